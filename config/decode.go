@@ -1,0 +1,344 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Decoding says how a document becomes a message.
+type Decoding struct {
+	// File reads the file named by a `fromFile` that stands in place of a
+	// text or of bytes. Where it is nil, fromFile is an ordinary field.
+	File func(path string) ([]byte, error)
+	// Lift names fields of spec that belong to swell and are not in the
+	// message ("override"); they are passed over. A field of that name in the
+	// message wins.
+	Lift []string
+}
+
+// Decode reads the document as a message: every field must be in the message
+// and of its type. Field names are the names written in the .proto. All
+// problems are returned, each at its line; the message is nil when there is
+// one.
+func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
+	dec := decoder{doc: d, how: how}
+	decoded := dynamicpb.NewMessage(message)
+	dec.message(d.Node, decoded)
+	if len(dec.problems) > 0 {
+		return nil, dec.problems
+	}
+	return decoded, nil
+}
+
+type decoder struct {
+	doc      *Document
+	how      Decoding
+	path     []step
+	problems Problems
+}
+
+// step is one step of a path into a document: a key, or an index where key is
+// empty.
+type step struct {
+	key   string
+	index int
+}
+
+func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
+	d.problems = append(d.problems, d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
+}
+
+func pathText(path []step) string {
+	var b strings.Builder
+	for i, s := range path {
+		switch {
+		case s.key == "":
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case i > 0 && isPlainKey(s.key):
+			b.WriteString("." + s.key)
+		case i > 0:
+			fmt.Fprintf(&b, "[%q]", s.key)
+		default:
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+func isPlainKey(key string) bool {
+	return !strings.ContainsAny(key, `./[]"' `)
+}
+
+func (d *decoder) push(s step) { d.path = append(d.path, s) }
+func (d *decoder) pop()        { d.path = d.path[:len(d.path)-1] }
+
+func (d *decoder) message(n *yaml.Node, into protoreflect.Message) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, CodeType, "want a mapping, got %s", describe(n))
+		return
+	}
+	fields := into.Descriptor().Fields()
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		d.push(step{key: key.Value})
+		field := fields.ByName(protoreflect.Name(key.Value))
+		switch {
+		case field != nil:
+			d.field(value, field, into)
+		case !d.lifted(key.Value):
+			d.problem(key, CodeUnknown, "unknown field%s", DidYouMean(key.Value, d.fieldNames(fields)))
+		}
+		d.pop()
+	}
+}
+
+// lifted says whether the key at the current path is one of swell's own.
+func (d *decoder) lifted(key string) bool {
+	if len(d.path) != 2 || d.path[0].key != "spec" {
+		return false
+	}
+	for _, name := range d.how.Lift {
+		if name == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *decoder) fieldNames(fields protoreflect.FieldDescriptors) []string {
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = string(fields.Get(i).Name())
+	}
+	if len(d.path) == 2 && d.path[0].key == "spec" {
+		names = append(names, d.how.Lift...)
+	}
+	return names
+}
+
+func (d *decoder) field(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Message) {
+	if isNull(n) && !isValue(field) {
+		return // as in JSON: not set
+	}
+	if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
+		if other := into.WhichOneof(oneof); other != nil {
+			d.problem(n, CodeType, "only one of %s may be set, %s is set too", oneof.Name(), other.Name())
+			return
+		}
+	}
+	switch {
+	case field.IsMap():
+		d.mapping(n, field, into.Mutable(field).Map())
+	case field.IsList():
+		d.list(n, field, into.Mutable(field).List())
+	default:
+		if v, ok := d.value(n, field, into.NewField); ok {
+			into.Set(field, v)
+		}
+	}
+}
+
+func isValue(field protoreflect.FieldDescriptor) bool {
+	return field.Message() != nil && field.Message().FullName() == "google.protobuf.Value" && !field.IsList() && !field.IsMap()
+}
+
+func (d *decoder) list(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.List) {
+	if n.Kind != yaml.SequenceNode {
+		d.problem(n, CodeType, "want a list, got %s", describe(n))
+		return
+	}
+	for i, item := range n.Content {
+		d.push(step{index: i})
+		element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewElement() }
+		if v, ok := d.value(item, field, element); ok {
+			into.Append(v)
+		}
+		d.pop()
+	}
+}
+
+func (d *decoder) mapping(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Map) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, CodeType, "want a mapping, got %s", describe(n))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		d.push(step{key: key.Value})
+		k, ok := d.mapKey(key, field.MapKey())
+		if ok {
+			element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewValue() }
+			if v, ok := d.value(value, field.MapValue(), element); ok {
+				into.Set(k, v)
+			}
+		}
+		d.pop()
+	}
+}
+
+func (d *decoder) mapKey(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.MapKey, bool) {
+	if field.Kind() == protoreflect.StringKind {
+		return protoreflect.ValueOfString(n.Value).MapKey(), true
+	}
+	unquoted := *n // numbers and booleans are keys in quotes too, as in JSON
+	unquoted.Style, unquoted.Tag = 0, ""
+	unquoted.Tag = unquoted.ShortTag()
+	v, ok := d.scalar(&unquoted, field)
+	if !ok {
+		return protoreflect.MapKey{}, false
+	}
+	return v.MapKey(), true
+}
+
+// value reads one value: of a singular field, a list's item or a map's value.
+// empty makes a new message for it.
+func (d *decoder) value(n *yaml.Node, field protoreflect.FieldDescriptor, empty func(protoreflect.FieldDescriptor) protoreflect.Value) (protoreflect.Value, bool) {
+	if field.Message() == nil {
+		return d.scalar(n, field)
+	}
+	before := len(d.problems)
+	v := empty(field)
+	if wellKnown, ok := wellKnownTypes[field.Message().FullName()]; ok {
+		wellKnown(d, n, v.Message())
+	} else {
+		d.message(n, v.Message())
+	}
+	return v, len(d.problems) == before
+}
+
+func (d *decoder) scalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.Value, bool) {
+	kind := field.Kind()
+	if kind == protoreflect.StringKind || kind == protoreflect.BytesKind {
+		if path := d.fromFile(n); path != nil {
+			return d.readFile(path, kind)
+		}
+	}
+	if n.Kind != yaml.ScalarNode {
+		d.problem(n, CodeType, "want %s, got %s", kindNames[kind], describe(n))
+		return protoreflect.Value{}, false
+	}
+	v, ok := parseScalar(n, field)
+	if !ok {
+		d.problem(n, CodeType, "want %s, got %s%s", kindNames[kind], describe(n), scalarHint(n, field))
+	}
+	return v, ok
+}
+
+func scalarHint(n *yaml.Node, field protoreflect.FieldDescriptor) string {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return fmt.Sprintf(": write %q", n.Value)
+	case protoreflect.EnumKind:
+		values := field.Enum().Values()
+		names := make([]string, values.Len())
+		for i := range names {
+			names[i] = string(values.Get(i).Name())
+		}
+		return DidYouMean(n.Value, names)
+	}
+	return ""
+}
+
+var kindNames = map[protoreflect.Kind]string{
+	protoreflect.StringKind: "a text", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
+	protoreflect.Int32Kind: "a 32-bit integer", protoreflect.Sint32Kind: "a 32-bit integer", protoreflect.Sfixed32Kind: "a 32-bit integer",
+	protoreflect.Int64Kind: "a 64-bit integer", protoreflect.Sint64Kind: "a 64-bit integer", protoreflect.Sfixed64Kind: "a 64-bit integer",
+	protoreflect.Uint32Kind: "a 32-bit integer from 0", protoreflect.Fixed32Kind: "a 32-bit integer from 0",
+	protoreflect.Uint64Kind: "a 64-bit integer from 0", protoreflect.Fixed64Kind: "a 64-bit integer from 0",
+	protoreflect.FloatKind: "a number", protoreflect.DoubleKind: "a number", protoreflect.EnumKind: "one of the enum's names",
+}
+
+func parseScalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.Value, bool) {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(n.Value), n.Tag == "!!str"
+	case protoreflect.BytesKind:
+		b, err := base64.StdEncoding.DecodeString(n.Value)
+		return protoreflect.ValueOfBytes(b), err == nil && (n.Tag == "!!str" || n.Tag == "!!binary")
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(n.Value == "true"), n.Tag == "!!bool" && (n.Value == "true" || n.Value == "false")
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		i, err := strconv.ParseInt(n.Value, 0, 32)
+		return protoreflect.ValueOfInt32(int32(i)), err == nil && n.Tag == "!!int"
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		i, err := strconv.ParseInt(n.Value, 0, 64)
+		return protoreflect.ValueOfInt64(i), err == nil && (n.Tag == "!!int" || n.Tag == "!!str")
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
+		i, err := strconv.ParseUint(n.Value, 0, 32)
+		return protoreflect.ValueOfUint32(uint32(i)), err == nil && n.Tag == "!!int"
+	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		i, err := strconv.ParseUint(n.Value, 0, 64)
+		return protoreflect.ValueOfUint64(i), err == nil && (n.Tag == "!!int" || n.Tag == "!!str")
+	case protoreflect.FloatKind:
+		f, ok := parseFloat(n, 32)
+		return protoreflect.ValueOfFloat32(float32(f)), ok
+	case protoreflect.DoubleKind:
+		f, ok := parseFloat(n, 64)
+		return protoreflect.ValueOfFloat64(f), ok
+	case protoreflect.EnumKind:
+		return parseEnum(n, field.Enum().Values())
+	}
+	return protoreflect.Value{}, false
+}
+
+// parseFloat reads a finite number: JSON, and so Kubernetes, has no other.
+func parseFloat(n *yaml.Node, bits int) (float64, bool) {
+	if n.Tag != "!!float" && n.Tag != "!!int" {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(n.Value, bits)
+	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+func parseEnum(n *yaml.Node, values protoreflect.EnumValueDescriptors) (protoreflect.Value, bool) {
+	if n.Tag == "!!int" {
+		i, err := strconv.ParseInt(n.Value, 0, 32)
+		number := protoreflect.EnumNumber(i)
+		return protoreflect.ValueOfEnum(number), err == nil && values.ByNumber(number) != nil
+	}
+	value := values.ByName(protoreflect.Name(n.Value))
+	if value == nil {
+		return protoreflect.Value{}, false
+	}
+	return protoreflect.ValueOfEnum(value.Number()), true
+}
+
+// fromFile is the path's node when n is `{fromFile: path}`, else nil.
+func (d *decoder) fromFile(n *yaml.Node) *yaml.Node {
+	if d.how.File == nil || n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[0].Value != "fromFile" {
+		return nil
+	}
+	return n.Content[1]
+}
+
+func (d *decoder) readFile(path *yaml.Node, kind protoreflect.Kind) (protoreflect.Value, bool) {
+	d.push(step{key: "fromFile"})
+	defer d.pop()
+	if path.Kind != yaml.ScalarNode || path.Tag != "!!str" {
+		d.problem(path, CodeType, "want the path of a file beside the spec, got %s", describe(path))
+		return protoreflect.Value{}, false
+	}
+	content, err := d.how.File(path.Value)
+	if err != nil {
+		d.problem(path, CodeReference, "%s", err)
+		return protoreflect.Value{}, false
+	}
+	if kind == protoreflect.BytesKind {
+		return protoreflect.ValueOfBytes(content), true
+	}
+	if problem := checkText(path.Value, content); problem != nil {
+		d.problem(path, CodeType, "%s", problem)
+		return protoreflect.Value{}, false
+	}
+	return protoreflect.ValueOfString(string(content)), true
+}

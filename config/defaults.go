@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// loadDefaults lays the Defaults in file over the inherited ones. Problems go
+// into the result, so that they freeze the units below and no others.
+func (l *loader) loadDefaults(file string, inherited *Defaults) *Defaults {
+	merged := *inherited
+	content, err := l.tree.ReadFile(file)
+	if err != nil {
+		merged.Problems = append(merged.Problems[:len(merged.Problems):len(merged.Problems)], fileProblem(file, err))
+		return &merged
+	}
+	sum := sha256.Sum256([]byte(inherited.Hash + "\x00" + file + "\x00" + string(content)))
+	merged.Hash = hex.EncodeToString(sum[:])
+	merged.Problems = append(merged.Problems[:len(merged.Problems):len(merged.Problems)], merged.mergeFile(file, content)...)
+	return &merged
+}
+
+func (d *Defaults) mergeFile(file string, content []byte) Problems {
+	docs, problems := ReadDocuments(file, content)
+	if len(problems) > 0 {
+		return problems
+	}
+	if len(docs) != 1 || docs[0].Kind != "Defaults" || docs[0].APIVersion != APIVersion {
+		return Problems{{Position: Position{File: file}, Code: CodeDocument,
+			Message: fmt.Sprintf("want exactly one document, of kind Defaults (%s); Repository stands at the root only", APIVersion)}}
+	}
+	doc := docs[0]
+	var spec struct {
+		Tenant, Rollout string
+		Placement       *struct {
+			Topology string
+			Match    matchSpec
+		}
+		Labels map[string]string
+	}
+	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
+		return problems
+	}
+	if spec.Tenant != "" {
+		if !dnsLabel.MatchString(spec.Tenant) {
+			return Problems{doc.at("spec.tenant: want a DNS label, got %q", CodeType, "spec", "tenant")(spec.Tenant)}
+		}
+		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
+	}
+	if spec.Rollout != "" {
+		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")
+	}
+	d.Labels = overlay(d.Labels, spec.Labels)
+	if p := spec.Placement; p != nil {
+		match, problems := p.Match.match(doc, "spec", "placement", "match", "labels")
+		if p.Topology != "" && p.Topology != "cell" && p.Topology != "cluster" {
+			problems = append(problems, doc.at("spec.placement.topology: want cell or cluster, got %q", CodeType, "spec", "placement", "topology")(p.Topology))
+		}
+		d.Placement = &Placement{WholeClusters: p.Topology == "cluster", Match: match}
+		d.PlacementAt = doc.positionOf("spec", "placement")
+		return problems
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// loadFleet reads all documents in and below the fleet's folder.
+func (l *loader) loadFleet(dir string) {
+	hash, err := l.tree.Hash(dir)
+	if err != nil {
+		l.problem(fileProblem(dir, fmt.Errorf("folder of the fleet: %w", bare(err))))
+		return
+	}
+	l.repository.FleetHash = hash
+	first := map[string]Position{} // of every "Kind name"
+	for _, file := range l.yamlFiles(dir) {
+		docs, _ := l.read(file)
+		for _, doc := range docs {
+			l.loadFleetDocument(doc, first)
+		}
+	}
+	slices.SortFunc(l.repository.Clusters, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+	if len(l.repository.Problems) > 0 {
+		return
+	}
+	if len(l.repository.Clusters) == 0 {
+		l.problem(Problem{Position: Position{File: dir}, Code: CodeFleet, Message: "no Cluster in the fleet"})
+	}
+}
+
+func (l *loader) yamlFiles(dir string) []string {
+	entries, err := l.tree.ReadDir(dir)
+	if err != nil {
+		l.problem(fileProblem(dir, err))
+	}
+	var files []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch ext := path.Ext(name); {
+		case e.IsDir():
+			files = append(files, l.yamlFiles(name)...)
+		case ext != ".yaml" && ext != ".yml":
+		case !e.Type().IsRegular():
+			l.problem(Problem{Position: Position{File: name}, Code: CodeFile, Message: "a " + irregular(e.Type()) + ": want a plain file"})
+		default:
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
+	if doc.APIVersion != APIVersion || doc.Kind != "Cluster" && doc.Kind != "Rollout" {
+		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster or Rollout (%s)", doc.APIVersion, doc.Kind, APIVersion))
+		return
+	}
+	before := len(l.repository.Problems)
+	if doc.Kind == "Cluster" {
+		l.loadCluster(doc)
+	} else {
+		l.loadRollout(doc)
+	}
+	if len(l.repository.Problems) > before {
+		return
+	}
+	key := doc.Kind + " " + doc.Name
+	if at, ok := first[key]; ok {
+		l.problem(doc.Problem(doc.Node, CodeFleet, "%s %q: declared twice, first at %s", doc.Kind, doc.Name, at))
+		return
+	}
+	first[key] = doc.Position()
+}
+
+func (l *loader) loadCluster(doc *Document) {
+	var spec struct {
+		Kubernetes string
+		Tenants    []string
+		Variables  map[string]string
+		Cells      []Cell
+	}
+	if !l.decode(doc, &spec) {
+		return
+	}
+	if !dnsLabel.MatchString(doc.Name) {
+		l.problem(doc.at("metadata.name: want a DNS label, got %q", CodeType, "metadata", "name")(doc.Name))
+	}
+	c := &Cluster{
+		Position: doc.Position(), Name: doc.Name, Labels: stringMap(Lookup(Lookup(doc.Node, "metadata"), "labels")),
+		Kubernetes: spec.Kubernetes, Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
+	}
+	seen := map[string]bool{}
+	for i, cell := range spec.Cells {
+		switch {
+		case !dnsLabel.MatchString(cell.Name):
+			l.problem(doc.at("spec.cells[%d].name: want a DNS label, got %q", CodeType, "spec", "cells", i)(i, cell.Name))
+		case seen[cell.Name]:
+			l.problem(doc.at("spec.cells[%d].name: %q is declared twice in this cluster", CodeFleet, "spec", "cells", i)(i, cell.Name))
+		}
+		seen[cell.Name] = true
+	}
+	l.repository.Clusters = append(l.repository.Clusters, c)
+}
+
+func (l *loader) loadRollout(doc *Document) {
+	var spec struct {
+		Waves []struct {
+			Name                       string
+			Match                      matchSpec
+			Soak, Timeout              string
+			MaxConcurrent, MaxFailures any
+		}
+		OnFailure string
+	}
+	if !l.decode(doc, &spec) {
+		return
+	}
+	r := &Rollout{Position: doc.Position(), Name: doc.Name, OnFailure: OnFailure(spec.OnFailure)}
+	switch r.OnFailure {
+	case "":
+		r.OnFailure = Rollback
+	case Rollback, Hold:
+	default:
+		l.problem(doc.at("spec.onFailure: want rollback or hold, got %q", CodeType, "spec", "onFailure")(spec.OnFailure))
+	}
+	if len(spec.Waves) == 0 {
+		l.problem(doc.at("spec.waves: want at least one wave", CodeFleet, "spec")())
+	}
+	seen := map[string]bool{}
+	for i, w := range spec.Waves {
+		wave := Wave{Name: w.Name, Soak: duration(w.Soak), Timeout: duration(w.Timeout)}
+		at := func(field, format string, args ...any) {
+			l.problem(doc.Problem(doc.node("spec", "waves", i, field), CodeFleet, "spec.waves[%d].%s: %s", i, field, fmt.Sprintf(format, args...)))
+		}
+		switch {
+		case w.Name == "":
+			at("name", "missing")
+		case seen[w.Name]:
+			at("name", "%q is declared twice in this rollout", w.Name)
+		}
+		seen[w.Name] = true
+		var problems Problems
+		wave.Match, problems = w.Match.match(doc, "spec", "waves", i, "match", "labels")
+		l.problem(problems...)
+		var err error
+		if wave.MaxConcurrent, err = amount(w.MaxConcurrent); err != nil {
+			at("maxConcurrent", "%s", err)
+		}
+		if wave.MaxFailures, err = amount(w.MaxFailures); err != nil {
+			at("maxFailures", "%s", err)
+		}
+		if wave.Soak < 0 {
+			at("soak", "want a duration from 0, got %s", wave.Soak)
+		}
+		switch {
+		case w.Timeout == "":
+			wave.Timeout = DefaultHealthTimeout
+		case wave.Timeout <= 0:
+			at("timeout", "want a duration above 0, got %s", wave.Timeout)
+		}
+		if i > 0 && spec.Waves[i-1].Match.Labels == nil {
+			at("match", "never reached: wave %q before it takes every target that is left", spec.Waves[i-1].Name)
+		}
+		r.Waves = append(r.Waves, wave)
+	}
+	l.repository.Rollouts[r.Name] = r
+}
+
+// stringMap reads a mapping of texts that was checked before; nil is empty.
+func stringMap(n *yaml.Node) map[string]string {
+	if n == nil {
+		return nil
+	}
+	m := make(map[string]string, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		m[n.Content[i].Value] = n.Content[i+1].Value
+	}
+	return m
+}

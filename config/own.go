@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// dnsLabel is an RFC 1123 label, what Kubernetes wants of a namespace's name.
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// DecodeOwn reads the spec of one of swell's own documents, strictly, into a
+// Go value whose fields are named as in documents.proto.
+func DecodeOwn(doc *Document, spec any) Problems {
+	message, problems := OwnMessage(doc)
+	if len(problems) > 0 {
+		return problems
+	}
+	field := message.Descriptor().Fields().ByName("spec")
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message.Get(field).Message().Interface())
+	if err == nil {
+		err = json.Unmarshal(text, spec)
+	}
+	if err != nil {
+		return Problems{doc.Problem(doc.Node, CodeType, "spec: %s", err)}
+	}
+	return nil
+}
+
+// OwnMessage decodes one of swell's own documents as the message of its kind.
+func OwnMessage(doc *Document) (protoreflect.Message, Problems) {
+	descriptor := documents().ByName(protoreflect.Name(doc.Kind))
+	if doc.APIVersion != APIVersion || descriptor == nil {
+		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", doc.APIVersion, doc.Kind)}
+	}
+	message, problems := doc.Decode(descriptor, Decoding{})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if doc.Name == "" {
+		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "metadata.name: missing")}
+	}
+	return message, nil
+}
+
+// node is the deepest node on the path that exists.
+func (d *Document) node(path ...any) *yaml.Node {
+	n := d.Node
+	for _, s := range path {
+		var next *yaml.Node
+		switch s := s.(type) {
+		case string:
+			next = Lookup(n, s)
+		case int:
+			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
+				next = n.Content[s]
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+func (d *Document) positionOf(path ...any) Position { return d.At(d.node(path...)) }
+
+// at prepares a problem at the node on the path.
+func (d *Document) at(format string, code Code, path ...any) func(args ...any) Problem {
+	return func(args ...any) Problem { return d.Problem(d.node(path...), code, format, args...) }
+}
+
+// matchSpec is Match as it is written: values are a text or a list of texts.
+type matchSpec struct {
+	Labels map[string]any
+}
+
+func (m matchSpec) match(doc *Document, path ...any) (Match, Problems) {
+	if len(m.Labels) == 0 {
+		return Match{}, nil
+	}
+	match := Match{Labels: make(map[string][]string, len(m.Labels))}
+	var problems Problems
+	for key, value := range m.Labels {
+		values, err := texts(value)
+		if err != nil {
+			problems = append(problems, doc.at("match.labels.%s: %s", CodeType, append(path, key)...)(key, err))
+		}
+		match.Labels[key] = values
+	}
+	return match, problems
+}
+
+func texts(value any) ([]string, error) {
+	items, ok := value.([]any)
+	if !ok {
+		items = []any{value}
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("an empty list matches nothing")
+	}
+	values := make([]string, len(items))
+	for i, item := range items {
+		if values[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("want a text or a list of texts, got %v", item)
+		}
+	}
+	return values, nil
+}
+
+// amount reads a number of targets or a percentage; nil is the zero Amount.
+func amount(value any) (Amount, error) {
+	switch v := value.(type) {
+	case nil:
+		return Amount{}, nil
+	case float64:
+		if v != float64(int(v)) || v < 0 {
+			return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage, got %v", v)
+		}
+		return Amount{Count: int(v)}, nil
+	case string:
+		var percent int
+		if _, err := fmt.Sscanf(v, "%d%%", &percent); err != nil || fmt.Sprintf("%d%%", percent) != v || percent < 0 || percent > 100 {
+			return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage from 0%% to 100%%, got %q", v)
+		}
+		return Amount{Percent: percent}, nil
+	}
+	return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage, got %v", value)
+}
+
+// duration reads what protojson made of a Duration: "600s"; empty is zero.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(text) // the decoder has checked it
+	return d
+}

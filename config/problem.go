@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a file of the monorepo. Line and Column count from 1;
+// zero means unknown, and then the columns and lines after it are left out of
+// the text as well.
+type Position struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func (p Position) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+func comparePositions(a, b Position) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// Code is the stable name of a class of problems. SW1xxx is wrong input,
+// SW2xxx is something that went wrong while running. The list with what to do
+// about each is in docs of the codes, see [Codes].
+type Code string
+
+// Problem is one thing that is wrong with the input, in one line.
+type Problem struct {
+	Position
+	Code Code `json:"code"`
+	// Message says what and why, without the position: `spec.replicsa:
+	// unknown field, did you mean "replicas"?`.
+	Message string `json:"message"`
+	// Unit is the unit that cannot be released because of it. Empty when the
+	// problem holds more than one unit (a fleet document, a kind).
+	Unit UnitPath `json:"unit,omitempty"`
+	// Via is the chain of places between the spec and the problem, outermost
+	// first: a problem in a rendered object is at the spec's line, via the
+	// template's line. Empty for a problem in the document itself.
+	Via []Position `json:"via,omitempty"`
+}
+
+func (p Problem) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", p.Position, p.Message)
+	for _, via := range p.Via {
+		fmt.Fprintf(&b, " (from %s)", via)
+	}
+	return b.String()
+}
+
+// Problems are sorted by position, then by text, and hold no two equal lines,
+// once [Problems.Sorted] has been called.
+type Problems []Problem
+
+// Sorted returns the problems in reading order without repetitions. The
+// receiver's backing array is reused.
+func (ps Problems) Sorted() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(comparePositions(a.Position, b.Position), cmp.Compare(a.String(), b.String()))
+	})
+	return slices.CompactFunc(ps, func(a, b Problem) bool {
+		return a.Code == b.Code && a.Unit == b.Unit && a.String() == b.String()
+	})
+}
+
+func (ps Problems) String() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Error makes a list of problems an error, for callers that have nowhere else
+// to put it. A caller must not return an empty list as an error.
+func (ps Problems) Error() string { return ps.String() }

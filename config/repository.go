@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Repository is a monorepo as it was read: what there is and where, with the
+// documents of the fleet decoded. Units are only listed; their documents are
+// read when they are rendered.
+type Repository struct {
+	Tree Tree
+	// Clusters are sorted by name.
+	Clusters []*Cluster
+	Rollouts map[string]*Rollout
+	// Kinds are the folders of easy kinds, sorted by path.
+	Kinds []Folder
+	// KindsHash changes when any file of any kind changes.
+	KindsHash string
+	// FleetHash changes when any document of the fleet changes.
+	FleetHash string
+	// Units are sorted by path.
+	Units []*Unit
+	// Problems concern the whole commit: nothing may be written from it when
+	// there is one. Problems of single units are in [Unit.Problems].
+	Problems Problems
+
+	// roots are the folders of units, by path, for the next Load.
+	roots map[string]*folder
+}
+
+// Folder is a folder of the tree and the address of its content.
+type Folder struct {
+	Path string
+	Hash string
+}
+
+// Unit is a folder of documents that is released as one thing.
+type Unit struct {
+	Path UnitPath
+	// Hash is the address of the folder's content, subfolders included.
+	Hash string
+	// Files are the YAML files directly in the folder, without swell.yaml, as
+	// paths from the root, sorted.
+	Files []string
+	// Defaults are merged from all swell.yaml from the root down to the unit.
+	Defaults *Defaults
+	// Problems of the unit's own Defaults and of files that cannot be read.
+	Problems Problems
+}
+
+// Name is the last element of the path.
+func (u *Unit) Name() string { return path.Base(string(u.Path)) }
+
+// Defaults is what the swell.yaml files above a unit say.
+type Defaults struct {
+	Tenant  string
+	Rollout string // a Rollout's name; "default" where none is written
+	// Placement is nil where none is written.
+	Placement *Placement
+	Labels    map[string]string
+	// Hash is the address of everything that was merged.
+	Hash string
+	// Problems freeze every unit below.
+	Problems Problems
+	// RolloutAt, PlacementAt and TenantAt are where those were written.
+	RolloutAt, PlacementAt, TenantAt Position
+}
+
+// Placement picks the targets of a unit.
+type Placement struct {
+	// WholeClusters places the unit once per cluster, whatever its cells.
+	WholeClusters bool
+	Match         Match
+}
+
+// settingsFile holds Repository at the root and Defaults below it.
+const settingsFile = "swell.yaml"
+
+// layout is the Repository document with its defaults filled in.
+type layout struct {
+	fleet, kinds string
+	units        []string
+}
+
+// Load reads a monorepo. Folders that are unchanged since previous, which may
+// be nil, are not read again; the result is the same as without it.
+func Load(tree Tree, previous *Repository) *Repository {
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, roots: map[string]*folder{}}}
+	if previous == nil {
+		previous = &Repository{}
+	}
+	l.load(previous.roots)
+	r := l.repository
+	r.Problems = r.Problems.Sorted()
+	slices.SortFunc(r.Units, func(a, b *Unit) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return r
+}
+
+type loader struct {
+	tree       Tree
+	repository *Repository
+}
+
+// folder remembers what was found in one folder of units.
+type folder struct {
+	hash      string
+	inherited *Defaults
+	units     []*Unit // in it and below it, in reading order
+	folders   map[string]*folder
+}
+
+func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
+
+func fileProblem(file string, err error) Problem {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return Problem{Position: Position{File: file}, Code: CodeFile, Message: err.Error()}
+}
+
+func (l *loader) load(previous map[string]*folder) {
+	layout, ok := l.layout()
+	if !ok {
+		return
+	}
+	l.loadFleet(layout.fleet)
+	l.listKinds(layout.kinds)
+	none := &Defaults{Rollout: "default"}
+	for _, root := range layout.units {
+		hash, err := l.tree.Hash(root)
+		if err != nil {
+			l.problem(fileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, bare(err))))
+			continue
+		}
+		found := l.loadFolder(root, hash, none, previous[root])
+		l.repository.roots[root] = found
+		l.repository.Units = append(l.repository.Units, found.units...)
+	}
+}
+
+// bare is the error without the path that the message names already.
+func bare(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+func (l *loader) layout() (layout, bool) {
+	docs, ok := l.read(settingsFile)
+	if !ok {
+		return layout{}, false
+	}
+	if len(docs) != 1 || docs[0].Kind != "Repository" || docs[0].APIVersion != APIVersion {
+		l.problem(Problem{Position: Position{File: settingsFile}, Code: CodeDocument,
+			Message: fmt.Sprintf("want exactly one document, of kind Repository (%s), at the root of the monorepo", APIVersion)})
+		return layout{}, false
+	}
+	var spec struct {
+		Fleet, Kinds string
+		Units        []string
+	}
+	if !l.decode(docs[0], &spec) {
+		return layout{}, false
+	}
+	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, units: spec.Units}
+	if found.fleet == "" {
+		found.fleet = "fleet"
+	}
+	if found.kinds == "" {
+		found.kinds = "kinds"
+	}
+	if len(found.units) == 0 {
+		found.units = []string{"services"}
+	}
+	for i, name := range append([]string{found.fleet, found.kinds}, found.units...) {
+		if !fs.ValidPath(name) || name == "." {
+			field := []string{"fleet", "kinds", "units"}[min(i, 2)]
+			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.%s: %q: want a folder relative to the root, like %q", field, name, "services"))
+			return layout{}, false
+		}
+	}
+	return found, true
+}
+
+// read reads the documents of one file of the fleet; a problem is recorded.
+func (l *loader) read(file string) ([]*Document, bool) {
+	content, err := l.tree.ReadFile(file)
+	if err != nil {
+		l.problem(fileProblem(file, err))
+		return nil, false
+	}
+	docs, problems := ReadDocuments(file, content)
+	l.problem(problems...)
+	return docs, len(problems) == 0
+}
+
+// decode reads the spec of one of swell's own documents into a Go value.
+func (l *loader) decode(doc *Document, spec any) bool {
+	problems := DecodeOwn(doc, spec)
+	l.problem(problems...)
+	return len(problems) == 0
+}
+
+func (l *loader) listKinds(root string) {
+	hash, err := l.tree.Hash(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // a monorepo of plain Kubernetes YAML has no kinds
+	}
+	entries, readErr := l.tree.ReadDir(root)
+	if err = errors.Join(err, readErr); err != nil {
+		l.problem(fileProblem(root, err))
+		return
+	}
+	l.repository.KindsHash = hash
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		dir := path.Join(root, e.Name())
+		hash, err := l.tree.Hash(dir)
+		if err != nil {
+			l.problem(fileProblem(dir, err))
+			continue
+		}
+		l.repository.Kinds = append(l.repository.Kinds, Folder{Path: dir, Hash: hash})
+	}
+}
+
+// loadFolder lists the units in and below a folder. previous is the same
+// folder in an earlier commit, or nil.
+func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *folder) *folder {
+	if previous == nil {
+		previous = &folder{}
+	}
+	if previous.hash == hash && previous.inherited.Hash == inherited.Hash {
+		return previous
+	}
+	current := &folder{hash: hash, inherited: inherited, folders: map[string]*folder{}}
+	entries, err := l.tree.ReadDir(dir)
+	if err != nil {
+		l.problem(fileProblem(dir, err))
+		return current
+	}
+	unit := &Unit{Path: UnitPath(dir), Hash: hash, Defaults: inherited}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+		case !e.Type().IsRegular():
+			unit.Problems = append(unit.Problems, Problem{Position: Position{File: name}, Code: CodeFile, Unit: unit.Path,
+				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"})
+		case e.Name() == settingsFile:
+			unit.Defaults = l.loadDefaults(name, inherited)
+		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
+			unit.Files = append(unit.Files, name)
+		}
+	}
+	if len(unit.Files) > 0 {
+		current.units = append(current.units, unit)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		sub := path.Join(dir, e.Name())
+		subHash, err := l.tree.Hash(sub)
+		if err != nil {
+			l.problem(fileProblem(sub, err))
+			continue
+		}
+		below := l.loadFolder(sub, subHash, unit.Defaults, previous.folders[sub])
+		current.folders[sub] = below
+		current.units = append(current.units, below.units...)
+	}
+	return current
+}
+
+func irregular(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case mode&fs.ModeIrregular != 0:
+		return "submodule"
+	}
+	return "special file"
+}

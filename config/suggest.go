@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DidYouMean is the end of a message about an unknown name: `, did you mean
+// "replicas"?` when one of the known names is near, else the known names when
+// they are few, else nothing.
+func DidYouMean(got string, known []string) string {
+	best, bestDistance := "", 1+max(1, len(got)/3)
+	for _, name := range known {
+		if d := editDistance(strings.ToLower(got), strings.ToLower(name)); d < bestDistance || d == bestDistance && best != "" && name < best {
+			best, bestDistance = name, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf(", did you mean %q?", best)
+	}
+	const few = 12
+	if len(known) == 0 || len(known) > few {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(known))
+	return ", want one of " + strings.Join(sorted, ", ")
+}
+
+// editDistance counts insertions, deletions, substitutions and swaps of
+// neighbours (optimal string alignment) between two short names.
+func editDistance(a, b string) int {
+	before, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		current[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+		before, previous, current = previous, current, before
+	}
+	return previous[len(b)]
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+)
+
+// Tree is the files of one commit, or of a folder on disk, read-only. It also
+// implements [fs.ReadDirFS] and [fs.ReadFileFS]. It is safe for concurrent use.
+type Tree interface {
+	fs.ReadDirFS
+	fs.ReadFileFS
+
+	// Hash returns the content address of a file or folder ("." is the root).
+	// Equal hashes from trees of one source mean equal names and contents,
+	// all the way down; hashes of different sources must not be compared.
+	// A missing name is an error that wraps [fs.ErrNotExist].
+	Hash(name string) (string, error)
+}
+
+// MaxFileSize is the largest file that is read from a monorepo, in bytes. An
+// object over 1 MiB could not be stored by an API server anyway; the rest is
+// room for several documents in one file.
+const MaxFileSize = 8 << 20
+
+// errTooLarge tells a file over [MaxFileSize] from one that cannot be read.
+var errTooLarge = fmt.Errorf("larger than %d MiB", MaxFileSize>>20)
+
+// Files gives any file system content addresses, by reading it on demand and
+// remembering them. It must not change while in use. Folders named ".git" are
+// left out.
+func Files(fsys fs.FS) Tree { return &files{fsys: fsys, hashes: map[string]string{}} }
+
+type files struct {
+	fsys fs.FS
+
+	mu     sync.Mutex
+	hashes map[string]string
+}
+
+func (f *files) Open(name string) (fs.File, error) { return f.fsys.Open(name) }
+
+func (f *files) ReadFile(name string) ([]byte, error) {
+	info, err := fs.Stat(f.fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MaxFileSize {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errTooLarge}
+	}
+	return fs.ReadFile(f.fsys, name)
+}
+
+func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(f.fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	kept := entries[:0]
+	for _, e := range entries {
+		if e.Name() != ".git" {
+			kept = append(kept, e)
+		}
+	}
+	return kept, nil
+}
+
+func (f *files) Hash(name string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hashLocked(name)
+}
+
+func (f *files) hashLocked(name string) (string, error) {
+	if h, ok := f.hashes[name]; ok {
+		return h, nil
+	}
+	info, err := fs.Stat(f.fsys, name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	if info.IsDir() {
+		entries, err := f.ReadDir(name)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			h := e.Type().String() // a link's own name stands for it: links are refused later, by name
+			if e.IsDir() || e.Type().IsRegular() {
+				if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil {
+					return "", err
+				}
+			}
+			fmt.Fprintf(sum, "%s %q %s\n", e.Type(), e.Name(), h)
+		}
+	} else {
+		content, err := f.ReadFile(name)
+		switch {
+		case errors.Is(err, errTooLarge):
+			fmt.Fprintf(sum, "large %d %s", info.Size(), info.ModTime())
+		case err != nil:
+			return "", err
+		}
+		sum.Write(content)
+	}
+	h := hex.EncodeToString(sum.Sum(nil))
+	f.hashes[name] = h
+	return h, nil
+}

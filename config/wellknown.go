@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// wellKnownTypes are the messages with a YAML form of their own, the one of
+// the JSON mapping of protobuf; a duration may also be written as Go and
+// Kubernetes write it ("1h30m").
+var wellKnownTypes map[protoreflect.FullName]func(*decoder, *yaml.Node, protoreflect.Message)
+
+func init() { // not an initialiser: the functions refer to the table through the decoder
+	wellKnownTypes = map[protoreflect.FullName]func(*decoder, *yaml.Node, protoreflect.Message){
+		"google.protobuf.Duration":  (*decoder).duration,
+		"google.protobuf.Timestamp": (*decoder).timestamp,
+		"google.protobuf.Value":     (*decoder).anyValue,
+		"google.protobuf.Struct":    (*decoder).structValue,
+		"google.protobuf.ListValue": (*decoder).listValue,
+	}
+	for _, name := range []protoreflect.FullName{"Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes"} {
+		wellKnownTypes["google.protobuf."+name+"Value"] = (*decoder).wrapper
+	}
+}
+
+func (d *decoder) wrapper(n *yaml.Node, into protoreflect.Message) {
+	field := into.Descriptor().Fields().ByName("value")
+	if v, ok := d.scalar(n, field); ok {
+		into.Set(field, v)
+	}
+}
+
+func (d *decoder) duration(n *yaml.Node, into protoreflect.Message) {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %s", describe(n))
+		return
+	}
+	v, err := time.ParseDuration(n.Value)
+	if err != nil {
+		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %q", shorten(n.Value))
+		return
+	}
+	setSeconds(into, int64(v/time.Second), int32(v%time.Second))
+}
+
+func (d *decoder) timestamp(n *yaml.Node, into protoreflect.Message) {
+	v, err := time.Parse(time.RFC3339Nano, n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil {
+		d.problem(n, CodeType, "want a time like 2006-01-02T15:04:05Z, got %s", describe(n))
+		return
+	}
+	setSeconds(into, v.Unix(), int32(v.Nanosecond()))
+}
+
+func setSeconds(into protoreflect.Message, seconds int64, nanos int32) {
+	fields := into.Descriptor().Fields()
+	into.Set(fields.ByName("seconds"), protoreflect.ValueOfInt64(seconds))
+	into.Set(fields.ByName("nanos"), protoreflect.ValueOfInt32(nanos))
+}
+
+func (d *decoder) structValue(n *yaml.Node, into protoreflect.Message) {
+	field := into.Descriptor().Fields().ByName("fields")
+	d.mapping(n, field, into.Mutable(field).Map())
+}
+
+func (d *decoder) listValue(n *yaml.Node, into protoreflect.Message) {
+	field := into.Descriptor().Fields().ByName("values")
+	d.list(n, field, into.Mutable(field).List())
+}
+
+func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
+	fields := into.Descriptor().Fields()
+	switch n.Kind {
+	case yaml.MappingNode:
+		d.structValue(n, into.Mutable(fields.ByName("struct_value")).Message())
+		return
+	case yaml.SequenceNode:
+		d.listValue(n, into.Mutable(fields.ByName("list_value")).Message())
+		return
+	}
+	v, err := Scalar(n)
+	if err != nil {
+		d.problem(n, CodeType, "%s", err)
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		into.Set(fields.ByName("null_value"), protoreflect.ValueOfEnum(0))
+	case bool:
+		into.Set(fields.ByName("bool_value"), protoreflect.ValueOfBool(v))
+	case string:
+		into.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v))
+	case int64:
+		if v > 1<<53 || v < -1<<53 {
+			d.problem(n, CodeType, "%d does not fit a JSON number exactly: write %q", v, n.Value)
+			return
+		}
+		into.Set(fields.ByName("number_value"), protoreflect.ValueOfFloat64(float64(v)))
+	case float64:
+		into.Set(fields.ByName("number_value"), protoreflect.ValueOfFloat64(v))
+	}
+}
+
+// Scalar is the Go value of a scalar: nil, bool, int64, float64 or string.
+// A number that JSON cannot hold is an error.
+func Scalar(n *yaml.Node) (any, error) {
+	switch n.Tag {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE", nil
+	case "!!int":
+		v, err := strconv.ParseInt(n.Value, 0, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s does not fit a 64-bit integer", n.Value)
+		}
+		return v, nil
+	case "!!float":
+		v, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%s is no number that JSON can hold", n.Value)
+		}
+		return v, nil
+	}
+	return n.Value, nil
+}
+
+// Plain is the node as plain Go values: map[string]any, []any and what
+// [Scalar] returns. Problems are collected; the value is nil when there is one.
+func (d *Document) Plain(n *yaml.Node) (any, Problems) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		var problems Problems
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			v, found := d.Plain(n.Content[i+1])
+			problems = append(problems, found...)
+			m[n.Content[i].Value] = v
+		}
+		return m, problems
+	case yaml.SequenceNode:
+		l := make([]any, len(n.Content))
+		var problems Problems
+		for i, item := range n.Content {
+			v, found := d.Plain(item)
+			problems = append(problems, found...)
+			l[i] = v
+		}
+		return l, problems
+	}
+	v, err := Scalar(n)
+	if err != nil {
+		return nil, Problems{d.Problem(n, CodeType, "%s", err)}
+	}
+	return v, nil
+}

@@ -1,0 +1,408 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Document is one YAML document with its positions.
+type Document struct {
+	File       string
+	Node       *yaml.Node // a mapping, with every alias and merge key resolved
+	APIVersion string
+	Kind       string
+	Name       string // metadata.name; may be empty
+}
+
+// At is the position of one of the document's nodes.
+func (d *Document) At(n *yaml.Node) Position {
+	return Position{File: d.File, Line: n.Line, Column: n.Column}
+}
+
+// Position is that of the document's first key.
+func (d *Document) Position() Position { return d.At(d.Node) }
+
+// GroupKind is "kind.group", the way kubectl writes it: "Deployment.apps",
+// "ConfigMap".
+func (d *Document) GroupKind() string {
+	if group, _, ok := strings.Cut(d.APIVersion, "/"); ok {
+		return d.Kind + "." + group
+	}
+	return d.Kind
+}
+
+const (
+	// maxDepth is how deep a document may nest. Kubernetes' deepest built-in
+	// objects stay below 30.
+	maxDepth = 100
+	// maxNodes is how many nodes a document may have once its aliases are
+	// written out, the guard against alias bombs. An object of 1 MiB, the most
+	// an API server stores, has fewer.
+	maxNodes = 500_000
+)
+
+var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
+
+// ReadDocuments parses a file of YAML documents. Documents that are empty or
+// hold only comments are left out. A problem in one document leaves that
+// document out, a syntax error also those after it.
+func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
+	if p := checkText(file, content); p != nil {
+		return nil, Problems{*p}
+	}
+	var docs []*Document
+	var problems Problems
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return docs, problems
+		}
+		if err != nil {
+			return docs, append(problems, syntaxProblem(file, err))
+		}
+		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
+			continue
+		}
+		doc, found := newDocument(file, root.Content[0])
+		problems = append(problems, found...)
+		if doc != nil {
+			docs = append(docs, doc)
+		}
+	}
+}
+
+func checkText(file string, content []byte) *Problem {
+	at := func(offset int, message string) *Problem {
+		line := 1 + bytes.Count(content[:offset], []byte("\n"))
+		column := offset - bytes.LastIndexByte(content[:offset], '\n')
+		return &Problem{Position: Position{file, line, column}, Code: CodeSyntax, Message: message}
+	}
+	switch {
+	case bytes.HasPrefix(content, []byte{0xff, 0xfe}), bytes.HasPrefix(content, []byte{0xfe, 0xff}):
+		return at(0, "UTF-16 text: save the file as UTF-8")
+	case bytes.HasPrefix(content, []byte{0xef, 0xbb, 0xbf}):
+		return at(0, "a byte order mark: save the file as UTF-8 without one")
+	}
+	if i := bytes.IndexByte(content, 0); i >= 0 {
+		return at(i, "a NUL byte: this is no YAML text")
+	}
+	if !utf8.Valid(content) {
+		offset := 0
+		for {
+			r, size := utf8.DecodeRune(content[offset:])
+			if r == utf8.RuneError && size <= 1 {
+				return at(offset, "invalid UTF-8")
+			}
+			offset += size
+		}
+	}
+	return nil
+}
+
+func syntaxProblem(file string, err error) Problem {
+	text := strings.TrimSpace(err.Error())
+	pos := Position{File: file}
+	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
+		pos.Line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return Problem{Position: pos, Code: CodeSyntax, Message: "not valid YAML: " + text}
+}
+
+func newDocument(file string, root *yaml.Node) (*Document, Problems) {
+	reader := yamlReader{file: file}
+	root = reader.resolve(root, 0, nil)
+	if len(reader.problems) > 0 {
+		return nil, reader.problems
+	}
+	doc := &Document{File: file, Node: root}
+	if root.Kind != yaml.MappingNode {
+		return nil, Problems{doc.Problem(root, CodeDocument, "want a document with apiVersion and kind, got %s", describe(root))}
+	}
+	doc.APIVersion = scalarAt(root, "apiVersion")
+	doc.Kind = scalarAt(root, "kind")
+	doc.Name = scalarAt(Lookup(root, "metadata"), "name")
+	var problems Problems
+	for _, required := range []struct{ field, value string }{{"apiVersion", doc.APIVersion}, {"kind", doc.Kind}} {
+		if required.value == "" {
+			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
+		}
+	}
+	if problems != nil {
+		return nil, problems
+	}
+	return doc, nil
+}
+
+// Problem is a problem at one of the document's nodes.
+func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) Problem {
+	return Problem{Position: d.At(n), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// yamlReader writes out aliases and merge keys and refuses what means
+// different things to different YAML readers.
+type yamlReader struct {
+	file     string
+	nodes    int
+	problems Problems
+}
+
+func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: fmt.Sprintf(format, args...)})
+}
+
+// resolve returns the node with aliases written out. Nodes without an alias
+// below them are returned as they are. open holds the anchors being written
+// out, to find a cycle.
+func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.Node {
+	r.nodes++
+	switch {
+	case r.nodes == maxNodes:
+		r.problem(n, "more than %d values once its aliases are written out", maxNodes)
+	case depth == maxDepth:
+		r.problem(n, "nested more than %d levels deep", maxDepth)
+	}
+	if r.nodes >= maxNodes || depth >= maxDepth {
+		return n
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		for _, anchor := range open {
+			if anchor == n.Alias {
+				r.problem(n, "*%s refers to itself", n.Value)
+				return n
+			}
+		}
+		return r.resolve(n.Alias, depth, append(open, n.Alias))
+	case yaml.ScalarNode:
+		r.checkScalar(n)
+		return n
+	case yaml.SequenceNode:
+		return r.resolveSequence(n, depth, open)
+	case yaml.MappingNode:
+		return r.resolveMapping(n, depth, open)
+	}
+	return n
+}
+
+func (r *yamlReader) resolveSequence(n *yaml.Node, depth int, open []*yaml.Node) *yaml.Node {
+	if n.Anchor != "" {
+		open = append(open, n)
+	}
+	content := n.Content
+	for i, item := range n.Content {
+		resolved := r.resolve(item, depth+1, open)
+		if resolved == item {
+			continue
+		}
+		if &content[0] == &n.Content[0] {
+			content = append([]*yaml.Node(nil), n.Content...)
+		}
+		content[i] = resolved
+	}
+	return withContent(n, content)
+}
+
+func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) *yaml.Node {
+	if n.Anchor != "" {
+		open = append(open, n)
+	}
+	r.checkKeys(n)
+	content := n.Content
+	changed := false
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		merge := key.Kind == yaml.ScalarNode && key.Tag == "!!merge"
+		resolved := r.resolve(value, depth+1, open)
+		if (merge || resolved != value) && !changed {
+			content = append([]*yaml.Node(nil), n.Content[:i]...)
+			changed = true
+		}
+		switch {
+		case merge:
+			content = r.mergeInto(content, n, resolved)
+		case changed:
+			content = append(content, key, resolved)
+		}
+	}
+	return withContent(n, content)
+}
+
+// mergeInto adds the keys of a `<<` value that the mapping n does not have
+// itself.
+func (r *yamlReader) mergeInto(content []*yaml.Node, n, value *yaml.Node) []*yaml.Node {
+	sources := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		sources = value.Content
+	}
+	for _, source := range sources {
+		if source.Kind != yaml.MappingNode {
+			r.problem(value, "<<: want a mapping to merge, got %s", describe(source))
+			continue
+		}
+		for i := 0; i+1 < len(source.Content); i += 2 {
+			name := source.Content[i].Value
+			if Lookup(n, name) == nil && lookupContent(content, name) == nil {
+				content = append(content, source.Content[i], source.Content[i+1])
+			}
+		}
+	}
+	return content
+}
+
+func withContent(n *yaml.Node, content []*yaml.Node) *yaml.Node {
+	if len(content) == len(n.Content) && (len(content) == 0 || &content[0] == &n.Content[0]) {
+		return n
+	}
+	clone := *n
+	clone.Content = content
+	clone.Anchor = ""
+	return &clone
+}
+
+func (r *yamlReader) checkKeys(n *yaml.Node) {
+	const few = 16 // up to here looking back is quicker than a map
+	var seen map[string]*yaml.Node
+	if len(n.Content) > 2*few {
+		seen = make(map[string]*yaml.Node, len(n.Content)/2)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			r.problem(key, "a key must be a plain name, got %s", describe(key))
+			continue
+		case key.Tag == "!!merge":
+			continue
+		case !r.checkScalar(key):
+		case key.Tag != "!!str" && key.Tag != "!!int":
+			r.problem(key, "key %s is %s: write it in quotes", key.Value, describe(key))
+		}
+		var first *yaml.Node
+		if seen != nil {
+			first = seen[key.Value]
+			seen[key.Value] = key
+		} else {
+			first = earlierKey(n.Content[:i], key.Value)
+		}
+		if first != nil {
+			r.problem(key, "%s: set twice, first on line %d", key.Value, first.Line)
+		}
+	}
+}
+
+func earlierKey(content []*yaml.Node, name string) *yaml.Node {
+	for i := 0; i < len(content); i += 2 {
+		if content[i].Value == name && content[i].Kind == yaml.ScalarNode {
+			return content[i]
+		}
+	}
+	return nil
+}
+
+// checkScalar refuses plain scalars that YAML 1.1 readers, kubectl among them,
+// and YAML 1.2 readers take for different values, and tags of one's own.
+func (r *yamlReader) checkScalar(n *yaml.Node) bool {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return true
+	}
+	switch {
+	case n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!"):
+		r.problem(n, "%s: a tag of your own is not understood", n.Tag)
+	case ambiguousBool[n.Value]:
+		r.problem(n, "%s is a boolean to some YAML readers and text to others: write %q, or true or false", n.Value, n.Value)
+	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value):
+		r.problem(n, "%s is octal to some YAML readers and decimal to others: write %q, or the decimal number", n.Value, n.Value)
+	case n.Tag == "!!timestamp":
+		// Read as text everywhere; nothing in Kubernetes is a YAML date.
+		n.Tag = "!!str"
+		return true
+	default:
+		return true
+	}
+	return false
+}
+
+var ambiguousBool = map[string]bool{}
+
+func init() {
+	for _, word := range []string{"y", "n", "yes", "no", "on", "off"} {
+		ambiguousBool[word] = true
+		ambiguousBool[strings.ToUpper(word)] = true
+		ambiguousBool[strings.ToUpper(word[:1])+word[1:]] = true
+	}
+}
+
+var ambiguousOctal = regexp.MustCompile(`^[-+]?0[0-9_]+$|^[-+]?0o`)
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// Lookup finds the value of a key in a mapping; nil when there is none or n is
+// no mapping.
+func Lookup(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	return lookupContent(n.Content, key)
+}
+
+func lookupContent(content []*yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
+			return content[i+1]
+		}
+	}
+	return nil
+}
+
+func scalarAt(n *yaml.Node, key string) string {
+	if v := Lookup(n, key); v != nil && v.Kind == yaml.ScalarNode && v.Tag == "!!str" {
+		return v.Value
+	}
+	return ""
+}
+
+// describe says what a node is, for "want ..., got ...".
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "nothing"
+	case "!!bool":
+		return "the boolean " + n.Value
+	case "!!int", "!!float":
+		return "the number " + n.Value
+	}
+	return "the text " + strconv.Quote(shorten(n.Value))
+}
+
+func shorten(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}

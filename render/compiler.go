@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package render is the compiler: it turns the tree of one commit into a
+// [Snapshot], the hard objects of every unit for every target, checked against
+// the schemas of the target's Kubernetes version.
+//
+// It reads no clock, network, environment or cluster. The same tree gives the
+// same bytes, whatever the commit, and whatever was rendered before.
+package render
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// Compiler renders the commits of one repository, one after another, and
+// remembers what it rendered: a unit whose folder, defaults, kinds and fleet
+// are unchanged is not rendered again. The zero value is ready. It is not safe
+// for concurrent use; the snapshots it returns are.
+type Compiler struct {
+	repository *config.Repository
+	kinds      *kindSet
+	units      map[config.UnitPath]*rendered
+	claims     claims
+}
+
+// rendered is what the compiler remembers of a unit.
+type rendered struct {
+	key  string
+	unit *Unit
+}
+
+// Snapshot renders a commit.
+func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
+	repository := config.Load(tree, c.repository)
+	s := &Snapshot{Commit: commit, Repository: repository, Problems: slices.Clone(repository.Problems), Units: make(map[config.UnitPath]*Unit, len(repository.Units))}
+	s.Problems = append(s.Problems, checkVersions(repository)...)
+	s.Held = len(s.Problems) > 0
+	if s.Held {
+		// Nothing may be written from it anyway, and rendering against a
+		// fleet that is not understood would only add noise.
+		s.Problems = s.Problems.Sorted()
+		return s
+	}
+	c.repository = repository
+	c.loadKinds(repository)
+	s.Problems = append(s.Problems, c.kinds.problems...)
+	c.render(repository, s)
+	s.finish()
+	return s
+}
+
+func checkVersions(r *config.Repository) config.Problems {
+	var problems config.Problems
+	for _, cluster := range r.Clusters {
+		if _, err := schema.Kubernetes(cluster.Kubernetes); err != nil {
+			problems = append(problems, config.Problem{Position: cluster.Position, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
+		}
+	}
+	return problems
+}
+
+// kindSet is the kinds of one commit.
+type kindSet struct {
+	hash     string
+	byName   map[string]*kind.Kind // by "apiVersion kind"
+	broken   map[string]string     // folders of kinds that do not load, by the same
+	unnamed  []string              // folders of those whose name is not known
+	problems config.Problems
+}
+
+func (c *Compiler) loadKinds(r *config.Repository) {
+	if c.kinds != nil && c.kinds.hash == r.KindsHash {
+		return
+	}
+	set := &kindSet{hash: r.KindsHash, byName: map[string]*kind.Kind{}, broken: map[string]string{}}
+	newest, err := schema.Kubernetes("")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, folder := range r.Kinds {
+		k, problems := kind.Load(r.Tree, folder.Path, newest)
+		set.problems = append(set.problems, problems...)
+		name := k.APIVersion() + " " + k.Name
+		switch {
+		case len(problems) > 0 && k.Name == "":
+			set.unnamed = append(set.unnamed, folder.Path)
+			continue
+		case len(problems) > 0:
+			set.broken[name] = folder.Path
+			continue
+		}
+		if other := set.byName[name]; other != nil {
+			set.problems = append(set.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
+				Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, other.Folder)})
+			continue
+		}
+		set.byName[name] = k
+	}
+	c.kinds = set
+}
+
+// render renders the units that changed, on all cores, and takes over the
+// others.
+func (c *Compiler) render(r *config.Repository, s *Snapshot) {
+	next := make(map[config.UnitPath]*rendered, len(r.Units))
+	var changed []*config.Unit
+	shared := r.FleetHash + c.kinds.hash
+	for _, unit := range r.Units {
+		key := unit.Hash + unit.Defaults.Hash + shared
+		if known := c.units[unit.Path]; known != nil && known.key == key {
+			next[unit.Path] = known
+			continue
+		}
+		changed = append(changed, unit)
+		next[unit.Path] = &rendered{key: key}
+	}
+	results := make([]*Unit, len(changed))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	places := newPlaces(r)
+	for i, unit := range changed {
+		group.Go(func() error {
+			results[i] = renderUnit(r, c.kinds, unit, places)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+	for i, unit := range changed {
+		next[unit.Path].unit = results[i]
+	}
+	c.claims.update(c.units, next)
+	c.units = next
+	fresh := make(map[config.UnitPath]bool, len(changed))
+	for _, unit := range changed {
+		fresh[unit.Path] = true
+	}
+	for path, known := range next {
+		unit := *known.unit
+		unit.Rendered = fresh[path]
+		s.Units[path] = &unit
+	}
+	c.claims.check(s)
+}
+
+// finish gathers the problems of the units. Units that only wait for a broken
+// kind are counted, at the kind: its own problems are what there is to mend.
+func (s *Snapshot) finish() {
+	waiting := map[string]int{}
+	for _, unit := range s.Units {
+		if len(unit.Problems) == 0 {
+			continue
+		}
+		unit.Bundles, unit.Needs = nil, nil
+		for _, p := range unit.Problems {
+			if p.Code == config.CodeKind {
+				waiting[p.Via[0].File]++
+				continue
+			}
+			s.Problems = append(s.Problems, p)
+		}
+	}
+	for folder, specs := range waiting {
+		s.Problems = append(s.Problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeKind,
+			Message: fmt.Sprintf("the kind does not load: its %d specs keep their last good bundles", specs)})
+	}
+	s.Problems = s.Problems.Sorted()
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// maxObject is the largest object that an API server takes, in bytes of JSON:
+// etcd's default request limit is 1.5 MiB, and the stored form with
+// managedFields is larger than what we send.
+const maxObject = 1 << 20
+
+// draft is a hard object before it is checked and made final.
+type draft struct {
+	unit       *config.Unit
+	doc        *config.Document // the spec, or the hard object itself
+	object     map[string]any   // may be shared; copied before it is changed
+	hard       *schema.Set
+	kinds      *kindSet   // for suggestions
+	template   *yaml.Node // of the object in its kind; nil for a hard object
+	templateAt config.Position
+	problems   config.Problems
+}
+
+// problem adds a problem at a path into the object: at its line in a hard
+// document; for a rendered object at the spec, via its line in the template.
+func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if len(path) > 0 {
+		message = schema.PathText(path) + ": " + message
+	}
+	if d.template == nil {
+		d.problems = append(d.problems, d.doc.Problem(nodeAt(d.doc.Node, path), code, "%s", message))
+		return
+	}
+	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
+	at := nodeAt(d.template, path)
+	p.Via = []config.Position{{File: d.templateAt.File, Line: at.Line, Column: at.Column}}
+	d.problems = append(d.problems, p)
+}
+
+// what names the object as well as it can be told by now.
+func (d *draft) what() string {
+	kindName, _ := d.object["kind"].(string)
+	metadata, _ := d.object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return kindName + "/" + name
+}
+
+// nodeAt is the deepest node on the path that exists; the key where there is
+// one, since that is what people look for.
+func nodeAt(n *yaml.Node, path []any) *yaml.Node {
+	at := n
+	for _, s := range path {
+		var next, key *yaml.Node
+		switch s := s.(type) {
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == s {
+					key, next = n.Content[i], n.Content[i+1]
+				}
+			}
+		case int:
+			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
+				next = n.Content[s]
+				key = next
+			}
+		}
+		if next == nil {
+			return at
+		}
+		n, at = next, key
+	}
+	return at
+}
+
+// seal checks the object and makes it final; nil after a problem.
+func (d *draft) seal() *Object {
+	apiVersion, _ := d.object["apiVersion"].(string)
+	kindName, _ := d.object["kind"].(string)
+	hard := d.hard.Kind(apiVersion, kindName)
+	if hard == nil {
+		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", apiVersion, kindName, d.suggestKind(apiVersion, kindName))
+		return nil
+	}
+	id := ObjectID{Kind: kindName}
+	version := apiVersion
+	if group, v, ok := strings.Cut(apiVersion, "/"); ok {
+		id.Group, version = group, v
+	}
+	metadata := d.metadata(&id, hard.Namespaced)
+	for _, v := range schema.Check(hard.Type(), d.object) {
+		d.problem(v.Code, v.Path, "%s", v.Message)
+	}
+	if len(d.problems) > 0 {
+		return nil
+	}
+	object := maps.Clone(d.object)
+	object["metadata"] = d.marked(metadata)
+	o := &Object{ID: id, Version: version, JSON: schema.AppendJSON(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
+	if len(o.JSON) > maxObject {
+		d.problem(config.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
+		return nil
+	}
+	sum := sha256.Sum256(o.JSON)
+	o.Digest = Digest(hex.EncodeToString(sum[:]))
+	return o
+}
+
+func (d *draft) suggestKind(apiVersion, kindName string) string {
+	if len(d.kinds.unnamed) > 0 {
+		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(d.kinds.unnamed, ", "))
+	}
+	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(slices.Collect(maps.Keys(d.kinds.byName)), d.hard.Names()))
+}
+
+// serverOwned are fields of metadata that only the server or a controller may
+// set.
+var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink", "ownerReferences", "finalizers"}
+
+// metadata checks the object's identity and fills in id.
+func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
+	if d.object["status"] != nil {
+		d.problem(config.CodeObject, []any{"status"}, "set by the cluster, not from Git: remove it")
+	}
+	metadata, _ := d.object["metadata"].(map[string]any)
+	for _, field := range serverOwned {
+		if metadata[field] != nil {
+			d.problem(config.CodeObject, []any{"metadata", field}, "set by the cluster, not from Git: remove it")
+		}
+	}
+	if metadata["generateName"] != nil {
+		d.problem(config.CodeObject, []any{"metadata", "generateName"}, "an object that is applied again and again needs a name of its own: use metadata.name")
+	}
+	id.Name, _ = metadata["name"].(string)
+	id.Namespace, _ = metadata["namespace"].(string)
+	switch {
+	case id.Name == "":
+		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
+	case !validName(id.Name):
+		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", id.Name)
+	}
+	switch {
+	case namespaced && id.Namespace == "":
+		d.problem(config.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
+	case !namespaced && id.Namespace != "":
+		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
+	case namespaced && !dnsLabel.MatchString(id.Namespace):
+		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%q: want at most 63 lower-case letters, digits and -", id.Namespace)
+	}
+	d.forged(metadata)
+	return metadata
+}
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// objectName is an RFC 1123 subdomain, or what RBAC and a few others add to
+// it: system:node, a.b:c.
+var objectName = regexp.MustCompile(`^[a-z0-9A-Z]([-a-z0-9A-Z.:_]{0,251}[a-z0-9A-Z])?$`)
+
+func validName(name string) bool { return objectName.MatchString(name) }
+
+// forged finds labels and annotations that are swell's to set.
+func (d *draft) forged(metadata map[string]any) {
+	for _, field := range []string{"labels", "annotations"} {
+		values, _ := metadata[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if key == LabelUnit || key == LabelManagedBy && field == "labels" {
+				d.problem(config.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
+			}
+		}
+	}
+}
+
+// marked is the metadata with swell's own label and annotations added.
+func (d *draft) marked(metadata map[string]any) map[string]any {
+	metadata = maps.Clone(metadata)
+	metadata["labels"] = withText(metadata["labels"], LabelManagedBy, ManagedBy, LabelUnit, UnitLabel(d.unit.Path))
+	metadata["annotations"] = withText(metadata["annotations"], AnnotationUnit, string(d.unit.Path))
+	return metadata
+}
+
+func withText(values any, pairs ...string) map[string]any {
+	old, _ := values.(map[string]any)
+	merged := make(map[string]any, len(old)+len(pairs)/2)
+	maps.Copy(merged, old)
+	for i := 0; i < len(pairs); i += 2 {
+		merged[pairs[i]] = pairs[i+1]
+	}
+	return merged
+}
+
+var labelValue = regexp.MustCompile(`^[a-z0-9]([-a-z0-9/]{0,61}[a-z0-9])?$`)
+
+// UnitLabel is a unit's path as the value of a label: slashes become dots.
+// A path that is too long or has other characters than lower-case letters,
+// digits and - is cut and told apart by a hash at its end.
+func UnitLabel(unit config.UnitPath) string {
+	dotted := strings.ReplaceAll(string(unit), "/", ".")
+	if labelValue.MatchString(string(unit)) && !strings.Contains(string(unit), "//") {
+		return dotted
+	}
+	sum := sha256.Sum256([]byte(unit))
+	kept := regexp.MustCompile(`[^-A-Za-z0-9.]`).ReplaceAllString(dotted, "-")
+	kept = strings.Trim(kept[:min(len(kept), 52)], "-.")
+	return strings.TrimLeft(kept+"-"+hex.EncodeToString(sum[:5]), "-")
+}

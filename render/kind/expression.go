@@ -1,0 +1,362 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/ext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// identifier is a name that `let` and `each` may bind.
+var identifier = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+
+// environment is the names and functions that expressions may use.
+type environment struct {
+	cel   *cel.Env
+	names map[string]bool
+}
+
+func newEnvironment(envelope protoreflect.MessageDescriptor) (*environment, error) {
+	options := []cel.EnvOption{
+		cel.OptionalTypes(),
+		ext.Strings(), ext.Lists(), ext.Encoders(),
+		cel.Function("hash", cel.Overload("hash_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(hash))),
+		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
+		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
+		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
+	}
+	seen := map[string]bool{}
+	for _, root := range []protoreflect.FileDescriptor{envelope.ParentFile(), boundFile()} {
+		options = appendFiles(options, root, seen)
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, err
+	}
+	return &environment{cel: env, names: map[string]bool{"self": true, "target": true, "unit": true, "data": true}}, nil
+}
+
+// appendFiles registers a file after all that it imports. Google's well-known
+// types are CEL's own.
+func appendFiles(options []cel.EnvOption, file protoreflect.FileDescriptor, seen map[string]bool) []cel.EnvOption {
+	if seen[file.Path()] || strings.HasPrefix(file.Path(), "google/protobuf/") {
+		return options
+	}
+	seen[file.Path()] = true
+	imports := file.Imports()
+	for i := range imports.Len() {
+		options = appendFiles(options, imports.Get(i).FileDescriptor, seen)
+	}
+	return append(options, cel.TypeDescs(file))
+}
+
+// reserved words of CEL cannot be names.
+var reserved = map[string]bool{"as": true, "break": true, "const": true, "continue": true, "else": true, "false": true, "for": true,
+	"function": true, "if": true, "import": true, "in": true, "let": true, "loop": true, "namespace": true, "null": true,
+	"package": true, "return": true, "true": true, "var": true, "void": true, "while": true}
+
+// free says whether `let` and `each` may bind the name.
+func (e *environment) free(name string) bool {
+	return identifier.MatchString(name) && !reserved[name] && !e.names[name]
+}
+
+// with is the environment with one more name.
+func (e *environment) with(name string, typ *cel.Type) (*environment, error) {
+	extended, err := e.cel.Extend(cel.Variable(name, typ))
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{name: true}
+	for n := range e.names {
+		names[n] = true
+	}
+	return &environment{cel: extended, names: names}, nil
+}
+
+// expression is one compiled CEL expression.
+type expression struct {
+	text    string
+	at      config.Position
+	typ     *cel.Type
+	program cel.Program
+}
+
+// compile checks and plans an expression. The error is one line, with the
+// column inside the expression where CEL knows it.
+func (e *environment) compile(text string, at config.Position) (*expression, error) {
+	ast, issues := e.cel.Compile(text)
+	if err := issues.Err(); err != nil {
+		first := issues.Errors()[0]
+		message, _, _ := strings.Cut(first.Message, "\n")
+		return nil, fmt.Errorf("%q: %s", text, strings.TrimSpace(message))
+	}
+	program, err := e.cel.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, fmt.Errorf("%q: %s", text, oneLine(err))
+	}
+	return &expression{text: text, at: at, typ: ast.OutputType(), program: program}, nil
+}
+
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+func (x *expression) wantBool() error {
+	if x.typ.Kind() != cel.BoolKind && x.typ.Kind() != cel.DynKind {
+		return fmt.Errorf("%q: want a bool, got %s", x.text, x.typ)
+	}
+	return nil
+}
+
+// itemType is what `each` binds: a list's item or a map's key.
+func (x *expression) itemType() (*cel.Type, error) {
+	switch x.typ.Kind() {
+	case cel.ListKind, cel.MapKind:
+		return x.typ.Parameters()[0], nil
+	case cel.DynKind:
+		return cel.DynType, nil
+	}
+	return nil, fmt.Errorf("%q: want a list or a map, got %s", x.text, x.typ)
+}
+
+// fits says whether results of the expression can have a form. What is only
+// known at run time is checked there.
+func (x *expression) fits(t *schema.Type) error {
+	if typ := mismatch(x.typ, t); typ != nil {
+		return fmt.Errorf("%q: want %s, got %s", x.text, t.Form, typ)
+	}
+	return nil
+}
+
+func mismatch(typ *cel.Type, t *schema.Type) *cel.Type {
+	if t == nil || t.Form == schema.Any {
+		return nil
+	}
+	if typ.Kind() == cel.OpaqueKind && typ.TypeName() == "optional_type" {
+		return mismatch(typ.Parameters()[0], t)
+	}
+	var ok bool
+	switch typ.Kind() {
+	case cel.StringKind, cel.TimestampKind, cel.DurationKind:
+		ok = t.Form == schema.String || t.Form == schema.IntOrString || t.Form == schema.Quantity || t.Form == schema.Base64
+	case cel.BytesKind:
+		ok = t.Form == schema.Base64 || t.Form == schema.String
+	case cel.IntKind, cel.UintKind:
+		ok = t.Form == schema.Integer || t.Form == schema.Number || t.Form == schema.IntOrString || t.Form == schema.Quantity
+	case cel.DoubleKind:
+		ok = t.Form == schema.Number || t.Form == schema.Quantity
+	case cel.BoolKind:
+		ok = t.Form == schema.Boolean
+	case cel.ListKind:
+		if t.Form == schema.List {
+			return mismatch(typ.Parameters()[0], t.Elem)
+		}
+	case cel.MapKind:
+		if t.Form == schema.Map {
+			return mismatch(typ.Parameters()[1], t.Elem)
+		}
+		ok = t.Form == schema.Object
+	case cel.StructKind:
+		ok = t.Form == schema.Map || t.Form == schema.Object
+	default: // dyn, null, errors: known only at run time
+		ok = true
+	}
+	if ok {
+		return nil
+	}
+	return typ
+}
+
+// value evaluates the expression to plain values: map[string]any, []any,
+// string, int64, float64, bool, nil. An absent optional is not present.
+func (x *expression) value(scope cel.Activation) (value any, present bool, err error) {
+	result, _, err := x.program.Eval(scope)
+	if err != nil {
+		return nil, false, fmt.Errorf("%q: %s", x.text, oneLine(err))
+	}
+	if value, present, err = plain(result); err != nil {
+		return nil, false, fmt.Errorf("%q: %s", x.text, err)
+	}
+	return value, present, nil
+}
+
+var errUnplain = errors.New("not a value that JSON can hold")
+
+func plain(v ref.Val) (value any, present bool, err error) {
+	switch v := v.(type) {
+	case types.String:
+		return string(v), true, nil
+	case types.Int:
+		return int64(v), true, nil
+	case types.Bool:
+		return bool(v), true, nil
+	case types.Uint:
+		return int64(v), v <= 1<<63-1, nil
+	case types.Double:
+		return float64(v), true, nil
+	case types.Null:
+		return nil, true, nil
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), true, nil
+	case types.Duration:
+		return v.Duration.String(), true, nil
+	case types.Timestamp:
+		return v.UTC().Format(time.RFC3339Nano), true, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, false, nil
+		}
+		return plain(v.GetValue())
+	case traits.Mapper:
+		return plainMap(v)
+	case traits.Lister:
+		return plainList(v)
+	}
+	if message, ok := v.Value().(proto.Message); ok {
+		return plainMessage(message.ProtoReflect())
+	}
+	return nil, false, fmt.Errorf("%w: %s", errUnplain, v.Type().TypeName())
+}
+
+func plainList(l traits.Lister) (any, bool, error) {
+	size, _ := l.Size().(types.Int)
+	list := make([]any, 0, int(size))
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		item, present, err := plain(it.Next())
+		if err != nil {
+			return nil, false, err
+		}
+		if present {
+			list = append(list, item)
+		}
+	}
+	return list, true, nil
+}
+
+func plainMap(m traits.Mapper) (any, bool, error) {
+	size, _ := m.Size().(types.Int)
+	plainMap := make(map[string]any, int(size))
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		value, present, err := plain(m.Get(key))
+		if err != nil {
+			return nil, false, err
+		}
+		if present {
+			plainMap[fmt.Sprint(key.Value())] = value
+		}
+	}
+	return plainMap, true, nil
+}
+
+// plainMessage is the fields of a message that are set, under their names.
+func plainMessage(m protoreflect.Message) (any, bool, error) {
+	fields := map[string]any{}
+	var firstErr error
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		var native any = value.Interface()
+		v, present, err := plain(types.DefaultTypeAdapter.NativeToValue(native))
+		if number, ok := native.(protoreflect.EnumNumber); ok {
+			v, present, err = string(field.Enum().Values().ByNumber(number).Name()), true, nil
+		}
+		if list, ok := native.(protoreflect.List); ok {
+			v, present, err = plainProtoList(list)
+		}
+		if mapping, ok := native.(protoreflect.Map); ok {
+			v, present, err = plainProtoMap(mapping)
+		}
+		if message, ok := native.(protoreflect.Message); ok {
+			v, present, err = plainMessage(message)
+		}
+		if err != nil {
+			firstErr = fmt.Errorf("%s: %w", field.Name(), err)
+			return false
+		}
+		if present {
+			fields[string(field.Name())] = v
+		}
+		return true
+	})
+	return fields, true, firstErr
+}
+
+func plainProtoList(l protoreflect.List) (any, bool, error) {
+	list := make([]any, l.Len())
+	for i := range list {
+		v, err := plainProtoValue(l.Get(i))
+		if err != nil {
+			return nil, false, err
+		}
+		list[i] = v
+	}
+	return list, true, nil
+}
+
+func plainProtoMap(m protoreflect.Map) (any, bool, error) {
+	mapping := make(map[string]any, m.Len())
+	var firstErr error
+	m.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+		mapping[key.String()], firstErr = plainProtoValue(value)
+		return firstErr == nil
+	})
+	return mapping, true, firstErr
+}
+
+func plainProtoValue(v protoreflect.Value) (any, error) {
+	if message, ok := v.Interface().(protoreflect.Message); ok {
+		value, _, err := plainMessage(message)
+		return value, err
+	}
+	value, _, err := plain(types.DefaultTypeAdapter.NativeToValue(v.Interface()))
+	return value, err
+}
+
+// text is a value inside a longer string.
+func text(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	}
+	return "", fmt.Errorf("want a value that can stand inside a text, got %s", schema.Describe(value))
+}
+
+// hashDigits is the length of hash(x): 40 bits tell apart what one unit ever
+// renders, and leave room in a name of 63.
+const hashDigits = 10
+
+// hash is the function of that name: the first hexadecimal digits of the
+// SHA-256 of a value's canonical JSON.
+func hash(v ref.Val) ref.Val {
+	value, _, err := plain(v)
+	if err != nil {
+		return types.NewErr("hash: %s", err)
+	}
+	sum := sha256.Sum256(schema.AppendJSON(nil, value))
+	return types.String(hex.EncodeToString(sum[:])[:hashDigits])
+}

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kind compiles easy kinds, a .proto schema and a template of hard
+// objects, and renders specs with them. What can be checked without a spec is
+// checked when the kind is loaded.
+//
+// It reads only the tree it is given: no network, clock or environment.
+package kind
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"cel.dev/cel-go/common/types"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// Kind is a compiled easy kind. It is safe for concurrent use.
+type Kind struct {
+	Folder string // "kinds/runtime"
+	Group  string // "easy.example.com"
+	Name   string // "Runtime"
+
+	envelope protoreflect.MessageDescriptor
+	adapter  types.Adapter // makes CEL values of specs
+	lets     []let
+	objects  []*object
+}
+
+// APIVersion is what specs of the kind carry. The version is always v1.
+func (k *Kind) APIVersion() string { return k.Group + "/v1" }
+
+// ObjectIDs are the ids of the kind's objects, which overrides may name.
+func (k *Kind) ObjectIDs() []string {
+	ids := make([]string, len(k.objects))
+	for i, o := range k.objects {
+		ids[i] = o.id
+	}
+	return ids
+}
+
+type let struct {
+	name string
+	expression
+}
+
+// object is one entry of a kind's objects.
+type object struct {
+	id   string
+	at   config.Position
+	node *yaml.Node // the template, to find the line of a path
+	file string
+	when *expression
+	// each is bound to the name eachName, item by item; nil for one object.
+	each     *expression
+	eachName string
+	template template
+}
+
+// Load compiles the kind in a folder of the tree. hard is what its objects
+// are checked against. The problems hold the kind's units and no others; with
+// problems the kind renders nothing, and its Name is empty when it was not got
+// as far as that.
+func Load(tree config.Tree, folder string, hard *schema.Set) (*Kind, config.Problems) {
+	l := loader{tree: tree, kind: &Kind{Folder: folder}, hard: hard}
+	l.load()
+	return l.kind, l.problems.Sorted()
+}
+
+type loader struct {
+	tree     config.Tree
+	kind     *Kind
+	hard     *schema.Set
+	doc      *config.Document
+	env      *environment
+	problems config.Problems
+}
+
+func (l *loader) problem(n *yaml.Node, format string, args ...any) {
+	l.problems = append(l.problems, l.doc.Problem(n, config.CodeKind, format, args...))
+}
+
+// definition is an EasyKind's spec as it is written, without its templates.
+type definition struct {
+	Message string
+	Let     []struct{ Name, Value string }
+	Objects []struct {
+		ID   string `json:"id"`
+		When string
+		Each map[string]string
+	}
+}
+
+func (l *loader) load() {
+	file := path.Join(l.kind.Folder, "kind.yaml")
+	content, err := l.tree.ReadFile(file)
+	if err != nil {
+		l.problems = append(l.problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "no kind.yaml in the kind's folder: " + err.Error()})
+		return
+	}
+	docs, problems := config.ReadDocuments(file, content)
+	if l.problems = problems; len(problems) > 0 {
+		return
+	}
+	if len(docs) != 1 || docs[0].Kind != "EasyKind" {
+		l.problems = append(l.problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDocument, Message: "want exactly one document, of kind EasyKind"})
+		return
+	}
+	l.doc = docs[0]
+	var def definition
+	if l.problems = config.DecodeOwn(l.doc, &def); len(l.problems) > 0 {
+		return
+	}
+	message := l.message(def.Message)
+	if message == nil {
+		return
+	}
+	envelope, err := config.Envelope(message)
+	if err != nil {
+		l.problem(l.spec("message"), "spec.message: %s", err)
+		return
+	}
+	l.kind.envelope = envelope
+	if l.env, err = newEnvironment(envelope); err != nil {
+		l.problem(l.spec("message"), "spec.message: %s", err)
+		return
+	}
+	l.kind.adapter = l.env.cel.CELTypeAdapter()
+	l.lets(def)
+	l.objects(def)
+}
+
+// spec is the node of a field of the document's spec.
+func (l *loader) spec(field string) *yaml.Node {
+	spec := config.Lookup(l.doc.Node, "spec")
+	if n := config.Lookup(spec, field); n != nil {
+		return n
+	}
+	if spec != nil {
+		return spec
+	}
+	return l.doc.Node
+}
+
+func (l *loader) lets(def definition) {
+	for i, def := range def.Let {
+		node := l.spec("let").Content[i]
+		if !l.env.free(def.Name) {
+			l.problem(node, "spec.let[%d].name: want a new name of letters and digits that is no word of CEL, got %q", i, def.Name)
+			continue
+		}
+		value := valueNode(node, "value")
+		compiled, err := l.env.compile(def.Value, l.doc.At(value))
+		if err != nil {
+			l.problem(value, "spec.let[%d].value: %s", i, err)
+			continue
+		}
+		l.kind.lets = append(l.kind.lets, let{name: def.Name, expression: *compiled})
+		if l.env, err = l.env.with(def.Name, compiled.typ); err != nil {
+			l.problem(node, "spec.let[%d]: %s", i, err)
+			return
+		}
+	}
+}
+
+func (l *loader) objects(def definition) {
+	if len(def.Objects) == 0 {
+		l.problem(l.spec("objects"), "spec.objects: want at least one object")
+	}
+	first := map[string]int{}
+	for i, def := range def.Objects {
+		node := l.spec("objects").Content[i]
+		if j, ok := first[def.ID]; ok || def.ID == "" {
+			if ok {
+				l.problem(node, "spec.objects[%d].id: %q is the id of objects[%d] too", i, def.ID, j)
+			} else {
+				l.problem(node, "spec.objects[%d].id: missing", i)
+			}
+			continue
+		}
+		first[def.ID] = i
+		o := &object{id: def.ID, node: config.Lookup(node, "template"), file: l.doc.File}
+		if o.node == nil {
+			l.problem(node, "spec.objects[%d].template: missing", i)
+			continue
+		}
+		o.at = l.doc.At(o.node)
+		env := l.env
+		if len(def.Each) > 0 {
+			env = l.each(o, node, i, def.Each)
+		}
+		if env == nil {
+			continue
+		}
+		if def.When != "" {
+			o.when = l.condition(env, node, i, def.When)
+		}
+		o.template = l.template(env, o.node, i)
+		l.kind.objects = append(l.kind.objects, o)
+	}
+}
+
+func (l *loader) each(o *object, node *yaml.Node, i int, each map[string]string) *environment {
+	at := config.Lookup(node, "each")
+	if len(each) > 1 {
+		l.problem(at, "spec.objects[%d].each: want one name, got %d", i, len(each))
+		return nil
+	}
+	for name, text := range each {
+		if !l.env.free(name) {
+			l.problem(at, "spec.objects[%d].each: want a new name of letters and digits that is no word of CEL, got %q", i, name)
+			return nil
+		}
+		compiled, err := l.env.compile(text, l.doc.At(at.Content[1]))
+		if err != nil {
+			l.problem(at.Content[1], "spec.objects[%d].each.%s: %s", i, name, err)
+			return nil
+		}
+		item, err := compiled.itemType()
+		if err != nil {
+			l.problem(at.Content[1], "spec.objects[%d].each.%s: %s", i, name, err)
+			return nil
+		}
+		o.each, o.eachName = compiled, name
+		env, err := l.env.with(name, item)
+		if err != nil {
+			l.problem(at, "spec.objects[%d].each.%s: %s", i, name, err)
+			return nil
+		}
+		return env
+	}
+	return nil
+}
+
+func (l *loader) condition(env *environment, node *yaml.Node, i int, text string) *expression {
+	at := valueNode(node, "when")
+	compiled, err := env.compile(text, l.doc.At(at))
+	if err == nil {
+		err = compiled.wantBool()
+	}
+	if err != nil {
+		l.problem(at, "spec.objects[%d].when: %s", i, err)
+		return nil
+	}
+	return compiled
+}
+
+// template compiles an object's template against the schema of its kind.
+func (l *loader) template(env *environment, n *yaml.Node, i int) template {
+	apiVersion, kindName := scalarText(n, "apiVersion"), scalarText(n, "kind")
+	where := fmt.Sprintf("spec.objects[%d].template", i)
+	if apiVersion == "" || kindName == "" {
+		l.problem(n, "%s: want an apiVersion and a kind, both without expressions", where)
+		return nil
+	}
+	hard := l.hard.Kind(apiVersion, kindName)
+	if hard == nil {
+		l.problem(n, "%s: %s %s: no such kind%s", where, apiVersion, kindName, config.DidYouMean(apiVersion+" "+kindName, l.hard.Names()))
+		return nil
+	}
+	c := compiler{loader: l, env: env, where: where}
+	return c.compile(n, hard.Type())
+}
+
+func scalarText(n *yaml.Node, key string) string {
+	v := config.Lookup(n, key)
+	if v == nil || v.Kind != yaml.ScalarNode || strings.Contains(v.Value, "${") {
+		return ""
+	}
+	return v.Value
+}
+
+func valueNode(n *yaml.Node, key string) *yaml.Node {
+	if v := config.Lookup(n, key); v != nil {
+		return v
+	}
+	return n
+}
