@@ -30,8 +30,10 @@ type Unit struct {
 	// Problems of this unit. Where there is one, nothing of the unit may be
 	// applied or pruned: it stays at its last good bundles.
 	Problems config.Problems
-	// Bundles by target; nil when the unit has a problem. A target that is
-	// not in it is one where the unit wants nothing, and that is known.
+	// Targets are those that the unit is placed on, in the order of the fleet.
+	Targets []config.Target
+	// Bundles by target; nil when the unit has a problem. A target of Targets
+	// that is not in it is one where the unit renders to nothing.
 	Bundles map[config.TargetName]*Bundle
 	// Needs are, by target, the units that bring what this unit's objects
 	// cannot be applied without: the namespaces they live in.

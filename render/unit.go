@@ -81,6 +81,9 @@ func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *pl
 	out := &Unit{Path: unit.Path, Rollout: unit.Defaults.Rollout}
 	u.problems = append(u.problems, unit.Defaults.Problems...)
 	places := u.place(r, all)
+	for _, p := range places {
+		out.Targets = append(out.Targets, p.target)
+	}
 	for _, file := range unit.Files {
 		u.read(file)
 	}

@@ -36,14 +36,14 @@ type environment struct {
 }
 
 func newEnvironment(envelope protoreflect.MessageDescriptor) (*environment, error) {
-	options := []cel.EnvOption{
+	options := append(orderedMacros(),
 		cel.OptionalTypes(),
 		ext.Strings(), ext.Lists(), ext.Encoders(),
 		cel.Function("hash", cel.Overload("hash_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(hash))),
 		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
 		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
 		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
-	}
+	)
 	seen := map[string]bool{}
 	for _, root := range []protoreflect.FileDescriptor{envelope.ParentFile(), boundFile()} {
 		options = appendFiles(options, root, seen)

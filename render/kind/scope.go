@@ -4,9 +4,6 @@
 package kind
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -42,19 +39,6 @@ func (s *scope) ResolveName(name string) (any, bool) {
 }
 
 func (s *scope) Parent() cel.Activation { return nil }
-
-// sortKeys puts the keys of a map into an order that does not change from run
-// to run.
-func sortKeys(keys []ref.Val) {
-	slices.SortFunc(keys, func(a, b ref.Val) int {
-		if ai, ok := a.(types.Int); ok {
-			if bi, ok := b.(types.Int); ok {
-				return int(ai.Compare(bi).(types.Int))
-			}
-		}
-		return strings.Compare(fmt.Sprint(a.Value()), fmt.Sprint(b.Value()))
-	})
-}
 
 // boundAdapter makes values of what swell binds itself.
 var boundAdapter = sync.OnceValue(func() types.Adapter {

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/source"
+)
+
+// place says where to look for a monorepo that a command names by a folder or
+// by a Git revision.
+type place struct {
+	repo string // the folder of the Git repository for revisions
+	path string // the monorepo's folder inside that repository
+}
+
+func (p *place) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in")
+	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: its root)")
+}
+
+// open finds the tree for a folder that holds a monorepo, or else for a Git
+// revision. commit is empty for a folder.
+func (p *place) open(name string) (tree config.Tree, commit config.Commit, err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if err := isMonorepo(name); err != nil {
+			return nil, "", err
+		}
+		return config.Files(os.DirFS(name)), "", nil
+	}
+	src, err := source.OpenLocal(p.repo)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is no folder, and %w", name, err)
+	}
+	commit, err = src.Resolve(name)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is neither a folder nor a Git revision: %w", name, err)
+	}
+	tree, err = src.Tree(commit)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.ToSlash(filepath.Clean(p.path))
+	if p.path == "" {
+		dir = "."
+	}
+	if _, err := fs.Stat(tree, filepath.ToSlash(filepath.Join(dir, "swell.yaml"))); err != nil {
+		return nil, "", hinted{fmt.Errorf("%s: no swell.yaml in %q of this commit", commit.Short(), dir), "--path names the monorepo's folder inside the Git repository"}
+	}
+	return config.Sub(tree, dir), commit, nil
+}
+
+func isMonorepo(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, "swell.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return hinted{fmt.Errorf("%s: no swell.yaml here, so this is not the root of a monorepo", dir), "name the folder that holds swell.yaml with kind: Repository"}
+	}
+	return err
+}
+
+// snapshot renders what name means.
+func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapshot, error) {
+	tree, commit, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return compiler.Snapshot(commit, tree), nil
+}
+
+// argument is the i-th argument, or "." where there is none.
+func argument(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return "."
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Write writes the report for people: lines that begin with + and - are what
+// is added and removed, so that it can be shown as a diff.
+func (r *Report) Write(w io.Writer) error {
+	var b strings.Builder
+	var unit config.UnitPath
+	for _, c := range r.Changes {
+		if c.Unit != unit {
+			if unit != "" {
+				b.WriteByte('\n')
+			}
+			unit = c.Unit
+			fmt.Fprintf(&b, "%s\n", unit)
+		}
+		fmt.Fprintf(&b, "  %s %s on %s\n", c.Action, c.Object, targetList(c.Targets))
+		if c.Action == Configured && len(c.Fields) == 0 {
+			b.WriteString("    only the order of a list\n")
+		}
+		for _, f := range c.Fields {
+			f.write(&b)
+		}
+	}
+	for _, path := range r.Unknown {
+		fmt.Fprintf(&b, "%s\n  not compared: it has problems\n", path)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Summary counts in one line: "3 objects in 1 unit on 4 targets: 2 created, 1
+// configured"; "no changes" when there are none.
+func (r *Report) Summary() string {
+	units, targets := map[config.UnitPath]bool{}, map[config.TargetName]bool{}
+	count := map[Action]int{}
+	total := 0
+	for _, c := range r.Changes {
+		units[c.Unit] = true
+		for _, t := range c.Targets {
+			targets[t] = true
+			count[c.Action]++
+			total++
+		}
+	}
+	if total == 0 {
+		return "no changes"
+	}
+	var parts []string
+	for _, action := range []Action{Created, Configured, Deleted} {
+		if count[action] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[action], action))
+		}
+	}
+	return fmt.Sprintf("%s in %s on %s: %s", Count(total, "object"), Count(len(units), "unit"), Count(len(targets), "target"), strings.Join(parts, ", "))
+}
+
+// Count is a number with its noun: "1 unit", "2 units".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func targetList(targets []config.TargetName) string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = string(t)
+	}
+	if len(names) == 1 {
+		return "target " + names[0]
+	}
+	const most = 8
+	if len(names) > most {
+		return fmt.Sprintf("%d targets: %s and %d more", len(names), strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return fmt.Sprintf("%d targets: %s", len(names), strings.Join(names, ", "))
+}
+
+func (f Field) write(b *strings.Builder) {
+	from, to := valueText(f.From), valueText(f.To)
+	if strings.Contains(from, "\n") || strings.Contains(to, "\n") {
+		fmt.Fprintf(b, "      %s:\n", f.Path)
+		for i, line := range strings.Split(strings.TrimSuffix(udiff.Unified("", "", from, to), "\n"), "\n") {
+			if i < 2 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
+				continue // names of files, there are none
+			}
+			fmt.Fprintf(b, "        %s\n", line)
+		}
+		return
+	}
+	if f.From != nil {
+		fmt.Fprintf(b, "    - %s: %s\n", f.Path, from)
+	}
+	if f.To != nil {
+		fmt.Fprintf(b, "    + %s: %s\n", f.Path, to)
+	}
+}
+
+func valueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it came out of JSON
+	}
+	return string(text)
+}
