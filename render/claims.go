@@ -6,6 +6,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,8 @@ import (
 type claims struct {
 	wanted    map[claimKey][]claim
 	contested map[claimKey]bool // those that more than one bundle wants
+	// namespaces says whether a claim on a Namespace came or went.
+	namespaces bool
 }
 
 type claimKey struct {
@@ -35,11 +38,13 @@ func clusterOf(target config.TargetName) string {
 	return cluster
 }
 
-// update replaces the claims of units that are not the same in next.
+// update replaces the claims of units that are not the same in next, and
+// finds anew what units need of each other.
 func (c *claims) update(previous, next map[config.UnitPath]*rendered) {
 	if c.wanted == nil {
 		c.wanted, c.contested = map[claimKey][]claim{}, map[claimKey]bool{}
 	}
+	c.namespaces = false
 	for path, was := range previous {
 		if next[path] != was {
 			c.each(was.unit, c.drop)
@@ -48,6 +53,16 @@ func (c *claims) update(previous, next map[config.UnitPath]*rendered) {
 	for path, is := range next {
 		if previous[path] != is {
 			c.each(is.unit, c.add)
+		}
+	}
+	for path, is := range next {
+		if previous[path] == is && !c.namespaces {
+			continue
+		}
+		if needs := c.needs(is.unit); !maps.EqualFunc(needs, is.unit.Needs, slices.Equal) {
+			unit := *is.unit
+			unit.Needs = needs
+			next[path] = &rendered{is.key, &unit}
 		}
 	}
 }
@@ -62,6 +77,7 @@ func (c *claims) each(unit *Unit, do func(claimKey, claim)) {
 }
 
 func (c *claims) add(key claimKey, by claim) {
+	c.namespaces = c.namespaces || key.id.Kind == "Namespace"
 	all := append(c.wanted[key], by)
 	c.wanted[key] = all
 	if len(all) > 1 {
@@ -70,6 +86,7 @@ func (c *claims) add(key claimKey, by claim) {
 }
 
 func (c *claims) drop(key claimKey, by claim) {
+	c.namespaces = c.namespaces || key.id.Kind == "Namespace"
 	left := slices.DeleteFunc(c.wanted[key], func(other claim) bool { return other.unit == by.unit && other.target == by.target })
 	if len(left) < 2 {
 		delete(c.contested, key)
@@ -81,9 +98,9 @@ func (c *claims) drop(key claimKey, by claim) {
 	c.wanted[key] = left
 }
 
-// check adds a problem to every unit that wants an object which another bundle
-// in the same cluster wants too, and finds what units need of each other.
-func (c *claims) check(s *Snapshot) {
+// contest adds a problem to every unit that wants an object which another
+// bundle in the same cluster wants too.
+func (c *claims) contest(s *Snapshot) {
 	for key := range c.contested {
 		all := slices.Clone(c.wanted[key])
 		slices.SortFunc(all, func(a, b claim) int {
@@ -99,13 +116,12 @@ func (c *claims) check(s *Snapshot) {
 				message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
 					key.id, key.cluster, all[0].target, all[1].target)
 			}
-			unit := s.Units[mine.unit]
+			unit := *s.Units[mine.unit]
+			unit.Bundles, unit.Needs = nil, nil
 			unit.Problems = append(slices.Clone(unit.Problems), config.Problem{Position: mine.object.Spec, Code: config.CodeDuplicate,
-				Message: message, Unit: mine.unit, Via: via(mine.object.Template)})
+				Message: message, Unit: mine.unit, Via: via(mine.object.Template)}).Sorted()
+			s.Units[mine.unit] = &unit
 		}
-	}
-	for _, unit := range s.Units {
-		unit.Needs = c.needs(unit)
 	}
 }
 

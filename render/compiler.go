@@ -38,6 +38,16 @@ type rendered struct {
 	unit *Unit
 }
 
+// Wants says which bundles of the last snapshot want an object in a cluster.
+// Units with problems want what nobody knows.
+func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
+	var by []Placed
+	for _, claim := range c.claims.wanted[claimKey{cluster, id}] {
+		by = append(by, Placed{claim.unit, claim.target})
+	}
+	return by
+}
+
 // Snapshot renders a commit.
 func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, c.repository)
@@ -139,16 +149,11 @@ func (c *Compiler) render(r *config.Repository, s *Snapshot) {
 	}
 	c.claims.update(c.units, next)
 	c.units = next
-	fresh := make(map[config.UnitPath]bool, len(changed))
-	for _, unit := range changed {
-		fresh[unit.Path] = true
-	}
+	s.Rendered = len(changed)
 	for path, known := range next {
-		unit := *known.unit
-		unit.Rendered = fresh[path]
-		s.Units[path] = &unit
+		s.Units[path] = known.unit
 	}
-	c.claims.check(s)
+	c.claims.contest(s)
 }
 
 // finish gathers the problems of the units. Units that only wait for a broken
@@ -159,7 +164,6 @@ func (s *Snapshot) finish() {
 		if len(unit.Problems) == 0 {
 			continue
 		}
-		unit.Bundles, unit.Needs = nil, nil
 		for _, p := range unit.Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++

@@ -14,18 +14,23 @@ type Snapshot struct {
 	Commit config.Commit // empty for a plain folder
 	// Repository is what was loaded: clusters, rollouts, units.
 	Repository *config.Repository
-	// Units holds every unit of the commit, those with problems too.
+	// Units holds every unit of the commit, those with problems too. A unit
+	// for which nothing changed is the same pointer as in the snapshot before.
 	Units map[config.UnitPath]*Unit
 	// Problems are all of them, sorted: of the repository, of kinds, of units.
 	Problems config.Problems
 	// Held is set when a problem is in a document that concerns the whole
 	// fleet. Nothing at all may be written from such a snapshot.
 	Held bool
+	// Rendered counts the units that were rendered for this snapshot; the
+	// others were taken over from the one before.
+	Rendered int
 }
 
 // Unit is one unit of a snapshot.
 type Unit struct {
 	Path    config.UnitPath
+	Tenant  string // empty where no Defaults name one
 	Rollout string // the name of its Rollout
 	// Problems of this unit. Where there is one, nothing of the unit may be
 	// applied or pruned: it stays at its last good bundles.
@@ -38,9 +43,6 @@ type Unit struct {
 	// Needs are, by target, the units that bring what this unit's objects
 	// cannot be applied without: the namespaces they live in.
 	Needs map[config.TargetName][]Placed
-	// Rendered says that this snapshot made the unit's bundles anew; else
-	// they were taken over from an earlier snapshot.
-	Rendered bool
 }
 
 // Placed is a unit on a target.

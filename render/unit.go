@@ -78,7 +78,7 @@ type source struct {
 
 func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *places) *Unit {
 	u := unitRenderer{tree: r.Tree, kinds: kinds, unit: unit, problems: slices.Clone(unit.Problems)}
-	out := &Unit{Path: unit.Path, Rollout: unit.Defaults.Rollout}
+	out := &Unit{Path: unit.Path, Tenant: unit.Defaults.Tenant, Rollout: unit.Defaults.Rollout}
 	u.problems = append(u.problems, unit.Defaults.Problems...)
 	places := u.place(r, all)
 	for _, p := range places {
@@ -104,7 +104,9 @@ func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *pl
 	for i := range u.problems {
 		u.problems[i].Unit = unit.Path
 	}
-	out.Problems = u.problems.Sorted()
+	if out.Problems = u.problems.Sorted(); len(out.Problems) > 0 {
+		out.Bundles = nil
+	}
 	return out
 }
 

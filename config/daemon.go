@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Daemon is the configuration of swell run. It is not part of the monorepo:
+// it says how to reach what the monorepo only names.
+type Daemon struct {
+	Repository GitRepository
+	// State is the folder of swell's own state.
+	State string
+	// Clusters by name.
+	Clusters map[string]ClusterAccess
+	Drift    Drift
+}
+
+// GitRepository is where the monorepo is followed. Files are read anew at each
+// fetch.
+type GitRepository struct {
+	URL                                             string
+	Branch                                          string // empty: the remote's own default
+	Path                                            string // folder of the monorepo inside it; empty: the root
+	Poll                                            time.Duration
+	Username, TokenFile, SSHKeyFile, KnownHostsFile string
+	AllowRewind                                     bool
+}
+
+// ClusterAccess says how to reach a cluster.
+type ClusterAccess struct {
+	Name       string
+	Kubeconfig string // a file
+	Context    string
+}
+
+// Drift says when live objects are compared with what was applied.
+type Drift struct {
+	// Schedule is nil where drift is not looked for.
+	Schedule cron.Schedule
+	Location *time.Location
+	// Jitter is the most that a cluster starts after the schedule; how much it
+	// is depends on its name alone.
+	Jitter time.Duration
+}
+
+const (
+	defaultPoll     = 30 * time.Second
+	defaultSchedule = "*/10 * * * *"
+	defaultJitter   = time.Minute
+)
+
+// ReadDaemon reads the daemon's configuration file. Paths in it are relative
+// to the file's folder; those returned are not.
+func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
+	docs, problems := ReadDocuments(file, content)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if len(docs) != 1 || docs[0].Kind != "Daemon" {
+		return nil, Problems{{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind Daemon (%s)", APIVersion)}}
+	}
+	doc := docs[0]
+	var spec struct {
+		Repository struct {
+			URL, Branch, Path, Poll, Username, TokenFile, SSHKeyFile, KnownHostsFile string
+			AllowRewind                                                              bool
+		}
+		State    string
+		Clusters []ClusterAccess
+		Drift    struct{ Schedule, TimeZone, Jitter string }
+	}
+	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
+		return nil, problems
+	}
+	dir := filepath.Dir(file)
+	d := &Daemon{
+		State:    inDir(dir, orText(spec.State, "state")),
+		Clusters: map[string]ClusterAccess{},
+		Repository: GitRepository{
+			URL: spec.Repository.URL, Branch: spec.Repository.Branch, Path: spec.Repository.Path,
+			Poll: duration(spec.Repository.Poll), Username: spec.Repository.Username,
+			TokenFile: inDir(dir, spec.Repository.TokenFile), SSHKeyFile: inDir(dir, spec.Repository.SSHKeyFile),
+			KnownHostsFile: inDir(dir, spec.Repository.KnownHostsFile), AllowRewind: spec.Repository.AllowRewind,
+		},
+	}
+	if isLocalPath(d.Repository.URL) {
+		d.Repository.URL = inDir(dir, d.Repository.URL)
+	}
+	switch {
+	case d.Repository.URL == "":
+		problems = append(problems, doc.at("spec.repository.url: missing", CodeReference, "spec", "repository")())
+	case spec.Repository.Poll == "":
+		d.Repository.Poll = defaultPoll
+	case d.Repository.Poll < time.Second:
+		problems = append(problems, doc.at("spec.repository.poll: want at least 1s, got %s", CodeType, "spec", "repository", "poll")(d.Repository.Poll))
+	}
+	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
+	problems = append(problems, d.Drift.read(doc, spec.Drift.Schedule, spec.Drift.TimeZone, spec.Drift.Jitter)...)
+	return d, problems.Sorted()
+}
+
+func (d *Daemon) addClusters(doc *Document, dir string, clusters []ClusterAccess) Problems {
+	var problems Problems
+	for i, c := range clusters {
+		c.Context = orText(c.Context, c.Name)
+		_, twice := d.Clusters[c.Name]
+		switch {
+		case c.Name == "":
+			problems = append(problems, doc.at("spec.clusters[%d].name: missing", CodeReference, "spec", "clusters", i)(i))
+		case twice:
+			problems = append(problems, doc.at("spec.clusters[%d].name: %q is there twice", CodeDuplicate, "spec", "clusters", i, "name")(i, c.Name))
+		case c.Kubeconfig == "":
+			problems = append(problems, doc.at("spec.clusters[%d].kubeconfig: missing", CodeReference, "spec", "clusters", i)(i))
+		}
+		c.Kubeconfig = inDir(dir, c.Kubeconfig)
+		d.Clusters[c.Name] = c
+	}
+	return problems
+}
+
+func (d *Drift) read(doc *Document, schedule, zone, jitter string) Problems {
+	var problems Problems
+	d.Jitter = defaultJitter
+	if jitter != "" {
+		d.Jitter = duration(jitter)
+	}
+	if d.Jitter < 0 {
+		problems = append(problems, doc.at("spec.drift.jitter: want a duration from 0, got %s", CodeType, "spec", "drift", "jitter")(d.Jitter))
+	}
+	var err error
+	if d.Location, err = time.LoadLocation(orText(zone, "UTC")); err != nil {
+		problems = append(problems, doc.at("spec.drift.timeZone: %s", CodeType, "spec", "drift", "timeZone")(err))
+	}
+	if schedule == "off" {
+		return problems
+	}
+	d.Schedule, err = ParseSchedule(orText(schedule, defaultSchedule))
+	if err != nil {
+		problems = append(problems, doc.at("spec.drift.schedule: %s", CodeType, "spec", "drift", "schedule")(err))
+	}
+	return problems
+}
+
+// ParseSchedule reads the five fields of a cron line. The zone is not part of
+// it: cron/v3 panics on some spellings of one, and a schedule that says its
+// zone in its own field is clearer.
+func ParseSchedule(text string) (cron.Schedule, error) {
+	if strings.Contains(text, "TZ=") || strings.HasPrefix(strings.TrimSpace(text), "@") || len(strings.Fields(text)) != 5 {
+		return nil, fmt.Errorf("%q: want the five fields of a cron line, like %q; the time zone has a field of its own", text, defaultSchedule)
+	}
+	schedule, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return schedule, nil
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func isLocalPath(url string) bool {
+	return url != "" && !strings.Contains(url, "://") && !strings.Contains(url, ":")
+}
+
+func inDir(dir, name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
