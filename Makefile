@@ -1,0 +1,45 @@
+# Everything a fresh Debian machine with Go, git and make needs to be
+# productive. Each target does its own set-up.
+
+GO ?= go
+TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
+
+.PHONY: all build test lint bench demo generate clean
+
+all: build
+
+build: bin/swell
+
+bin/swell: FORCE
+	$(GO) build -o $@ ./cmd/swell
+
+# A real etcd, kube-apiserver, controller-manager, scheduler and kwok in one
+# binary. The first build takes some minutes; after that Go's cache has it.
+bin/devcluster: FORCE
+	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
+
+test: bin/devcluster
+	$(GO) test -race ./...
+	cd deploy/devcluster && $(GO) test ./...
+
+lint:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }
+	$(GO) vet ./...
+	cd deploy/devcluster && $(GO) vet ./...
+	$(TOOLS) staticcheck ./...
+	sh deploy/tools/govulncheck.sh
+
+bench: bin/devcluster
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./render ./sync/source ./sync/store
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./sync/apply ./sync
+
+demo: bin/swell bin/devcluster
+	bin/swell demo --devcluster bin/devcluster
+
+generate:
+	$(GO) generate ./...
+
+clean:
+	rm -rf bin
+
+FORCE:
