@@ -1,24 +1,196 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
 package render
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 )
 
-func TestExample(t *testing.T) {
-	var c Compiler
-	s := c.Snapshot("", config.Files(os.DirFS("../testdata/monorepo")))
-	t.Log("\n" + s.Problems.String())
-	for p, u := range s.Units {
-		for target, b := range u.Bundles {
-			t.Log(p, target, len(b.Objects), u.Needs[target])
-			for _, o := range b.Objects {
-				if p == "services/shop/cart" && target == "sas-1/rz00a" {
-					t.Log(string(o.JSON))
-				}
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// text is all of a snapshot, in order.
+func (s *Snapshot) text() string {
+	var b strings.Builder
+	b.WriteString(s.Problems.String() + "\n")
+	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
+		unit := s.Units[path]
+		for _, target := range slices.Sorted(maps.Keys(unit.Bundles)) {
+			bundle := unit.Bundles[target]
+			fmt.Fprintf(&b, "%s %s %s needs %v\n", path, target, bundle.Digest, unit.Needs[target])
+			for _, o := range bundle.Objects {
+				fmt.Fprintf(&b, "  %s %s\n", o.ID, o.JSON)
 			}
 		}
+	}
+	return b.String()
+}
+
+// TestGolden holds one target of each kind of unit in the example against the
+// checked-in objects.
+func TestGolden(t *testing.T) {
+	var c Compiler
+	s := c.Snapshot("", config.Files(os.DirFS("../testdata/monorepo")))
+	if len(s.Problems) > 0 {
+		t.Fatal(s.Problems)
+	}
+	for name, where := range map[string]Placed{
+		"cart":       {"services/shop/cart", "sas-1/rz00a"},
+		"catalog":    {"services/shop/catalog", "vla-1/rz10a"},
+		"ledger":     {"services/pay/ledger", "myt-1/rz20a"},
+		"space":      {"services/shop/space", "sas-1/rz01a"},
+		"priorities": {"services/platform/priorities", "vla-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bundle := s.Units[where.Unit].Bundles[where.Target]
+			if bundle == nil {
+				t.Fatalf("nothing is rendered for %v", where)
+			}
+			var got bytes.Buffer
+			for _, o := range bundle.Objects {
+				text, err := yaml.JSONToYAML(o.JSON)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&got, "---\n%s", text)
+			}
+			file := "testdata/golden/" + name + ".yaml"
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// TestSameBytes renders the example many times: map orders differ each time,
+// the bytes must not.
+func TestSameBytes(t *testing.T) {
+	var first string
+	for i := range 20 {
+		var c Compiler
+		text := c.Snapshot("", config.Files(os.DirFS("../testdata/monorepo"))).text()
+		if i == 0 {
+			first = text
+		}
+		if diff := cmp.Diff(first, text); diff != "" {
+			t.Fatalf("render %d differs (-first +now):\n%s", i, diff)
+		}
+	}
+}
+
+// TestIncremental changes the example at random and compares what a compiler
+// with a memory makes of it with what a fresh one does.
+func TestIncremental(t *testing.T) {
+	original := exampleFiles(t, "swell.yaml", "fleet", "kinds", "services")
+	names := slices.Sorted(maps.Keys(original))
+	rapid.Check(t, func(t *rapid.T) {
+		files := maps.Clone(original)
+		var kept Compiler
+		kept.Snapshot("", config.Files(files))
+		for step := range rapid.IntRange(1, 6).Draw(t, "steps") {
+			change(t, files, names)
+			incremental := kept.Snapshot("", config.Files(maps.Clone(files))).text()
+			var fresh Compiler
+			cold := fresh.Snapshot("", config.Files(maps.Clone(files))).text()
+			if diff := cmp.Diff(cold, incremental); diff != "" {
+				t.Fatalf("after step %d (-cold +incremental):\n%s", step, diff)
+			}
+		}
+	})
+}
+
+// change edits, removes, restores or copies one file.
+func change(t *rapid.T, files fstest.MapFS, names []string) {
+	name := rapid.SampledFrom(names).Draw(t, "file")
+	file := files[name]
+	switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+	case file == nil:
+		files[name] = &fstest.MapFile{Data: []byte("# restored as an empty file\n")}
+	case kind == 0:
+		delete(files, name)
+	case kind == 1: // the same objects in another unit
+		files[strings.Replace(name, "services/shop", "services/other", 1)] = file
+	case kind == 2:
+		files[name] = &fstest.MapFile{Data: bytes.ReplaceAll(file.Data, []byte("1"), []byte("2"))}
+	case kind == 3:
+		files[name] = &fstest.MapFile{Data: bytes.ReplaceAll(file.Data, []byte("spec:"), []byte("spce:"))}
+	default:
+		files[name] = &fstest.MapFile{Data: append(bytes.Clone(file.Data), "# changed\n"...)}
+	}
+}
+
+// TestNothingRenderedTwice: a commit that changes one unit renders one unit.
+func TestNothingRenderedTwice(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds", "services")
+	var c Compiler
+	first := c.Snapshot("a", config.Files(files))
+	if first.Rendered != len(first.Units) {
+		t.Errorf("cold: rendered %d of %d units", first.Rendered, len(first.Units))
+	}
+	if again := c.Snapshot("b", config.Files(maps.Clone(files))); again.Rendered != 0 {
+		t.Errorf("unchanged: rendered %d units", again.Rendered)
+	}
+	changed := maps.Clone(files)
+	changed["services/shop/cart/cart.toml"] = &fstest.MapFile{Data: []byte("[cart]\n")}
+	s := c.Snapshot("c", config.Files(changed))
+	if s.Rendered != 1 {
+		t.Errorf("one file: rendered %d units", s.Rendered)
+	}
+	for path, unit := range s.Units {
+		if same := unit == first.Units[path]; same != (path != "services/shop/cart") {
+			t.Errorf("%s: same unit as before: %t", path, same)
+		}
+	}
+	delete(changed, "services/shop/swell.yaml")
+	if s := c.Snapshot("d", config.Files(maps.Clone(changed))); s.Rendered != 6 {
+		t.Errorf("defaults of one team: rendered %d units, want its 6", s.Rendered)
+	}
+}
+
+// TestCommitBundle gets single bundles of an earlier commit back.
+func TestCommitBundle(t *testing.T) {
+	tree := config.Files(os.DirFS("../testdata/monorepo"))
+	var c Compiler
+	s := c.Snapshot("", tree)
+	commit, err := NewCommit(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, unit := range s.Units {
+		for target, want := range unit.Bundles {
+			got, err := commit.Bundle(path, target, want.Digest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Digest != want.Digest {
+				t.Errorf("%s on %s: digest %s, want %s", path, target, got.Digest, want.Digest)
+			}
+		}
+	}
+	if _, err := commit.Bundle("services/shop/cart", "sas-1/rz00a", "0000"); err == nil {
+		t.Error("a digest that the commit does not give: no error")
 	}
 }
