@@ -78,6 +78,6 @@ render, check and diff need no cluster and no daemon. run is the daemon.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand())
+	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand(), runCommand(), statusCommand(), demoCommand())
 	return root
 }

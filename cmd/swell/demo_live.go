@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/devcluster"
+)
+
+// live reads one cluster behind swell's back, as anybody could.
+type live struct{ client dynamic.Interface }
+
+func connectLive(clusters *devcluster.Clusters, name string) (*live, error) {
+	cfg, err := clusters.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &live{client}, nil
+}
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	// demoKinds are the resources that the example renders to.
+	demoKinds = []schema.GroupVersionResource{deployments,
+		{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},
+		{Version: "v1", Resource: "resourcequotas"}, {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	}
+)
+
+// managed counts the objects that carry swell's label and its field manager.
+func (l *live) managed(ctx context.Context) (int, error) {
+	n := 0
+	for _, resource := range demoKinds {
+		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: render.LabelManagedBy + "=" + render.ManagedBy})
+		if err != nil {
+			return 0, err
+		}
+		for _, object := range list.Items {
+			for _, entry := range object.GetManagedFields() {
+				if entry.Manager == "swell" && entry.Operation == metav1.ManagedFieldsOperationApply {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// deployment is what the story tells of a Deployment.
+type deployment struct {
+	image    string
+	replicas int64
+	// writes is the metadata.generation, which counts changes of the spec.
+	writes int64
+	ready  int64
+}
+
+func (l *live) deployment(ctx context.Context, namespace, name string) (deployment, error) {
+	object, err := l.client.Resource(deployments).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return deployment{}, err
+	}
+	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		return deployment{}, fmt.Errorf("deployment %s/%s: no containers: %w", namespace, name, err)
+	}
+	d := deployment{writes: object.GetGeneration()}
+	d.image, _, _ = unstructured.NestedString(containers[0].(map[string]any), "image")
+	d.replicas, _, _ = unstructured.NestedInt64(object.Object, "spec", "replicas")
+	d.ready, _, _ = unstructured.NestedInt64(object.Object, "status", "readyReplicas")
+	return d, nil
+}
+
+// unreadyDeployments counts those with fewer ready pods than wanted.
+func (l *live) unreadyDeployments(ctx context.Context) (unready, total int, err error) {
+	list, err := l.client.Resource(deployments).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, object := range list.Items {
+		want, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+		ready, _, _ := unstructured.NestedInt64(object.Object, "status", "readyReplicas")
+		if ready < want {
+			unready++
+		}
+	}
+	return unready, len(list.Items), nil
+}
+
+// edit changes a Deployment the way kubectl edit would.
+func (l *live) edit(ctx context.Context, namespace, name string, patch any) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = l.client.Resource(deployments).Namespace(namespace).Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	return err
+}

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	gosync "sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// story is the demonstration under way.
+type story struct {
+	*narrator
+	repo     *demoRepository
+	clusters map[string]*live
+	claims   int
+
+	mu      gosync.Mutex
+	waiting *waiting // what the story waits for; nil between
+	failed  error    // of the daemon
+	passes  int
+	writes  int // objects written so far
+}
+
+// waiting is a condition on what the daemon shows after each pass.
+type waiting struct {
+	met  func(sync.Record, *rollout.State) bool
+	done chan struct{}
+}
+
+// patience is how long the story waits for anything.
+const patience = 2 * time.Minute
+
+// sweepEvery stands in for a cron schedule, whose finest step is a minute.
+const sweepEvery = 5 * time.Second
+
+// startDaemon runs the daemon as swell run does, and lets the story watch it.
+func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop func() error, err error) {
+	state, err := store.Open(filepath.Join(dir, "state"))
+	if err != nil {
+		return nil, err
+	}
+	src, err := source.Open(source.Config{URL: s.repo.bare, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
+	if err != nil {
+		return nil, errors.Join(err, state.Close())
+	}
+	access := map[string]config.ClusterAccess{}
+	for _, name := range demoClusters {
+		access[name] = config.ClusterAccess{Name: name, Kubeconfig: kubeconfig, Context: name}
+	}
+	daemon, err := sync.Open(sync.Options{
+		Source: src, Store: state, Clusters: access, Poll: 300 * time.Millisecond,
+		Drift:   config.Drift{Schedule: cron.Every(sweepEvery)},
+		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Observe: s.observe,
+	})
+	if err != nil {
+		return nil, errors.Join(err, src.Close(), state.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	s.startWatching = func() {
+		go func() {
+			err := daemon.Run(ctx)
+			s.mu.Lock()
+			s.failed = err
+			s.mu.Unlock()
+			ended <- err
+		}()
+	}
+	return func() error {
+		cancel()
+		var err error
+		if s.started {
+			err = <-ended
+		}
+		return errors.Join(err, src.Close(), state.Close())
+	}, nil
+}
+
+// observe is called by the daemon after each pass.
+func (s *story) observe(r sync.Record, state *rollout.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passes++
+	s.writes += r.Objects["created"] + r.Objects["configured"] + r.Objects["deleted"]
+	s.narrate(r, state)
+	if s.waiting != nil && s.waiting.met(r, state) {
+		close(s.waiting.done)
+		s.waiting = nil
+	}
+}
+
+// until waits until the daemon shows that met holds.
+func (s *story) until(ctx context.Context, what string, met func(sync.Record, *rollout.State) bool) error {
+	w := &waiting{met, make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = w
+	s.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return fmt.Errorf("the demonstration failed: %s did not happen within %s; %s", what, patience, errors.Join(s.failed, errors.New(s.last)))
+	}
+}
+
+// allDone says whether every unit's rollout is done, for a commit newer than
+// the given one.
+func allDone(state *rollout.State) bool {
+	for _, unit := range state.Units {
+		if unit.Rollout.Status != rollout.Done || unit.Rollout.Reason != "" {
+			return false
+		}
+	}
+	return len(state.Units) > 0
+}
+
+// unitIs waits for a unit's rollout of an image... to have a status.
+func unitIs(path config.UnitPath, id int, status rollout.Status) func(sync.Record, *rollout.State) bool {
+	return func(_ sync.Record, state *rollout.State) bool {
+		unit := state.Units[path]
+		return unit != nil && unit.Rollout.ID >= id && unit.Rollout.Status == status
+	}
+}
+
+func (s *story) tell(ctx context.Context) error {
+	for _, chapter := range []func(context.Context) error{s.firstSync, s.goodChange, s.badChange, s.somebodysEdit, s.typingMistake, s.nothingLeft} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *story) firstSync(ctx context.Context) error {
+	s.title("1. The first sync: 16 units of 4 teams, 5 cells")
+	if err := s.repo.push(ctx, "The example monorepo"); err != nil {
+		return err
+	}
+	s.quiet = true // 61 bundles would be 200 lines
+	s.startWatching()
+	s.started = true
+	if err := s.until(ctx, "the first sync", func(_ sync.Record, state *rollout.State) bool { return allDone(state) }); err != nil {
+		return err
+	}
+	s.quiet = false
+	total := 0
+	for _, name := range demoClusters {
+		n, err := s.clusters[name].managed(ctx)
+		if err != nil {
+			return err
+		}
+		total += n
+	}
+	if err := s.claim(total == 173, "173 objects with field manager swell are in the three clusters (counted: %d)", total); err != nil {
+		return err
+	}
+	for _, name := range demoClusters {
+		unready, all, err := s.clusters[name].unreadyDeployments(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.claim(unready == 0, "all %d Deployments of %s are ready", all, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cartTargets are where services/shop/cart goes, canary first.
+var cartTargets = []struct{ cluster, namespace string }{
+	{"sas-1", "shop-rz00a"}, {"sas-1", "shop-rz01a"}, {"vla-1", "shop-rz10a"}, {"vla-1", "shop-rz11a"},
+}
+
+const (
+	cart     = config.UnitPath("services/shop/cart")
+	cartFile = "services/shop/cart/runtime.yaml"
+	cartName = "registry.example.com/shop/cart:"
+)
+
+// carts reads the live Deployments of cart, in the order of cartTargets.
+func (s *story) carts(ctx context.Context) ([]deployment, error) {
+	all := make([]deployment, len(cartTargets))
+	for i, t := range cartTargets {
+		var err error
+		if all[i], err = s.clusters[t.cluster].deployment(ctx, t.namespace, "cart"); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func images(all []deployment) []string {
+	tags := make([]string, len(all))
+	for i, d := range all {
+		tags[i] = strings.TrimPrefix(d.image, cartName)
+	}
+	return tags
+}
+
+func (s *story) goodChange(ctx context.Context) error {
+	s.title("2. A good change: cart 1.4.2 becomes 1.4.3, wave by wave")
+	if err := s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"); err != nil {
+		return err
+	}
+	if err := s.repo.push(ctx, "cart 1.4.3"); err != nil {
+		return err
+	}
+	err := s.until(ctx, "the soak of the canary", func(_ sync.Record, state *rollout.State) bool {
+		unit := state.Units[cart]
+		t := unit.Targets["sas-1/rz00a"]
+		return unit.Rollout.ID == 2 && unit.Rollout.Wave == 0 && t.Applied == t.Wanted && t.Health == rollout.HealthGood
+	})
+	if err != nil {
+		return err
+	}
+	all, err := s.carts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.claim(slices.Equal(images(all), []string{"1.4.3", "1.4.2", "1.4.2", "1.4.2"}),
+		"while the canary soaks, it alone runs 1.4.3 (read: %s)", strings.Join(images(all), ", ")); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "the rollout of cart 1.4.3", unitIs(cart, 2, rollout.Done)); err != nil {
+		return err
+	}
+	if all, err = s.carts(ctx); err != nil {
+		return err
+	}
+	return s.claim(slices.Equal(images(all), []string{"1.4.3", "1.4.3", "1.4.3", "1.4.3"}), "all four cells run 1.4.3")
+}
+
+func (s *story) badChange(ctx context.Context) error {
+	s.title("3. A bad change: an image that never starts")
+	before, err := s.carts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.repo.replace(cartFile, "cart:1.4.3", "cart:broken"); err != nil {
+		return err
+	}
+	if err := s.repo.push(ctx, "cart, but better"); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "the failure of the canary", unitIs(cart, 3, rollout.RollingBack)); err != nil {
+		return err
+	}
+	var why string
+	if err := s.until(ctx, "the rollback", func(r sync.Record, state *rollout.State) bool {
+		why = state.Units[cart].Rollout.Failure
+		return unitIs(cart, 3, rollout.RolledBack)(r, state)
+	}); err != nil {
+		return err
+	}
+	s.line("  reason: %s", why)
+	after, err := s.carts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.claim(after[0].image == before[0].image && after[0].ready == after[0].replicas, "the canary runs 1.4.3 again, %d of %d pods ready", after[0].ready, after[0].replicas); err != nil {
+		return err
+	}
+	untouched := true
+	for i := range before[1:] {
+		untouched = untouched && before[i+1].writes == after[i+1].writes
+	}
+	if err := s.claim(untouched && after[0].writes == before[0].writes+2,
+		"the canary was written twice, the other three cells not once (generations %d, %d, %d, %d)",
+		after[0].writes, after[1].writes, after[2].writes, after[3].writes); err != nil {
+		return err
+	}
+	if err := s.repo.replace(cartFile, "cart:broken", "cart:1.4.3"); err != nil {
+		return err
+	}
+	if err := s.repo.push(ctx, "Revert: cart, but better"); err != nil {
+		return err
+	}
+	return s.until(ctx, "the revert", unitIs(cart, 4, rollout.Done))
+}
+
+func (s *story) somebodysEdit(ctx context.Context) error {
+	s.title("4. Somebody edits a Deployment by hand")
+	vla := s.clusters["vla-1"]
+	s.line("kubectl --context vla-1 -n shop-rz10a edit deployment web    # image: web:hotfix")
+	patch := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": "main", "image": "registry.example.com/shop/web:hotfix"}}}}}}
+	if err := vla.edit(ctx, "shop-rz10a", "web", patch); err != nil {
+		return err
+	}
+	var found string
+	if err := s.until(ctx, "the sweep", func(r sync.Record, _ *rollout.State) bool {
+		for _, drift := range r.Drifts {
+			if drift.Entry.Unit == "services/shop/web" {
+				found = sync.DriftText(drift)
+			}
+		}
+		return found != ""
+	}); err != nil {
+		return err
+	}
+	if err := s.claim(strings.Contains(found, "kubectl-edit") && strings.Contains(found, ".image"), "the sweep found it: %s", found); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "the correction", func(_ sync.Record, state *rollout.State) bool {
+		t := state.Units["services/shop/web"].Targets["vla-1/rz10a"]
+		return !t.Drifted && !t.Dirty && t.Health == rollout.HealthGood
+	}); err != nil {
+		return err
+	}
+	d, err := vla.deployment(ctx, "shop-rz10a", "web")
+	if err != nil {
+		return err
+	}
+	return s.claim(d.image == "registry.example.com/shop/web:20.4.0", "the Deployment runs web:20.4.0 again")
+}
+
+func (s *story) typingMistake(ctx context.Context) error {
+	s.title("5. A typing mistake, beside a good change")
+	fraud := s.clusters["sas-1"]
+	before, err := fraud.deployment(ctx, "pay-rz00a", "fraud")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		s.repo.replace("services/pay/fraud/runtime.yaml", "replicas:", "replicsa:"),
+		s.repo.replace("services/pay/ledger/runtime.yaml", "ledger:5.2.0", "ledger:5.3.0"),
+		s.repo.push(ctx, "fraud: scale; ledger 5.3.0"),
+	); err != nil {
+		return err
+	}
+	var problem string
+	if err := s.until(ctx, "the release of ledger", func(r sync.Record, state *rollout.State) bool {
+		for _, p := range r.Problems {
+			problem = p.String()
+		}
+		return unitIs("services/pay/ledger", 2, rollout.Done)(r, state)
+	}); err != nil {
+		return err
+	}
+	if err := s.claim(problem == `services/pay/fraud/runtime.yaml:6:3: spec.replicsa: unknown field, did you mean "replicas"?`, "refused, with its line: %s", problem); err != nil {
+		return err
+	}
+	after, err := fraud.deployment(ctx, "pay-rz00a", "fraud")
+	if err != nil {
+		return err
+	}
+	if err := s.claim(after.writes == before.writes && after.image == before.image, "fraud is as it was"); err != nil {
+		return err
+	}
+	for _, t := range []struct{ cluster, namespace string }{{"sas-1", "pay-rz00a"}, {"sas-1", "pay-rz01a"}, {"vla-1", "pay-rz10a"}, {"vla-1", "pay-rz11a"}, {"myt-1", "pay-rz20a"}} {
+		d, err := s.clusters[t.cluster].deployment(ctx, t.namespace, "ledger")
+		if err != nil {
+			return err
+		}
+		if d.image != "registry.example.com/pay/ledger:5.3.0" {
+			return s.claim(false, "ledger runs 5.3.0 in %s (read: %s)", t.namespace, d.image)
+		}
+	}
+	return s.claim(true, "its neighbour ledger went out to all five cells")
+}
+
+// nothingLeft shows that a daemon with nothing to do writes nothing.
+func (s *story) nothingLeft(ctx context.Context) error {
+	s.title("6. Nothing left to do")
+	s.mu.Lock()
+	writes, passes := s.writes, s.passes
+	s.mu.Unlock()
+	const more = 10
+	if err := s.until(ctx, "ten more passes", func(sync.Record, *rollout.State) bool { return s.passes >= passes+more }); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	now := s.writes
+	s.mu.Unlock()
+	return s.claim(now == writes, "%d more passes wrote nothing", more)
+}

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+func runCommand() *cobra.Command {
+	var file, format string
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "run --config FILE",
+		Short: "Follow the monorepo and bring its commits to the clusters",
+		Long: `Run the daemon: fetch the branch, render and check what changed, apply it wave by
+wave, put back what fails, and correct drift on its schedule, until interrupted.
+Interrupting is safe at any moment: the next run goes on from where this one was.
+
+With --once, everything that can be done now is done, up to the next soak, and
+what is still waiting is printed.
+
+Exit codes: 0 done, or interrupted; with --once 1 when something failed or is
+held; 2 when the daemon could not run.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logger(cmd.ErrOrStderr(), format)
+			if err != nil {
+				return err
+			}
+			daemon, closeAll, err := openDaemon(file, log)
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			if !once {
+				log.Info("following", "version", versionText())
+				return daemon.Run(cmd.Context())
+			}
+			record, err := daemon.Settle(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return summarize(cmd.OutOrStdout(), record, daemon.State())
+		},
+	}
+	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	cmd.Flags().BoolVar(&once, "once", false, "make one pass and end")
+	cmd.Flags().StringVar(&format, "log", "text", "format of the log: text or json")
+	return cmd
+}
+
+func logger(w io.Writer, format string) (*slog.Logger, error) {
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, nil)), nil
+	}
+	return nil, fmt.Errorf("--log %q: want text or json", format)
+}
+
+// readDaemonConfig reads the daemon's configuration; all problems are in the
+// error, one a line.
+func readDaemonConfig(file string) (*config.Daemon, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; see the README"}
+	}
+	settings, problems := config.ReadDaemon(file, content)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return settings, nil
+}
+
+// openDaemon opens all that a daemon needs. closeAll gives it back.
+func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll func(), err error) {
+	settings, err := readDaemonConfig(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := store.Open(settings.State)
+	if err != nil {
+		return nil, nil, stateError(settings.State, err)
+	}
+	repo := settings.Repository
+	src, err := source.Open(source.Config{
+		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(settings.State, "git"), AllowRewind: repo.AllowRewind,
+		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, state.Close())
+	}
+	closeAll = func() {
+		if err := errors.Join(src.Close(), state.Close()); err != nil {
+			log.Error("close", "err", err)
+		}
+	}
+	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
+		Drift: settings.Drift, Poll: repo.Poll, Log: log})
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return daemon, closeAll, nil
+}
+
+func stateError(dir string, err error) error {
+	if errors.Is(err, store.ErrLocked) {
+		return hinted{fmt.Errorf("%s: %w", dir, err), "another swell uses this state; one daemon follows one monorepo"}
+	}
+	return err
+}
+
+// summarize says what a pass did and what is still to come.
+func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
+	printProblems(w, r.Problems)
+	failed := len(r.Problems) > 0 || len(r.Errors) > 0
+	for _, err := range r.Errors {
+		fmt.Fprintf(w, "error: %v\n", err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
+		unit := state.Units[path]
+		if unit.Blocked != "" {
+			failed = true
+			fmt.Fprintf(w, "%s: blocked: %s\n", path, unit.Blocked)
+		}
+		if unit.Rollout.Status == rollout.Done && unit.Rollout.Reason == "" {
+			continue
+		}
+		if unit.Rollout.Status != rollout.Progressing && unit.Rollout.Status != rollout.Done {
+			failed = true
+		}
+		fmt.Fprintf(w, "%s: %s: %s\n", path, unit.Rollout.Status, unit.Rollout.Reason)
+	}
+	fmt.Fprintf(w, "commit %s: %s, %s written\n", r.Commit.Short(), diff.Count(len(state.Units), "unit"),
+		diff.Count(r.Objects["created"]+r.Objects["configured"]+r.Objects["deleted"], "object"))
+	if failed {
+		return exit(exitProblems)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"swell": func() { os.Exit(run()) }})
+}
+
+// TestScripts runs the program itself in its own language. The example
+// monorepo is in $EXAMPLE.
+func TestScripts(t *testing.T) {
+	example, err := filepath.Abs("../../testdata/monorepo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLE", example)
+			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			env.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+			for _, who := range []string{"AUTHOR", "COMMITTER"} {
+				env.Setenv("GIT_"+who+"_NAME", "Ada")
+				env.Setenv("GIT_"+who+"_EMAIL", "ada@example.com")
+			}
+			return os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(example))
+		},
+	})
+}

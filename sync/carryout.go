@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// job is one action of a plan on its way, and what becomes of it.
+type job struct {
+	rollout.Action
+	bundle    *render.Bundle // nil for Remove
+	inventory map[render.ObjectID]store.Entry
+
+	// outcome has no Result until something is known.
+	outcome   rollout.Outcome
+	objects   map[apply.Action]int
+	confirmed []store.Entry
+	forgotten []store.Entry
+}
+
+func (j *job) ended(result rollout.Result, reason string) {
+	j.outcome = rollout.Outcome{Action: j.Action, Result: result, Reason: reason}
+}
+
+// prepare gets the bundles and the inventory that the plan's actions need, and
+// writes ahead: the state that the plan was made from, and every object that
+// may be written. After it, and not before, clusters may be touched.
+func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*job {
+	if r.Err != nil || len(plan.Actions) == 0 && len(plan.Transitions) == 0 {
+		return nil
+	}
+	jobs := make([]*job, len(plan.Actions))
+	for i, action := range plan.Actions {
+		jobs[i] = &job{Action: action}
+		if err := d.equip(jobs[i]); err != nil {
+			jobs[i].ended(rollout.Refused, err.Error())
+		}
+	}
+	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, j := range jobs {
+			intended, suspect := j.writesAhead()
+			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect)); err != nil {
+				return err
+			}
+		}
+		return d.putState(tx)
+	})
+	if r.Err != nil {
+		return nil
+	}
+	d.state.Stored()
+	return jobs
+}
+
+// equip finds what the job works with.
+func (d *Daemon) equip(j *job) error {
+	if j.Kind != rollout.Remove {
+		bundle, err := d.bundle(j.Action)
+		if err != nil {
+			return err
+		}
+		j.bundle = bundle
+	}
+	if j.Kind == rollout.Check && !j.Prune {
+		return nil
+	}
+	inventory, err := d.Store.Inventory(j.Unit, j.Target)
+	j.inventory = inventory
+	return err
+}
+
+// bundle is the one that an action is about: of the last snapshot, or rendered
+// again from the commit that it came with.
+func (d *Daemon) bundle(a rollout.Action) (*render.Bundle, error) {
+	if d.snapshot != nil && d.snapshot.Units[a.Unit] != nil {
+		if b := d.snapshot.Units[a.Unit].Bundles[a.Target]; b != nil && b.Digest == a.Digest {
+			return b, nil
+		}
+	}
+	commit, err := d.commit(a.Commit)
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
+	}
+	return commit.Bundle(a.Unit, a.Target, a.Digest)
+}
+
+// keptCommits is how many earlier commits are kept loaded. A rollback of many
+// units mostly goes to one or two.
+const keptCommits = 4
+
+func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
+	if known := d.commits[hash]; known != nil {
+		return known, nil
+	}
+	tree, err := d.Source.Tree(hash)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := render.NewCommit(config.Sub(tree, d.Path))
+	if err != nil {
+		return nil, err
+	}
+	if len(d.commits) == keptCommits {
+		clear(d.commits)
+	}
+	d.commits[hash] = commit
+	return commit, nil
+}
+
+// writesAhead lists the objects that the job may write, and those of them
+// whose content is not what the inventory says as soon as it begins.
+func (j *job) writesAhead() (intended, suspect []store.Entry) {
+	if j.Kind != rollout.Apply || j.bundle == nil {
+		return nil, nil
+	}
+	for _, o := range j.bundle.Objects {
+		known, ok := j.inventory[o.ID]
+		if !ok {
+			intended = append(intended, store.Entry{Unit: j.Unit, Target: j.Target, ID: o.ID, Version: o.Version})
+			continue
+		}
+		if known.Digest != "" && known.Digest != o.Digest {
+			suspect = append(suspect, known)
+		}
+	}
+	return intended, suspect
+}
+
+// unitsAtOnce is how many units of one cluster are worked on at a time. What
+// the API server sees is bounded by the connection; this bounds memory.
+const unitsAtOnce = 32
+
+// carryOut does the jobs, every cluster at its own pace.
+func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
+	byCluster := map[string][]*job{}
+	for _, j := range jobs {
+		if j.outcome.Result == "" {
+			name := clusterOf(j.Target)
+			byCluster[name] = append(byCluster[name], j)
+		}
+	}
+	var all sync.WaitGroup
+	for name, jobs := range byCluster {
+		all.Go(func() {
+			conn, err := d.reach(ctx, name)
+			if err != nil {
+				for _, j := range jobs {
+					if ctx.Err() == nil {
+						j.ended(rollout.Unreachable, err.Error())
+					}
+				}
+				return
+			}
+			var group errgroup.Group
+			group.SetLimit(unitsAtOnce)
+			for _, j := range jobs {
+				group.Go(func() error {
+					d.do(ctx, conn, j)
+					return nil
+				})
+			}
+			_ = group.Wait() // the functions return no errors
+		})
+	}
+	all.Wait()
+}
+
+func clusterOf(target config.TargetName) string {
+	name, _, _ := strings.Cut(string(target), "/")
+	return name
+}
+
+// reach returns the connection to a cluster that is the one we knew.
+func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error) {
+	c := d.clusters[name]
+	if c == nil {
+		return nil, fmt.Errorf("cluster %s: the daemon's configuration does not say how to reach it", name)
+	}
+	conn, uid, err := c.Reachable(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	pinned, err := d.Store.PinCluster(ctx, name, uid)
+	if err != nil {
+		return nil, err
+	}
+	if pinned != uid {
+		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s", name, uid, pinned)
+	}
+	return conn, nil
+}
+
+func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
+	switch j.Kind {
+	case rollout.Apply:
+		results := conn.Apply(ctx, j.bundle.Objects, j.inventory)
+		j.take(results)
+		j.judge(ctx, results, rollout.Applied)
+	case rollout.Check:
+		d.check(ctx, conn, j)
+	case rollout.Remove:
+		results, kept := d.prune(ctx, conn, j, nil)
+		j.judge(ctx, results, rollout.Removed)
+		if j.outcome.Result == rollout.Removed && kept != "" {
+			j.ended(rollout.Deferred, kept)
+		}
+	}
+	if j.outcome.Result == rollout.Unreachable {
+		d.clusters[clusterOf(j.Target)].Lost(ctx, errors.New(j.outcome.Reason))
+	}
+}
+
+// take notes what the inventory must learn.
+func (j *job) take(results []apply.Result) {
+	if j.objects == nil {
+		j.objects = map[apply.Action]int{}
+	}
+	for _, res := range results {
+		if res.Action != "" {
+			j.objects[res.Action]++
+		}
+		res.Entry.Unit, res.Entry.Target = j.Unit, j.Target
+		if res.Forget {
+			j.forgotten = append(j.forgotten, res.Entry)
+		} else if res.Entry.UID != "" {
+			j.confirmed = append(j.confirmed, res.Entry)
+		}
+	}
+}
+
+// judge makes one outcome of the results: the worst, with the first reason.
+func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Result) {
+	if ctx.Err() != nil {
+		return
+	}
+	worst, reason := good, ""
+	for _, res := range results {
+		if res.Err == nil {
+			continue
+		}
+		if result := classify(res.Err); rank[result] > rank[worst] {
+			worst, reason = result, res.Err.Error()
+		}
+	}
+	j.ended(worst, reason)
+}
+
+var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unreachable: 2, rollout.Refused: 3}
+
+func classify(err error) rollout.Result {
+	var e *apply.Error
+	switch {
+	case errors.Is(err, apply.ErrUnreachable):
+		return rollout.Unreachable
+	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind):
+		return rollout.Deferred
+	case errors.As(err, &e) && e.Code == http.StatusNotFound:
+		return rollout.Deferred // its namespace is not there yet
+	}
+	return rollout.Refused
+}
+
+// check looks at the health of what was applied, and prunes what an earlier
+// bundle left once the new objects are healthy.
+func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
+	health, err := conn.Health(ctx, j.bundle.Objects)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && errors.Is(err, apply.ErrUnreachable):
+		j.ended(rollout.Unreachable, err.Error())
+		return
+	case health.State == apply.Failed:
+		j.ended(rollout.Failed, health.Reason)
+		return
+	case err != nil:
+		j.ended(rollout.Unhealthy, err.Error())
+		return
+	case health.State != apply.Healthy:
+		j.ended(rollout.Unhealthy, health.Reason)
+		return
+	}
+	j.ended(rollout.Healthy, "")
+	if !j.Prune {
+		return
+	}
+	wanted := map[render.ObjectID]bool{}
+	for _, o := range j.bundle.Objects {
+		wanted[o.ID] = true
+	}
+	_, kept := d.prune(ctx, conn, j, wanted)
+	if ctx.Err() == nil {
+		j.outcome.Pruned, j.outcome.Reason = kept == "", kept
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sync is the daemon: it brings the commits of a monorepo to the
+// clusters of the fleet. [Daemon.Once] is the whole program, one pass from the
+// fetch of a commit to the record of what was done; [Daemon.Run] repeats it.
+//
+// The truth is in three places: what should be is in Git, what is live is in
+// the clusters, and what swell did and is in the middle of is in the store.
+// Everything in memory can be lost at any instruction: the next pass goes on
+// from the store.
+package sync
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Options of a [Daemon]. Source, Store and Log are required.
+type Options struct {
+	Source *source.Source
+	// Path is the folder of the monorepo inside the repository; empty is its
+	// root.
+	Path  string
+	Store *store.Store
+	// Clusters says how to reach the clusters that the monorepo names.
+	Clusters map[string]config.ClusterAccess
+	Drift    config.Drift
+	// Poll is how often the branch is looked at. Zero is at every pass.
+	Poll time.Duration
+	Log  *slog.Logger
+	// Now is the clock. Nil is the real one.
+	Now func() time.Time
+	// Observe, where it is set, is shown the record and the state after every
+	// pass. It must not change or keep them.
+	Observe func(Record, *rollout.State)
+}
+
+// Daemon follows one monorepo. It is used by one goroutine at a time.
+type Daemon struct {
+	Options
+	compiler render.Compiler
+	snapshot *render.Snapshot // of the last commit; nil before the first
+	wanted   *rollout.Wanted  // what it wants
+	// wantedFrom remembers what was made of each unit, while it is unchanged.
+	wantedFrom map[*render.Unit]*rollout.WantedUnit
+	state      *rollout.State
+	clusters   map[string]*cluster
+
+	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
+
+	fetchAt time.Time            // when the branch is looked at next
+	sweptAt map[string]time.Time // by cluster
+	started time.Time
+}
+
+// Open prepares a daemon. It talks to nobody yet.
+func Open(options Options) (*Daemon, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{}}
+	d.started = d.Now()
+	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
+	var err error
+	if d.state, err = LoadState(options.Store); err != nil {
+		return nil, err
+	}
+	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
+		return nil, err
+	}
+	for name, access := range options.Clusters {
+		d.clusters[name] = newCluster(name, access)
+	}
+	return d, nil
+}
+
+// Run makes pass after pass until ctx ends, which is no error. It returns an
+// error only when the store cannot be written: then nothing may be done.
+func (d *Daemon) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		r := d.Once(ctx)
+		if r.Err != nil {
+			return r.Err
+		}
+		timer.Reset(max(0, r.Next.Sub(d.Now())))
+	}
+}
+
+// Settle makes passes until nothing is left to do but wait: for a soak, for a
+// cluster that does not answer, for a new commit. It fetches once.
+func (d *Daemon) Settle(ctx context.Context) (Record, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var total Record
+	for {
+		select {
+		case <-ctx.Done():
+			return total, ctx.Err()
+		case <-timer.C:
+		}
+		r := d.Once(ctx)
+		total.add(r)
+		if r.Err != nil {
+			return total, r.Err
+		}
+		if len(r.Actions) == 0 && !inFlight(d.state) {
+			return total, nil
+		}
+		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
+	}
+}
+
+// inFlight says whether a target was written and is about to become healthy
+// or to fail.
+func inFlight(state *rollout.State) bool {
+	for _, unit := range state.Units {
+		if unit.Rollout.Status != rollout.Progressing && unit.Rollout.Status != rollout.RollingBack {
+			continue
+		}
+		for _, t := range unit.Targets {
+			if t.Trouble == "" && t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// State is what the daemon remembers of its rollouts, for reading.
+func (d *Daemon) State() *rollout.State { return d.state }
+
+// Snapshot is that of the last commit; nil before the first.
+func (d *Daemon) Snapshot() *render.Snapshot { return d.snapshot }
+
+// LoadState reads the state of all units from a store.
+func LoadState(s *store.Store) (*rollout.State, error) {
+	rows, err := s.Units()
+	if err != nil {
+		return nil, err
+	}
+	state := &rollout.State{Units: make(map[config.UnitPath]*rollout.Unit, len(rows))}
+	for path, row := range rows {
+		unit, err := decodeUnit(row)
+		if err != nil {
+			return nil, fmt.Errorf("state of unit %s: %w", path, err)
+		}
+		state.Units[path] = unit
+	}
+	return state, nil
+}

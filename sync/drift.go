@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// sweep compares live objects with the inventory, on the clusters whose time
+// has come, and notes what differs: the next plan corrects it.
+func (d *Daemon) sweep(ctx context.Context, r *Record) {
+	var due []string
+	for name := range d.clusters {
+		if at := d.sweepAt(name); !at.IsZero() && !at.After(r.At) {
+			due = append(due, name)
+		}
+	}
+	slices.Sort(due)
+	found := make([]swept, len(due))
+	var all sync.WaitGroup
+	for i, name := range due {
+		all.Go(func() { found[i] = d.sweepCluster(ctx, name) })
+	}
+	all.Wait()
+	if ctx.Err() != nil || len(due) == 0 {
+		return
+	}
+	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		for i, name := range due {
+			entries := make([]store.Entry, len(found[i].drifts))
+			for k, drift := range found[i].drifts {
+				entries[k] = drift.Entry
+			}
+			if err := tx.Suspect(entries); err != nil {
+				return err
+			}
+			if err := tx.Swept(name, r.At); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if r.Err != nil {
+		return
+	}
+	for i, name := range due {
+		d.sweptAt[name] = r.At
+		r.Swept = append(r.Swept, name)
+		if found[i].err != nil {
+			r.fail(fmt.Errorf("sweep of cluster %s: %w", name, found[i].err))
+		}
+		r.Drifts = append(r.Drifts, found[i].drifts...)
+		for _, drift := range found[i].drifts {
+			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
+				Action: rollout.Action{Kind: rollout.Sweep, Unit: drift.Entry.Unit, Target: drift.Entry.Target},
+				Result: rollout.Drifted,
+				Reason: DriftText(drift),
+			}, r.At)...)
+		}
+	}
+}
+
+type swept struct {
+	drifts []apply.Drift
+	err    error
+}
+
+func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
+	entries, err := d.Store.ClusterInventory(name)
+	if err != nil || len(entries) == 0 {
+		return swept{err: err}
+	}
+	conn, err := d.reach(ctx, name)
+	if err != nil {
+		return swept{err: err}
+	}
+	s.drifts, s.err = conn.Sweep(ctx, entries)
+	return s
+}
+
+// DriftText says in one line what was changed on an object, and by whom.
+func DriftText(drift apply.Drift) string {
+	var parts []string
+	if drift.Missing {
+		parts = append(parts, "deleted")
+	}
+	for _, change := range drift.Changes {
+		parts = append(parts, change.String())
+	}
+	return fmt.Sprintf("%s: %s", drift.Entry.ID, strings.Join(parts, "; "))
+}
+
+// sweepAt is when a cluster is to be swept next; zero is never.
+func (d *Daemon) sweepAt(name string) time.Time {
+	if d.Drift.Schedule == nil {
+		return time.Time{}
+	}
+	last, ok := d.sweptAt[name]
+	if !ok {
+		last = d.started
+	}
+	zone := d.Drift.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	// The jitter is part of the cluster's own clock: what is compared with the
+	// schedule is the time less the jitter.
+	shift := jitter(name, d.Drift.Jitter)
+	return d.Drift.Schedule.Next(last.Add(-shift).In(zone)).Add(shift)
+}
+
+// jitter is the delay of a cluster, from 0 to less than most; it depends on
+// the name alone, so that it is the same after a restart.
+func jitter(name string, most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	sum := fnv.New64a()
+	sum.Write([]byte(name))
+	return time.Duration(sum.Sum64() % uint64(most))
+}
+
+func (d *Daemon) nextSweep() time.Time {
+	var next time.Time
+	for name := range d.clusters {
+		next = earliest(next, d.sweepAt(name))
+	}
+	return next
+}

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/version"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/swell-sh/swell/"
+
+// listed is what go list tells of a package or a module.
+type listed struct {
+	ImportPath, Path, Version, GoVersion string
+	Imports, Deps                        []string
+}
+
+func goList(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
+	cmd.Dir = ".."
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var one listed
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+}
+
+// layer is how far down the one way of imports a package stands:
+// config <- render <- sync <- cmd.
+func layer(path string) int {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
+	layers := map[string]int{"config": 1, "render": 2, "sync": 3, "testdata": 3, "cmd": 4}
+	return layers[first]
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	packages := goList(t, "./...")
+	if len(packages) < 8 {
+		t.Fatalf("only %d packages listed", len(packages))
+	}
+	for _, p := range packages {
+		if layer(p.ImportPath) == 0 {
+			t.Errorf("%s: in none of the known folders", p.ImportPath)
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, module) && layer(imported) > layer(p.ImportPath) {
+				t.Errorf("%s imports %s, which stands above it", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// TestOnlyOneDoor: go-git, ssa and SQLite each have one package that knows
+// them, and the pure packages know no transport.
+func TestOnlyOneDoor(t *testing.T) {
+	doors := map[string]string{
+		"github.com/go-git/":        module + "sync/source",
+		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
+		"modernc.org/sqlite":        module + "sync/store",
+	}
+	for _, p := range goList(t, "./...") {
+		for _, imported := range p.Imports {
+			for prefix, door := range doors {
+				if strings.HasPrefix(imported, prefix) && p.ImportPath != door {
+					t.Errorf("%s imports %s, only %s may", p.ImportPath, imported, door)
+				}
+			}
+		}
+		if layer(p.ImportPath) > 2 {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if imported == "net" || imported == "net/http" || strings.HasPrefix(imported, "k8s.io/client-go") {
+				t.Errorf("%s imports %s: config and render talk to nobody", p.ImportPath, imported)
+			}
+		}
+		for _, dep := range p.Deps {
+			if strings.HasPrefix(dep, "k8s.io/client-go") || strings.HasPrefix(dep, "github.com/go-git/") {
+				t.Errorf("%s depends on %s: config and render talk to nobody", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestGoVersion: no module of the build asks for a newer Go than go.mod does;
+// a plain go get -u would change that without a word.
+func TestGoVersion(t *testing.T) {
+	modules := goList(t, "-m", "all")
+	own := modules[0].GoVersion
+	for _, m := range modules[1:] {
+		if m.GoVersion != "" && version.Compare(version.Lang("go"+m.GoVersion), version.Lang("go"+own)) > 0 {
+			t.Errorf("%s %s asks for Go %s, go.mod for %s", m.Path, m.Version, m.GoVersion, own)
+		}
+	}
+}

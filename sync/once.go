@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Once is one pass. What went wrong with single units, targets or clusters, or
+// with Git, is in the record; its Err is set only when the store could not be
+// written.
+func (d *Daemon) Once(ctx context.Context) Record {
+	r := Record{At: d.Now()}
+	d.fetch(ctx, &r)
+	d.sweep(ctx, &r)
+	plan := d.decide(ctx, &r)
+	jobs := d.prepare(ctx, &r, plan)
+	d.carryOut(ctx, jobs)
+	d.record(ctx, &r, jobs)
+	d.report(&r, plan)
+	return r
+}
+
+// fetch looks at the branch when it is time to, and renders a new commit.
+// Where that fails, what is known of the last good commit stays in force.
+func (d *Daemon) fetch(ctx context.Context, r *Record) {
+	if r.At.Before(d.fetchAt) {
+		return
+	}
+	d.fetchAt = r.At.Add(d.Poll)
+	r.Fetched = true
+	commit, err := d.Source.Fetch(ctx)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if d.snapshot != nil && d.snapshot.Commit == commit {
+		return
+	}
+	tree, err := d.Source.Tree(commit)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	d.snapshot = d.compiler.Snapshot(commit, config.Sub(tree, d.Path))
+	d.wanted = d.want()
+	r.Rendered = d.snapshot.Rendered
+	r.Problems = d.snapshot.Problems
+	r.NewCommit = true
+}
+
+// decide plans, and stores the state that the plan builds on before anything
+// is done.
+func (d *Daemon) decide(ctx context.Context, r *Record) rollout.Plan {
+	if r.Err != nil {
+		return rollout.Plan{}
+	}
+	plan := d.state.Decide(d.wanted, r.At)
+	r.Transitions = append(r.Transitions, plan.Transitions...)
+	return plan
+}
+
+// record takes in what became of the jobs and stores it.
+func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
+	if r.Err != nil {
+		return
+	}
+	now := d.Now()
+	for _, j := range jobs {
+		if j.outcome.Result == "" {
+			continue // interrupted: nothing is known
+		}
+		r.Actions = append(r.Actions, j.outcome)
+		r.count(j)
+		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
+	}
+	if len(jobs) == 0 && len(r.Transitions) == 0 {
+		return
+	}
+	// What was done must be known also when ctx has ended meanwhile.
+	ctx = context.WithoutCancel(ctx)
+	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, j := range jobs {
+			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten)); err != nil {
+				return err
+			}
+		}
+		return errors.Join(d.putState(tx), d.putHistory(tx, r))
+	})
+	if r.Err == nil {
+		d.state.Stored()
+	}
+}
+
+// putState stores the units that changed.
+func (d *Daemon) putState(tx *store.Tx) error {
+	changed, dropped := d.state.Changed()
+	for _, unit := range changed {
+		row, err := json.Marshal(unit)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutUnit(unit.Path, row); err != nil {
+			return err
+		}
+	}
+	for _, path := range dropped {
+		if err := tx.DeleteUnit(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeUnit(row []byte) (*rollout.Unit, error) {
+	decoder := json.NewDecoder(bytes.NewReader(row))
+	decoder.DisallowUnknownFields() // a newer swell wrote it
+	unit := &rollout.Unit{}
+	if err := decoder.Decode(unit); err != nil {
+		return nil, fmt.Errorf("%w; was it written by a newer version of swell?", err)
+	}
+	return unit, nil
+}
+
+// report logs the pass and says when the next one is due.
+func (d *Daemon) report(r *Record, plan rollout.Plan) {
+	r.Next = d.fetchAt
+	if wake := d.nextSweep(); !wake.IsZero() && wake.Before(r.Next) {
+		r.Next = wake
+	}
+	if len(r.Actions) > 0 {
+		r.Next = d.Now() // what was recorded may allow the next step
+	} else if !plan.Wake.IsZero() && plan.Wake.Before(r.Next) {
+		r.Next = plan.Wake
+	}
+	if d.snapshot != nil {
+		r.Commit = d.snapshot.Commit
+	}
+	r.Took = d.Now().Sub(r.At)
+	r.log(d.Log)
+	if d.Observe != nil {
+		d.Observe(*r, d.state)
+	}
+}
+
+// earliest is the earlier of two times of which the zero one means never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// Record is what one pass did, and why.
+type Record struct {
+	At   time.Time
+	Took time.Duration
+	// Commit is the last good one, new or not; empty before the first.
+	Commit    config.Commit
+	NewCommit bool
+	Fetched   bool // the branch was looked at
+	Rendered  int  // units that were rendered
+	// Problems of a new commit.
+	Problems config.Problems
+	// Errors of Git and of clusters, in one line each.
+	Errors []error
+	// Actions with what became of each.
+	Actions []rollout.Outcome
+	// Objects by what was done to them.
+	Objects map[apply.Action]int
+	// Drifts that a sweep found.
+	Drifts []apply.Drift
+	// Swept names the clusters that were swept.
+	Swept       []string
+	Transitions []rollout.Transition
+	// Next is when there is something to do again.
+	Next time.Time
+	// Err is set when the store could not be written. Nothing was done after.
+	Err error
+}
+
+func (r *Record) fail(err error) { r.Errors = append(r.Errors, err) }
+
+func (r *Record) count(j *job) {
+	for action, n := range j.objects {
+		if r.Objects == nil {
+			r.Objects = map[apply.Action]int{}
+		}
+		r.Objects[action] += n
+	}
+}
+
+// add takes in the record of a later pass.
+func (r *Record) add(next Record) {
+	if r.At.IsZero() {
+		r.At = next.At
+	}
+	r.Took = next.At.Add(next.Took).Sub(r.At)
+	r.Commit, r.Next, r.Err = next.Commit, next.Next, next.Err
+	r.NewCommit = r.NewCommit || next.NewCommit
+	r.Fetched = r.Fetched || next.Fetched
+	r.Rendered += next.Rendered
+	r.Problems = append(r.Problems, next.Problems...)
+	r.Errors = append(r.Errors, next.Errors...)
+	r.Actions = append(r.Actions, next.Actions...)
+	r.Drifts = append(r.Drifts, next.Drifts...)
+	r.Swept = append(r.Swept, next.Swept...)
+	r.Transitions = append(r.Transitions, next.Transitions...)
+	for action, n := range next.Objects {
+		if r.Objects == nil {
+			r.Objects = map[apply.Action]int{}
+		}
+		r.Objects[action] += n
+	}
+}
+
+// log writes a line for each thing that changed, and one for the pass where it
+// did something or looked at the branch.
+func (r *Record) log(log *slog.Logger) {
+	for _, p := range r.Problems {
+		log.Warn("problem", "commit", r.Commit.Short(), "unit", p.Unit, "code", p.Code, "at", p.Position.String(), "err", p.Message)
+	}
+	for _, err := range r.Errors {
+		log.Error("pass", "commit", r.Commit.Short(), "err", err)
+	}
+	for _, t := range r.Transitions {
+		log.Info(t.Kind, "commit", t.Commit.Short(), "unit", t.Unit, "target", t.Target, "wave", t.Wave, "text", t.Text)
+	}
+	if r.Err != nil {
+		log.Error("state", "err", r.Err)
+	}
+	if !r.Fetched && len(r.Actions) == 0 && len(r.Swept) == 0 {
+		return
+	}
+	log.Info("pass", "commit", r.Commit.Short(), "new", r.NewCommit, "rendered", r.Rendered, "actions", len(r.Actions),
+		"created", r.Objects[apply.Created], "configured", r.Objects[apply.Configured], "deleted", r.Objects[apply.Deleted],
+		"drifts", len(r.Drifts), "took", r.Took.Round(time.Millisecond))
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"fmt"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// want is what the snapshot wants, in the words of package rollout. Units that
+// did not change since the last snapshot keep their value.
+func (d *Daemon) want() *rollout.Wanted {
+	s := d.snapshot
+	if s.Held {
+		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))}
+	}
+	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, len(s.Units)), Clusters: map[string]bool{}}
+	for _, c := range s.Repository.Clusters {
+		w.Clusters[c.Name] = true
+	}
+	before := d.wantedFrom
+	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, len(s.Units))
+	for path, unit := range s.Units {
+		known := before[unit]
+		if known == nil {
+			known = wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
+		}
+		w.Units[path] = known
+		d.wantedFrom[unit] = known
+	}
+	return w
+}
+
+func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {
+	w := &rollout.WantedUnit{Rollout: spec}
+	if len(unit.Problems) > 0 {
+		w.Frozen = someProblems(unit.Problems)
+		return w
+	}
+	w.Targets = make(map[config.TargetName]rollout.WantedTarget, len(unit.Targets))
+	for _, target := range unit.Targets {
+		t := rollout.WantedTarget{Labels: target.Labels}
+		if bundle := unit.Bundles[target.Name]; bundle != nil {
+			t.Digest = bundle.Digest
+		}
+		w.Targets[target.Name] = t
+	}
+	for target, needs := range unit.Needs {
+		for _, need := range needs {
+			if need.Target != target {
+				continue // of the whole cluster: the server's answer orders those
+			}
+			if w.Needs == nil {
+				w.Needs = map[config.TargetName][]config.UnitPath{}
+			}
+			w.Needs[target] = append(w.Needs[target], need.Unit)
+		}
+	}
+	return w
+}
+
+// someProblems is the first problem and how many more there are.
+func someProblems(problems config.Problems) string {
+	text := problems[0].String()
+	if more := len(problems) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %s)", diff.Count(more, "more problem"))
+	}
+	return text
+}
