@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -86,6 +87,7 @@ func countObjects(s *Snapshot) int {
 func BenchmarkCold(b *testing.B) {
 	tree := hashed(b, bigMonorepo(b, 10_000))
 	objects := 0
+	began := cpuTime(b)
 	for b.Loop() {
 		var c Compiler
 		s := c.Snapshot("", tree)
@@ -94,9 +96,21 @@ func BenchmarkCold(b *testing.B) {
 		}
 		objects = countObjects(s)
 	}
-	perCore := float64(objects) / (b.Elapsed().Seconds() / float64(b.N)) / float64(runtime.GOMAXPROCS(0))
-	b.ReportMetric(perCore, "objects/s/core")
+	// CPU time, garbage collection included, is what a core gives; elapsed
+	// time on a shared machine also holds what others take.
+	cpu := cpuTime(b) - began
+	b.ReportMetric(float64(objects*b.N)/cpu.Seconds(), "objects/s/core")
+	b.ReportMetric(float64(objects*b.N)/b.Elapsed().Seconds(), "objects/s")
 	b.ReportMetric(float64(objects), "objects")
+}
+
+// cpuTime is the CPU time that this process has used, over all cores.
+func cpuTime(tb testing.TB) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkOneChanged renders a commit that changes one of 10,000 specs.

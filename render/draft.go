@@ -151,7 +151,7 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	switch {
 	case id.Name == "":
 		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
-	case !validName(id.Name):
+	case !isName(id.Name):
 		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", id.Name)
 	}
 	switch {
@@ -159,27 +159,43 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 		d.problem(config.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
 	case !namespaced && id.Namespace != "":
 		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
-	case namespaced && !dnsLabel.MatchString(id.Namespace):
+	case namespaced && !isLabel(id.Namespace):
 		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%q: want at most 63 lower-case letters, digits and -", id.Namespace)
 	}
 	d.forged(metadata)
 	return metadata
 }
 
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+// isLabel says whether s is an RFC 1123 label, what a namespace's name must be.
+func isLabel(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if inner := c == '-' && i > 0 && i < len(s)-1; !inner && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
+}
 
-// objectName is an RFC 1123 subdomain, or what RBAC and a few others add to
-// it: system:node, a.b:c.
-var objectName = regexp.MustCompile(`^[a-z0-9A-Z]([-a-z0-9A-Z.:_]{0,251}[a-z0-9A-Z])?$`)
-
-func validName(name string) bool { return objectName.MatchString(name) }
+// isName says whether s can be an object's name: an RFC 1123 subdomain, or
+// what RBAC and a few others add to it (system:node, a_b:C).
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if inner := i > 0 && i < len(s)-1 && (c == '-' || c == '.' || c == ':' || c == '_'); !letter && !inner {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 253
+}
 
 // forged finds labels and annotations that are swell's to set.
 func (d *draft) forged(metadata map[string]any) {
 	for _, field := range []string{"labels", "annotations"} {
 		values, _ := metadata[field].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if key == LabelUnit || key == LabelManagedBy && field == "labels" {
+		for _, key := range []string{LabelManagedBy, LabelUnit} {
+			if values[key] != nil && (key == LabelUnit || field == "labels") {
 				d.problem(config.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
 			}
 		}

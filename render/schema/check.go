@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,8 +189,34 @@ func itemKey(keys []string, item any) (string, bool) {
 	return strings.Join(parts, ", "), true
 }
 
-// quantity is the grammar of resource.Quantity.
-var quantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$`)
+// suffixes of a resource.Quantity, but for an exponent.
+var suffixes = map[string]bool{"": true, "n": true, "u": true, "m": true, "k": true, "M": true, "G": true, "T": true, "P": true, "E": true,
+	"Ki": true, "Mi": true, "Gi": true, "Ti": true, "Pi": true, "Ei": true}
+
+// isQuantity says whether s is a resource.Quantity: a decimal number with a
+// suffix or an exponent.
+func isQuantity(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "+"), "-")
+	digits, i := 0, 0
+	for dot := false; i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i] == '.' && !dot); i++ {
+		if s[i] == '.' {
+			dot = true
+		} else {
+			digits++
+		}
+	}
+	if digits == 0 {
+		return false
+	}
+	if suffixes[s[i:]] {
+		return true
+	}
+	if s[i] != 'e' && s[i] != 'E' {
+		return false
+	}
+	_, err := strconv.Atoi(s[i+1:])
+	return err == nil
+}
 
 // Fits says whether a scalar value is of a form. Nil never is.
 func Fits(form Form, value any) bool {
@@ -201,7 +226,7 @@ func Fits(form Form, value any) bool {
 		case String, IntOrString:
 			return true
 		case Quantity:
-			return quantity.MatchString(v)
+			return isQuantity(v)
 		case Base64:
 			_, err := base64.StdEncoding.DecodeString(v)
 			return err == nil
