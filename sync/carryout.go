@@ -195,11 +195,12 @@ func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	pinned, err := d.Store.PinCluster(ctx, name, uid)
-	if err != nil {
-		return nil, err
+	if c.pinned == "" {
+		if c.pinned, err = d.Store.PinCluster(ctx, name, uid); err != nil {
+			return nil, err
+		}
 	}
-	if pinned != uid {
+	if pinned := c.pinned; pinned != uid {
 		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s", name, uid, pinned)
 	}
 	return conn, nil

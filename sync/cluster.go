@@ -19,6 +19,9 @@ import (
 type cluster struct {
 	name   string
 	access config.ClusterAccess
+	// pinned is the identity that the cluster has had since swell first saw
+	// it, once that was looked up. Only the pass uses it.
+	pinned string
 
 	mu   sync.Mutex
 	conn *apply.Cluster

@@ -160,3 +160,12 @@ func earliest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// putHistory stores what changed in this pass.
+func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
+	events := make([]store.Event, len(r.Transitions))
+	for i, t := range r.Transitions {
+		events[i] = store.Event{Time: t.Time, Unit: t.Unit, Target: t.Target, Kind: t.Kind, Text: t.Text}
+	}
+	return tx.AddHistory(events)
+}

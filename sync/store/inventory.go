@@ -4,6 +4,10 @@
 package store
 
 import (
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
@@ -29,4 +33,112 @@ type Entry struct {
 	// Fields is that entry's FieldsV1, as JSON. It serves to say which fields
 	// were lost when the fingerprint differs.
 	Fields string
+}
+
+// key is what an entry is stored under.
+func (e *Entry) key(before ...any) []any {
+	return append(before, string(e.Target), string(e.Unit), e.ID.Group, e.ID.Kind, e.ID.Namespace, e.ID.Name)
+}
+
+const keyIs = ` WHERE target = ? AND unit = ? AND "group" = ? AND kind = ? AND namespace = ? AND name = ?`
+
+// Intend notes objects that are about to be applied with their Digest, before
+// they are. An object that is already known keeps its UID and all else, except
+// for a digest that is going to change: if the apply is cut short, nobody knows
+// what the server holds.
+func (tx *Tx) Intend(entries []Entry) error {
+	return each(tx, `INSERT INTO inventory (version, target, unit, "group", kind, namespace, name, uid, digest, fingerprint)
+		VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '')
+		ON CONFLICT DO UPDATE SET digest = '' WHERE digest <> ?`, entries, func(e *Entry) []any {
+		return append(e.key(e.Version), string(e.Digest))
+	})
+}
+
+// Confirm notes what the server answered to an apply. Every entry has a UID.
+func (tx *Tx) Confirm(entries []Entry) error {
+	sets, err := tx.fieldsets(entries)
+	if err != nil {
+		return err
+	}
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
+			fingerprint = excluded.fingerprint, fields = excluded.fields`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields])
+	})
+}
+
+// fieldsets stores the managed fields of the entries, each once, and returns
+// what refers to them.
+func (tx *Tx) fieldsets(entries []Entry) (map[string][]byte, error) {
+	sets := map[string][]byte{"": nil}
+	var fresh []string
+	for i := range entries {
+		e := &entries[i]
+		if e.UID == "" {
+			return nil, fmt.Errorf("unit %s on %s: %s is confirmed without a UID", e.Unit, e.Target, e.ID)
+		}
+		if _, ok := sets[e.Fields]; !ok {
+			hash := sha256.Sum256([]byte(e.Fields))
+			sets[e.Fields] = hash[:]
+			fresh = append(fresh, e.Fields)
+		}
+	}
+	return sets, each(tx, `INSERT INTO fieldsets (hash, json) VALUES (?, ?) ON CONFLICT DO NOTHING`, fresh, func(json *string) []any {
+		return []any{sets[*json], *json}
+	})
+}
+
+// Suspect clears the digests of objects that differ from what was applied, so
+// that the next apply sends them. An object that was made anew since it was
+// looked at, with another UID, is left alone.
+func (tx *Tx) Suspect(entries []Entry) error {
+	return each(tx, `UPDATE inventory SET digest = ''`+keyIs+` AND uid = ?`, entries, func(e *Entry) []any {
+		return append(e.key(), e.UID)
+	})
+}
+
+// Forget drops objects that are gone, or that are not ours.
+func (tx *Tx) Forget(entries []Entry) error {
+	return each(tx, `DELETE FROM inventory`+keyIs, entries, func(e *Entry) []any { return e.key() })
+}
+
+// Inventory is what a unit has, or may have, on a target.
+func (s *Store) Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]Entry, error) {
+	entries, err := s.entries(`target = ? AND unit = ?`, string(target), string(unit))
+	if err != nil {
+		return nil, err
+	}
+	inventory := make(map[render.ObjectID]Entry, len(entries))
+	for _, e := range entries {
+		inventory[e.ID] = e
+	}
+	return inventory, nil
+}
+
+// ClusterInventory is what all units have, or may have, on the targets of a
+// cluster, sorted by target, unit, group, kind, namespace and name.
+func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
+	// "0" is the character after "/"
+	return s.entries(`target = ?1 OR target > ?1 || '/' AND target < ?1 || '0'`, cluster)
+}
+
+func (s *Store) entries(where string, args ...any) ([]Entry, error) {
+	var entries []Entry
+	shared := map[string]string{} // one string for all objects with equal fields
+	err := s.query(func(rows *sql.Rows) error {
+		var e Entry
+		var fields sql.NullString
+		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &fields)
+		if _, ok := shared[fields.String]; !ok {
+			shared[fields.String] = fields.String
+		}
+		e.Fields = shared[fields.String]
+		entries = append(entries, e)
+		return err
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, json
+		FROM inventory LEFT JOIN fieldsets ON hash = fields WHERE (`+where+`)
+		ORDER BY target, unit, "group", kind, namespace, name`, args...)
+	return entries, err
 }

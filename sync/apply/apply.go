@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Action is what became of one object.
+type Action string
+
+// The actions, in ssa's words. An object that something went wrong with has
+// none, unless it was skipped.
+const (
+	Created    Action = "created"
+	Configured Action = "configured"
+	Unchanged  Action = "unchanged"
+	Deleted    Action = "deleted"
+	Skipped    Action = "skipped"
+)
+
+// Result is what became of one object.
+type Result struct {
+	ID     render.ObjectID
+	Action Action
+	// Entry is what the inventory should hold now. After an error that leaves
+	// open what the server has, its Digest is empty, so that the next apply
+	// sends the object again whatever is wanted by then.
+	Entry store.Entry
+	// Reason says why an object was skipped, or what its deletion waits for.
+	// It is the same from pass to pass.
+	Reason string
+	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
+	// object is gone, or is not ours.
+	Forget bool
+	Err    error
+}
+
+// Apply brings the objects to the cluster and returns a result for each, by
+// index. known is the inventory of the unit on the target: an object whose
+// digest it holds together with a UID costs no request, any other exactly one
+// PATCH (more only where the server was too busy to answer). The entries of
+// known carry Unit and Target over to the results.
+//
+// Objects go out in stages, see [stage], and at the same time within one. An
+// error concerns its object alone, except that objects in a namespace or of a
+// custom kind that could not be brought are skipped, with Err set. A custom
+// resource definition counts as brought when the server serves its kinds.
+//
+// Fields are taken over from other managers by force, and a field that the
+// server does not know is an error.
+func (c *Cluster) Apply(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) []Result {
+	a := &applying{
+		call:    c.begin(),
+		objects: objects,
+		results: make([]Result, len(objects)),
+		blocked: map[need]string{},
+		changed: map[schema.GroupKind]bool{},
+	}
+	for i, o := range objects {
+		a.results[i] = Result{ID: o.ID, Entry: known[o.ID]}
+		a.results[i].Entry.ID = o.ID
+		a.results[i].Entry.Version = cmp.Or(a.results[i].Entry.Version, o.Version)
+	}
+	for _, numbers := range stages(len(objects), func(i int) schema.GroupVersionKind { return a.gvk(i) }) {
+		a.stage(ctx, numbers)
+	}
+	return a.results
+}
+
+// applying is one Apply under way. Its maps are only written between stages.
+type applying struct {
+	*call
+	objects []*render.Object
+	results []Result
+	// blocked holds what failed and others need, and how to name it.
+	blocked map[need]string
+	// changed holds the custom kinds whose definition was just written.
+	changed map[schema.GroupKind]bool
+}
+
+// need is a namespace or a kind that an object cannot be applied without; the
+// other half is zero.
+type need struct {
+	namespace string
+	kind      schema.GroupKind
+}
+
+func (a *applying) gvk(i int) schema.GroupVersionKind {
+	return kindOf(a.objects[i].ID, a.objects[i].Version)
+}
+
+func (a *applying) stage(ctx context.Context, numbers []int) {
+	var send []int
+	for _, i := range numbers {
+		switch o, r := a.objects[i], &a.results[i]; {
+		case r.Entry.UID != "" && r.Entry.Digest != "" && r.Entry.Digest == o.Digest:
+			r.Action = Unchanged
+		case a.skip(i):
+		default:
+			send = append(send, i)
+		}
+	}
+	a.each(send, func(i int) { a.object(ctx, i) })
+	a.settle(ctx, send)
+}
+
+// skip marks an object that lacks something that could not be brought.
+func (a *applying) skip(i int) bool {
+	id, r := a.objects[i].ID, &a.results[i]
+	for _, n := range []need{{namespace: id.Namespace}, {kind: a.gvk(i).GroupKind()}} {
+		if what, ok := a.blocked[n]; ok {
+			r.Action, r.Reason = Skipped, what+" was not applied"
+			r.Err = fmt.Errorf("apply %s: skipped: %s", id, r.Reason)
+			return true
+		}
+	}
+	return false
+}
+
+// settle waits until the definitions just written are served, and notes what
+// later stages have to do without.
+func (a *applying) settle(ctx context.Context, numbers []int) {
+	served := make([]definition, len(a.objects))
+	a.each(numbers, func(i int) {
+		if r := &a.results[i]; isCRD(r.ID) {
+			served[i] = a.establish(ctx, a.objects[i], r)
+		}
+	})
+	for _, i := range numbers {
+		r := &a.results[i]
+		switch {
+		case isCRD(r.ID):
+			kind := served[i].groupKind()
+			a.changed[kind] = true
+			if r.Err != nil {
+				a.blocked[need{kind: kind}] = r.ID.String()
+			}
+		case isNamespace(r.ID) && r.Err != nil:
+			a.blocked[need{namespace: r.ID.Name}] = r.ID.String()
+		}
+	}
+}
+
+// object sends one object and fills its result in.
+func (a *applying) object(ctx context.Context, i int) {
+	o, r := a.objects[i], &a.results[i]
+	meta, info, err := a.patch(ctx, o)
+	if err != nil && a.changed[a.gvk(i).GroupKind()] {
+		meta, info, err = a.patchSettling(ctx, o, err)
+	}
+	if err != nil {
+		r.Err = err
+		if !isUnwritten(err) {
+			r.Entry.Digest = ""
+		}
+		return
+	}
+	before := r.Entry.Fingerprint
+	r.Entry = entryOf(r.Entry, o, meta)
+	switch {
+	case info.code == http.StatusCreated:
+		r.Action = Created
+	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
+		r.Action = Unchanged
+	default: // or it was changed twice in a second, which leaves no trace
+		r.Action = Configured
+	}
+}
+
+// applyQuery is the same for every apply: see [Cluster.Apply].
+const applyQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict&force=true"
+
+// patch sends an object and returns what the server made of it.
+func (a *applying) patch(ctx context.Context, o *render.Object) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
+		path, err := found.path("apply", o.ID)
+		if err != nil {
+			return err
+		}
+		meta, info, err = a.meta(ctx, &request{
+			op: "apply", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery,
+			contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
+		})
+		return err
+	})
+	return meta, info, on("apply", o.ID, err)
+}
+
+// entryOf is the inventory's entry for an object that the server has accepted.
+func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMetadata) store.Entry {
+	own := ownEntry(meta)
+	known.ID, known.Version = o.ID, o.Version
+	known.UID, known.Digest = string(meta.UID), o.Digest
+	known.Fields = rawFields(own)
+	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
+	return known
+}
+
+// each runs do for every number, as many at a time as requests may be, starting
+// them in order.
+func (c *call) each(numbers []int, do func(i int)) {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range min(len(numbers), c.options.Concurrency) {
+		group.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for _, i := range numbers {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+}

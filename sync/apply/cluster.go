@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply talks to the API server of one cluster: it applies the objects
+// of a bundle, prunes what has to go, tells health, and finds drift. It speaks
+// the words of fluxcd/pkg/ssa (order of kinds, stages, actions) and is the only
+// package that imports it; the requests are its own, because ssa asks twice
+// before each write, writes one object after another and deletes without a
+// precondition.
+//
+// What it sends:
+//
+//   - one server-side-apply PATCH for an object whose digest changed, nothing
+//     for one whose digest did not;
+//   - one metadata GET and one DELETE, with the UID as its precondition, for an
+//     object to prune;
+//   - one metadata LIST per 500 objects of a kind for drift;
+//   - one GET per workload, and one LIST of its pods while it is not ready, for
+//     health;
+//   - one discovery request per group and version, remembered.
+//
+// It never decides what should be there, never deletes an object that it has
+// not just seen to be ours, never asks for more than the metadata of a Secret,
+// and never touches the state file. Nothing here depends on the wall clock
+// except time-outs.
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// FieldManager is the name under which swell owns fields.
+const FieldManager = "swell"
+
+// identityTimeout bounds [Cluster.Identity], which is also how a pass finds out
+// that a cluster cannot be reached: it must not take long to say so.
+const identityTimeout = 5 * time.Second
+
+// Options of a [Cluster]. The zero value is fit for use.
+type Options struct {
+	// Concurrency is how many requests may be under way at once, over all
+	// calls. Zero is 16: more gains nothing against one API server.
+	Concurrency int
+	// Timeout is how long one request may take, the reading of its answer
+	// included, before it counts as unreachable. Zero is 15 s.
+	Timeout time.Duration
+	// Silence is how long the connection may bring nothing before it is asked
+	// for a sign of life, and then how long that may take before the connection
+	// is given up for a new one. Zero is 4 s: both fit into a request's time, so
+	// that the request is still answered.
+	Silence time.Duration
+	// EstablishTimeout is how long a custom resource definition may take from
+	// being applied to being served. Zero is 30 s.
+	EstablishTimeout time.Duration
+}
+
+// Cluster is one API server. All requests share one HTTP/2 connection and the
+// bound on their number. It is safe for concurrent use.
+type Cluster struct {
+	base    *url.URL
+	client  *http.Client
+	options Options
+	slots   chan struct{} // one token per request under way
+
+	mu sync.Mutex // guards kinds
+	// kinds is what discovery said, by group and version.
+	kinds map[schema.GroupVersion]map[string]resource
+}
+
+// Connect makes a Cluster for a client configuration. It sends nothing. The
+// rate limits of the configuration are ignored: [Options.Concurrency] bounds
+// the load instead.
+func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, FieldManager)
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
+	}
+	opt.Concurrency = cmp.Or(opt.Concurrency, 16)
+	opt.Timeout = cmp.Or(opt.Timeout, 15*time.Second)
+	opt.Silence = cmp.Or(opt.Silence, 4*time.Second)
+	opt.EstablishTimeout = cmp.Or(opt.EstablishTimeout, 30*time.Second)
+	client, err := newClient(cfg, opt.Silence)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
+	}
+	return &Cluster{
+		base:    base,
+		client:  client,
+		options: opt,
+		slots:   make(chan struct{}, opt.Concurrency),
+		kinds:   map[schema.GroupVersion]map[string]resource{},
+	}, nil
+}
+
+// Identity is the UID of the kube-system namespace: two clusters never share
+// it, and a cluster keeps it for life. It answers within 5 s and so serves as
+// the probe whether the cluster can be reached at all.
+func (c *Cluster) Identity(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	meta, err := c.begin().getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
+	if err != nil {
+		return "", err
+	}
+	return string(meta.UID), nil
+}
+
+// call is one of the exported calls under way. It keeps what the requests of
+// that call learn together.
+type call struct {
+	*Cluster
+	// dead is set once the cluster answers nothing at all.
+	dead atomic.Bool
+	// asked makes one discovery request of several for the same thing; fresh
+	// holds the answers, so that a kind that is not there is not asked for
+	// again by each of its objects.
+	asked singleflight.Group
+	fresh sync.Map // schema.GroupVersion to map[string]resource, group to []string
+}
+
+func (c *Cluster) begin() *call { return &call{Cluster: c} }

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Drift is one object that is not as we applied it.
+type Drift struct {
+	Entry store.Entry
+	// Missing: the object of the entry does not exist. Another one may stand in
+	// its place; then Changes holds a note.
+	Missing bool
+	// Changes are the fields that we lost, in the order of their paths.
+	Changes []Change
+}
+
+// Change is one field that somebody changed or removed after we applied it,
+// and who did.
+type Change struct {
+	// Field is the path, `.spec.template.spec.containers[name="main"].image`,
+	// or `.data["app.toml"]` where a name is not a plain word. When a whole
+	// item went, it stands for all below it. Empty for a note on the object.
+	Field string
+	// Manager owns the field now; the newest, where several do. A removed
+	// field has no owner: then it is who last wrote to the object since we
+	// did, or [UnknownManager].
+	Manager     string
+	Operation   string // "Apply" or "Update"
+	Subresource string // "scale", "status", or empty
+	// Time has whole seconds. The server records none for the scale subresource.
+	Time time.Time
+	// Note says what there is to say when no field was lost.
+	Note string
+}
+
+// UnknownManager stands for somebody who left no trace: one who only removed
+// fields owns none, and the server keeps no record of who owns nothing.
+const UnknownManager = "unknown"
+
+// String is the change in one line:
+//
+//	.spec.replicas: kubectl-edit (Update, 2026-01-02T15:04:05Z)
+func (c Change) String() string {
+	who := c.Manager
+	if c.Operation != "" {
+		how := c.Operation
+		if c.Subresource != "" {
+			how += " of " + c.Subresource
+		}
+		if !c.Time.IsZero() {
+			how += ", " + c.Time.UTC().Format(time.RFC3339)
+		}
+		who += " (" + how + ")"
+	}
+	var parts []string
+	for _, part := range []string{c.Field, c.Note, who} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// compare judges a live object, nil when it is as we applied it.
+func compare(entry store.Entry, live *metav1.PartialObjectMetadata) *Drift {
+	if string(live.UID) != entry.UID {
+		change := Change{Note: "deleted and recreated by somebody", Manager: UnknownManager}
+		if first := oldestManager(live); first != nil {
+			change.by(first)
+		}
+		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}}
+	}
+	own := ownEntry(live)
+	if fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint {
+		return nil
+	}
+	recorded, err := parseFields(entry.Fields)
+	if err != nil {
+		return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}}
+	}
+	current, err := parseFields(rawFields(own))
+	if err != nil {
+		return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}}
+	}
+	// The same fields and time, in another spelling.
+	if current.Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint {
+		return nil
+	}
+	changes := lost(live, recorded.Difference(current), entryTime(own))
+	if len(changes) == 0 {
+		change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
+		if own != nil {
+			change.Note = "applied by somebody else under our name"
+			change.by(own)
+		}
+		changes = []Change{change}
+	}
+	return &Drift{Entry: entry, Changes: changes}
+}
+
+// by names a manager in the change.
+func (c *Change) by(e *metav1.ManagedFieldsEntry) {
+	c.Manager, c.Operation, c.Subresource, c.Time = e.Manager, string(e.Operation), e.Subresource, entryTime(e)
+}
+
+// lost makes a change of each lost path that has no lost parent.
+func lost(live *metav1.PartialObjectMetadata, paths *fieldpath.Set, applied time.Time) []Change {
+	if paths.Empty() {
+		return nil
+	}
+	others := otherManagers(live)
+	var changes []Change
+	paths.Iterate(func(path fieldpath.Path) {
+		for n := 1; n < len(path); n++ {
+			if paths.Has(path[:n]) {
+				return
+			}
+		}
+		change := Change{Field: fieldText(path), Manager: UnknownManager}
+		if culprit := culpritOf(others, path, applied); culprit != nil {
+			change.by(culprit)
+		}
+		changes = append(changes, change)
+	})
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Field, b.Field) })
+	return changes
+}
+
+// manager is somebody else's managedFields entry with its fields read.
+type manager struct {
+	*metav1.ManagedFieldsEntry
+	fields *fieldpath.Set
+}
+
+// otherManagers are all but our own entry, the newest first.
+func otherManagers(live *metav1.PartialObjectMetadata) []manager {
+	var others []manager
+	for i := range live.ManagedFields {
+		e := &live.ManagedFields[i]
+		if isOurs(e) {
+			continue
+		}
+		fields, err := parseFields(rawFields(e))
+		if err != nil {
+			fields = fieldpath.NewSet()
+		}
+		others = append(others, manager{e, fields})
+	}
+	slices.SortStableFunc(others, func(a, b manager) int {
+		return entryTime(b.ManagedFieldsEntry).Compare(entryTime(a.ManagedFieldsEntry))
+	})
+	return others
+}
+
+// culpritOf is the newest manager that owns the path, or else the newest one
+// that wrote to the object itself since our apply, or nil.
+func culpritOf(others []manager, path fieldpath.Path, applied time.Time) *metav1.ManagedFieldsEntry {
+	for _, m := range others {
+		if m.fields.Has(path) {
+			return m.ManagedFieldsEntry
+		}
+	}
+	for _, m := range others {
+		// Times have whole seconds only, so the same one counts as after.
+		if m.Subresource == "" && !applied.IsZero() && !entryTime(m.ManagedFieldsEntry).Before(applied) {
+			return m.ManagedFieldsEntry
+		}
+	}
+	return nil
+}
+
+// oldestManager is whose entry is the oldest: mostly who created the object.
+func oldestManager(live *metav1.PartialObjectMetadata) *metav1.ManagedFieldsEntry {
+	var oldest *metav1.ManagedFieldsEntry
+	for i := range live.ManagedFields {
+		if e := &live.ManagedFields[i]; oldest == nil || entryTime(e).Before(entryTime(oldest)) {
+			oldest = e
+		}
+	}
+	return oldest
+}
+
+// parseFields reads FieldsV1; no text is no fields.
+func parseFields(raw string) (*fieldpath.Set, error) {
+	set := fieldpath.NewSet()
+	if raw == "" {
+		return set, nil
+	}
+	return set, set.FromJSON(strings.NewReader(raw))
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// fieldText is a path for people, see [Change.Field].
+func fieldText(path fieldpath.Path) string {
+	var b strings.Builder
+	for _, element := range path {
+		if element.FieldName != nil && !plainWord.MatchString(*element.FieldName) {
+			b.WriteString("[" + strconv.Quote(*element.FieldName) + "]")
+			continue
+		}
+		b.WriteString(element.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Annotations on a live object that keep it from being deleted.
+const (
+	// annotationPrune with the value "disabled" keeps the object, and keeps it
+	// in the inventory, for as long as it is there.
+	annotationPrune = "swell.sh/prune"
+	// annotationDeletion with the value "detach" lets go of the object: it
+	// stays, and swell forgets it.
+	annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
+)
+
+// systemNamespaces are never deleted, whatever anybody says.
+var systemNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease"}
+
+// Prune deletes the objects of the entries; that they should go has been
+// decided. It returns a result for each, by index, and goes through the stages
+// of [Cluster.Apply] in reverse.
+//
+// Each object is looked at first, and deleted with its UID as precondition,
+// only if it still is the one of the entry: same UID, our label, fields applied
+// by us. An entry without a UID is an apply that may or may not have happened:
+// it is deleted only if the live object also names the entry's unit. What is
+// not ours, or is marked to be kept, is [Skipped] with a Reason.
+//
+// An object that waits for finalizers is [Deleted] with a Reason and must not
+// be forgotten yet; pruning it again sends no second DELETE.
+func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
+	call := c.begin()
+	results := make([]Result, len(entries))
+	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
+	slices.Reverse(all[:])
+	for _, numbers := range all {
+		slices.Reverse(numbers)
+		call.each(numbers, func(i int) { results[i] = call.prune(ctx, entries[i]) })
+	}
+	return results
+}
+
+// prune deletes one object, or says why not.
+func (c *call) prune(ctx context.Context, entry store.Entry) Result {
+	id := entry.ID
+	r := Result{ID: id, Entry: entry}
+	if isNamespace(id) && slices.Contains(systemNamespaces, id.Name) {
+		return r.kept("a namespace of the system is never deleted", true)
+	}
+	var live *metav1.PartialObjectMetadata
+	var path string
+	err := c.addressed(ctx, c.anyResource, kindOf(id, entry.Version), func(found resource) (err error) {
+		if path, err = found.path("prune", id); err == nil {
+			live, err = c.getMeta(ctx, id.String(), path)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrNoKind): // nothing is left of a kind's objects
+		return r.deleted("its kind is not served any more", true)
+	case isGone(err, id.Name):
+		return r.deleted("", true)
+	case err != nil:
+		return r.failed(on("prune", id, err))
+	}
+	if r, stop := r.judge(live); stop {
+		return r
+	}
+	r.Entry.UID = string(live.UID)
+	return c.delete(ctx, r, path, live.UID)
+}
+
+// judge looks at the live object for a reason not to delete it.
+func (r Result) judge(live *metav1.PartialObjectMetadata) (Result, bool) {
+	ours := live.Labels[render.LabelManagedBy] == render.ManagedBy && ownEntry(live) != nil
+	switch {
+	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID:
+		return r.kept("not ours: somebody deleted and recreated it", true), true
+	case r.Entry.UID == "" && !(ours && live.Annotations[render.AnnotationUnit] == string(r.Entry.Unit)):
+		return r.kept("not ours: it was never applied by this unit", true), true
+	case !ours:
+		return r.kept(fmt.Sprintf("not deleted: it lacks the label %s=%s or fields applied by %s",
+			render.LabelManagedBy, render.ManagedBy, FieldManager), false), true
+	case live.Annotations[annotationDeletion] == "detach":
+		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
+	case live.Annotations[annotationPrune] == "disabled":
+		return r.kept("kept by the annotation "+annotationPrune+": disabled", false), true
+	case live.DeletionTimestamp != nil:
+		return r.deleted(terminating(live), false), true
+	}
+	return r, false
+}
+
+func (r Result) kept(reason string, forget bool) Result {
+	r.Action, r.Reason, r.Forget = Skipped, reason, forget
+	return r
+}
+
+func (r Result) deleted(reason string, forget bool) Result {
+	r.Action, r.Reason, r.Forget = Deleted, reason, forget
+	return r
+}
+
+func (r Result) failed(err error) Result {
+	r.Err = err
+	return r
+}
+
+// terminating says what a deleted object that is still there waits for.
+func terminating(live *metav1.PartialObjectMetadata) string {
+	if len(live.Finalizers) == 0 {
+		return "terminating"
+	}
+	return "terminating, waits for " + strings.Join(live.Finalizers, ", ")
+}
+
+func (c *call) delete(ctx context.Context, r Result, path string, uid types.UID) Result {
+	background := metav1.DeletePropagationBackground
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: &background,
+	})
+	if err != nil {
+		return r.failed(err)
+	}
+	req := &request{
+		op: "delete", object: r.ID.String(), method: http.MethodDelete, path: path,
+		accept: acceptMeta, contentType: jsonType, body: body,
+	}
+	answer, err := c.do(ctx, req)
+	var e *Error
+	switch {
+	case isGone(err, r.ID.Name):
+		return r.deleted("", true)
+	case errors.As(err, &e) && e.isOtherUID():
+		return r.kept("not ours: somebody deleted and recreated it", true)
+	case err != nil:
+		return r.failed(err)
+	}
+	if status, err := answer.status(); err == nil && status.Status == metav1.StatusSuccess {
+		return r.deleted("", true)
+	}
+	var live metav1.PartialObjectMetadata
+	if err := answer.decode("PartialObjectMetadata", &live); err != nil {
+		return r.failed(undecodable(req, answer, err))
+	}
+	if live.DeletionTimestamp == nil { // the last state of an object that is gone
+		return r.deleted("", true)
+	}
+	return r.deleted(terminating(&live), false)
+}

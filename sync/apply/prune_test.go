@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// pruned prunes one entry and checks what became of it; alive says whether the
+// object must still be there.
+func pruned(t *testing.T, c *Cluster, entry store.Entry, action Action, reason string, forget, alive bool) {
+	t.Helper()
+	got := c.Prune(t.Context(), []store.Entry{entry})[0]
+	if got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	want := Result{ID: entry.ID, Action: action, Reason: reason, Forget: forget, Entry: got.Entry}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if is := exists(t, entry.ID); is != alive {
+		t.Errorf("object exists: %t, want %t", is, alive)
+	}
+}
+
+// exists looks for a ConfigMap.
+func exists(t *testing.T, id render.ObjectID) bool {
+	t.Helper()
+	_, err := somebody(t).Resource(configMaps).Namespace(id.Namespace).Get(t.Context(), id.Name, metav1.GetOptions{})
+	return err == nil
+}
+
+// edit patches a ConfigMap as somebody else.
+func edit(t *testing.T, id render.ObjectID, kind types.PatchType, patch, manager string) {
+	t.Helper()
+	maps := somebody(t).Resource(configMaps).Namespace(id.Namespace)
+	if _, err := maps.Patch(t.Context(), id.Name, kind, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, id render.ObjectID) {
+	t.Helper()
+	err := somebody(t).Resource(configMaps).Namespace(id.Namespace).Delete(t.Context(), id.Name, metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPruneDeletesOurs(t *testing.T) {
+	c, w := connect(t, Options{})
+	entry := applied(t, c, configMap(t, space(t), "a", "1"))[0]
+	w.take()
+	pruned(t, c, entry, Deleted, "", true, false)
+	if diff := cmp.Diff(map[string]int{"GET": 1, "DELETE": 1}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+	// It is gone now, and that is as good.
+	pruned(t, c, entry, Deleted, "", true, false)
+	if diff := cmp.Diff(map[string]int{"GET": 1}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPruneLeavesARecreatedObject(t *testing.T) {
+	c, _ := connect(t, Options{})
+	o := configMap(t, space(t), "a", "1")
+	entry := applied(t, c, o)[0]
+	remove(t, entry.ID)
+	applied(t, c, o) // even one that looks like ours in every other way
+	pruned(t, c, entry, Skipped, "not ours: somebody deleted and recreated it", true, true)
+}
+
+// The object is recreated between our look at it and the delete.
+func TestPruneDeletesWithAPrecondition(t *testing.T) {
+	c, _ := connect(t, Options{})
+	o := configMap(t, space(t), "a", "1")
+	entry := applied(t, c, o)[0]
+	remove(t, entry.ID)
+	applied(t, c, o)
+	call := c.begin()
+	path := "/api/v1/namespaces/" + entry.ID.Namespace + "/configmaps/a"
+	got := call.delete(t.Context(), Result{ID: entry.ID, Entry: entry}, path, types.UID(entry.UID))
+	if got.Action != Skipped || !got.Forget || got.Err != nil {
+		t.Errorf("got %+v", got)
+	}
+	if !exists(t, entry.ID) {
+		t.Error("deleted")
+	}
+}
+
+func TestPruneNeedsOurLabelAndFields(t *testing.T) {
+	c, _ := connect(t, Options{})
+	reason := "not deleted: it lacks the label app.kubernetes.io/managed-by=swell or fields applied by swell"
+	ns := space(t)
+
+	unlabelled := applied(t, c, configMap(t, ns, "a", "1"))[0]
+	edit(t, unlabelled.ID, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"helm"}}}`, "helm")
+	pruned(t, c, unlabelled, Skipped, reason, false, true)
+
+	unowned := applied(t, c, configMap(t, ns, "b", "1"))[0]
+	edit(t, unowned.ID, types.MergePatchType, `{"metadata":{"managedFields":[{}]}}`, "other")
+	pruned(t, c, unowned, Skipped, reason, false, true)
+}
+
+func TestPruneHonoursAnnotations(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	for _, test := range []struct {
+		name, annotation, reason string
+		forget                   bool
+	}{
+		{"a", `"swell.sh/prune":"disabled"`, "kept by the annotation swell.sh/prune: disabled", false},
+		{"b", `"client.lifecycle.config.k8s.io/deletion":"detach"`, "let go of by the annotation client.lifecycle.config.k8s.io/deletion: detach", true},
+	} {
+		entry := applied(t, c, configMap(t, ns, test.name, "1"))[0]
+		edit(t, entry.ID, types.MergePatchType, `{"metadata":{"annotations":{`+test.annotation+`}}}`, "kubectl")
+		pruned(t, c, entry, Skipped, test.reason, test.forget, true)
+	}
+}
+
+// An entry without a UID is an apply that was killed before it was recorded.
+func TestPruneOfAnIntendedObject(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	intended := func(name string) store.Entry {
+		return store.Entry{Unit: testUnit, Target: "dev-1", ID: render.ObjectID{Kind: "ConfigMap", Namespace: ns, Name: name}, Version: "v1"}
+	}
+	never := "not ours: it was never applied by this unit"
+
+	pruned(t, c, intended("never-written"), Deleted, "", true, false)
+
+	applied(t, c, configMap(t, ns, "written", "1"))
+	pruned(t, c, intended("written"), Deleted, "", true, false)
+
+	applied(t, c, configMap(t, ns, "other-unit", "1"))
+	other := intended("other-unit")
+	other.Unit = "services/shop/other"
+	pruned(t, c, other, Skipped, never, true, true)
+
+	create(t, configMaps, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: "+ns+"}}")
+	pruned(t, c, intended("theirs"), Skipped, never, true, true)
+
+	// A controller that copies labels and annotations makes no object ours.
+	create(t, configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: copied, namespace: `+ns+
+		`, labels: {app.kubernetes.io/managed-by: swell}, annotations: {swell.sh/unit: services/shop/cart}}}`)
+	pruned(t, c, intended("copied"), Skipped, never, true, true)
+}
+
+func TestPruneWaitsForFinalizers(t *testing.T) {
+	c, w := connect(t, Options{})
+	entry := applied(t, c, configMap(t, space(t), "a", "1"))[0]
+	edit(t, entry.ID, types.MergePatchType, `{"metadata":{"finalizers":["example.com/wait"]}}`, "other")
+	w.take()
+	pruned(t, c, entry, Deleted, "terminating, waits for example.com/wait", false, true)
+	pruned(t, c, entry, Deleted, "terminating, waits for example.com/wait", false, true)
+	if diff := cmp.Diff(map[string]int{"GET": 2, "DELETE": 1}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+	edit(t, entry.ID, types.MergePatchType, `{"metadata":{"finalizers":null}}`, "other")
+	pruned(t, c, entry, Deleted, "", true, false)
+}
+
+func TestPruneNeverDeletesSystemNamespaces(t *testing.T) {
+	c, w := connect(t, Options{})
+	var entries []store.Entry
+	for _, name := range systemNamespaces {
+		entries = append(entries, store.Entry{ID: render.ObjectID{Kind: "Namespace", Name: name}, Version: "v1", UID: "x"})
+	}
+	for _, r := range c.Prune(t.Context(), entries) {
+		if r.Action != Skipped || r.Err != nil {
+			t.Errorf("%s: %+v", r.ID, r)
+		}
+	}
+	if n := len(w.take()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestPruneGoesBackwards(t *testing.T) {
+	c, w := connect(t, Options{Concurrency: 1})
+	ns := space(t)
+	discard(t, namespaces, "", ns+"-new")
+	entries := applied(t, c,
+		object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}}", ns),
+		object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: %s-new}}", ns),
+		configMap(t, ns+"-new", "a", "1"),
+		object(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: %s-new}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}", ns),
+	)
+	w.take()
+	results := c.Prune(t.Context(), entries)
+	for _, r := range results {
+		if r.Err != nil || r.Action != Deleted {
+			t.Errorf("%+v", r)
+		}
+	}
+	if results[0].Forget || results[0].Reason != "terminating" {
+		t.Errorf("namespace: %+v", results[0])
+	}
+	var order []string
+	for _, s := range w.take() {
+		if s.method == "DELETE" {
+			order = append(order, s.path[strings.LastIndex(s.path[:len(s.path)-len("/a")], "/")+1:])
+		}
+	}
+	want := []string{"poddisruptionbudgets/a", "configmaps/a", "serviceaccounts/a", "namespaces/" + ns + "-new"}
+	if !slices.Equal(order[:3], want[:3]) || !strings.HasSuffix(want[3], order[3]) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+}
+
+// The definition is pruned together with its object: nothing is left to look
+// for after that, in whatever version it was.
+func TestPruneOfAKindThatIsGone(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	discard(t, crds, "", "widgets."+ns+".example.com")
+	entries := applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big"))
+	moved := entries[1]
+	moved.Version = "v1alpha1" // not served any more; the group has another one
+	for _, r := range c.Prune(t.Context(), []store.Entry{entries[0], moved}) {
+		if r.Err != nil || r.Action != Deleted {
+			t.Errorf("%+v", r)
+		}
+	}
+	eventually(t, func() (bool, string) { // c still remembers the kind
+		r := c.Prune(t.Context(), entries[1:])[0]
+		return r.Action == Deleted && r.Forget && r.Reason == "its kind is not served any more", r.Reason
+	})
+}
+
+// A group whose server is down is unknown, and disturbs no other group.
+func TestAggregatedAPIThatIsDown(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	group := ns + ".down.example.com"
+	create(t, apiServices, `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.`+group+`}
+spec: {group: `+group+`, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true,
+  service: {name: nobody, namespace: `+ns+`}}
+`)
+	thing := object(t, "{apiVersion: %s/v1, kind: Thing, metadata: {name: a, namespace: %s}}", group, ns)
+	results := c.Apply(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+	eventually(t, func() (bool, string) { // the server first has to find out
+		results = c.Apply(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+		return !strings.Contains(results[0].Err.Error(), "no kind"), results[0].Err.Error()
+	})
+	if results[1].Err != nil {
+		t.Error(results[1].Err)
+	}
+	entries := []store.Entry{
+		{ID: thing.ID, Version: "v1", UID: "x", Digest: "x", Fingerprint: "x"},
+		results[1].Entry,
+	}
+	edit(t, entries[1].ID, types.MergePatchType, `{"data":{"value":"2"}}`, "kubectl-edit")
+	drifts, err := c.Sweep(t.Context(), entries)
+	if len(drifts) != 1 || drifts[0].Missing || err == nil || !strings.Contains(err.Error(), group) {
+		t.Errorf("sweep: %v, %v", drifts, err)
+	}
+	gone := c.Prune(t.Context(), entries)
+	if gone[0].Err == nil || gone[0].Forget || gone[0].Action != "" {
+		t.Errorf("prune: %+v", gone[0])
+	}
+	if gone[1].Err != nil || gone[1].Action != Deleted {
+		t.Errorf("prune: %+v", gone[1])
+	}
+}
+
+func TestPruneStopsWithItsContext(t *testing.T) {
+	c, _ := connect(t, Options{})
+	entry := applied(t, c, configMap(t, space(t), "a", "1"))[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := c.Prune(ctx, []store.Entry{entry})[0]; got.Err == nil || got.Forget || got.Action != "" {
+		t.Errorf("got %+v", got)
+	}
+	if !exists(t, entry.ID) {
+		t.Error("deleted")
+	}
+}

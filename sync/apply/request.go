@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// How often and how long a request is tried again.
+const (
+	maxAttempts = 4
+	firstDelay  = 100 * time.Millisecond // doubled for each further attempt, with jitter
+	// maxRetryAfter is the longest a server may make us wait. A longer wish is
+	// an error that the next pass will meet again, or not.
+	maxRetryAfter = 10 * time.Second
+)
+
+// Answers larger than these are not read. The largest honest one is a page of
+// 500 objects' metadata with annotations of 256 KiB each.
+const (
+	maxAnswer = 192 << 20
+	maxError  = 64 << 10
+)
+
+// request is one request of the kind that may be repeated: the server ends in
+// the same state however often it gets it.
+type request struct {
+	op, object  string // for the error's text
+	method      string
+	path        string
+	query       string // encoded
+	accept      string
+	contentType string
+	body        []byte
+	// hide says whether an error's text gives away what it must not. May be nil.
+	hide func(message string) bool
+}
+
+// response is an answer.
+type response struct {
+	answerInfo
+	contentType string
+	body        []byte
+}
+
+// answerInfo is what there is to know of an answer besides its content.
+type answerInfo struct {
+	code int
+	// date is the server's clock, in whole seconds; zero when it did not say.
+	date time.Time
+}
+
+// do sends a request, again where that may help, and returns a 2xx answer or an
+// [Error]. After a request that nobody answered it asks whether anybody answers
+// at all; if not, the other requests of the call fail without being sent, so
+// that a cluster that swallows packets costs two time-outs and not one for each
+// object.
+func (c *call) do(ctx context.Context, req *request) (*response, error) {
+	unsure := false
+	for attempt := 1; ; attempt++ {
+		if c.dead.Load() {
+			return nil, &Error{
+				Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, unsure: unsure,
+				Message: "not tried: the cluster does not answer",
+			}
+		}
+		answer, err := c.attempt(ctx, req, c.options.Timeout)
+		if err == nil {
+			return answer, nil
+		}
+		err.unsure = unsure
+		unsure = unsure || !isUnwritten(err)
+		again := attempt < maxAttempts && err.transient()
+		if !again && err.silent() && ctx.Err() == nil {
+			c.probe(ctx)
+		}
+		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
+			return nil, err
+		}
+	}
+}
+
+// probe finds out whether the API server answers anything. A refusal will do.
+func (c *call) probe(ctx context.Context) {
+	_, _, _ = c.asked.Do("probe", func() (any, error) {
+		req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
+		_, err := c.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
+		if err != nil && err.silent() && ctx.Err() == nil {
+			c.dead.Store(true)
+		}
+		return nil, nil
+	})
+}
+
+// attempt sends a request once. The time-out begins when it is its turn.
+func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		e := transportError(ctx, req, 0, ctx.Err())
+		e.unsent = true
+		return nil, e
+	}
+	timed, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	httpReq, err := c.httpRequest(timed, req)
+	if err != nil {
+		return nil, &Error{Op: req.op, Object: req.object, class: ErrRefused, cause: err, unsent: true, Message: oneLine(err.Error())}
+	}
+	httpResp, err := c.client.Do(httpReq)
+	if err != nil {
+		return nil, transportError(ctx, req, timeout, err)
+	}
+	defer httpResp.Body.Close()
+	body, err := readBody(httpResp)
+	if err != nil {
+		return nil, transportError(ctx, req, timeout, err)
+	}
+	answer := &response{contentType: httpResp.Header.Get("Content-Type"), body: body}
+	answer.code = httpResp.StatusCode
+	answer.date, _ = http.ParseTime(httpResp.Header.Get("Date"))
+	if answer.code >= 200 && answer.code < 300 {
+		return answer, nil
+	}
+	status, _ := answer.status() // an answer without one is described as it is
+	return nil, answerError(req, answer, status, httpResp.Header)
+}
+
+func (c *call) httpRequest(ctx context.Context, req *request) (*http.Request, error) {
+	u := *c.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + req.path
+	u.RawQuery = req.query
+	httpReq, err := http.NewRequestWithContext(ctx, req.method, u.String(), bytes.NewReader(req.body))
+	if err != nil {
+		return nil, err
+	}
+	if req.accept != "" {
+		httpReq.Header.Set("Accept", req.accept)
+	}
+	if req.contentType != "" {
+		httpReq.Header.Set("Content-Type", req.contentType)
+	}
+	return httpReq, nil
+}
+
+func readBody(resp *http.Response) ([]byte, error) {
+	limit := int64(maxAnswer)
+	if resp.StatusCode >= 300 {
+		limit = maxError // a page that is cut is still good enough to describe
+	}
+	var buf bytes.Buffer
+	if resp.ContentLength > 0 {
+		buf.Grow(int(min(resp.ContentLength, limit)) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	if err == nil && n > limit && limit == maxAnswer {
+		err = fmt.Errorf("answer of more than %d MiB", maxAnswer>>20)
+	}
+	return buf.Bytes(), err
+}
+
+// transient says whether the same request may well succeed a moment later. A
+// time-out is not: the caller's patience is better spent elsewhere.
+func (e *Error) transient() bool {
+	switch e.Code {
+	case 0:
+		return e.class == ErrUnreachable && isBroken(e.cause)
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return e.after <= maxRetryAfter
+	case http.StatusConflict: // two writers met; a UID that differs stays so
+		return !e.isOtherUID()
+	case http.StatusInternalServerError: // 500 is mostly a verdict on the object, or a webhook that is down
+		return strings.Contains(e.Message, "etcdserver:")
+	}
+	return false
+}
+
+// isBroken says whether an existing connection or stream ended under the
+// request, as happens when an API server restarts. The errors of HTTP/2 have
+// no exported types.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
+}
+
+// backoff is the time before the attempt after the given one: 100 ms, 200 ms,
+// 400 ms, each between half and one and a half times as long.
+func backoff(attempt int) time.Duration {
+	d := firstDelay << (attempt - 1)
+	return d/2 + rand.N(d)
+}
+
+// retryAfter reads the header's number of seconds; its date form is not used by
+// API servers.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// wait returns false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

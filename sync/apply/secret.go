@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// hider returns, for a Secret, a function that says whether a text holds one of
+// its values, plain or encoded; for any other object nil. A server's refusal
+// can quote what it refuses ("expected string, got 12345").
+func hider(o *render.Object) func(message string) bool {
+	if o.ID.Group != "" || o.ID.Kind != "Secret" {
+		return nil
+	}
+	return func(message string) bool {
+		var secret struct {
+			Data       map[string]any `json:"data"`
+			StringData map[string]any `json:"stringData"`
+		}
+		decoder := json.NewDecoder(bytes.NewReader(o.JSON))
+		decoder.UseNumber()
+		if decoder.Decode(&secret) != nil {
+			return true
+		}
+		for _, values := range []map[string]any{secret.Data, secret.StringData} {
+			for _, value := range values {
+				if quotes(message, value) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// quotes looks for the leaves of a value in a text whose white space is folded.
+func quotes(message string, value any) bool {
+	switch value := value.(type) {
+	case map[string]any: // no value that a Secret can have, but secret none the less
+		for _, v := range value {
+			if quotes(message, v) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		for _, v := range value {
+			if quotes(message, v) {
+				return true
+			}
+		}
+		return false
+	case string:
+		if plain, err := base64.StdEncoding.DecodeString(value); err == nil && holds(message, string(plain)) {
+			return true
+		}
+		return holds(message, value)
+	case json.Number:
+		return holds(message, value.String())
+	}
+	return holds(message, fmt.Sprint(value))
+}
+
+func holds(message, value string) bool {
+	value = fold(value)
+	return value != "" && strings.Contains(message, value)
+}

@@ -1,0 +1,622 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// clusters are real API servers for all tests of this package: dev-1 and
+// dev-2. Nil when the binary is missing and that is allowed.
+var clusters *devcluster.Clusters
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	binary, err := devcluster.Find(filepath.Join("..", "bin", "devcluster"))
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "swell-sync-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer clusters.Stop()
+	return m.Run()
+}
+
+// world is a Git repository, a clock and a daemon for one test. Its names are
+// apart from those of other tests by the tenant.
+type world struct {
+	*testing.T
+	tenant string
+	dir    string
+	now    time.Time
+	access map[string]config.ClusterAccess
+	drift  config.Drift
+
+	store  *store.Store
+	source *source.Source
+	daemon *sync.Daemon
+}
+
+// fleet is two clusters: dev-1 with the cells a (canary) and b, and dev-2.
+const fleet = `apiVersion: swell.sh/v1
+kind: Cluster
+metadata: {name: dev-1, labels: {site: one}}
+spec:
+  cells:
+  - {name: a, labels: {ring: canary}}
+  - {name: b}
+---
+apiVersion: swell.sh/v1
+kind: Cluster
+metadata: {name: dev-2, labels: {site: two}}
+spec:
+  cells:
+  - {name: c}
+---
+apiVersion: swell.sh/v1
+kind: Rollout
+metadata: {name: default}
+spec:
+  waves:
+  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m}
+  - {name: rest, timeout: 1m}
+`
+
+const appKind = `apiVersion: swell.sh/v1
+kind: EasyKind
+metadata: {name: app}
+spec:
+  message: test.App
+  let:
+  - {name: ns, value: "unit.tenant + '-' + target.cell"}
+  objects:
+  - id: deployment
+    template:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}"}
+      spec:
+        replicas: 1
+        selector: {matchLabels: {app: "${self.metadata.name}"}}
+        template:
+          metadata: {labels: {app: "${self.metadata.name}"}}
+          spec:
+            containers:
+            - {name: main, image: "${self.spec.image}"}
+  - id: config
+    each: {name: self.spec.configs}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${name}", namespace: "${ns}"}
+      data: {image: "${self.spec.image}"}
+`
+
+const appProto = `syntax = "proto3";
+package test;
+import "library/go/k8s/protoc_gen_crd/proto/crd.proto";
+message App {
+  option (protoc_gen_crd.k8s_crd) = {api_group: "easy.example.com", kind: "App", singular: "app", plural: "apps"};
+  AppSpec spec = 1;
+}
+message AppSpec {
+  string image = 1;
+  repeated string configs = 2;
+}
+`
+
+const spaceUnit = `apiVersion: easy.example.com/v1
+kind: Space
+metadata: {name: space}
+`
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if clusters == nil {
+		t.Skip("no devcluster binary: run make bin/devcluster")
+	}
+	w := &world{T: t, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	w.access = map[string]config.ClusterAccess{}
+	for _, name := range []string{"dev-1", "dev-2"} {
+		w.access[name] = config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: name}
+	}
+	w.git("init", "--quiet", "--initial-branch=main", w.repo())
+	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: test}\nspec: {}\n")
+	w.write("fleet/fleet.yaml", fleet)
+	w.write("kinds/app/kind.yaml", appKind)
+	w.write("kinds/app/app.proto", appProto)
+	for _, file := range []string{"kinds/space/kind.yaml", "kinds/space/space.proto"} {
+		content, err := os.ReadFile("../testdata/monorepo/" + file)
+		w.must(err)
+		w.write(file, string(content))
+	}
+	w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cell}}\n", w.tenant))
+	w.write("services/space/space.yaml", spaceUnit)
+	w.app("app", "1", "one")
+	w.commit()
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) repo() string { return filepath.Join(w.dir, "repo") }
+
+func (w *world) git(args ...string) {
+	w.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (w *world) write(name, content string) {
+	w.Helper()
+	name = filepath.Join(w.repo(), name)
+	w.must(errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)))
+}
+
+// app writes the spec of an app with an image tag and some ConfigMaps.
+func (w *world) app(unit, tag string, configs ...string) {
+	w.write("services/"+unit+"/app.yaml", fmt.Sprintf(
+		"apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: %s}\nspec:\n  image: registry.example.com/app:%s\n  configs: [%s]\n",
+		filepath.Base(unit), tag, strings.Join(configs, ", ")))
+}
+
+func (w *world) commit() {
+	w.Helper()
+	w.git("-C", w.repo(), "add", "--all")
+	w.git("-C", w.repo(), "commit", "--quiet", "--allow-empty", "-m", "change")
+}
+
+// start opens a daemon on the state that is there.
+func (w *world) start() {
+	w.Helper()
+	var err error
+	w.store, err = store.Open(filepath.Join(w.dir, "state"))
+	w.must(err)
+	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
+	w.must(err)
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, Drift: w.drift,
+		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Now: func() time.Time { return w.now }})
+	w.must(err)
+}
+
+func (w *world) stop() {
+	if w.daemon != nil {
+		w.must(errors.Join(w.source.Close(), w.store.Close()))
+		w.daemon = nil
+	}
+}
+
+// pass makes one pass; the clock stands still in it.
+func (w *world) pass() sync.Record {
+	w.Helper()
+	r := w.daemon.Once(w.Context())
+	w.must(r.Err)
+	return r
+}
+
+// settle makes passes until ok, a second of the daemon's time apart.
+func (w *world) until(what string, ok func() bool) (all []rollout.Outcome) {
+	w.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !ok() {
+		if time.Now().After(deadline) {
+			w.Fatalf("%s: not within a minute\n%s", what, w.describe())
+		}
+		r := w.pass()
+		all = append(all, r.Actions...)
+		if len(r.Actions) == 0 {
+			w.now = w.now.Add(time.Second)
+			pause(w.T)
+		}
+	}
+	return all
+}
+
+// pause lets the controllers of the clusters do their work.
+func pause(t *testing.T) {
+	select {
+	case <-t.Context().Done():
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func (w *world) unit(name string) *rollout.Unit {
+	return w.daemon.State().Units[config.UnitPath("services/"+name)]
+}
+
+func (w *world) describe() string {
+	var b strings.Builder
+	for path, u := range w.daemon.State().Units {
+		fmt.Fprintf(&b, "%s: %s wave %d %q blocked %q\n", path, u.Rollout.Status, u.Rollout.Wave, u.Rollout.Reason, u.Blocked)
+		for name, t := range u.Targets {
+			fmt.Fprintf(&b, "  %s: %s %s wanted %s applied %s %q\n", name, t.Health, t.Trouble, t.Wanted.Short(), t.Applied.Short(), t.Reason)
+		}
+	}
+	return b.String()
+}
+
+// done says whether a unit's n-th rollout has a status.
+func (w *world) is(unit string, id int, status rollout.Status) func() bool {
+	return func() bool {
+		u := w.unit(unit)
+		return u != nil && u.Rollout.ID == id && u.Rollout.Status == status
+	}
+}
+
+// release brings the first commit out to all targets.
+func (w *world) release() {
+	w.Helper()
+	w.soaked("app", 1)
+	w.until("the namespaces", w.is("space", 1, rollout.Done))
+}
+
+// soaked lets the canary of a unit's rollout soak, and waits for its end.
+func (w *world) soaked(unit string, id int) {
+	w.Helper()
+	w.until("the canary of "+unit, func() bool {
+		u := w.unit(unit)
+		return u != nil && u.Rollout.ID == id && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
+	})
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the rollout of "+unit, w.is(unit, id, rollout.Done))
+}
+
+func (w *world) client(cluster string) dynamic.Interface {
+	w.Helper()
+	cfg, err := clusters.Config(cluster)
+	w.must(err)
+	client, err := dynamic.NewForConfig(cfg)
+	w.must(err)
+	return client
+}
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// get reads an object of the tenant in a cell; nil when it is not there.
+func (w *world) get(target string, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	w.Helper()
+	cluster, cell, _ := strings.Cut(target, "/")
+	list, err := w.client(cluster).Resource(resource).Namespace(w.tenant+"-"+cell).List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	w.must(err)
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return &list.Items[0]
+}
+
+// tag is the image tag that the Deployment of an app runs; "" without one.
+func (w *world) tag(target, name string) string {
+	w.Helper()
+	object := w.get(target, deployments, name)
+	if object == nil {
+		return ""
+	}
+	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	w.must(err)
+	return strings.TrimPrefix(containers[0].(map[string]any)["image"].(string), "registry.example.com/app:")
+}
+
+func (w *world) tags(name string) string {
+	return strings.Join([]string{w.tag("dev-1/a", name), w.tag("dev-1/b", name), w.tag("dev-2/c", name)}, " ")
+}
+
+func (w *world) want(what, got, want string) {
+	w.Helper()
+	if got != want {
+		w.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// TestWaves: the canary alone first, the rest after its soak, and then nothing
+// is written any more.
+func TestWaves(t *testing.T) {
+	w := newWorld(t)
+	w.until("the canary", func() bool {
+		u := w.unit("app")
+		return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood
+	})
+	w.want("images while the canary soaks", w.tags("app"), "1  ")
+	w.now = w.now.Add(9 * time.Minute)
+	w.pass()
+	w.want("images before the soak is over", w.tags("app"), "1  ")
+	w.now = w.now.Add(time.Minute)
+	w.until("the rollout", w.is("app", 1, rollout.Done))
+	w.want("images", w.tags("app"), "1 1 1")
+	for range 3 {
+		w.now = w.now.Add(time.Hour)
+		if r := w.pass(); len(r.Actions) > 0 {
+			t.Errorf("a pass over nothing changed: %v", r.Actions)
+		}
+	}
+}
+
+// TestRollback: a change that does not become healthy is put back where it
+// was written, and is not tried again.
+func TestRollback(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	w.app("app", "broken", "one", "two")
+	w.commit()
+	before := w.get("dev-2/c", deployments, "app").GetResourceVersion()
+	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "broken" })
+	w.want("images", w.tags("app"), "broken 1 1")
+	w.now = w.now.Add(2 * time.Minute)
+	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
+	w.want("images", w.tags("app"), "1 1 1")
+	w.want("why", fmt.Sprint(strings.Contains(w.unit("app").Rollout.Failure, "ImagePullBackOff")), "true")
+	w.want("resourceVersion of an untouched target", w.get("dev-2/c", deployments, "app").GetResourceVersion(), before)
+	if w.get("dev-1/a", configMaps, "two") != nil {
+		t.Error("the ConfigMap of the bad release is still there")
+	}
+	w.commit() // another commit with the same bad unit
+	w.now = w.now.Add(time.Hour)
+	if r := w.pass(); len(r.Actions) > 0 {
+		t.Errorf("tried again: %v", r.Actions)
+	}
+	w.app("app", "2", "one")
+	w.commit()
+	w.soaked("app", 3)
+	w.want("images", w.tags("app"), "2 2 2")
+}
+
+// TestRestart: a daemon that goes away at any pass leaves a state from which
+// the next one goes on: same waves, same soak, same end.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	w.app("app", "2", "one", "two")
+	w.commit()
+	for range 100 {
+		w.stop()
+		w.start()
+		if len(w.pass().Actions) == 0 {
+			w.now = w.now.Add(time.Second)
+			pause(t)
+		}
+		if u := w.unit("app"); u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted {
+			break
+		}
+	}
+	w.want("images while the canary soaks", w.tags("app"), "2 1 1")
+	w.now = w.now.Add(9 * time.Minute)
+	w.stop()
+	w.start()
+	w.pass()
+	w.want("images before the soak is over", w.tags("app"), "2 1 1")
+	w.now = w.now.Add(time.Minute)
+	w.until("the rollout", w.is("app", 2, rollout.Done))
+	w.want("images", w.tags("app"), "2 2 2")
+}
+
+// TestPrune: what a unit does not want any more goes after the new objects are
+// healthy; what moved to another unit stays; a removed unit goes.
+func TestPrune(t *testing.T) {
+	w := newWorld(t)
+	w.app("other", "1", "three")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	moved := w.get("dev-1/a", configMaps, "one").GetUID()
+	w.app("app", "1", "two")
+	w.app("other", "1", "three", "one")
+	w.commit()
+	w.soaked("app", 2)
+	w.until("other", w.is("other", 2, rollout.Done))
+	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} {
+		for _, name := range []string{"one", "two", "three"} {
+			if w.get(target, configMaps, name) == nil {
+				t.Errorf("%s: ConfigMap %s is gone", target, name)
+			}
+		}
+	}
+	w.want("the moved ConfigMap", string(w.get("dev-1/a", configMaps, "one").GetUID()), string(moved))
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/app")))
+	w.commit()
+	w.until("the removal", func() bool { return w.unit("app") == nil })
+	w.want("Deployments of the removed unit", w.tags("app"), "  ")
+	if w.get("dev-1/a", configMaps, "two") != nil {
+		t.Error("a ConfigMap of the removed unit is still there")
+	}
+	w.want("Deployments of the other unit", w.tags("other"), "1 1 1")
+	if w.get("dev-1/b", configMaps, "one") == nil {
+		t.Error("the ConfigMap that moved went with the unit that it left")
+	}
+}
+
+// TestNothingDeletedInDoubt: a unit that does not render, a fleet that cannot
+// be read, a unit that renders to nothing: no object goes.
+func TestNothingDeletedInDoubt(t *testing.T) {
+	w := newWorld(t)
+	w.app("other", "1")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	for _, broken := range []struct{ name, file, content string }{
+		{"unknown field", "services/app/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: app}\nspec: {imgae: x}\n"},
+		{"empty file", "services/app/app.yaml", "# nothing\n"},
+		{"fleet", "fleet/fleet.yaml", "kind: Cluster\n"},
+		{"root", "swell.yaml", "{"},
+		{"kind", "kinds/app/kind.yaml", "kind: EasyKind\n"},
+	} {
+		t.Run(broken.name, func(t *testing.T) {
+			old, err := os.ReadFile(filepath.Join(w.repo(), broken.file))
+			w.must(err)
+			w.write(broken.file, broken.content)
+			// The other unit drops nothing either: its tenant has a broken unit.
+			w.commit()
+			for range 5 {
+				if r := w.pass(); r.Objects["deleted"] > 0 || len(r.Problems) == 0 && r.NewCommit {
+					t.Errorf("deleted %d, problems %v", r.Objects["deleted"], r.Problems)
+				}
+				w.now = w.now.Add(time.Minute)
+			}
+			w.want("images of app", w.tags("app"), "1 1 1")
+			w.want("images of other", w.tags("other"), "1 1 1")
+			w.write(broken.file, string(old))
+			w.commit()
+			w.pass()
+		})
+	}
+}
+
+// TestDrift: somebody's edit is found on the schedule, named and corrected; so
+// is a deletion.
+func TestDrift(t *testing.T) {
+	w := newWorld(t)
+	schedule, err := cron.ParseStandard("*/10 * * * *")
+	w.must(err)
+	w.drift = config.Drift{Schedule: schedule, Location: time.UTC}
+	w.stop()
+	w.start()
+	w.release()
+	w.now = w.now.Truncate(10 * time.Minute).Add(10 * time.Minute) // nothing has drifted yet
+	if r := w.pass(); len(r.Swept) != 2 || len(r.Drifts) != 0 {
+		t.Errorf("swept %v, found %v; want two clusters and no drift", r.Swept, r.Drifts)
+	}
+	namespace := w.tenant + "-b"
+	_, err = w.client("dev-1").Resource(deployments).Namespace(namespace).Patch(t.Context(), "app", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	w.must(err)
+	w.must(w.client("dev-1").Resource(configMaps).Namespace(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+	w.now = w.now.Add(time.Minute)
+	if r := w.pass(); len(r.Swept) > 0 {
+		t.Errorf("swept %v a minute after the last time", r.Swept)
+	}
+	w.now = w.now.Add(9 * time.Minute)
+	r := w.pass()
+	var texts []string
+	for _, drift := range r.Drifts {
+		texts = append(texts, sync.DriftText(drift))
+	}
+	found := strings.Join(texts, "\n")
+	for _, want := range []string{"Deployment/" + namespace + "/app: ", `containers[name="main"].image`, "kubectl-edit", "ConfigMap/" + namespace + "/one: deleted"} {
+		if !strings.Contains(found, want) {
+			t.Errorf("found %q, want %q in it", found, want)
+		}
+	}
+	w.until("the correction", func() bool { return !w.unit("app").Targets["dev-1/b"].Drifted })
+	w.want("images", w.tags("app"), "1 1 1")
+	if w.get("dev-1/b", configMaps, "one") == nil {
+		t.Error("the deleted ConfigMap was not put back")
+	}
+	w.want("rollout", string(w.unit("app").Rollout.Status), string(rollout.Done))
+}
+
+// TestUnreachable: a cluster that does not answer, one without a kubeconfig
+// that parses, and Git that is away: the others go on, and all recovers alone.
+func TestUnreachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	w := newWorld(t)
+	good := w.access["dev-2"]
+	dead := filepath.Join(w.dir, "dead")
+	for name, kubeconfig := range map[string]string{
+		"black hole": fmt.Sprintf("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://%s'}}], contexts: [{name: dev-2, context: {cluster: c, user: u}}], users: [{name: u, user: {token: x}}]}", listener.Addr()),
+		"no YAML":    "{",
+	} {
+		w.must(os.WriteFile(dead, []byte(kubeconfig), 0o600))
+		w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: dead, Context: "dev-2"}
+		w.stop()
+		w.start()
+		w.until("the canary", func() bool {
+			u := w.unit("app")
+			return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
+		})
+		w.now = w.now.Add(10 * time.Minute)
+		w.until("the other target of the wave: "+name, func() bool { return w.unit("app").Targets["dev-1/b"].Health == rollout.HealthGood })
+		w.until("the report: "+name, func() bool { return w.unit("app").Targets["dev-2/c"].Trouble != "" || w.unit("space").Targets["dev-2/c"].Trouble != "" })
+		if reason := w.unit("space").Targets["dev-2/c"].Reason; !strings.Contains(reason, "cluster dev-2: ") {
+			t.Errorf("%s: reason %q", name, reason)
+		}
+	}
+	w.access["dev-2"] = good
+	w.stop()
+	w.start()
+	w.until("the end, with the cluster back", w.is("app", 1, rollout.Done))
+	w.want("images", w.tags("app"), "1 1 1")
+
+	w.must(os.Rename(w.repo(), w.repo()+"-away"))
+	if r := w.pass(); len(r.Errors) != 1 || len(r.Actions) > 0 {
+		t.Errorf("Git is away: errors %v, actions %v", r.Errors, r.Actions)
+	}
+	w.must(os.Rename(w.repo()+"-away", w.repo()))
+	if r := w.pass(); len(r.Errors) != 0 || len(r.Actions) > 0 {
+		t.Errorf("Git is back: errors %v, actions %v", r.Errors, r.Actions)
+	}
+}
+
+// TestOtherCluster: a kubeconfig that leads to another cluster than before is
+// not written to.
+func TestOtherCluster(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: clusters.Kubeconfig, Context: "dev-1"}
+	w.stop()
+	w.start()
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "2" && w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood })
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the report", func() bool { return w.unit("app").Targets["dev-2/c"].Trouble != "" })
+	if reason := w.unit("app").Targets["dev-2/c"].Reason; !strings.Contains(reason, "not the cluster we knew") {
+		t.Errorf("reason %q", reason)
+	}
+	w.want("a namespace of dev-2 in dev-1", w.tag("dev-1/c", "app"), "")
+}

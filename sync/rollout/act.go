@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Bounds on how often a target is looked at. In between it is a tenth of the
+// time since its health last changed, so a soak or a timeout is seen to within
+// a tenth of itself.
+const (
+	minCheck = time.Second
+	maxCheck = 30 * time.Second
+)
+
+// Bounds on the time between attempts to write to a target.
+const (
+	minBackoff = 5 * time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// backoff is the pause after so many failed attempts, counted from 1. It
+// doubles, and is spread by up to a quarter so that what failed together is not
+// tried again together.
+func backoff(unit config.UnitPath, target config.TargetName, attempts int) time.Duration {
+	pause := maxBackoff
+	if attempts < 7 { // 5 s · 2⁶ is over 5 min
+		pause = minBackoff << (attempts - 1)
+	}
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%s %s %d", unit, target, attempts)
+	pause += time.Duration(sum.Sum64() % uint64(pause/4))
+	return min(pause, maxBackoff)
+}
+
+// act plans the actions of one unit.
+func (p *pass) act(u *Unit) {
+	if u.Rollout.Status == Held {
+		return
+	}
+	w := p.openWaves(u)
+	for _, name := range u.names() {
+		t := u.Targets[name]
+		switch {
+		case p.write(u, name, t, w):
+		case p.correct(u, name, t):
+		default:
+			p.check(u, name, t, w)
+		}
+	}
+}
+
+// waves is which waves of a unit may be written at the moment.
+type waves struct {
+	// apply and remove are the last waves that may be written and cleaned; -1
+	// is none.
+	apply, remove int
+	// free are how many more targets of a wave may be changed at the same
+	// time, for applying and for removing.
+	free [2][]int
+	// soaks is when the soak of the current wave ends.
+	soaks time.Time
+}
+
+func (p *pass) openWaves(u *Unit) waves {
+	r := u.Rollout
+	last := len(r.Spec.Waves) - 1
+	w := waves{apply: last, remove: -1}
+	if r.Status == Progressing && !r.Removing {
+		w.apply = min(r.Wave, last)
+		w.soaks = u.tally(w.apply, false).soakEnd()
+	}
+	quiet := true
+	for i := range r.Spec.Waves {
+		y := u.tally(i, false)
+		w.free[0] = append(w.free[0], y.slots()-u.underway(i, false))
+		if quiet = quiet && y.quiet(); !quiet {
+			// a wave that was passed can come to life again, by drift or
+			// because a debt was paid: nothing behind it is written then
+			w.apply = min(w.apply, i)
+		}
+	}
+	for i := range r.Spec.Waves {
+		y := u.tally(i, true)
+		w.free[1] = append(w.free[1], y.slots()-u.underway(i, true))
+		if reached := r.Status == Done || r.Removing && i <= r.Wave; quiet && reached && p.known(u.Path) {
+			w.remove = i
+		}
+		quiet = quiet && y.quiet()
+	}
+	return w
+}
+
+// underway counts the targets of a wave that are changed and not yet healthy.
+// Those that failed or cannot be reached are not waited for.
+func (u *Unit) underway(wave int, removing bool) int {
+	n := 0
+	for _, t := range u.Targets {
+		if t.Wave == wave && (t.Wanted == "") == removing && t.underway() {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *Target) underway() bool {
+	return !t.debt() && (t.Dirty || t.Wanted != "" && t.Applied == t.Wanted && t.Health != HealthGood)
+}
+
+// write plans what brings the target to what is wanted, and reports whether it
+// did.
+func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
+	if t.applied() {
+		return false
+	}
+	a := Action{Kind: Apply, Unit: u.Path, Target: name, Digest: t.Wanted, Commit: u.Commits[t.Wanted], Wave: u.waveName(t), Why: WhyRollout}
+	removing := 0
+	if t.Wanted == "" {
+		a.Kind, a.Digest, removing = Remove, "", 1
+	}
+	switch status := u.Rollout.Status; {
+	case status == RollingBack:
+		if !t.Touched || t.Good == "" {
+			return false
+		}
+		a.Why = WhyRollback
+	case status == RolledBack, t.Wave < 0:
+		return false
+	case t.Wanted == "" && t.Wave > w.remove, t.Wanted != "" && t.Wave > w.apply:
+		return false
+	case t.Wanted == "" && (p.wants(u.Path, name) || p.leaveLater(u, name)), t.Wanted != "" && p.needs(u, name, t) != "":
+		return false
+	case t.Attempts > 0 && !t.TriedAt.IsZero() || status == Done:
+		a.Why = WhyRetry
+	}
+	if t.TriedAt.IsZero() { // what went wrong before was about something else
+		if t.Attempts > 0 || !t.RetryAt.IsZero() {
+			t.forgive(p.now)
+		}
+	} else if t.RetryAt.After(p.now) {
+		p.wakeAt(t.RetryAt)
+		return false
+	}
+	if a.Why != WhyRollback && !t.underway() {
+		if w.free[removing][t.Wave] <= 0 {
+			return false
+		}
+		w.free[removing][t.Wave]--
+	}
+	if t.TriedAt.IsZero() {
+		t.TriedAt = p.now
+	}
+	if u.Rollout.Status == Progressing {
+		t.Touched = true
+	}
+	t.Dirty = true
+	p.state.touch(u.Path)
+	p.plan.Actions = append(p.plan.Actions, a)
+	return true
+}
+
+// correct plans what undoes drift, and reports whether it did. A target that a
+// rollout is in the middle of writing is left to it.
+func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
+	if !t.Drifted || t.Applied == "" || t.Dirty && (t.Touched || !t.TriedAt.IsZero()) {
+		return false
+	}
+	if t.RetryAt.After(p.now) {
+		p.wakeAt(t.RetryAt)
+		return false
+	}
+	t.Dirty = true
+	p.state.touch(u.Path)
+	p.plan.Actions = append(p.plan.Actions, Action{
+		Kind: Apply, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: WhyDrift,
+	})
+	return true
+}
+
+// check plans a look at a target that is not known to be healthy, that soaks,
+// or that has leftovers to delete.
+func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
+	if t.Applied == "" || t.Dirty {
+		return
+	}
+	r := u.Rollout
+	soaking := r.Status == Progressing && !r.Removing && t.Wave == r.Wave && t.Touched && !w.soaks.IsZero()
+	prune := t.Leftovers && t.applied() && p.known(u.Path)
+	if t.Health == HealthGood && t.Trouble == NoTrouble && !soaking && !prune {
+		return
+	}
+	if due := t.checkDue(p.now, u.timeout(t), w.soaks); due.After(p.now) {
+		p.wakeAt(due)
+		return
+	}
+	why := WhyRollout
+	switch {
+	case r.Status == RollingBack && t.Touched:
+		why = WhyRollback
+	case r.Status != Progressing || !t.Touched:
+		why = WhyRetry
+	}
+	p.plan.Actions = append(p.plan.Actions, Action{
+		Kind: Check, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: why, Prune: prune,
+	})
+}
+
+// checkDue is when the target is to be looked at next: at once after an apply,
+// and not later than when its soak or its time to become healthy ends.
+func (t *Target) checkDue(now time.Time, timeout time.Duration, soaks time.Time) time.Time {
+	if t.CheckedAt.IsZero() && t.Attempts == 0 {
+		return now
+	}
+	due := t.CheckedAt.Add(min(max(t.CheckedAt.Sub(t.Since)/10, minCheck), maxCheck))
+	ends := soaks
+	if t.Health != HealthGood {
+		ends = t.Since.Add(timeout)
+	}
+	if ends.After(t.CheckedAt) && ends.Before(due) {
+		due = ends
+	}
+	if t.Attempts > 0 && t.RetryAt.After(due) {
+		due = t.RetryAt
+	}
+	return due
+}
+
+// timeout is how long the target may take from applied to healthy.
+func (u *Unit) timeout(t *Target) time.Duration {
+	if t.Wave < 0 || u.Rollout.Spec.Waves[t.Wave].Timeout <= 0 {
+		return config.DefaultHealthTimeout
+	}
+	return u.Rollout.Spec.Waves[t.Wave].Timeout
+}

@@ -1,0 +1,473 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// judge keeps its own record of what was planned and what came of it, in
+// elapsed time, and objects to plans that break an invariant. It forgets what
+// the daemon forgets when it is killed, and looks at the state only for a
+// unit's status and quarantine.
+type judge struct {
+	objection error
+	elapsed   time.Duration // all steps of the clock forward
+	offered   map[place]map[render.Digest]bool
+
+	seen  map[place]seen
+	units map[config.UnitPath]seenUnit
+}
+
+type seen struct {
+	applied   render.Digest
+	good      render.Digest
+	writing   bool // planned and not known to be complete
+	touched   bool // written since the last rollout that was done
+	drifted   bool
+	healthy   bool
+	since     time.Duration // of healthy, or of not healthy
+	checked   time.Duration
+	tried     time.Duration
+	hasTried  bool
+	failed    bool
+	cut       bool // unreachable
+	correctly bool // the write under way corrects drift
+}
+
+type seenUnit struct {
+	id         int
+	status     Status
+	spec       config.Rollout
+	want       map[config.TargetName]render.Digest
+	passed     map[string]bool
+	quarantine map[render.Digest]bool
+}
+
+func newJudge() *judge {
+	return &judge{offered: map[place]map[render.Digest]bool{}, seen: map[place]seen{}, units: map[config.UnitPath]seenUnit{}}
+}
+
+func (j *judge) clone() *judge {
+	c := *j
+	c.seen = maps.Clone(j.seen)
+	c.units = maps.Clone(j.units)
+	for path, u := range c.units {
+		u.passed, u.quarantine = maps.Clone(u.passed), maps.Clone(u.quarantine)
+		c.units[path] = u
+	}
+	return &c
+}
+
+func (j *judge) objectf(format string, args ...any) {
+	if j.objection == nil {
+		j.objection = fmt.Errorf(format, args...)
+	}
+}
+
+// offer notes what may be applied at all: invariant 2.
+func (j *judge) offer(want *Wanted) {
+	if want.Held != "" {
+		return
+	}
+	for path, u := range want.Units {
+		if u.Frozen != "" {
+			continue
+		}
+		for name, t := range u.Targets {
+			at := place{path, name}
+			if j.offered[at] == nil {
+				j.offered[at] = map[render.Digest]bool{}
+			}
+			j.offered[at][t.Digest] = true
+		}
+	}
+}
+
+// plan looks at what Decide gave.
+func (j *judge) plan(w *world) {
+	j.transitions(w, w.plan.Transitions)
+	planned := map[place]bool{}
+	for _, a := range w.plan.Actions {
+		at := place{a.Unit, a.Target}
+		if planned[at] {
+			j.objectf("two actions for %v", at)
+		}
+		planned[at] = true
+		j.action(w, a, j.units[a.Unit], j.seen[at])
+	}
+	j.concurrency(w.plan.Actions)
+	for _, a := range w.plan.Actions {
+		if a.Kind == Check {
+			continue
+		}
+		at := place{a.Unit, a.Target}
+		s := j.seen[at]
+		s.writing, s.correctly = true, a.Why == WhyDrift
+		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && j.units[a.Unit].status == Progressing
+		if !s.hasTried && a.Why != WhyDrift {
+			s.tried, s.hasTried = j.elapsed, true
+		}
+		j.seen[at] = s
+	}
+}
+
+func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
+	at := place{a.Unit, a.Target}
+	wanted := w.want.Units[a.Unit]
+	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
+	if u.status == Held {
+		j.objectf("%v: action for a unit that is held: %+v", at, a)
+	}
+	if a.Commit == "" && a.Kind != Remove {
+		j.objectf("%v: no commit to render from: %+v", at, a)
+	}
+	if a.Prune && unknown {
+		j.objectf("%v: prune although nothing is known", at)
+	}
+	switch a.Kind {
+	case Remove:
+		if unknown {
+			j.objectf("%v: removed although nothing is known", at)
+		}
+		if wanted != nil && wanted.Targets[a.Target].Digest != "" {
+			j.objectf("%v: removed although the commit wants it", at)
+		}
+		j.before(a, u, len(u.spec.Waves))
+	case Apply:
+		if !j.offered[at][a.Digest] {
+			j.objectf("%v: %s was never offered", at, a.Digest)
+		}
+		switch a.Why {
+		case WhyDrift:
+			if !s.drifted || a.Digest != s.applied {
+				j.objectf("%v: corrected to %s without drift from %s", at, a.Digest, s.applied)
+			}
+		case WhyRollback:
+			if !s.touched || a.Digest != s.good {
+				j.objectf("%v: rolled back to %s, but good is %s (touched: %v)", at, a.Digest, s.good, s.touched)
+			}
+		default:
+			if a.Digest != u.want[a.Target] && !(s.drifted && a.Digest == s.applied) {
+				j.objectf("%v: %s is not wanted", at, a.Digest)
+			}
+			if u.quarantine[a.Digest] && a.Digest != s.good {
+				j.objectf("%v: %s is quarantined", at, a.Digest)
+			}
+			j.before(a, u, waveOf(&u.spec, a.Target))
+			j.needs(w, a)
+		}
+	}
+}
+
+func waveOf(spec *config.Rollout, name config.TargetName) int {
+	return spec.WaveOf(&config.Target{Labels: targets[name]})
+}
+
+// before wants everything before the wave to be passed and still well:
+// invariant 3. For a removal that is every wave.
+func (j *judge) before(a Action, u seenUnit, wave int) {
+	for i := range min(wave, len(u.spec.Waves)) {
+		m := j.members(a.Unit, u, i)
+		if m.size > 0 && !u.passed[u.spec.Waves[i].Name] {
+			j.objectf("%s on %s is written before %s was passed", a.Unit, a.Target, u.spec.Waves[i].Name)
+		}
+		if m.open > 0 || m.debts > m.tolerated {
+			j.objectf("%s on %s is written while %s is not well: %+v", a.Unit, a.Target, u.spec.Waves[i].Name, m)
+		}
+	}
+}
+
+// members is the judge's own tally.
+type members struct {
+	size, open, debts, failed, tolerated, slots, underway int
+	written                                               int
+	healthySince, checked                                 time.Duration
+}
+
+func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
+	var m members
+	for name, digest := range u.want {
+		if waveOf(&u.spec, name) != wave {
+			continue
+		}
+		s := j.seen[place{path, name}]
+		m.size++
+		if (s.writing || s.applied == digest && !s.healthy) && !s.failed && !s.cut {
+			m.underway++
+		}
+		if s.failed && s.touched {
+			m.failed++
+		}
+		switch {
+		case s.failed || s.cut:
+			m.debts++
+		case s.applied != digest || s.writing || s.drifted || !s.healthy:
+			m.open++
+		case s.touched:
+			if m.written == 0 || s.checked < m.checked {
+				m.checked = s.checked
+			}
+			m.healthySince = max(m.healthySince, s.since)
+			m.written++
+		}
+	}
+	spec := u.spec.Waves[wave]
+	m.tolerated, m.slots = spec.MaxFailures.Of(m.size), m.size
+	if spec.MaxFailures.Percent > 0 && m.size > 0 && m.tolerated == m.size {
+		m.tolerated--
+	}
+	if spec.MaxConcurrent != (config.Amount{}) {
+		m.slots = spec.MaxConcurrent.Of(m.size)
+	}
+	return m
+}
+
+func (j *judge) concurrency(actions []Action) {
+	type wave struct {
+		unit config.UnitPath
+		wave int
+	}
+	fresh := map[wave]int{}
+	for _, a := range actions {
+		s, u := j.seen[place{a.Unit, a.Target}], j.units[a.Unit]
+		if a.Kind != Apply || a.Why == WhyDrift || a.Why == WhyRollback {
+			continue
+		}
+		if changed := s.writing || s.applied == a.Digest && !s.healthy; !changed {
+			fresh[wave{a.Unit, waveOf(&u.spec, a.Target)}]++
+		}
+	}
+	for at, n := range fresh {
+		if m := j.members(at.unit, j.units[at.unit], at.wave); m.underway+n > m.slots {
+			j.objectf("%s: %d targets of wave %d under way and %d more, %d allowed", at.unit, m.underway, at.wave, n, m.slots)
+		}
+	}
+}
+
+func (j *judge) needs(w *world, a Action) {
+	u := w.state.Units[a.Unit]
+	for _, need := range u.Targets[a.Target].Needs {
+		n := w.state.Units[need]
+		if n == nil || n.Targets[a.Target] == nil {
+			continue
+		}
+		s := j.seen[place{need, a.Target}]
+		if s.applied == "" || n.Rollout.Status == Progressing && s.applied != j.units[need].want[a.Target] && j.units[need].want[a.Target] != "" {
+			j.objectf("%s on %s is written before %s", a.Unit, a.Target, need)
+		}
+	}
+}
+
+// transitions follows rollouts, and looks at whether each step is justified.
+func (j *judge) transitions(w *world, all []Transition) {
+	for _, tr := range all {
+		u := j.units[tr.Unit]
+		switch tr.Kind {
+		case "started":
+			u = j.started(w, tr, u)
+		case "passed":
+			u.passed[tr.Wave] = j.passed(tr, u)
+		case "rolling back", "held":
+			if u.status == Progressing {
+				j.justified(w, tr, u)
+			}
+			u.status = Status(tr.Kind)
+			u.quarantine = maps.Clone(u.quarantine)
+			for digest := range w.state.Units[tr.Unit].Quarantine {
+				u.quarantine[digest] = true
+			}
+		case "rolled back", "done":
+			u.status = Status(tr.Kind)
+			j.over(tr, u)
+		}
+		j.units[tr.Unit] = u
+	}
+}
+
+func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
+	u := seenUnit{id: tr.Rollout, status: Progressing, spec: old.spec, want: map[config.TargetName]render.Digest{}, passed: map[string]bool{}, quarantine: old.quarantine}
+	if u.quarantine == nil || tr.Rollout == 1 {
+		u.quarantine = map[render.Digest]bool{}
+	}
+	if w.want.Held != "" {
+		j.objectf("%s: a rollout starts from a commit that is held", tr.Unit)
+	}
+	if wanted := w.want.Units[tr.Unit]; wanted != nil {
+		if wanted.Frozen != "" {
+			j.objectf("%s: a rollout of a frozen unit starts", tr.Unit)
+		}
+		u.spec = *wanted.Rollout
+		for name, t := range wanted.Targets {
+			u.want[name] = t.Digest
+		}
+	}
+	for at, s := range j.seen {
+		if at.unit == tr.Unit {
+			s.failed, s.cut, s.hasTried = false, false, false
+			if !s.healthy {
+				s.since = j.elapsed
+			}
+			j.seen[at] = s
+		}
+	}
+	return u
+}
+
+// passed looks at the first time that a wave is passed; the second time is
+// about removals.
+func (j *judge) passed(tr Transition, u seenUnit) bool {
+	wave := 0
+	for u.spec.Waves[wave].Name != tr.Wave {
+		wave++
+	}
+	m := j.members(tr.Unit, u, wave)
+	if m.size == 0 || u.passed[tr.Wave] {
+		return u.passed[tr.Wave]
+	}
+	if m.open > 0 || m.debts > m.tolerated {
+		j.objectf("%s: %s is passed, but %+v", tr.Unit, tr.Wave, m)
+	}
+	if soak := u.spec.Waves[wave].Soak; m.written > 0 && soak > 0 && m.checked-m.healthySince < soak {
+		j.objectf("%s: %s is passed after a soak of %s, want %s", tr.Unit, tr.Wave, m.checked-m.healthySince, soak)
+	}
+	return true
+}
+
+// justified wants more failures in the first wave that is not passed than it
+// tolerates, and all that failed to be quarantined.
+func (j *judge) justified(w *world, tr Transition, u seenUnit) {
+	for i := range u.spec.Waves {
+		m := j.members(tr.Unit, u, i)
+		if m.size == 0 || u.passed[u.spec.Waves[i].Name] {
+			continue
+		}
+		if m.failed <= m.tolerated {
+			j.objectf("%s: %s for %s: %+v", tr.Unit, tr.Kind, tr.Text, m)
+		}
+		for name, digest := range u.want {
+			s := j.seen[place{tr.Unit, name}]
+			_, put := w.state.Units[tr.Unit].Quarantine[digest]
+			if waveOf(&u.spec, name) == i && s.failed && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
+				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
+			}
+		}
+		return
+	}
+	j.objectf("%s: %s with every wave passed", tr.Unit, tr.Kind)
+}
+
+// over ends a rollout or a rollback: what is touched is settled.
+func (j *judge) over(tr Transition, u seenUnit) {
+	for at, s := range j.seen {
+		if at.unit != tr.Unit {
+			continue
+		}
+		digest, wanted := u.want[at.target]
+		switch {
+		case u.status == RolledBack && s.touched && s.good != "" && (s.applied != s.good || s.writing || !s.healthy):
+			j.objectf("%v: rolled back, but %+v", at, s)
+		case u.status == Done && wanted && s.applied == digest && !s.writing && s.healthy && !s.cut && !s.drifted:
+			s.good = digest
+		case u.status == Done && !wanted && s.applied == "" && !s.writing:
+			s = seen{}
+		}
+		s.touched, s.hasTried = false, false
+		j.seen[at] = s
+	}
+}
+
+// outcome takes in what the state is about to record.
+func (j *judge) outcome(o Outcome, u *Unit) {
+	if u == nil || u.Targets[o.Target] == nil {
+		return
+	}
+	const timeout = 5 * time.Minute
+	at := place{o.Unit, o.Target}
+	s, unit := j.seen[at], j.units[o.Unit]
+	digest, wanted := unit.want[o.Target]
+	if unit.status == RollingBack {
+		digest, wanted = s.good, s.touched
+	}
+	about := wanted && o.Digest == digest || !wanted && o.Kind == Remove
+	switch {
+	case o.Result == Drifted:
+		s.drifted = s.applied != ""
+	case o.Result == Applied, o.Result == Removed:
+		s.applied, s.writing, s.drifted, s.correctly = o.Digest, false, false, false
+		s.healthy, s.since, s.failed, s.cut = false, j.elapsed, false, false
+	case o.Kind == Check && (o.Digest != s.applied || s.writing):
+	case o.Result == Healthy:
+		if !s.healthy {
+			s.healthy, s.since = true, j.elapsed
+		}
+		s.checked, s.failed, s.cut = j.elapsed, false, false
+		if unit.status == Done && about && !s.drifted {
+			s.good = s.applied
+		}
+	case o.Result == Unhealthy, o.Result == Failed:
+		if s.healthy {
+			s.healthy, s.since = false, j.elapsed
+		}
+		s.checked, s.cut = j.elapsed, false
+		s.failed = s.failed || about && (o.Result == Failed || j.elapsed-s.since >= timeout)
+	case !about:
+	case o.Result == Unreachable:
+		s.cut = true
+	case o.Result == Refused, o.Result == Deferred && s.hasTried && j.elapsed-s.tried >= timeout:
+		s.failed = true
+	default:
+		s.cut = false
+	}
+	j.seen[at] = s
+}
+
+// disk wants what was stored to be all of the state.
+func (j *judge) disk(w *world) {
+	if len(w.disk) != len(w.state.Units) {
+		j.objectf("%d units on disk, %d in memory", len(w.disk), len(w.state.Units))
+	}
+	for path, u := range w.state.Units {
+		if !bytes.Equal(w.disk[path], marshal(w.t, u)) {
+			j.objectf("%s changed unnoticed:\n%s\n%s", path, w.disk[path], marshal(w.t, u))
+		}
+	}
+}
+
+// atRest looks at what is left when there is nothing more to do: invariants 8
+// and 9.
+func (j *judge) atRest(w *world) error {
+	before := reload(w.t, &w.state)
+	for _, state := range []*State{&w.state, &before} {
+		for range 2 {
+			plan := state.Decide(w.want, w.now.Add(time.Hour))
+			if kept, dropped := state.Changed(); len(plan.Actions)+len(kept)+len(dropped) > 0 {
+				return fmt.Errorf("at rest, but %+v, %d units changed, dropped %s\n%s", plan, len(kept), dropped, w.dump())
+			}
+		}
+	}
+	for path, u := range w.state.Units {
+		if u.Rollout.Status != Done {
+			continue
+		}
+		wanted := w.want.Units[path]
+		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
+		for name := range targets {
+			l, digest := w.live[place{path, name}], j.units[path].want[name]
+			if l == nil || unknown && digest == "" {
+				l = &live{} // or a removal that has to wait
+			}
+			if l.digest != digest || l.mixed || l.drifted || l.leftovers && !unknown {
+				return fmt.Errorf("%s on %s is done, but %+v, want %s", path, name, *l, digest)
+			}
+		}
+	}
+	return nil
+}

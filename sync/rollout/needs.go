@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// refresh brings the needs of the unit's targets up to date with the commit, if
+// it may be believed.
+func (p *pass) refresh(u *Unit) {
+	w := p.want.Units[u.Path]
+	if w == nil || !p.known(u.Path) {
+		return
+	}
+	for name, t := range u.Targets {
+		if needs := w.Needs[name]; !slices.Equal(t.Needs, needs) {
+			t.Needs = needs
+			p.state.touch(u.Path)
+		}
+	}
+}
+
+// needs names a unit that the target still waits for, and notes it as the
+// target's reason. Units that wait for each other are let go together: the
+// server takes what it can, and the rest is tried again.
+func (p *pass) needs(u *Unit, name config.TargetName, t *Target) config.UnitPath {
+	for _, path := range t.Needs {
+		if path == u.Path || p.met(path, name) || p.reaches(path, u.Path, name, nil) {
+			continue
+		}
+		p.reason(u, t, fmt.Sprintf("waits for unit %s to be applied there", path))
+		return path
+	}
+	if t.Trouble == NoTrouble {
+		p.reason(u, t, "")
+	}
+	return ""
+}
+
+func (p *pass) reason(u *Unit, t *Target, text string) {
+	if t.Reason != text {
+		t.Reason = text
+		p.state.touch(u.Path)
+	}
+}
+
+// met says whether the unit is applied on the target. What it last put there
+// counts too when it is not about to bring anything else.
+func (p *pass) met(path config.UnitPath, name config.TargetName) bool {
+	u := p.state.Units[path]
+	if u == nil || u.Targets[name] == nil {
+		return p.held == "" && p.want.Units[path] == nil // nobody will ever bring it
+	}
+	t := u.Targets[name]
+	switch {
+	case t.Applied == "":
+		return false
+	case t.applied():
+		return true
+	case t.Dirty:
+		return false
+	}
+	return t.Wanted == "" || u.Rollout.Status == Held || u.Rollout.Status == RolledBack
+}
+
+// reaches says whether from waits on the target for to, directly or not.
+func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []config.UnitPath) bool {
+	u := p.state.Units[from]
+	if u == nil || u.Targets[name] == nil || slices.Contains(seen, from) {
+		return false
+	}
+	needs := u.Targets[name].Needs
+	return slices.Contains(needs, to) || slices.ContainsFunc(needs, func(next config.UnitPath) bool {
+		return p.reaches(next, to, name, append(seen, from))
+	})
+}
+
+// leaveLater says that other units have to leave the target first, because
+// they need what this one has there.
+func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
+	if p.dependents == nil {
+		p.dependents = map[place][]config.UnitPath{}
+		for path, other := range p.state.Units {
+			for target, t := range other.Targets {
+				for _, need := range p.needsOf(path, target, t) {
+					at := place{need, target}
+					p.dependents[at] = append(p.dependents[at], path)
+				}
+			}
+		}
+	}
+	for _, path := range p.dependents[place{u.Path, name}] {
+		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
+			continue
+		}
+		if !p.reaches(u.Path, path, name, nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// needsOf are what the commit says, or what was last known.
+func (p *pass) needsOf(path config.UnitPath, name config.TargetName, t *Target) []config.UnitPath {
+	if w := p.want.Units[path]; w != nil && p.known(path) {
+		return w.Needs[name]
+	}
+	return t.Needs
+}

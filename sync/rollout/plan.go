@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Plan is what is to be done now.
+type Plan struct {
+	// Actions by unit, then by target; at most one for a unit on a target. The
+	// order between units carries no meaning.
+	Actions []Action
+	// Wake is when something can change by itself: a soak or a timeout ends, a
+	// retry or a look at health is due. Zero: never. It holds as long as
+	// nothing is recorded.
+	Wake time.Time
+	// Transitions that Decide made.
+	Transitions []Transition
+}
+
+// Action is one thing to do for one unit on one target.
+type Action struct {
+	Kind   Kind
+	Unit   config.UnitPath
+	Target config.TargetName
+	// Digest of the bundle that it is about, and a commit that renders it.
+	// Both are empty for Remove.
+	Digest render.Digest
+	Commit config.Commit
+	Why    Why
+	Wave   string // name of the target's wave; empty when it is in none
+	// Prune allows a Check to delete what the unit left behind on the target,
+	// once it has seen that the bundle is healthy.
+	Prune bool
+}
+
+// Kind of an [Action].
+type Kind string
+
+const (
+	// Apply brings the bundle to the target: [Applied], [Refused], [Deferred],
+	// [Unreachable].
+	Apply Kind = "apply"
+	// Check looks at the health of the bundle's objects: [Healthy],
+	// [Unhealthy], [Failed], [Unreachable].
+	Check Kind = "check"
+	// Remove deletes all that the unit has on the target: [Removed],
+	// [Deferred] while objects are still terminating, [Refused],
+	// [Unreachable].
+	Remove Kind = "remove"
+	// Sweep is never planned. It is the kind of what was found without being
+	// asked for: [Drifted], with Unit and Target.
+	Sweep Kind = "sweep"
+)
+
+// Why is the reason for an action.
+type Why string
+
+const (
+	WhyRollout  Why = "rollout"
+	WhyRollback Why = "rollback"
+	WhyDrift    Why = "drift"
+	WhyRetry    Why = "retry"
+)
+
+// Transition is something that changed, for the history and for events.
+type Transition struct {
+	Time    time.Time         `json:"time"`
+	Commit  config.Commit     `json:"commit,omitempty"`
+	Unit    config.UnitPath   `json:"unit,omitempty"`
+	Target  config.TargetName `json:"target,omitempty"`
+	Rollout int               `json:"rollout,omitempty"` // [Rollout.ID]
+	Wave    string            `json:"wave,omitempty"`
+	// Kind is one word: "started", "superseded", "passed", "applied",
+	// "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
+	// "removed", "forgotten", "rolling back", "rolled back", "held", "done",
+	// "blocked", "unblocked". Callers add their own.
+	Kind string `json:"kind"`
+	Text string `json:"text,omitempty"`
+}
+
+// Decide says what is to be done, and moves rollouts on: it starts and
+// supersedes them, passes waves, and turns them back. Targets that it plans a
+// write for are marked dirty, so what [State.Changed] gives must be stored
+// before the first action is carried out.
+func (s *State) Decide(want *Wanted, now time.Time) Plan {
+	p := &pass{state: s, want: want, held: want.Held, now: instant(now)}
+	if len(want.Units) == 0 && p.held == "" {
+		p.held = "the commit has no units at all: nothing is deleted"
+	}
+	paths := p.unsettled()
+	for _, path := range paths {
+		p.release(path)
+	}
+	for _, path := range paths {
+		if u := s.Units[path]; u != nil {
+			p.refresh(u)
+			p.advance(u)
+		}
+	}
+	for _, path := range paths {
+		if u := s.Units[path]; u != nil {
+			p.act(u)
+			p.explain(u)
+			p.settle(u)
+		}
+	}
+	return p.plan
+}
+
+// pass is one Decide under way.
+type pass struct {
+	state *State
+	want  *Wanted
+	held  string // why nothing may be taken from the commit
+	now   time.Time
+	plan  Plan
+	wake  time.Time // of the unit at hand
+
+	// dependents are the units that must leave a target before another, made
+	// when they are first asked for.
+	dependents map[place][]config.UnitPath
+}
+
+// place is a unit on a target.
+type place struct {
+	unit   config.UnitPath
+	target config.TargetName
+}
+
+// unsettled are the units that something may have to be done for, sorted. The
+// others cost one look-up.
+func (p *pass) unsettled() []config.UnitPath {
+	var paths []config.UnitPath
+	for path, u := range p.state.Units {
+		if !u.settled || p.held == "" && !u.current(p.want.Units[path]) {
+			paths = append(paths, path)
+		}
+	}
+	if p.held == "" {
+		for path := range p.want.Units {
+			if p.state.Units[path] == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// current says that the commit wants of the unit what its rollout brought.
+func (u *Unit) current(w *WantedUnit) bool {
+	if w == nil {
+		return false
+	}
+	if w.Frozen != "" {
+		return u.Blocked == w.Frozen
+	}
+	return u.Blocked == "" && u.Rollout.Release == w.Release()
+}
+
+// known says that it is known what the commit wants of the unit, so something
+// of it may be deleted.
+func (p *pass) known(path config.UnitPath) bool {
+	if p.held != "" {
+		return false
+	}
+	w := p.want.Units[path]
+	return w == nil || w.frozen() == ""
+}
+
+// wants says that the commit has the unit on the target, whatever the rollout
+// under way set out to do.
+func (p *pass) wants(path config.UnitPath, name config.TargetName) bool {
+	w := p.want.Units[path]
+	if w == nil {
+		return false
+	}
+	_, placed := w.Targets[name]
+	return placed
+}
+
+// settle notes whether the unit has to be looked at again before something
+// happens, and drops it when nothing is left of it.
+func (p *pass) settle(u *Unit) {
+	if p.held == "" && p.want.Units[u.Path] == nil && len(u.Targets) == 0 {
+		delete(p.state.Units, u.Path)
+		p.state.touch(u.Path)
+		return
+	}
+	waits := !p.wake.IsZero()
+	p.plan.Wake = earlier(p.plan.Wake, p.wake)
+	p.wake = time.Time{}
+	u.settled = !waits && u.idle()
+}
+
+// idle says that the unit's rollout is over and nothing on any target is open.
+func (u *Unit) idle() bool {
+	switch u.Rollout.Status {
+	case Held:
+		return true
+	case Done, RolledBack:
+		for _, t := range u.Targets {
+			if !t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func (p *pass) wakeAt(at time.Time) { p.wake = earlier(p.wake, at) }
+
+// earlier is the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// note adds a transition of a unit, or of one of its targets.
+func (p *pass) note(u *Unit, target config.TargetName, kind, text string) {
+	p.plan.Transitions = append(p.plan.Transitions, u.transition(p.now, target, kind, text))
+}
+
+func (u *Unit) transition(now time.Time, target config.TargetName, kind, text string) Transition {
+	tr := Transition{Time: now, Commit: u.Rollout.Commit, Unit: u.Path, Target: target, Rollout: u.Rollout.ID, Kind: kind, Text: text}
+	if t := u.Targets[target]; t != nil {
+		tr.Wave = u.waveName(t)
+	}
+	return tr
+}
+
+func (u *Unit) waveName(t *Target) string {
+	if t.Wave < 0 || t.Wave >= len(u.Rollout.Spec.Waves) {
+		return ""
+	}
+	return u.Rollout.Spec.Waves[t.Wave].Name
+}
+
+// names are the unit's targets, sorted.
+func (u *Unit) names() []config.TargetName { return slices.Sorted(maps.Keys(u.Targets)) }
+
+func (s *State) touch(path config.UnitPath) {
+	if s.changed == nil {
+		s.changed = map[config.UnitPath]bool{}
+	}
+	s.changed[path] = true
+}
+
+// Changed are the units that are different from when [State.Stored] was last
+// called, and those that are gone and whose rows are to be deleted; both
+// sorted by path.
+func (s *State) Changed() (kept []*Unit, dropped []config.UnitPath) {
+	for _, path := range slices.Sorted(maps.Keys(s.changed)) {
+		if u := s.Units[path]; u != nil {
+			kept = append(kept, u)
+		} else {
+			dropped = append(dropped, path)
+		}
+	}
+	return kept, dropped
+}
+
+// Stored says that what [State.Changed] gave is on disk. If it could not be
+// stored, the state has to be read from disk again: it is ahead of it.
+func (s *State) Stored() { s.changed = nil }
+
+// Commits are all commits that some unit may have to be rendered from again,
+// sorted. They must not be lost from the object store.
+func (s *State) Commits() []config.Commit {
+	seen := map[config.Commit]bool{}
+	for _, u := range s.Units {
+		for _, c := range u.Commits {
+			seen[c] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

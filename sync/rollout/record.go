@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+)
+
+// Outcome is what became of an action, or what a sweep found.
+type Outcome struct {
+	Action
+	Result Result
+	// Reason is one line without the target's name, and the same as long as
+	// the cause is the same. It is required for everything that went wrong.
+	Reason string
+	// Pruned says, for a Check with Prune, that no leftovers are there any
+	// more. If it is not set, Reason may say why.
+	Pruned bool
+}
+
+// Result of an action.
+type Result string
+
+const (
+	// Applied: the server took the whole bundle.
+	Applied Result = "applied"
+	// Removed: nothing that is ours is there any more.
+	Removed Result = "removed"
+	// Healthy: all objects of the bundle are.
+	Healthy Result = "healthy"
+	// Unhealthy: not yet, or no longer.
+	Unhealthy Result = "unhealthy"
+	// Failed: not, and waiting will not help.
+	Failed Result = "failed"
+	// Refused: the server understood and said no, to one object at least.
+	Refused Result = "refused"
+	// Deferred: the server answered that it cannot now: too many requests, a
+	// kind not served yet, an object that is still terminating.
+	Deferred Result = "deferred"
+	// Unreachable: there was no answer to rely on. A write may have happened.
+	Unreachable Result = "unreachable"
+	// Drifted: live objects differ from what was applied.
+	Drifted Result = "drifted"
+)
+
+// Record takes in what became of an action. Outcomes of one target come in the
+// order in which they happened. One about a bundle that is not wanted any more
+// only changes what is known to be applied; one about a unit or a target that
+// is not there any more changes nothing.
+func (s *State) Record(o Outcome, now time.Time) []Transition {
+	u := s.Units[o.Unit]
+	if u == nil || u.Targets[o.Target] == nil {
+		return nil
+	}
+	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], now: instant(now)}
+	before := *r.t
+	r.t.clamp(r.now)
+	switch {
+	case o.Result == Drifted:
+		r.drifted()
+	case o.Kind == Apply && o.Result == Applied:
+		r.applied()
+	case o.Kind == Remove && o.Result == Removed:
+		r.removed()
+	case o.Kind == Check && (o.Result == Healthy || o.Result == Unhealthy || o.Result == Failed):
+		r.health()
+	case o.Result == Refused || o.Result == Deferred || o.Result == Unreachable:
+		r.failed()
+	default:
+		return nil
+	}
+	u.settled = false
+	s.touch(u.Path)
+	r.notable(&before)
+	return r.transitions
+}
+
+// recording is one Record under way.
+type recording struct {
+	Outcome
+	u           *Unit
+	t           *Target
+	now         time.Time
+	transitions []Transition
+}
+
+func (r *recording) note(kind, text string) {
+	r.transitions = append(r.transitions, r.u.transition(r.now, r.Target, kind, text))
+}
+
+// wanted says that the outcome is about what the target should have. Else it
+// is about the bundle that the target has until its wave comes, or out of date.
+func (r *recording) wanted() bool { return r.Digest == r.t.Wanted }
+
+func (r *recording) drifted() {
+	if r.t.Applied != "" && !r.t.Drifted {
+		r.t.Drifted = true
+		r.note("drifted", r.Reason)
+	}
+}
+
+func (r *recording) applied() {
+	t := r.t
+	if _, ok := r.u.Commits[r.Digest]; !ok && r.u.Commits != nil {
+		r.u.Commits[r.Digest] = r.Commit // it was wanted when the action was planned
+	}
+	if r.Why == WhyDrift {
+		r.note("corrected", "")
+	} else {
+		t.Leftovers = true
+		r.note("applied", "bundle "+r.Digest.Short())
+	}
+	t.Applied, t.AppliedAt, t.Dirty, t.Drifted = r.Digest, r.now, false, false
+	t.Health, t.Since, t.CheckedAt = HealthProgressing, r.now, time.Time{}
+	r.settle()
+}
+
+func (r *recording) removed() {
+	t := r.t
+	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers = "", r.now, false, false, false
+	t.Health, t.Since, t.CheckedAt = HealthUnknown, r.now, time.Time{}
+	r.settle()
+	r.note("removed", "")
+}
+
+// settle forgets what went wrong.
+func (r *recording) settle() {
+	t := r.t
+	t.Trouble, t.Reason, t.Attempts, t.RetryAt = NoTrouble, "", 0, time.Time{}
+}
+
+func (r *recording) health() {
+	t := r.t
+	if r.Digest != t.Applied || t.Dirty {
+		return // it was looked at before something else was written
+	}
+	was := t.Health
+	t.CheckedAt = r.now
+	if r.Result == Healthy {
+		if was != HealthGood {
+			t.Since = r.now
+		}
+		r.settle()
+		t.Health, t.Reason = HealthGood, r.Reason
+		if r.Pruned {
+			t.Leftovers = false
+		}
+		if r.u.Rollout.Status == Done && t.done() {
+			t.Good = t.Applied
+		}
+		return
+	}
+	t.Health, t.Reason = HealthProgressing, r.Reason
+	if r.Result == Failed {
+		t.Health = HealthFailed
+	}
+	if was == HealthGood {
+		t.Since = r.now // a soak starts again
+	}
+	t.Attempts, t.RetryAt = 0, time.Time{}
+	late := !r.now.Before(t.Since.Add(r.u.timeout(t)))
+	switch {
+	case !r.wanted():
+	case r.Result == Failed:
+		t.Trouble = TroubleFailed
+	case late && t.Trouble != TroubleFailed:
+		t.Trouble = TroubleFailed
+		t.Reason = "not healthy within " + r.u.timeout(t).String()
+		if r.Reason != "" {
+			t.Reason += ": " + r.Reason
+		}
+	case t.Trouble != TroubleFailed:
+		t.Trouble = NoTrouble
+	}
+}
+
+// failed takes in that an action did not come to an end.
+func (r *recording) failed() {
+	t := r.t
+	correcting := r.Why == WhyDrift && r.Digest == t.Applied
+	if !r.wanted() && !correcting && r.Kind != Check {
+		return
+	}
+	if r.Kind == Check && (r.Digest != t.Applied || t.Dirty) {
+		return
+	}
+	t.Attempts++
+	t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
+	t.Reason = r.Reason
+	if !r.wanted() || t.Trouble == TroubleFailed {
+		return
+	}
+	late := !t.TriedAt.IsZero() && !r.now.Before(t.TriedAt.Add(r.u.timeout(t)))
+	switch {
+	case r.Result == Unreachable, r.Kind == Check: // health that cannot be read is not ill health
+		t.Trouble = TroubleUnreachable
+	case r.Result == Refused, r.Result == Deferred && late && r.Kind == Apply:
+		t.Trouble = TroubleFailed
+	default:
+		t.Trouble = TroubleDeferred
+	}
+}
+
+// notable adds the transitions of health and trouble.
+func (r *recording) notable(before *Target) {
+	t := r.t
+	switch {
+	case t.Trouble != before.Trouble && t.Trouble != NoTrouble:
+		r.note(string(t.Trouble), t.Reason)
+	case t.Health == HealthGood && before.Health != HealthGood:
+		r.note("healthy", "")
+	case t.Health != HealthGood && before.Health == HealthGood && r.Kind == Check:
+		r.note("unhealthy", t.Reason)
+	}
+}

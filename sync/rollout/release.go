@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// release starts a rollout of the unit when the commit wants other bundles of
+// it than the last rollout set out to bring, and nothing forbids it.
+func (p *pass) release(path config.UnitPath) {
+	u, w := p.state.Units[path], p.want.Units[path]
+	switch {
+	case p.held != "":
+	case u == nil && (w == nil || w.frozen() != ""):
+	case u == nil:
+		u = &Unit{Path: path}
+		p.start(u, *w.Rollout, w)
+		p.block(u, u.unpicked(w))
+		if p.state.Units == nil {
+			p.state.Units = map[config.UnitPath]*Unit{}
+		}
+		p.state.Units[path] = u
+	case w == nil:
+		if u.Rollout.Release != gone {
+			p.start(u, u.Rollout.Spec, nil)
+		}
+		p.block(u, "")
+	case w.frozen() != "":
+		p.block(u, w.frozen())
+	default:
+		if why := u.quarantined(w); u.Rollout.Release != w.Release() && why != "" {
+			p.block(u, why)
+			return
+		}
+		if u.Rollout.Release != w.Release() {
+			p.start(u, *w.Rollout, w)
+		}
+		p.block(u, u.unpicked(w))
+	}
+}
+
+// block notes why the commit is not, or not wholly, released.
+func (p *pass) block(u *Unit, why string) {
+	if why == u.Blocked {
+		return
+	}
+	kind := "blocked"
+	if why == "" {
+		kind = "unblocked"
+	}
+	u.Blocked = why
+	p.state.touch(u.Path)
+	p.note(u, "", kind, why)
+}
+
+// quarantined says which bundle of a release has failed before. A bundle that
+// is the good one of its target does not count: nothing would be written.
+func (u *Unit) quarantined(w *WantedUnit) string {
+	for _, name := range slices.Sorted(maps.Keys(w.Targets)) {
+		digest := w.Targets[name].Digest
+		q, ok := u.Quarantine[digest]
+		if t := u.Targets[name]; !ok || t != nil && t.Good == digest {
+			continue
+		}
+		return fmt.Sprintf("bundle %s for target %s is quarantined: it failed on target %s: %s", digest.Short(), name, q.Target, q.Reason)
+	}
+	return ""
+}
+
+// unpicked says which targets the release does not reach.
+func (u *Unit) unpicked(w *WantedUnit) string {
+	var names []config.TargetName
+	for name, wt := range w.Targets {
+		if wt.Digest != "" && u.Rollout.Spec.WaveOf(&config.Target{Labels: wt.Labels}) < 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("no wave of rollout %s picks %s", u.Rollout.Spec.Name, list(names))
+}
+
+// start makes a new rollout of the unit; w is nil when the unit is gone. What
+// is applied and what is good is left as it is, so that a rollback of the new
+// rollout goes back to before the one that it supersedes.
+func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
+	if w == nil {
+		w = &WantedUnit{}
+	}
+	next := &Rollout{
+		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Spec: spec, StartedAt: p.now,
+	}
+	if old := u.Rollout; old != nil {
+		next.ID = old.ID + 1
+		if old.Status == Progressing || old.Status == RollingBack {
+			p.note(u, "", "superseded", fmt.Sprintf("by commit %s", next.Commit.Short()))
+		}
+	}
+	u.Rollout = next
+	if u.Targets == nil { // an empty map is not stored
+		u.Targets = map[config.TargetName]*Target{}
+	}
+	if u.Commits == nil {
+		u.Commits = map[render.Digest]config.Commit{}
+	}
+	for name, wt := range w.Targets {
+		if wt.Digest == "" {
+			continue
+		}
+		if u.Targets[name] == nil {
+			u.Targets[name] = &Target{}
+		}
+		u.Commits[wt.Digest] = next.Commit // of all that render it, the least likely to be lost
+	}
+	for _, name := range u.names() {
+		t := u.Targets[name]
+		wt, placed := w.Targets[name]
+		switch {
+		case !placed && (t.nothing() || p.lost(name)):
+			delete(u.Targets, name)
+			if !t.nothing() {
+				p.note(u, name, "forgotten", "its cluster left the fleet; its objects stay as they are")
+			}
+			continue
+		case !placed:
+			t.Wanted = ""
+			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
+			if t.Wave < 0 { // whatever picked it before, it is cleaned last
+				t.Wave = len(spec.Waves) - 1
+			}
+		default:
+			t.Labels, t.Wanted = wt.Labels, wt.Digest
+			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
+			if wt.Digest == "" {
+				t.Wave = -1
+			}
+			if t.Wave < 0 {
+				t.Wanted = t.Applied
+			}
+			if t.Wave < 0 && t.nothing() {
+				delete(u.Targets, name)
+				continue
+			}
+		}
+		t.forgive(p.now)
+	}
+	u.keepCommits()
+	p.state.touch(u.Path)
+	p.note(u, "", "started", u.shape())
+}
+
+// lost says that the target's cluster is no longer in the fleet.
+func (p *pass) lost(name config.TargetName) bool {
+	return p.want.Clusters != nil && !p.want.Clusters[clusterOf(name)]
+}
+
+func clusterOf(name config.TargetName) string {
+	cluster, _, _ := strings.Cut(string(name), "/")
+	return cluster
+}
+
+// shape says in words what a rollout will do.
+func (u *Unit) shape() string {
+	write, remove := 0, 0
+	for _, t := range u.Targets {
+		switch {
+		case t.done():
+		case t.Wanted == "":
+			remove++
+		default:
+			write++
+		}
+	}
+	text := fmt.Sprintf("%d of %d targets to change", write, len(u.Targets)-remove)
+	if remove > 0 {
+		text += fmt.Sprintf(", %d to clean", remove)
+	}
+	return text
+}
+
+// keepCommits forgets which commit renders a digest that nothing refers to any
+// more.
+func (u *Unit) keepCommits() {
+	kept := make(map[render.Digest]config.Commit, len(u.Commits))
+	for _, t := range u.Targets {
+		for _, digest := range []render.Digest{t.Wanted, t.Applied, t.Good} {
+			if commit, ok := u.Commits[digest]; ok {
+				kept[digest] = commit
+			}
+		}
+	}
+	u.Commits = kept
+}
+
+// list names targets, three at most.
+func list(names []config.TargetName) string {
+	const most = 3
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", text, len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += "target " + string(name)
+	}
+	return text
+}

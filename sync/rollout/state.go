@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout decides what is written where, and when: the waves. It is
+// pure. [State.Decide] takes what a commit wants and the time and gives a
+// [Plan]; [State.Record] takes what became of an action. The package never
+// talks to a cluster, a file or a clock, starts no goroutine, and gives the
+// same plan for the same state, commit and time.
+//
+// How a caller uses it:
+//
+//	plan := state.Decide(want, now)
+//	store(state.Changed()); state.Stored()   // before the first action
+//	for each action, at most one at a time per target:
+//		state.Record(outcome, now)
+//	store(state.Changed()); state.Stored()
+//	decide again; without actions, sleep until plan.Wake or a new commit
+//
+// The order matters. Decide marks a target as dirty before anything is written
+// to it, so a process that is killed at any instruction finds on disk that the
+// target may hold anything, and writes it again. Actions that are under way may
+// be planned again; the caller drops those.
+//
+// # Stored data
+//
+// State is one row per unit, the JSON of [Unit]. Everything that a decision
+// depends on is in it, so a restart goes on with the same wave, the same soak
+// and the same failures. Fields are only added, and a missing field means what
+// it meant before it existed; a row with an unknown field comes from a newer
+// swell and is refused by whoever reads it, see package store. The names of
+// [config.Rollout] and what it holds are part of the format.
+//
+// # Rules
+//
+//   - A unit has one rollout at a time. A commit supersedes it when, and only
+//     when, it wants other bundles of the unit; it starts again at the first wave.
+//   - A wave is passed when each of its targets is applied, healthy and soaked,
+//     except for as many as may fail. Only then is the next one written.
+//   - Targets that the unit left are cleaned last, after every wave was passed,
+//     in the order of the waves.
+//   - Too many failures of targets that the rollout wrote put the last proven
+//     bundles back on those targets alone, and quarantine the ones that failed.
+//     An unreachable target, or one that was ill before, only makes the wave wait.
+//   - A unit with a problem, or a whole commit with one, brings nothing new and
+//     deletes nothing. What is under way goes on with the bundles recorded here.
+package rollout
+
+import (
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// State is all that decisions depend on from one pass to the next. The zero
+// value knows nothing: every target is then brought in again through the waves.
+// It is not safe for concurrent use.
+type State struct {
+	Units map[config.UnitPath]*Unit
+
+	changed map[config.UnitPath]bool
+}
+
+// Unit is the state of one unit. It exists from the unit's first rollout until
+// the last of its targets is cleaned.
+type Unit struct {
+	Path config.UnitPath `json:"path"`
+	// Rollout is the one under way, or the last one. It is never nil.
+	Rollout *Rollout `json:"rollout"`
+	// Targets are those that the unit is on, is going to, or is leaving.
+	Targets map[config.TargetName]*Target `json:"targets,omitempty"`
+	// Commits says for each digest that a target wants, holds or may have to
+	// go back to, which commit renders it. Bundles themselves are not kept.
+	Commits map[render.Digest]config.Commit `json:"commits,omitempty"`
+	// Quarantine are bundles that failed. No rollout starts that would bring
+	// one to a target where it is not the good one.
+	Quarantine map[render.Digest]Quarantined `json:"quarantine,omitempty"`
+	// Blocked says why the newest commit is not released: the unit has
+	// problems, or a bundle is quarantined. It is about the commit; how the
+	// rollout stands is in [Rollout.Reason].
+	Blocked string `json:"blocked,omitempty"`
+
+	// settled says that nothing can change before a new commit or an outcome.
+	settled bool
+}
+
+// Quarantined says when and why a bundle was put away.
+type Quarantined struct {
+	Commit config.Commit     `json:"commit"`
+	Target config.TargetName `json:"target"`
+	Reason string            `json:"reason"`
+	At     time.Time         `json:"at"`
+}
+
+// Rollout is one release of a unit on its way through the waves.
+type Rollout struct {
+	ID     int           `json:"id"` // counts the unit's rollouts, from 1
+	Commit config.Commit `json:"commit"`
+	// Release is what the rollout set out to bring, see [WantedUnit.Release].
+	// It stays the same when the rollout is rolled back.
+	Release render.Digest `json:"release"`
+	Status  Status        `json:"status"`
+	// Spec is the rollout's document as it was when this rollout started.
+	Spec config.Rollout `json:"spec"`
+	// Wave is the index of the wave under way; all before it are passed. When
+	// Removing is set, they are passed a second time, to remove the unit from
+	// targets that it left.
+	Wave     int  `json:"wave,omitempty"`
+	Removing bool `json:"removing,omitempty"`
+	// Failure says which targets made the rollout fail, and why.
+	Failure string `json:"failure,omitempty"`
+	// Reason says what the rollout waits for, or why it ended as it did. Empty
+	// when it is done with no debts.
+	Reason     string    `json:"reason,omitempty"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// Status of a rollout.
+type Status string
+
+const (
+	// Progressing through the waves.
+	Progressing Status = "progressing"
+	// Done: every wave is passed. Targets that were tolerated as failed or
+	// unreachable are still tried again.
+	Done Status = "done"
+	// RollingBack: a wave failed, and the good bundles are being put back.
+	RollingBack Status = "rolling back"
+	// RolledBack: they are back and healthy.
+	RolledBack Status = "rolled back"
+	// Held: a wave failed, and nothing is written until the unit wants other
+	// bundles, because the rollout says so or because there was nothing to go
+	// back to.
+	Held Status = "held"
+)
+
+// Target is the state of one unit on one target.
+type Target struct {
+	Labels map[string]string `json:"labels,omitempty"`
+	// Wave is the index of the target's wave in [Rollout.Spec], or -1 when no
+	// wave picks it; then Wanted is Applied and nothing new comes.
+	Wave int `json:"wave"`
+
+	// Needs are the units that must be applied here first.
+	Needs []config.UnitPath `json:"needs,omitempty"`
+
+	// Wanted is what the rollout, or its rollback, wants here. Empty: nothing,
+	// the unit leaves the target.
+	Wanted render.Digest `json:"wanted,omitempty"`
+	// Applied is the last bundle that the server took as a whole.
+	Applied render.Digest `json:"applied,omitempty"`
+	// Good is the last bundle that was healthy here when a rollout was done,
+	// or became healthy after: what a rollback puts back.
+	Good render.Digest `json:"good,omitempty"`
+	// Dirty says that a write was started and is not known to be complete, so
+	// the target may hold a mix.
+	Dirty bool `json:"dirty,omitempty"`
+	// Touched says that the rollout, or one that it superseded, started a
+	// write here and was not done since: a rollback has something to undo.
+	Touched bool `json:"touched,omitempty"`
+	// Drifted says that live objects differ from what was applied.
+	Drifted bool `json:"drifted,omitempty"`
+	// Leftovers says that objects of earlier bundles may still be there.
+	Leftovers bool `json:"leftovers,omitempty"`
+
+	Health Health `json:"health,omitempty"`
+	// Since is when Health last changed between healthy and not healthy, or
+	// when the target was last applied.
+	Since time.Time `json:"since,omitzero"`
+	// CheckedAt is when health was last seen. Zero: not since the last apply.
+	CheckedAt time.Time `json:"checkedAt,omitzero"`
+	// AppliedAt is when Applied was last written, or removed.
+	AppliedAt time.Time `json:"appliedAt,omitzero"`
+
+	// Trouble says that Wanted cannot be reached at the moment.
+	Trouble Trouble `json:"trouble,omitempty"`
+	// Reason is the cause of the trouble, or what health waits for.
+	Reason string `json:"reason,omitempty"`
+	// TriedAt is when the rollout first tried to write here.
+	TriedAt time.Time `json:"triedAt,omitzero"`
+	// Attempts that failed in a row; the next one is at RetryAt.
+	Attempts int       `json:"attempts,omitempty"`
+	RetryAt  time.Time `json:"retryAt,omitzero"`
+}
+
+// Health of what is applied on a target, as last seen.
+type Health string
+
+const (
+	HealthUnknown     Health = ""
+	HealthProgressing Health = "progressing"
+	HealthGood        Health = "healthy"
+	HealthFailed      Health = "failed"
+)
+
+// Trouble is why a target does not get where it should.
+type Trouble string
+
+const (
+	NoTrouble Trouble = ""
+	// TroubleFailed: the server refused the bundle, or it is not healthy. It
+	// lasts until the bundle is accepted, or healthy.
+	TroubleFailed Trouble = "failed"
+	// TroubleUnreachable: nobody knows. It never fails a rollout.
+	TroubleUnreachable Trouble = "unreachable"
+	// TroubleDeferred: the server could not take it yet. It becomes
+	// TroubleFailed when it lasts longer than the wave's timeout.
+	TroubleDeferred Trouble = "deferred"
+)
+
+// applied says that the target holds what it should, as far as is known.
+func (t *Target) applied() bool { return t.Applied == t.Wanted && !t.Dirty }
+
+// done says that there is nothing left to do but to soak.
+func (t *Target) done() bool {
+	if t.Wanted == "" {
+		return t.applied()
+	}
+	return t.applied() && !t.Drifted && t.Health == HealthGood && t.Trouble == NoTrouble
+}
+
+// debt says that the target is not done, and that its wave may be passed
+// without it if the wave tolerates it.
+func (t *Target) debt() bool {
+	return t.Trouble == TroubleFailed || t.Trouble == TroubleUnreachable
+}
+
+// nothing says that the unit never left anything on the target.
+func (t *Target) nothing() bool { return t.Applied == "" && t.Good == "" && !t.Dirty }
+
+// forgive forgets what went wrong, and gives a target that is not healthy its
+// whole time again.
+func (t *Target) forgive(now time.Time) {
+	t.Trouble, t.Reason, t.Attempts = NoTrouble, "", 0
+	t.RetryAt, t.TriedAt = time.Time{}, time.Time{}
+	if t.Health != HealthGood {
+		t.Since = now
+	}
+}
+
+// clamp brings times that lie in the future to now, after a clock was set
+// back. Soaks and timeouts then begin anew: they get longer, never shorter and
+// never negative. It reports whether there were any.
+func (t *Target) clamp(now time.Time) bool {
+	jumped := false
+	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt} {
+		if at.After(now) {
+			*at, jumped = now, true
+		}
+	}
+	if latest := now.Add(maxBackoff); t.RetryAt.After(latest) {
+		t.RetryAt, jumped = latest, true
+	}
+	return jumped
+}
+
+// instant is a time as it is stored, so that a state that was stored and read
+// again decides the same.
+func instant(t time.Time) time.Time { return t.UTC().Round(0) }

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Wanted is what one commit wants, as far as decisions depend on it.
+type Wanted struct {
+	Commit config.Commit
+	// Held says why nothing may be taken from the commit; empty: it may. Then
+	// no rollout starts and nothing is deleted.
+	Held string
+	// Units are all units of the commit, those with problems too. A unit that
+	// is not here, in a commit that is not held, is to be removed.
+	Units map[config.UnitPath]*WantedUnit
+	// Clusters are those of the fleet. A target of any other cluster that a
+	// unit leaves is forgotten instead of cleaned: nobody says any more how to
+	// reach it, and its objects stay. Nil: no cluster has left the fleet.
+	Clusters map[string]bool
+}
+
+// WantedUnit is what a commit wants of one unit. It must not change after the
+// first Decide; hand the same value in again for a unit that did not change,
+// for its release is then not computed again.
+type WantedUnit struct {
+	// Frozen says why nothing may be taken from the commit for this unit;
+	// empty: it may. It should be the same text from commit to commit.
+	Frozen string
+	// Rollout is the unit's own. A unit without one, or without waves, is
+	// taken for frozen.
+	Rollout *config.Rollout
+	// Targets are those of the unit's placement. A unit that is not frozen and
+	// has none keeps what it has: what renders to nothing deletes nothing.
+	Targets map[config.TargetName]WantedTarget
+	// Needs are the units that must be applied on a target before this one.
+	Needs map[config.TargetName][]config.UnitPath
+
+	release render.Digest
+}
+
+// WantedTarget is what a unit wants on one target.
+type WantedTarget struct {
+	Labels map[string]string
+	// Digest of the bundle. Empty: the unit is placed here but rendered to
+	// nothing, so whatever it has here stays.
+	Digest render.Digest
+}
+
+// Release is the digest of the targets and their bundles: two commits with
+// equal releases want the same of the unit.
+func (w *WantedUnit) Release() render.Digest {
+	if w.release == "" {
+		w.release = releaseOf(w.Targets)
+	}
+	return w.release
+}
+
+func releaseOf(targets map[config.TargetName]WantedTarget) render.Digest {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		fmt.Fprintf(sum, "%s %s\n", name, targets[name].Digest)
+	}
+	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
+}
+
+// gone is the release of a unit that is not there any more.
+var gone = releaseOf(nil)
+
+// frozen says why nothing may be taken for the unit.
+func (w *WantedUnit) frozen() string {
+	switch {
+	case w.Frozen != "":
+		return w.Frozen
+	case w.Rollout == nil || len(w.Rollout.Waves) == 0:
+		return "the unit has no rollout with waves"
+	case w.empty():
+		return "the unit renders to nothing on every target: nothing is deleted; remove its folder to remove it"
+	}
+	return ""
+}
+
+func (w *WantedUnit) empty() bool {
+	for _, t := range w.Targets {
+		if t.Digest != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,439 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// world is a small fleet, a Git history and a daemon that is killed now and
+// then. It plays the part of everything that rollout does not know, and hands
+// what it sees to a judge.
+type world struct {
+	t     *rapid.T
+	wrong mutation
+
+	now   time.Time
+	state State
+	disk  map[config.UnitPath][]byte
+	want  *Wanted
+	plan  Plan
+	count int // of commits
+	calm  bool
+
+	live     map[place]*live
+	down     map[config.TargetName]bool
+	ill      map[place]bool
+	underway map[place]Action
+
+	judge  *judge
+	stored *judge // the judge as of the last time that the state was stored
+}
+
+// live is what a target really holds of a unit.
+type live struct {
+	digest    render.Digest
+	mixed     bool // a write stopped in the middle
+	leftovers bool
+	drifted   bool
+}
+
+// mutation breaks a rule from outside, to prove that the judge notices.
+type mutation struct {
+	beforeDecide, afterRestart func(*State)
+}
+
+// tamper breaks a rule. That the state was changed behind its back is not what
+// the judge is to notice.
+func (w *world) tamper(do func(*State)) {
+	if do == nil {
+		return
+	}
+	do(&w.state)
+	for path, u := range w.state.Units {
+		w.state.touch(path)
+		u.settled = false
+	}
+}
+
+var targets = map[config.TargetName]map[string]string{
+	"a/1": {"ring": "canary"}, "a/2": {"ring": "canary"},
+	"b/1": {"ring": "main"}, "b/2": {"ring": "main"}, "b/3": {"ring": "main"},
+	"c": {"ring": "rest"},
+}
+
+var units = []config.UnitPath{"cart", "ns", "shop"}
+
+func newWorld(t *rapid.T, m mutation) *world {
+	w := &world{
+		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
+		live: map[place]*live{}, down: map[config.TargetName]bool{}, ill: map[place]bool{}, underway: map[place]Action{},
+		judge: newJudge(),
+	}
+	w.stored = w.judge.clone()
+	return w
+}
+
+func (w *world) draw(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
+
+// one in n.
+func (w *world) rarely(n int) bool { return !w.calm && w.draw(n) == n-1 }
+
+// play makes things happen, and returns what the judge objected to.
+func play(t *rapid.T, m mutation) error {
+	w := newWorld(t, m)
+	for range 15 + w.draw(60) {
+		w.happen()
+		w.pass()
+		if w.judge.objection != nil {
+			return fmt.Errorf("%w\n%s", w.judge.objection, w.dump())
+		}
+	}
+	return w.calmDown()
+}
+
+// happen is one thing that the daemon has no hand in.
+func (w *world) happen() {
+	names := slices.Sorted(maps.Keys(targets))
+	name := names[w.draw(len(names))]
+	at := place{units[w.draw(len(units))], name}
+	switch w.draw(12) {
+	case 0, 1:
+		w.commit(false)
+	case 2:
+		w.down[name] = !w.down[name]
+	case 3:
+		w.ill[at] = !w.ill[at]
+	case 4:
+		if l := w.live[at]; l != nil && l.digest != "" && !l.mixed {
+			l.drifted = true
+			w.record(Outcome{Action: Action{Kind: Sweep, Unit: at.unit, Target: at.target}, Result: Drifted})
+			w.save()
+		}
+	case 5:
+		w.restart()
+	case 6:
+		w.elapse([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
+	default:
+		w.elapse([]time.Duration{time.Second, 7 * time.Second, 45 * time.Second, 3 * time.Minute, 11 * time.Minute}[w.draw(5)])
+	}
+}
+
+func (w *world) elapse(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.judge.elapsed += max(d, 0)
+}
+
+// fate of a bundle: what becomes of it wherever it goes.
+func fate(digest render.Digest) Result {
+	switch digest[len(digest)-1] {
+	case '4':
+		return Failed
+	case '5':
+		return Unhealthy
+	case '6':
+		return Refused
+	}
+	return Healthy
+}
+
+// commit makes the next commit. A good one wants bundles that were never seen
+// before and have nothing wrong with them.
+func (w *world) commit(good bool) {
+	w.count++
+	w.want = &Wanted{Commit: config.Commit(fmt.Sprintf("commit%d", w.count)), Units: map[config.UnitPath]*WantedUnit{}}
+	if !good && w.rarely(12) {
+		w.want.Held = "fleet: wrong"
+	}
+	spec := w.spec()
+	for _, path := range units {
+		if !good && w.rarely(8) {
+			continue
+		}
+		u := &WantedUnit{Rollout: spec, Targets: map[config.TargetName]WantedTarget{}}
+		w.want.Units[path] = u
+		if !good && w.rarely(10) {
+			u.Frozen = "unit: wrong"
+			continue
+		}
+		version := fmt.Sprint(w.draw(7))
+		if good {
+			version = fmt.Sprintf("good%d-0", w.count)
+		}
+		for _, name := range slices.Sorted(maps.Keys(targets)) {
+			if !good && w.rarely(6) {
+				continue
+			}
+			v := version
+			if !good && w.rarely(10) {
+				v = fmt.Sprint(w.draw(7))
+			}
+			u.Targets[name] = WantedTarget{Labels: targets[name], Digest: render.Digest(fmt.Sprintf("%s-%s-%s", path, name, v))}
+		}
+	}
+	if cart := w.want.Units["cart"]; cart != nil {
+		cart.Needs = map[config.TargetName][]config.UnitPath{}
+		for _, at := range []place{{"ns", "b/1"}, {"ns", "c"}, {"shop", "c"}} {
+			if need := w.want.Units[at.unit]; need != nil && need.Targets[at.target].Digest != "" {
+				cart.Needs[at.target] = append(cart.Needs[at.target], at.unit)
+			}
+		}
+	}
+	w.judge.offer(w.want)
+}
+
+func (w *world) spec() *config.Rollout {
+	amounts := []config.Amount{{}, {Count: 1}, {Percent: 50}}
+	spec := &config.Rollout{Name: "default"}
+	if w.rarely(4) {
+		spec.OnFailure = config.Hold
+	}
+	for _, ring := range []string{"canary", "main", ""} {
+		wave := config.Wave{
+			Name: ring + "wave", Timeout: 5 * time.Minute,
+			Soak:          []time.Duration{0, time.Minute, 10 * time.Minute}[w.draw(3)],
+			MaxConcurrent: amounts[w.draw(3)], MaxFailures: amounts[w.draw(3)],
+		}
+		if ring != "" {
+			wave.Match.Labels = map[string][]string{"ring": {ring}}
+		}
+		spec.Waves = append(spec.Waves, wave)
+	}
+	return spec
+}
+
+// pass is one turn of the daemon. It may die at any point of it.
+func (w *world) pass() {
+	w.tamper(w.wrong.beforeDecide)
+	twin := reload(w.t, &w.state)
+	w.plan = w.state.Decide(w.want, w.now)
+	if plan := twin.Decide(w.want, w.now); !reflect.DeepEqual(plan, w.plan) {
+		w.judge.objectf("a restart decides differently:\n%s", gocmp.Diff(plan, w.plan))
+	}
+	w.judge.plan(w)
+	if w.rarely(25) {
+		w.restart() // before anything was stored: the plan is lost
+		return
+	}
+	w.save()
+	for _, a := range w.plan.Actions {
+		at := place{a.Unit, a.Target}
+		if _, busy := w.underway[at]; busy {
+			continue
+		}
+		if w.underway[at] = a; w.rarely(6) {
+			continue // takes longer
+		}
+		if w.rarely(40) {
+			w.restart()
+			return
+		}
+		w.finish(at)
+	}
+	if w.rarely(3) {
+		for _, at := range slices.SortedFunc(maps.Keys(w.underway), comparePlaces) {
+			w.finish(at)
+		}
+	}
+	if w.rarely(25) {
+		w.restart() // what was recorded is lost
+		return
+	}
+	w.save()
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.target, b.target))
+}
+
+func (w *world) save() {
+	kept, dropped := w.state.Changed()
+	for _, u := range kept {
+		w.disk[u.Path] = marshal(w.t, u)
+	}
+	for _, path := range dropped {
+		delete(w.disk, path)
+	}
+	w.state.Stored()
+	w.judge.disk(w)
+	w.stored = w.judge.clone()
+}
+
+// restart kills the daemon: what was under way may or may not have happened,
+// and nobody was told.
+func (w *world) restart() {
+	for _, at := range slices.SortedFunc(maps.Keys(w.underway), comparePlaces) {
+		if w.draw(2) == 0 {
+			w.carryOut(w.underway[at])
+		}
+	}
+	clear(w.underway)
+	w.state = State{Units: map[config.UnitPath]*Unit{}}
+	for path, row := range w.disk {
+		w.state.Units[path] = unmarshal(w.t, row)
+	}
+	w.tamper(w.wrong.afterRestart)
+	offered, elapsed, objection := w.judge.offered, w.judge.elapsed, w.judge.objection
+	w.judge = w.stored.clone()
+	w.judge.offered, w.judge.elapsed, w.judge.objection = offered, elapsed, objection
+}
+
+func (w *world) finish(at place) {
+	a, ok := w.underway[at]
+	if !ok {
+		return
+	}
+	delete(w.underway, at)
+	w.record(w.carryOut(a))
+}
+
+func (w *world) record(o Outcome) {
+	w.judge.outcome(o, w.state.Units[o.Unit])
+	w.judge.transitions(w, w.state.Record(o, w.now))
+}
+
+// carryOut does to the fleet what the action says.
+func (w *world) carryOut(a Action) Outcome {
+	at := place{a.Unit, a.Target}
+	l := w.live[at]
+	if l == nil {
+		l = &live{}
+		w.live[at] = l
+	}
+	o := Outcome{Action: a, Reason: "because"}
+	switch {
+	case w.down[a.Target]:
+		o.Result = Unreachable
+		if w.draw(2) == 0 || a.Kind == Check { // else only the answer was lost
+			return o
+		}
+	case a.Kind != Check && w.rarely(10):
+		o.Result = Deferred
+		l.mixed = true
+		return o
+	}
+	switch a.Kind {
+	case Apply:
+		l.leftovers = l.leftovers || l.digest != a.Digest || l.mixed
+		if fate(a.Digest) == Refused {
+			l.mixed = true
+			return w.unless(o, Refused)
+		}
+		l.digest, l.mixed, l.drifted = a.Digest, false, false
+		return w.unless(o, Applied)
+	case Remove:
+		*l = live{}
+		return w.unless(o, Removed)
+	}
+	if l.mixed || l.digest != a.Digest {
+		w.judge.objectf("%s on %s is taken for %s, but is %+v", a.Unit, a.Target, a.Digest, *l)
+	}
+	o.Result = fate(a.Digest)
+	if w.ill[at] && o.Result == Healthy {
+		o.Result = Unhealthy
+	}
+	if a.Prune && o.Result == Healthy && !w.rarely(5) {
+		l.leftovers, o.Pruned = false, true
+	}
+	return o
+}
+
+func (w *world) unless(o Outcome, r Result) Outcome {
+	if o.Result == "" {
+		o.Result = r
+	}
+	return o
+}
+
+// calmDown lets all faults stop, and expects everything to come to an end:
+// first with the commit that is there, whatever it is, then with a good one.
+func (w *world) calmDown() error {
+	w.calm = true
+	clear(w.down)
+	clear(w.ill)
+	for _, at := range slices.SortedFunc(maps.Keys(w.underway), comparePlaces) {
+		w.finish(at)
+	}
+	if err := w.converge(false); err != nil {
+		return err
+	}
+	w.commit(true)
+	if err := w.converge(true); err != nil {
+		return err
+	}
+	for _, path := range units {
+		if u := w.state.Units[path]; u.Rollout.Status != Done || u.Blocked != "" || u.Rollout.Reason != "" {
+			return fmt.Errorf("a good commit leaves %s %s: %s%s", path, u.Rollout.Status, u.Blocked, u.Rollout.Reason)
+		}
+		for name := range targets {
+			if l := w.live[place{path, name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
+				return fmt.Errorf("a good commit leaves %s on %s at %+v", path, name, l)
+			}
+		}
+	}
+	return nil
+}
+
+// converge passes until nothing is left to do. Bundles that will never be
+// healthy are tried for ever where the wave tolerates them, so unless nothing
+// may stay behind, that is an end as well.
+func (w *world) converge(wholly bool) error {
+	for i := range 2000 {
+		w.pass()
+		if w.judge.objection != nil {
+			return fmt.Errorf("%w\n%s", w.judge.objection, w.dump())
+		}
+		switch {
+		case len(w.plan.Actions) > 0:
+		case w.plan.Wake.IsZero():
+			return w.judge.atRest(w)
+		case !w.plan.Wake.After(w.now):
+			return fmt.Errorf("wakes at %s for nothing, now is %s", w.plan.Wake, w.now)
+		default:
+			w.elapse(w.plan.Wake.Sub(w.now))
+		}
+		if i >= 150 && !wholly && w.hopeless() {
+			return nil
+		}
+	}
+	return fmt.Errorf("does not come to rest: %+v\n%s", w.plan, w.dump())
+}
+
+// hopeless says that something is wanted that cannot be had.
+func (w *world) hopeless() bool {
+	for _, u := range w.state.Units {
+		if u.Blocked != "" || u.Rollout.Status == Held {
+			return true
+		}
+		for _, t := range u.Targets {
+			if t.Wanted != "" && fate(t.Wanted) != Healthy {
+				return true
+			}
+		}
+	}
+	return w.want.Held != ""
+}
+
+// dump is the state for people.
+func (w *world) dump() string {
+	text := fmt.Sprintf("now %s, commit %s, plan %+v\n", w.now, w.want.Commit, w.plan.Actions)
+	for _, path := range units {
+		if u := w.state.Units[path]; u != nil {
+			text += fmt.Sprintf("%s: %s\n", path, marshal(w.t, u))
+		}
+	}
+	return text
+}

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// following is what a fetch knows from the ones before it.
+type following struct {
+	accepted
+
+	// held is a commit that was refused with ErrRewound while against was the
+	// one accepted, so that the next poll need not walk the history again.
+	held, against plumbing.Hash
+
+	// anew is the commit the store was last cloned anew for, so that a
+	// repository that is itself damaged is not cloned at each poll.
+	anew plumbing.Hash
+}
+
+// Fetch returns the newest commit of the branch, with its objects on disk. It
+// asks the server for its list of refs, and only when the branch has moved
+// there does it download, and then only what is missing.
+//
+// An error changes nothing: the commit returned last stays the one to follow,
+// and stays readable. [ErrRewound] and [ErrBranchGone] are told from other
+// errors with errors.Is, and so is the end of ctx. Everything else may go away
+// by itself. A store with missing or corrupt objects is not an error: it is
+// cloned anew, next to the old one, once for each place of the branch.
+//
+// Only ctx bounds how long a server may take.
+func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
+	select {
+	case s.fetching <- struct{}{}:
+		defer func() { <-s.fetching }()
+	case <-ctx.Done():
+		return "", s.wrap("fetch", context.Cause(ctx))
+	}
+	fetch := s.fetchRemote
+	if s.remote == nil {
+		fetch = s.fetchLocal
+	}
+	h, err := fetch(ctx)
+	if err != nil {
+		return "", s.wrap("fetch", err)
+	}
+	return commitOf(h), nil
+}
+
+// fetchLocal reads where the branch is. The objects are where they are.
+func (s *Source) fetchLocal(ctx context.Context) (plumbing.Hash, error) {
+	at := s.repository.Load().gitDir
+	repo, err := openRepository(at)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("%s: %w", at, err)
+	}
+	if err := s.use(repo); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	name := plumbing.HEAD
+	if s.cfg.Branch != "" {
+		name = plumbing.NewBranchReferenceName(s.cfg.Branch)
+	}
+	name, tip, err := repo.ref(name)
+	if errors.Is(err, errNoRef) {
+		return tip, fmt.Errorf("branch %q: %w", name.Short(), ErrBranchGone)
+	}
+	if err != nil {
+		return tip, err
+	}
+	if err := s.judge(ctx, s.objects, tip); err != nil {
+		return tip, err
+	}
+	return tip, s.accept(name, tip)
+}
+
+func (s *Source) fetchRemote(ctx context.Context) (plumbing.Hash, error) {
+	anew := s.damaged.Load() == s.objects.generation.Load()
+	h, err := s.download(ctx, anew)
+	if isDamage(err) && !anew {
+		h, err = s.download(ctx, true)
+	}
+	return h, err
+}
+
+// errEmpty is a repository without any commit.
+var errEmpty = fmt.Errorf("the repository is empty: %w", ErrBranchGone)
+
+// download brings the store to where the branch is. With anew set, it fetches
+// everything into a folder of its own that then takes the place of the
+// objects, which are not looked at.
+func (s *Source) download(ctx context.Context, anew bool) (plumbing.Hash, error) {
+	session, err := s.remote.open(ctx)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer session.close()
+	refs, err := session.refs(ctx)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	name, tip, err := tip(refs, s.cfg.Branch)
+	if err != nil {
+		return tip, err
+	}
+	if anew {
+		if tip == s.anew {
+			return tip, fmt.Errorf("objects are missing or corrupt even though they were cloned anew for %s; waiting until the branch moves", tip)
+		}
+		return tip, s.cloneAnew(ctx, session, refs, name, tip)
+	}
+	if err := s.checkLast(); err != nil {
+		return tip, err
+	}
+	if tip == s.last(s.cfg.Branch) {
+		return tip, s.accept(name, tip)
+	}
+	have, err := s.objects.has(tip)
+	if err != nil {
+		return tip, err
+	}
+	// A commit in our own store is there with all that it needs: packs and
+	// loose objects are put there whole, commits last.
+	if !have {
+		dir := filepath.Join(s.cfg.Dir, objectsDir)
+		if err := s.receive(ctx, session, refs, tip, s.haves(), dir); err != nil {
+			return tip, err
+		}
+		if err := s.objects.refresh(); err != nil {
+			return tip, err
+		}
+	}
+	if err := s.judge(ctx, s.objects, tip); err != nil {
+		return tip, err
+	}
+	return tip, s.accept(name, tip)
+}
+
+// checkLast finds out whether the commit accepted last can still be read.
+func (s *Source) checkLast() error {
+	last := s.last(s.cfg.Branch)
+	if last.IsZero() {
+		return nil
+	}
+	return s.objects.check(last)
+}
+
+// judge decides whether the branch may be followed to a commit whose objects
+// are in o.
+func (s *Source) judge(ctx context.Context, o *objects, tip plumbing.Hash) error {
+	if err := o.check(tip); err != nil {
+		return err
+	}
+	last := s.last(s.cfg.Branch)
+	if last.IsZero() || last == tip || s.cfg.AllowRewind {
+		return nil
+	}
+	rewound := fmt.Errorf("branch at %s: %w, %s", tip, ErrRewound, last)
+	if tip == s.held && last == s.against {
+		return rewound
+	}
+	ok, err := o.descends(ctx, tip, last)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		s.held, s.against = tip, last
+		return rewound
+	}
+	return nil
+}
+
+// maxHaves is how many commits the server is told of, from the one accepted
+// last backwards. One would do, but for a branch that was moved back.
+const maxHaves = 256
+
+// haves are commits that are in the store with their whole history.
+func (s *Source) haves() []plumbing.Hash {
+	var haves []plumbing.Hash
+	for _, h := range s.branches {
+		for range maxHaves {
+			c, err := s.objects.commit(h)
+			if err != nil {
+				break // less known only means more to download
+			}
+			haves = append(haves, h)
+			if len(c.ParentHashes) == 0 {
+				break
+			}
+			h = c.ParentHashes[0]
+		}
+	}
+	return haves
+}
+
+// cloneAnew fetches everything once more and swaps it in. What is there stays
+// until then, and when the branch may not be followed to its new place.
+func (s *Source) cloneAnew(ctx context.Context, session session, refs *packp.AdvRefs, name plumbing.ReferenceName, tip plumbing.Hash) error {
+	dir := filepath.Join(s.cfg.Dir, anewDir)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.MkdirAll(filepath.Join(dir, "pack"), 0o755); err != nil {
+		return err
+	}
+	fresh := newObjects([]string{dir})
+	err := s.receive(ctx, session, refs, tip, nil, dir)
+	if err == nil {
+		err = s.judge(ctx, fresh, tip)
+	}
+	if isDamage(err) || errors.Is(err, ErrRewound) {
+		s.anew = tip
+	}
+	if err := errors.Join(err, fresh.close()); err != nil {
+		return err
+	}
+	if err := s.objects.replace(func() error { return replaceObjects(s.cfg.Dir) }); err != nil {
+		return err
+	}
+	s.anew = tip
+	return s.accept(name, tip)
+}

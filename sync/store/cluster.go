@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// PinCluster returns the UID of the kube-system namespace that the cluster had
+// when it was first seen. uid is noted as that if it never was. A caller must
+// not write to a cluster that now has another one.
+func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string, err error) {
+	if pinned, err = s.pinned(name); err != nil || pinned != "" {
+		return pinned, err
+	}
+	if uid == "" {
+		return "", fmt.Errorf("cluster %s: pinned without a UID", name)
+	}
+	err = s.Update(ctx, func(tx *Tx) error {
+		return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.pinned(name) // somebody else may have been first
+}
+
+func (s *Store) pinned(name string) (uid string, err error) {
+	err = s.reader.QueryRow(`SELECT uid FROM clusters WHERE name = ?`, name).Scan(&uid)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read state: %w", err)
+	}
+	return uid, nil
+}
+
+// UnpinCluster forgets which cluster the name stands for. The next PinCluster
+// decides.
+func (tx *Tx) UnpinCluster(name string) error {
+	return tx.exec(`UPDATE clusters SET uid = '' WHERE name = ?`, name)
+}
+
+// Swept notes when a cluster was last swept for drift.
+func (tx *Tx) Swept(name string, at time.Time) error {
+	return tx.exec(`INSERT INTO clusters (name, swept_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET swept_at = excluded.swept_at`, name, stored(at))
+}
+
+// SweptAt is when each cluster was last swept; those that never were are not
+// in it.
+func (s *Store) SweptAt() (map[string]time.Time, error) {
+	swept := map[string]time.Time{}
+	err := s.query(func(rows *sql.Rows) error {
+		var name string
+		var at stamp
+		err := rows.Scan(&name, &at)
+		swept[name] = at.Time
+		return err
+	}, `SELECT name, swept_at FROM clusters WHERE swept_at IS NOT NULL`)
+	return swept, err
+}
+
+// Progress is how far the daemon got with the commits of the monorepo. The
+// zero value means that none was seen.
+type Progress struct {
+	// Seen is the newest commit that was fetched.
+	Seen   config.Commit
+	SeenAt time.Time
+	// Settled is the newest commit that left nothing to do.
+	Settled   config.Commit
+	SettledAt time.Time
+}
+
+// PutProgress replaces the progress.
+func (tx *Tx) PutProgress(p Progress) error {
+	return tx.exec(`INSERT OR REPLACE INTO progress (id, seen, seen_at, settled, settled_at) VALUES (1, ?, ?, ?, ?)`,
+		string(p.Seen), stored(p.SeenAt), string(p.Settled), stored(p.SettledAt))
+}
+
+// Progress is what was last put.
+func (s *Store) Progress() (p Progress, err error) {
+	err = s.query(func(rows *sql.Rows) error {
+		var seen, settled stamp
+		err := rows.Scan((*string)(&p.Seen), &seen, (*string)(&p.Settled), &settled)
+		p.SeenAt, p.SettledAt = seen.Time, settled.Time
+		return err
+	}, `SELECT seen, seen_at, settled, settled_at FROM progress`)
+	return p, err
+}

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"database/sql"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Event is one line of the history. Fields that it is not about are empty. A
+// rollout.Transition can be converted to it.
+type Event struct {
+	Time    time.Time
+	Commit  config.Commit
+	Unit    config.UnitPath
+	Target  config.TargetName
+	Rollout int
+	Wave    string
+	Kind    string
+	Text    string // never holds a value of a Secret: callers see to it
+}
+
+// maxHistory is how many events are kept. At 200 bytes each they are 20 MB.
+const maxHistory = 100_000
+
+// Append adds events in the order in which they happened, and drops the oldest
+// beyond 100,000.
+func (tx *Tx) Append(events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	err := each(tx, `INSERT INTO history (at, "commit", unit, target, rollout, wave, kind, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, events, func(e *Event) []any {
+		return []any{stored(e.Time), string(e.Commit), string(e.Unit), string(e.Target), e.Rollout, e.Wave, e.Kind, e.Text}
+	})
+	if err != nil {
+		return err
+	}
+	return tx.exec(`DELETE FROM history WHERE seq <= (SELECT max(seq) FROM history) - ?`, maxHistory)
+}
+
+// History is the newest events of a unit, or of everything when unit is empty,
+// newest first, limit at most.
+func (s *Store) History(unit config.UnitPath, limit int) ([]Event, error) {
+	where, args := "", []any{limit}
+	if unit != "" {
+		where, args = `WHERE unit = ?2`, append(args, string(unit))
+	}
+	var events []Event
+	err := s.query(func(rows *sql.Rows) error {
+		var e Event
+		var at stamp
+		err := rows.Scan(&at, (*string)(&e.Commit), (*string)(&e.Unit), (*string)(&e.Target), &e.Rollout, &e.Wave, &e.Kind, &e.Text)
+		e.Time = at.Time
+		events = append(events, e)
+		return err
+	}, `SELECT at, "commit", unit, target, rollout, wave, kind, text FROM history `+where+` ORDER BY seq DESC LIMIT ?1`, args...)
+	return events, err
+}

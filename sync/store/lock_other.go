@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// lockFile fails: without a lock, two daemons could write to one fleet.
+func lockFile(name string) (*os.File, error) {
+	return nil, fmt.Errorf("%s: cannot lock files on this system: %w", name, errors.ErrUnsupported)
+}

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+const (
+	applicationID = 0x73776c6c // "swll"
+	version       = 1
+)
+
+// Unusable says why a state file cannot be used. Nothing was changed in it.
+type Unusable struct {
+	File   string
+	Reason string
+}
+
+func (e *Unusable) Error() string {
+	return fmt.Sprintf("%s: %s. Nothing was changed. Put back a copy of the file, with its -wal; or move both away to start "+
+		"anew: every unit then goes through its waves again, and nothing is deleted until it did", e.File, e.Reason)
+}
+
+const schema = `
+CREATE TABLE units (path TEXT PRIMARY KEY, state BLOB NOT NULL);
+
+CREATE TABLE inventory (
+	target TEXT NOT NULL, unit TEXT NOT NULL,
+	"group" TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+	version TEXT NOT NULL, uid TEXT NOT NULL, digest TEXT NOT NULL, fingerprint TEXT NOT NULL,
+	fields BLOB REFERENCES fieldsets,
+	PRIMARY KEY (target, unit, "group", kind, namespace, name)
+) WITHOUT ROWID;
+
+CREATE TABLE fieldsets (hash BLOB PRIMARY KEY, json TEXT NOT NULL);
+
+CREATE TABLE clusters (name TEXT PRIMARY KEY, uid TEXT NOT NULL DEFAULT '', swept_at TEXT);
+
+CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), seen TEXT NOT NULL, seen_at TEXT, settled TEXT NOT NULL, settled_at TEXT);
+
+CREATE TABLE history (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	at TEXT, "commit" TEXT NOT NULL, unit TEXT NOT NULL, target TEXT NOT NULL,
+	rollout INTEGER NOT NULL, wave TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX history_unit ON history (unit, seq);
+`
+
+// connect makes a pool of connections; none is opened before it is used.
+func connect(file, mode string, connections int) *sql.DB {
+	// the path has to be escaped: a question mark in it would start the options
+	dsn := url.URL{Scheme: "file", OmitHost: true, Path: file, RawQuery: mode +
+		"&_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_txlock=immediate"}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		panic(err) // there is no such driver
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db
+}
+
+// open opens the file, or makes it when there is none. The lock is held.
+func (s *Store) open(file string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	switch err := inspect(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := create(file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	case err != nil:
+		return err
+	}
+	s.writer = connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1)
+	s.reader = connect(file, "mode=rw&_pragma=query_only(1)", 4)
+	if err := checkVersion(s.writer, file); err != nil {
+		return err
+	}
+	var verdict string
+	if err := s.writer.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+		return &Unusable{file, "damaged: " + err.Error()}
+	}
+	if verdict != "ok" {
+		return &Unusable{file, "damaged: " + verdict}
+	}
+	_, err = s.writer.Exec(`DELETE FROM fieldsets WHERE hash NOT IN (SELECT fields FROM inventory WHERE fields IS NOT NULL)`)
+	return err
+}
+
+// create makes a new file under another name first, so that a file with the
+// right name is never half made.
+func create(file string) error {
+	if _, err := os.Lstat(file + "-wal"); err == nil {
+		return &Unusable{file, "missing, but its -wal is there"}
+	}
+	draft := file + ".new"
+	for _, name := range []string{draft, draft + "-wal", draft + "-shm", draft + "-journal"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	db := connect(draft, "mode=rw&_pragma=journal_mode(WAL)", 1)
+	_, err = db.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
+	// closing the last connection moves everything out of the -wal
+	if err := errors.Join(err, db.Close(), f.Sync(), os.Rename(draft, file)); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// inspect reads the head of the file, before SQLite may change anything.
+func inspect(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 100)
+	n, err := io.ReadFull(f, head)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case n == 0:
+		return &Unusable{file, "damaged: it is empty"}
+	case n < len(head):
+		return &Unusable{file, fmt.Sprintf("damaged: it has %d bytes", n)}
+	case string(head[:16]) != "SQLite format 3\x00":
+		return &Unusable{file, "not a state file of swell"}
+	}
+	id, v := binary.BigEndian.Uint32(head[68:]), binary.BigEndian.Uint32(head[60:])
+	return judge(file, int64(id), int64(v))
+}
+
+// checkVersion reads what inspect reads, but through SQLite: it may be in the
+// -wal by now.
+func checkVersion(db *sql.DB, file string) error {
+	var id, v int64
+	err := db.QueryRow(`SELECT application_id, user_version FROM pragma_application_id, pragma_user_version`).Scan(&id, &v)
+	if err != nil {
+		return &Unusable{file, "damaged: " + err.Error()}
+	}
+	return judge(file, id, v)
+}
+
+func judge(file string, id, v int64) error {
+	switch {
+	case id != applicationID:
+		return &Unusable{file, "not a state file of swell"}
+	case v > version:
+		return &Unusable{file, fmt.Sprintf("made by a newer version of swell: schema %d, this one knows %d", v, version)}
+	case v < 1:
+		return &Unusable{file, fmt.Sprintf("damaged: schema %d", v)}
+	}
+	return nil
+}

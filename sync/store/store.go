@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps what the daemon must not forget in one SQLite file: the
+// state of rollouts, the inventory of applied objects, which cluster is which,
+// and the history. It never holds an object's content: bundles are rendered
+// again from Git, so no secret value is ever in the file. It decides nothing.
+//
+// # Stored format
+//
+// The folder holds state.db, SQLite's own state.db-wal and state.db-shm, and
+// state.lock, which the one daemon that may write holds locked. state.db has
+// the application id 0x73776c6c and the schema version as its user_version.
+// Times are RFC 3339 in UTC with nanoseconds. The tables:
+//
+//	units       path, state      one row per unit; the format of state is
+//	                             specified in package rollout
+//	inventory   target, unit,    one row per object that was applied, or was
+//	            object, version, about to be, see [Entry]; fields refers to
+//	            uid, digest,     fieldsets
+//	            fingerprint, fields
+//	fieldsets   hash, json       managed fields, which many objects share
+//	clusters    name, uid, swept_at
+//	progress    seen, seen_at, settled, settled_at   one row, see [Progress]
+//	history     seq, at, commit, unit, target, rollout, wave, kind, text
+//	                             the newest 100,000 events, see [Event]
+//
+// Compatibility: a swell reads every schema version up to its own and brings
+// older ones up to date when it opens them for writing. It refuses a newer one.
+// Columns and tables are only added; a version is added with each. A row of
+// units that a newer swell wrote is refused by its reader.
+//
+// A file that is damaged, cut off, empty, newer, or not swell's is an error that
+// says how to go on. It is never changed, and never taken for a new start: only
+// the absence of the file is one.
+//
+// # Losing it
+//
+// Without the file, every unit goes through its waves again: objects are applied
+// to what is live, nothing is deleted because nothing is known to be ours, and
+// there are no good bundles to go back to until the first rollout is done.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// ErrLocked means that another process has the state open for writing.
+var ErrLocked = errors.New("locked by another process")
+
+const (
+	fileName = "state.db"
+	lockName = "state.lock"
+)
+
+// Store is an open state file. It is safe for concurrent use.
+type Store struct {
+	writer *sql.DB // one connection; nil when opened for reading
+	reader *sql.DB
+	lock   *os.File
+}
+
+// Open opens the state in a folder for writing, and makes both where there are
+// none. It checks the whole file first. While another process has it open, the
+// error is [ErrLocked].
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{lock: lock}
+	if err := s.open(filepath.Join(dir, fileName)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// OpenReadOnly opens the state in a folder for reading, whether or not a daemon
+// is at work on it. The error wraps [fs.ErrNotExist] when there is none.
+func OpenReadOnly(dir string) (*Store, error) {
+	file := filepath.Join(dir, fileName)
+	if err := inspect(file); err != nil {
+		return nil, err
+	}
+	s := &Store{reader: connect(file, "mode=ro", 1)}
+	if err := checkVersion(s.reader, file); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close gives up the lock last.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Tx is one transaction. It must not be kept beyond the function that it was
+// handed to, and reads of the Store do not see what it wrote until that has
+// returned.
+type Tx struct{ *sql.Tx }
+
+// Update writes all that do does, or nothing when it returns an error or ctx
+// ends first. When Update has returned nil, it is on disk.
+func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
+	if s.writer == nil {
+		return errors.New("state is open for reading only")
+	}
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := do(&Tx{tx}); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
+}
+
+// each runs one statement for every item.
+func each[T any](tx *Tx, query string, items []T, args func(*T) []any) error {
+	if len(items) == 0 {
+		return nil
+	}
+	stmt, err := tx.Prepare(query)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	defer stmt.Close()
+	for i := range items {
+		if _, err := stmt.Exec(args(&items[i])...); err != nil {
+			return fmt.Errorf("write state: %w", err)
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) exec(query string, args ...any) error {
+	if _, err := tx.Exec(query, args...); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
+}
+
+// query hands each row of a query to scan.
+func (s *Store) query(scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.reader.Query(query, args...)
+	if err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("read state: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	return nil
+}
+
+// PutUnit stores the state of a unit, as package rollout specifies it.
+func (tx *Tx) PutUnit(path config.UnitPath, state []byte) error {
+	return tx.exec(`INSERT INTO units (path, state) VALUES (?, ?) ON CONFLICT DO UPDATE SET state = excluded.state`, string(path), state)
+}
+
+// DeleteUnit forgets a unit. It is no error if there is none.
+func (tx *Tx) DeleteUnit(path config.UnitPath) error {
+	return tx.exec(`DELETE FROM units WHERE path = ?`, string(path))
+}
+
+// Units is the state of all units, as it was put.
+func (s *Store) Units() (map[config.UnitPath][]byte, error) {
+	units := map[config.UnitPath][]byte{}
+	err := s.query(func(rows *sql.Rows) error {
+		var path string
+		var state []byte
+		err := rows.Scan(&path, &state)
+		units[config.UnitPath(path)] = state
+		return err
+	}, `SELECT path, state FROM units`)
+	return units, err
+}
+
+// stamp is a time as it is stored; the zero time is NULL.
+type stamp struct{ time.Time }
+
+func stored(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Scan implements [sql.Scanner].
+func (s *stamp) Scan(value any) (err error) {
+	switch v := value.(type) {
+	case nil:
+		s.Time = time.Time{}
+	case string:
+		s.Time, err = time.Parse(time.RFC3339Nano, v)
+	default:
+		err = fmt.Errorf("time is a %T", value)
+	}
+	return err
+}
