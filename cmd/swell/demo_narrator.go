@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	gosync "sync"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/diff"
@@ -22,27 +23,32 @@ type narrator struct {
 	out   io.Writer
 	live  bool // draw the picture
 	color bool
-	quiet bool // sum up instead of a line for each target
 
-	drawn   int // lines of the picture on the screen
+	mu      gosync.Mutex // the daemon and the story both tell
+	quiet   bool         // sum up instead of a line for each target
+	drawn   int          // lines of the picture on the screen
 	picture []string
 	last    string // what was told last, for a failure's message
-
-	startWatching func()
-	started       bool
 }
 
-func (n *narrator) title(text string) {
-	n.clear()
-	fmt.Fprintf(n.out, "\n%s\n", n.paint("1", text))
-	n.draw()
+func (n *narrator) title(text string) { n.tell("\n%s", n.paint("1", text)) }
+
+func (n *narrator) line(format string, args ...any) { n.tell(format, args...) }
+
+// tell writes lines above the picture.
+func (n *narrator) tell(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = strings.TrimSpace(fmt.Sprintf(format, args...))
+	n.clearLocked()
+	fmt.Fprintf(n.out, format+"\n", args...)
+	n.drawLocked()
 }
 
-func (n *narrator) line(format string, args ...any) {
-	n.last = fmt.Sprintf(format, args...)
-	n.clear()
-	fmt.Fprintln(n.out, n.last)
-	n.draw()
+func (n *narrator) setQuiet(quiet bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.quiet = quiet
 }
 
 func (n *narrator) mark() string { return n.paint("32", "ok") }
@@ -56,14 +62,19 @@ func (n *narrator) paint(code, text string) string {
 
 // narrate tells what a pass did.
 func (n *narrator) narrate(r sync.Record, state *rollout.State) {
+	n.mu.Lock()
 	n.picture = picture(state, n.paint)
+	quiet := n.quiet
+	n.clearLocked()
+	n.drawLocked()
+	n.mu.Unlock()
 	for _, p := range r.Problems {
 		n.line("  problem   %s", p)
 	}
 	for _, err := range r.Errors {
 		n.line("  error     %v", err)
 	}
-	if n.quiet {
+	if quiet {
 		if wrote := r.Objects["created"] + r.Objects["configured"]; wrote > 0 {
 			n.line("  applied   %s on %s", diff.Count(wrote, "object"), diff.Count(appliedTargets(r), "target"))
 		}
@@ -72,8 +83,6 @@ func (n *narrator) narrate(r sync.Record, state *rollout.State) {
 			n.transition(t)
 		}
 	}
-	n.clear()
-	n.draw()
 }
 
 func appliedTargets(r sync.Record) int {
@@ -104,15 +113,16 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// clear removes the picture from the screen, draw puts it there again.
-func (n *narrator) clear() {
+// clearLocked removes the picture from the screen, drawLocked puts it there
+// again.
+func (n *narrator) clearLocked() {
 	if n.drawn > 0 {
 		fmt.Fprintf(n.out, "\x1b[%dA\x1b[J", n.drawn)
 		n.drawn = 0
 	}
 }
 
-func (n *narrator) draw() {
+func (n *narrator) drawLocked() {
 	if !n.live {
 		return
 	}

@@ -31,6 +31,8 @@ type story struct {
 	clusters map[string]*live
 	claims   int
 
+	start func() // sets the daemon going
+
 	mu      gosync.Mutex
 	waiting *waiting // what the story waits for; nil between
 	failed  error    // of the daemon
@@ -74,23 +76,19 @@ func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop f
 		return nil, errors.Join(err, src.Close(), state.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	s.startWatching = func() {
-		go func() {
+	var running gosync.WaitGroup
+	s.start = func() {
+		running.Go(func() {
 			err := daemon.Run(ctx)
 			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.failed = err
-			s.mu.Unlock()
-			ended <- err
-		}()
+		})
 	}
 	return func() error {
 		cancel()
-		var err error
-		if s.started {
-			err = <-ended
-		}
-		return errors.Join(err, src.Close(), state.Close())
+		running.Wait()
+		return errors.Join(s.failed, src.Close(), state.Close())
 	}, nil
 }
 
@@ -123,12 +121,11 @@ func (s *story) until(ctx context.Context, what string, met func(sync.Record, *r
 	case <-timer.C:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return fmt.Errorf("the demonstration failed: %s did not happen within %s; %s", what, patience, errors.Join(s.failed, errors.New(s.last)))
+		return fmt.Errorf("the demonstration failed: %s did not happen within %s; the last word was: %s", what, patience, s.last)
 	}
 }
 
-// allDone says whether every unit's rollout is done, for a commit newer than
-// the given one.
+// allDone says whether every unit's rollout is done, with no debts.
 func allDone(state *rollout.State) bool {
 	for _, unit := range state.Units {
 		if unit.Rollout.Status != rollout.Done || unit.Rollout.Reason != "" {
@@ -138,7 +135,8 @@ func allDone(state *rollout.State) bool {
 	return len(state.Units) > 0
 }
 
-// unitIs waits for a unit's rollout of an image... to have a status.
+// unitIs says whether a unit's rollout of that number, or a later one, has the
+// status.
 func unitIs(path config.UnitPath, id int, status rollout.Status) func(sync.Record, *rollout.State) bool {
 	return func(_ sync.Record, state *rollout.State) bool {
 		unit := state.Units[path]
@@ -160,13 +158,12 @@ func (s *story) firstSync(ctx context.Context) error {
 	if err := s.repo.push(ctx, "The example monorepo"); err != nil {
 		return err
 	}
-	s.quiet = true // 61 bundles would be 200 lines
-	s.startWatching()
-	s.started = true
+	s.setQuiet(true) // 61 bundles would be 200 lines
+	s.start()
 	if err := s.until(ctx, "the first sync", func(_ sync.Record, state *rollout.State) bool { return allDone(state) }); err != nil {
 		return err
 	}
-	s.quiet = false
+	s.setQuiet(false)
 	total := 0
 	for _, name := range demoClusters {
 		n, err := s.clusters[name].managed(ctx)

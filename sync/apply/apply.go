@@ -6,7 +6,6 @@ package apply
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -65,7 +64,7 @@ func (c *Cluster) Apply(ctx context.Context, objects []*render.Object, known map
 		call:    c.begin(),
 		objects: objects,
 		results: make([]Result, len(objects)),
-		blocked: map[need]string{},
+		blocked: map[need]Result{},
 		changed: map[schema.GroupKind]bool{},
 	}
 	for i, o := range objects {
@@ -84,8 +83,8 @@ type applying struct {
 	*call
 	objects []*render.Object
 	results []Result
-	// blocked holds what failed and others need, and how to name it.
-	blocked map[need]string
+	// blocked holds what failed and others need.
+	blocked map[need]Result
 	// changed holds the custom kinds whose definition was just written.
 	changed map[schema.GroupKind]bool
 }
@@ -120,9 +119,9 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 func (a *applying) skip(i int) bool {
 	id, r := a.objects[i].ID, &a.results[i]
 	for _, n := range []need{{namespace: id.Namespace}, {kind: a.gvk(i).GroupKind()}} {
-		if what, ok := a.blocked[n]; ok {
-			r.Action, r.Reason = Skipped, what+" was not applied"
-			r.Err = fmt.Errorf("apply %s: skipped: %s", id, r.Reason)
+		if lacking, ok := a.blocked[n]; ok {
+			r.Action, r.Reason = Skipped, lacking.ID.String()+" was not applied"
+			r.Err = &Error{Op: "apply", Object: id.String(), Message: "skipped: " + r.Reason, cause: lacking.Err, unsent: true}
 			return true
 		}
 	}
@@ -145,10 +144,10 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 			kind := served[i].groupKind()
 			a.changed[kind] = true
 			if r.Err != nil {
-				a.blocked[need{kind: kind}] = r.ID.String()
+				a.blocked[need{kind: kind}] = *r
 			}
 		case isNamespace(r.ID) && r.Err != nil:
-			a.blocked[need{namespace: r.ID.Name}] = r.ID.String()
+			a.blocked[need{namespace: r.ID.Name}] = *r
 		}
 	}
 }

@@ -254,7 +254,7 @@ func TestApplySkipsWhatNeedsARefusedNamespace(t *testing.T) {
 		t.Error(diff)
 	}
 	want := "apply ConfigMap/" + ns + "-new/a: skipped: Namespace/" + ns + "-new was not applied"
-	if got[1].Err == nil || got[1].Err.Error() != want {
+	if got[1].Err == nil || got[1].Err.Error() != want || !errors.Is(got[1].Err, ErrRefused) {
 		t.Errorf("got %v, want %s", got[1].Err, want)
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": 2}, w.methods()); diff != "" {

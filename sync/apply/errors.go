@@ -37,8 +37,9 @@ var (
 //
 //	apply Deployment/shop/cart: admission webhook "x" denied the request
 //
-// errors.Is tells [ErrUnreachable], [ErrThrottled] and [ErrRefused] apart; a
-// call that its own caller cancelled is none of them and wraps
+// errors.Is tells [ErrUnreachable], [ErrThrottled] and [ErrRefused] apart; the
+// error of an object that was skipped is of the class of the error it was
+// skipped for, and a call that its own caller cancelled is of none and wraps
 // [context.Canceled].
 type Error struct {
 	Op     string // "apply", "get", "list", "delete", "discover"

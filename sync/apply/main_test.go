@@ -4,13 +4,14 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,38 +25,51 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/store"
-	"github.com/swell-sh/swell/sync/synctest"
 )
 
-// kubeconfig is of the one real API server of this package; empty, with the
-// reason in noCluster, when there is none.
+// The one real API server of this package; nil, with the reason in noCluster,
+// when there is no devcluster binary.
 var (
-	kubeconfig string
-	noCluster  error
+	clusters  *devcluster.Clusters
+	noCluster error
 )
 
-func TestMain(m *testing.M) {
-	path, stop, err := synctest.Start(1)
-	if err != nil && (synctest.MustRun() || !errors.Is(err, synctest.ErrMissing)) {
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	var binary string
+	binary, noCluster = devcluster.Find(cmp.Or(os.Getenv("SWELL_DEVCLUSTER"), filepath.Join("..", "..", "bin", "devcluster")))
+	if noCluster != nil {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, noCluster)
+			return 1
+		}
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "swell-apply-test-")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
-	kubeconfig, noCluster = path, err
-	code := m.Run()
-	if stop != nil {
-		stop()
+	defer os.RemoveAll(dir)
+	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	os.Exit(code)
+	defer clusters.Stop()
+	return m.Run()
 }
 
 // apiServer is the configuration for the real API server.
 func apiServer(t testing.TB) *rest.Config {
 	t.Helper()
-	if noCluster != nil {
+	if clusters == nil {
 		t.Skip(noCluster)
 	}
-	cfg, err := synctest.Config(kubeconfig, "dev-1")
+	cfg, err := clusters.Config("dev-1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,11 +139,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	case t.Attempts > 0 && !t.TriedAt.IsZero() || status == Done:
 		a.Why = WhyRetry
 	}
-	if t.TriedAt.IsZero() { // what went wrong before was about something else
-		if t.Attempts > 0 || !t.RetryAt.IsZero() {
-			t.forgive(p.now)
-		}
-	} else if t.RetryAt.After(p.now) {
+	if !t.TriedAt.IsZero() && t.RetryAt.After(p.now) {
 		p.wakeAt(t.RetryAt)
 		return false
 	}
@@ -153,7 +149,8 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		}
 		w.free[removing][t.Wave]--
 	}
-	if t.TriedAt.IsZero() {
+	if t.TriedAt.IsZero() { // what went wrong before was about something else
+		t.forgive(p.now)
 		t.TriedAt = p.now
 	}
 	if u.Rollout.Status == Progressing {

@@ -13,9 +13,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -215,4 +218,63 @@ func TestReceiveDeltas(t *testing.T) {
 			git(t, dir, "--git-dir", dir, "fsck", "--full", "--strict")
 		})
 	}
+}
+
+// Whatever is sent, it is an error or a set of objects, and takes no more
+// memory than its objects may.
+func FuzzStore(f *testing.F) {
+	blob := hashObject("blob", "content")
+	tree := treeObject("100644", "file", blob)
+	commit := commitObject(hashObject("tree", tree))
+	want := plumbing.NewHash(hashObject("commit", commit))
+	objects := []packObject{{kind: 1, content: commit}, {kind: 2, content: tree}, {kind: 3, content: "content"}}
+	f.Add([]byte(makePack(objects...)), true)
+	f.Add([]byte(makePack(append(objects, packObject{kind: 7, base: blob, content: "\x07\x07\x90\x07"})...)), false)
+	f.Add([]byte(makePack(append(objects, packObject{kind: 6, base: "10", content: "\x07\x07\x90\x07"})...)), true)
+	f.Fuzz(func(t *testing.T, pack []byte, keep bool) {
+		// Most changes make the checksum wrong, which hides what is behind it.
+		if len(pack) > 32 {
+			sum := sha1.Sum(pack[:len(pack)-20])
+			copy(pack[len(pack)-20:], sum[:])
+		}
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "pack"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Create(filepath.Join(dir, "pack", "tmp_pack"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if _, err := file.Write(pack); err != nil {
+			t.Fatal(err)
+		}
+		at := packFile{file, t.Context().Err}
+		if _, err := at.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if !keep {
+			if store(at, want, dir, 1<<16) != nil {
+				return
+			}
+		} else {
+			if _, _, err := measure(at, 1<<16); err != nil {
+				return
+			}
+			at.Seek(0, io.SeekStart)
+			if index(at, dir) != nil {
+				return
+			}
+		}
+		o := newObjects([]string{dir})
+		defer o.close()
+		hashes, err := o.withPrefix("00")
+		for _, h := range hashes {
+			o.read(h, plumbing.AnyObject, 1<<16)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		o.read(want, plumbing.CommitObject, 1<<16)
+	})
 }

@@ -26,9 +26,9 @@ type Event struct {
 // maxHistory is how many events are kept. At 200 bytes each they are 20 MB.
 const maxHistory = 100_000
 
-// Append adds events in the order in which they happened, and drops the oldest
+// AddHistory adds events in the order in which they happened, and drops the oldest
 // beyond 100,000.
-func (tx *Tx) Append(events []Event) error {
+func (tx *Tx) AddHistory(events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}

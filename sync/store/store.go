@@ -117,7 +117,7 @@ func (s *Store) Close() error {
 // Tx is one transaction. It must not be kept beyond the function that it was
 // handed to, and reads of the Store do not see what it wrote until that has
 // returned.
-type Tx struct{ *sql.Tx }
+type Tx struct{ tx *sql.Tx }
 
 // Update writes all that do does, or nothing when it returns an error or ctx
 // ends first. When Update has returned nil, it is on disk.
@@ -144,7 +144,7 @@ func each[T any](tx *Tx, query string, items []T, args func(*T) []any) error {
 	if len(items) == 0 {
 		return nil
 	}
-	stmt, err := tx.Prepare(query)
+	stmt, err := tx.tx.Prepare(query)
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
@@ -158,7 +158,7 @@ func each[T any](tx *Tx, query string, items []T, args func(*T) []any) error {
 }
 
 func (tx *Tx) exec(query string, args ...any) error {
-	if _, err := tx.Exec(query, args...); err != nil {
+	if _, err := tx.tx.Exec(query, args...); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil

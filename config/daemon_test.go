@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadDaemon(t *testing.T) {
+	d, problems := ReadDaemon("/etc/swell/daemon.yaml", []byte(`apiVersion: swell.sh/v1
+kind: Daemon
+metadata: {name: shop}
+spec:
+  repository: {url: repo.git, branch: main, poll: 10s, tokenFile: token}
+  clusters:
+  - {name: sas-1, kubeconfig: kubeconfig}
+  - {name: vla-1, kubeconfig: /other/kubeconfig, context: vla}
+  drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := GitRepository{URL: "/etc/swell/repo.git", Branch: "main", Poll: 10 * time.Second, TokenFile: "/etc/swell/token"}
+	if diff := cmp.Diff(want, d.Repository); diff != "" {
+		t.Errorf("repository (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]ClusterAccess{
+		"sas-1": {Name: "sas-1", Kubeconfig: "/etc/swell/kubeconfig", Context: "sas-1"},
+		"vla-1": {Name: "vla-1", Kubeconfig: "/other/kubeconfig", Context: "vla"},
+	}, d.Clusters); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if d.State != "/etc/swell/state" {
+		t.Errorf("state %q", d.State)
+	}
+	// Berlin puts the clock forward at 2 o'clock on 29 March 2026.
+	berlin := d.Drift.Location
+	next := d.Drift.Schedule.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, berlin))
+	if want := time.Date(2026, 3, 29, 3, 0, 0, 0, berlin); !next.Equal(want) {
+		t.Errorf("next %s, want %s", next, want)
+	}
+}
+
+func TestReadDaemonProblems(t *testing.T) {
+	for _, c := range []struct{ name, spec, want string }{
+		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
+		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of clusters, drift, repository, state`},
+		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
+		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing"},
+		{"cron zone", `{repository: {url: x}, drift: {schedule: "TZ=0"}}`, `spec.drift.schedule: "TZ=0": want the five fields of a cron line`},
+		{"cron zone without a space", `{repository: {url: x}, drift: {schedule: "CRON_TZ=UTC"}}`, "want the five fields of a cron line"},
+		{"cron every", `{repository: {url: x}, drift: {schedule: "@every 0s"}}`, "want the five fields of a cron line"},
+		{"cron seconds", `{repository: {url: x}, drift: {schedule: "0 0 * * * *"}}`, "want the five fields of a cron line"},
+		{"cron fields", `{repository: {url: x}, drift: {schedule: "61 * * * *"}}`, `spec.drift.schedule: "61 * * * *": end of range (61) above maximum (59)`},
+		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, "spec.drift.timeZone: unknown time zone Mars/Base"},
+		{"jitter", `{repository: {url: x}, drift: {jitter: -1s}}`, "spec.drift.jitter: want a duration from 0, got -1s"},
+		{"duration", `{repository: {url: x}, drift: {jitter: 1d}}`, `spec.drift.jitter: want a duration like 30s or 1h30m, got "1d"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, problems := ReadDaemon("d.yaml", []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: "+c.spec+"\n"))
+			if got := problems.String(); !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	known := []string{"replicas", "image", "port", "resources", "config"}
+	for got, want := range map[string]string{
+		"replicsa":  `, did you mean "replicas"?`,
+		"Replicas":  `, did you mean "replicas"?`,
+		"imgae":     `, did you mean "image"?`,
+		"prot":      `, did you mean "port"?`,
+		"something": ", want one of config, image, port, replicas, resources",
+	} {
+		if text := DidYouMean(got, known); text != want {
+			t.Errorf("%s: got %q, want %q", got, text, want)
+		}
+	}
+}
+
+func TestAmount(t *testing.T) {
+	for _, c := range []struct {
+		amount  Amount
+		of, get int
+	}{
+		{Amount{}, 10, 0}, {Amount{Count: 3}, 10, 3}, {Amount{Count: 30}, 10, 10},
+		{Amount{Percent: 25}, 10, 2}, {Amount{Percent: 1}, 10, 1}, {Amount{Percent: 100}, 10, 10}, {Amount{Percent: 50}, 0, 0},
+	} {
+		if got := c.amount.Of(c.of); got != c.get {
+			t.Errorf("%+v of %d: got %d, want %d", c.amount, c.of, got, c.get)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const everything = `syntax = "proto3";
+package test;
+import "google/protobuf/duration.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Everything {
+  string text = 1;
+  bytes data = 2;
+  bool flag = 3;
+  int32 small = 4;
+  int64 big = 5;
+  uint64 huge = 6;
+  double number = 7;
+  Color color = 8;
+  repeated string list = 9;
+  map<string, int64> counts = 10;
+  map<int32, string> ports = 11;
+  Everything inner = 12;
+  repeated Everything items = 13;
+  oneof choice { string left = 14; string right = 15; }
+  google.protobuf.Duration wait = 16;
+  google.protobuf.Timestamp at = 17;
+  google.protobuf.Value any = 18;
+  google.protobuf.Struct object = 19;
+  google.protobuf.Int32Value maybe = 20;
+  string snake_name = 21;
+}
+enum Color { NONE = 0; RED = 1; }
+`
+
+func everythingMessage(t testing.TB) protoreflect.MessageDescriptor {
+	t.Helper()
+	file, problems := CompileProto("test.proto", func(name string) ([]byte, error) {
+		if name != "test.proto" {
+			return nil, fs.ErrNotExist
+		}
+		return []byte(everything), nil
+	})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return file.Messages().Get(0)
+}
+
+// decodeText decodes a document that is just the message.
+func decodeText(message protoreflect.MessageDescriptor, text string) (protoreflect.Message, Problems) {
+	// Every document has an apiVersion and a kind; here they are lifted away.
+	docs, problems := ReadDocuments("f.yaml", []byte(text+"\napiVersion: v1\nkind: K\n"))
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	doc := docs[0]
+	kept := doc.Node.Content[:0]
+	for i := 0; i+1 < len(doc.Node.Content); i += 2 {
+		if key := doc.Node.Content[i].Value; key != "apiVersion" && key != "kind" {
+			kept = append(kept, doc.Node.Content[i], doc.Node.Content[i+1])
+		}
+	}
+	doc.Node.Content = kept
+	decoded, problems := doc.Decode(message, Decoding{File: func(path string) ([]byte, error) {
+		if path != "a.txt" {
+			return nil, fmt.Errorf("%q: %w", path, fs.ErrNotExist)
+		}
+		return []byte("content"), nil
+	}})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return decoded, nil
+}
+
+func TestDecode(t *testing.T) {
+	message := everythingMessage(t)
+	for _, c := range []struct{ yaml, want string }{
+		{`text: "1"`, `{"text":"1"}`},
+		{"text: |\n  a\n  b", `{"text":"a\nb\n"}`},
+		{`text: {fromFile: a.txt}`, `{"text":"content"}`},
+		{`data: aGk=`, `{"data":"aGk="}`},
+		{`data: {fromFile: a.txt}`, `{"data":"Y29udGVudA=="}`},
+		{`flag: true`, `{"flag":true}`},
+		{`small: 0x10`, `{"small":16}`},
+		{`big: "9007199254740993"`, `{"big":"9007199254740993"}`},
+		{`huge: 18446744073709551615`, `{"huge":"18446744073709551615"}`},
+		{`number: 1e3`, `{"number":1000}`},
+		{`color: RED`, `{"color":"RED"}`},
+		{`color: 1`, `{"color":"RED"}`},
+		{`list: [a, b]`, `{"list":["a","b"]}`},
+		{`counts: {a: 1}`, `{"counts":{"a":"1"}}`},
+		{`ports: {80: http, "443": https}`, `{"ports":{"80":"http","443":"https"}}`},
+		{`inner: {inner: {small: 1}}`, `{"inner":{"inner":{"small":1}}}`},
+		{`items: [{small: 1}, {}]`, `{"items":[{"small":1},{}]}`},
+		{`left: x`, `{"left":"x"}`},
+		{`wait: 1h30m`, `{"wait":"5400s"}`},
+		{`at: 2026-01-02T03:04:05Z`, `{"at":"2026-01-02T03:04:05Z"}`},
+		{`any: {a: [1, x, true, null]}`, `{"any":{"a":[1,"x",true,null]}}`},
+		{`object: {a: 1}`, `{"object":{"a":1}}`},
+		{`maybe: 0`, `{"maybe":0}`},
+		{`snake_name: x`, `{"snake_name":"x"}`},
+		{`text:`, `{}`},
+		{"inner: &a {small: 1}\nitems: [*a, *a]", `{"inner":{"small":1},"items":[{"small":1},{"small":1}]}`},
+		{"inner: &a {small: 1, text: v}\nitems: [{<<: *a, text: w}]", `{"inner":{"text":"v","small":1},"items":[{"text":"w","small":1}]}`},
+	} {
+		got, problems := decodeText(message, c.yaml)
+		if len(problems) > 0 {
+			t.Errorf("%s: %s", c.yaml, problems)
+			continue
+		}
+		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(got.Interface())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, strings.ReplaceAll(string(text), " ", "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.yaml, diff)
+		}
+	}
+}
+
+func TestDecodeProblems(t *testing.T) {
+	message := everythingMessage(t)
+	for _, c := range []struct{ yaml, want string }{
+		{`snakeName: x`, `f.yaml:1:1: snakeName: unknown field, did you mean "snake_name"?`},
+		{`text: yes`, `f.yaml:1:7: yes is a boolean to some YAML readers`},
+		{`text: 2026-01-02`, ""},
+		{`flag: "true"`, `flag: want true or false, got the text "true"`},
+		{`small: 2147483648`, "small: want a 32-bit integer, got the number 2147483648"},
+		{`big: 9223372036854775808`, "big: want a 64-bit integer"},
+		{`huge: -1`, "huge: want a 64-bit integer from 0, got the number -1"},
+		{`number: .nan`, "number: want a number, got the number .nan"},
+		{`number: .inf`, "number: want a number"},
+		{`color: REDD`, `color: want one of the enum's names, got the text "REDD", did you mean "RED"?`},
+		{`color: 7`, "color: want one of the enum's names, got the number 7"},
+		{`list: a`, `list: want a list, got the text "a"`},
+		{`list: [a, [b]]`, "list[1]: want a text, got a list"},
+		{`counts: {a: x}`, "counts.a: want a 64-bit integer"},
+		{`ports: {http: x}`, `ports.http: want a 32-bit integer, got the text "http"`},
+		{`inner: {inner: {smal: 1}}`, `inner.inner.smal: unknown field, did you mean "small"?`},
+		{"left: v\nright: w", "right: only one of choice may be set, left is set too"},
+		{`wait: 10`, "wait: want a duration like 30s or 1h30m, got the number 10"},
+		{`at: today`, `at: want a time like 2006-01-02T15:04:05Z, got the text "today"`},
+		{`any: 9007199254740993`, `any: 9007199254740993 does not fit a JSON number exactly`},
+		{`data: "&&&"`, "data: want bytes in base64"},
+		{`text: {fromFile: none.txt}`, `text.fromFile: "none.txt": file does not exist`},
+		{`text: {fromFile: [a]}`, "text.fromFile: want the path of a file beside the spec, got a list"},
+	} {
+		_, problems := decodeText(message, c.yaml)
+		if c.want == "" && len(problems) == 0 {
+			continue
+		}
+		if got := problems.String(); c.want == "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.yaml, got, c.want)
+		}
+	}
+}
+
+// TestBombs: documents that are small and want to be large end with a problem.
+func TestBombs(t *testing.T) {
+	aliases := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 9; i++ {
+		aliases += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"aliases":     {aliases, "more than 500000 values once its aliases are written out"},
+		"deep":        {"a: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested more than 100 levels deep"},
+		"deeper":      {"a: " + strings.Repeat("{a: ", 20000) + strings.Repeat("}", 20000), "not valid YAML: exceeded max depth"},
+		"NUL":         {"a: \x00", "a NUL byte"},
+		"BOM":         {"\xef\xbb\xbfa: b", "a byte order mark"},
+		"UTF-16":      {"\xff\xfea\x00", "UTF-16 text"},
+		"not UTF-8":   {"a: b\nc: \xff", "f.yaml:2:4: invalid UTF-8"},
+		"replacement": {"kind: \uFFFD", "apiVersion: missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := ReadDocuments("f.yaml", []byte(c.text))
+			if got := problems.String(); !strings.Contains(got, c.want) {
+				t.Errorf("got %.200q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func FuzzReadDocuments(f *testing.F) {
+	for _, seed := range []string{"", "a: b", "apiVersion: v1\nkind: K\nspec: &a {x: *a}", "- [", "<<: {a: 1}", "a: !!binary x", "? [a]\n: b", everything} {
+		f.Add([]byte(seed))
+	}
+	message := everythingMessage(f)
+	f.Fuzz(func(t *testing.T, content []byte) {
+		docs, problems := ReadDocuments("f.yaml", content)
+		for _, p := range problems {
+			if p.Message == "" || strings.Contains(p.Message, "\n") {
+				t.Errorf("problem %q: want one line", p.Message)
+			}
+		}
+		for _, doc := range docs {
+			if doc.Kind == "" || doc.APIVersion == "" {
+				t.Errorf("a document without kind or apiVersion: %+v", doc)
+			}
+			doc.Decode(message, Decoding{})
+			doc.Plain(doc.Node)
+		}
+	})
+}
