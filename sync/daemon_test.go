@@ -52,7 +52,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"})
+	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"}, "--audit")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -64,12 +64,13 @@ func testMain(m *testing.M) int {
 // world is a Git repository, a clock and a daemon for one test. Its names are
 // apart from those of other tests by the tenant.
 type world struct {
-	*testing.T
+	testing.TB
 	tenant string
 	dir    string
 	now    time.Time
 	access map[string]config.ClusterAccess
 	drift  config.Drift
+	read   map[string]int64 // of the audit logs, by cluster
 
 	store  *store.Store
 	source *source.Source
@@ -149,12 +150,12 @@ kind: Space
 metadata: {name: space}
 `
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	if clusters == nil {
 		t.Skip("no devcluster binary: run make bin/devcluster")
 	}
-	w := &world{T: t, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &world{TB: t, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{}
 	for _, name := range []string{"dev-1", "dev-2"} {
@@ -257,14 +258,14 @@ func (w *world) until(what string, ok func() bool) (all []rollout.Outcome) {
 		all = append(all, r.Actions...)
 		if len(r.Actions) == 0 {
 			w.now = w.now.Add(time.Second)
-			pause(w.T)
+			pause(w.TB)
 		}
 	}
 	return all
 }
 
 // pause lets the controllers of the clusters do their work.
-func pause(t *testing.T) {
+func pause(t testing.TB) {
 	select {
 	case <-t.Context().Done():
 	case <-time.After(50 * time.Millisecond):
@@ -581,7 +582,9 @@ func TestUnreachable(t *testing.T) {
 		})
 		w.now = w.now.Add(10 * time.Minute)
 		w.until("the other target of the wave: "+name, func() bool { return w.unit("app").Targets["dev-1/b"].Health == rollout.HealthGood })
-		w.until("the report: "+name, func() bool { return w.unit("app").Targets["dev-2/c"].Trouble != "" || w.unit("space").Targets["dev-2/c"].Trouble != "" })
+		w.until("the report: "+name, func() bool {
+			return w.unit("app").Targets["dev-2/c"].Trouble != "" || w.unit("space").Targets["dev-2/c"].Trouble != ""
+		})
 		if reason := w.unit("space").Targets["dev-2/c"].Reason; !strings.Contains(reason, "cluster dev-2: ") {
 			t.Errorf("%s: reason %q", name, reason)
 		}
@@ -612,7 +615,9 @@ func TestOtherCluster(t *testing.T) {
 	w.start()
 	w.app("app", "2", "one")
 	w.commit()
-	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "2" && w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood })
+	w.until("the canary", func() bool {
+		return w.tag("dev-1/a", "app") == "2" && w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood
+	})
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the report", func() bool { return w.unit("app").Targets["dev-2/c"].Trouble != "" })
 	if reason := w.unit("app").Targets["dev-2/c"].Reason; !strings.Contains(reason, "not the cluster we knew") {

@@ -98,7 +98,7 @@ func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll fu
 	}
 	state, err := store.Open(settings.State)
 	if err != nil {
-		return nil, nil, stateError(settings.State, err)
+		return nil, nil, stateError(err)
 	}
 	repo := settings.Repository
 	src, err := source.Open(source.Config{
@@ -122,9 +122,9 @@ func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll fu
 	return daemon, closeAll, nil
 }
 
-func stateError(dir string, err error) error {
+func stateError(err error) error {
 	if errors.Is(err, store.ErrLocked) {
-		return hinted{fmt.Errorf("%s: %w", dir, err), "another swell uses this state; one daemon follows one monorepo"}
+		return hinted{err, "another swell uses this state; one daemon follows one monorepo"}
 	}
 	return err
 }

@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(run())
+	}
 	testscript.Main(m, map[string]func(){"swell": func() { os.Exit(run()) }})
 }
 

@@ -71,12 +71,17 @@ func stageOf(gvk schema.GroupVersionKind) stage {
 // ssa's order of kinds; what is of one kind keeps its order.
 func stages(n int, kind func(i int) schema.GroupVersionKind) [stageCount][]int {
 	var all [stageCount][]int
+	known := map[schema.GroupVersionKind]stage{}
 	rank := make([]int, n)
 	for i := range n {
 		gvk := kind(i)
-		rank[i] = kindRanks[gvk.Kind]
-		s := stageOf(gvk)
+		s, ok := known[gvk]
+		if !ok {
+			s = stageOf(gvk)
+			known[gvk] = s
+		}
 		all[s] = append(all[s], i)
+		rank[i] = kindRanks[gvk.Kind]
 	}
 	for _, numbers := range all {
 		slices.SortStableFunc(numbers, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })

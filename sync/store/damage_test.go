@@ -23,7 +23,9 @@ func TestUnusable(t *testing.T) {
 	for i := range 500 {
 		entries = append(entries, confirmed(entry(i), "d"))
 	}
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.Confirm(entries), tx.PutUnit("a", bytes.Repeat([]byte("x"), 50_000))) })
+	update(t, s, func(tx *Tx) error {
+		return errors.Join(tx.Confirm(entries), tx.PutUnit("a", bytes.Repeat([]byte("x"), 50_000)))
+	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,7 @@ func TestUnusable(t *testing.T) {
 		"empty":            {content: []byte{}, want: `damaged: it is empty`},
 		"not a database":   {content: bytes.Repeat([]byte("swell "), 1000), want: `not a state file of swell`},
 		"someone else's":   {content: foreign(t), want: `not a state file of swell`},
-		"newer":            {content: withVersion(t, whole, 2), want: `made by a newer version of swell: schema 2, this one knows 1`},
+		"newer":            {content: withVersion(t, whole, 2), want: `made by a newer version of swell: schema 2, this one knows 1, so run that version`},
 		"missing, but log": {missing: true, wal: []byte("frames"), want: `missing, but its -wal is there`},
 		"no schema":        {content: withVersion(t, whole, 0), want: `damaged: schema 0`},
 	}
@@ -77,7 +79,7 @@ func TestUnusable(t *testing.T) {
 				if !errors.As(err, &unusable) || unusable.File != file {
 					t.Fatalf("got %v, want an Unusable of the file", err)
 				}
-				if want := regexp.QuoteMeta(file+": ") + c.want + `.*Put back a copy`; !regexp.MustCompile(want).MatchString(err.Error()) {
+				if want := regexp.QuoteMeta(file+": ") + c.want + `.*; put back a copy`; !regexp.MustCompile(want).MatchString(err.Error()) {
 					t.Errorf("got %q, want %q", err, want)
 				}
 			}

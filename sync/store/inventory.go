@@ -125,20 +125,34 @@ func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
 
 func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	var entries []Entry
-	shared := map[string]string{} // one string for all objects with equal fields
+	var hash sql.RawBytes
+	fields := map[string]string{"": ""} // by hash: one string for all that share it
+	var hashes []string                 // of the entries, by index
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
-		var fields sql.NullString
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &fields)
-		if _, ok := shared[fields.String]; !ok {
-			shared[fields.String] = fields.String
-		}
-		e.Fields = shared[fields.String]
-		entries = append(entries, e)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash)
+		fields[string(hash)] = ""
+		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err
-	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, json
-		FROM inventory LEFT JOIN fieldsets ON hash = fields WHERE (`+where+`)
-		ORDER BY target, unit, "group", kind, namespace, name`, args...)
-	return entries, err
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields
+		FROM inventory WHERE (`+where+`) ORDER BY target, unit, "group", kind, namespace, name`, args...)
+	if err != nil {
+		return nil, err
+	}
+	for hash := range fields {
+		err := s.query(func(rows *sql.Rows) error {
+			var json string
+			err := rows.Scan(&json)
+			fields[hash] = json
+			return err
+		}, `SELECT json FROM fieldsets WHERE hash = ?`, []byte(hash))
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range entries {
+		entries[i].Fields = fields[hashes[i]]
+	}
+	return entries, nil
 }

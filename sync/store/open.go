@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	_ "modernc.org/sqlite" // the driver
 )
@@ -22,15 +23,15 @@ const (
 	version       = 1
 )
 
-// Unusable says why a state file cannot be used. Nothing was changed in it.
+// Unusable says why a state file cannot be used. What it holds is left as it is.
 type Unusable struct {
 	File   string
 	Reason string
 }
 
 func (e *Unusable) Error() string {
-	return fmt.Sprintf("%s: %s. Nothing was changed. Put back a copy of the file, with its -wal; or move both away to start "+
-		"anew: every unit then goes through its waves again, and nothing is deleted until it did", e.File, e.Reason)
+	return fmt.Sprintf("%s: %s; put back a copy of the file and its -wal, or move both away to start anew: every unit then "+
+		"goes through its waves again, and what it left behind before is not deleted", e.File, e.Reason)
 }
 
 const schema = `
@@ -96,7 +97,7 @@ func (s *Store) open(file string) error {
 		return &Unusable{file, "damaged: " + err.Error()}
 	}
 	if verdict != "ok" {
-		return &Unusable{file, "damaged: " + verdict}
+		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
 	}
 	_, err = s.writer.Exec(`DELETE FROM fieldsets WHERE hash NOT IN (SELECT fields FROM inventory WHERE fields IS NOT NULL)`)
 	return err
@@ -151,8 +152,31 @@ func inspect(file string) error {
 	case string(head[:16]) != "SQLite format 3\x00":
 		return &Unusable{file, "not a state file of swell"}
 	}
+	if why := cutOff(f, head); why != "" {
+		return &Unusable{file, why}
+	}
 	id, v := binary.BigEndian.Uint32(head[68:]), binary.BigEndian.Uint32(head[60:])
 	return judge(file, int64(id), int64(v))
+}
+
+// cutOff compares the size with what the head says. While there is a -wal, it
+// may hold what is missing.
+func cutOff(f *os.File, head []byte) string {
+	if wal, err := os.Stat(f.Name() + "-wal"); err == nil && wal.Size() > 0 {
+		return ""
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
+	if page == 1 { // that is how 65536 is written
+		page = 1 << 16
+	}
+	if info.Size() != page*pages {
+		return fmt.Sprintf("damaged: it has %d bytes, not %d", info.Size(), page*pages)
+	}
+	return ""
 }
 
 // checkVersion reads what inspect reads, but through SQLite: it may be in the
@@ -171,7 +195,7 @@ func judge(file string, id, v int64) error {
 	case id != applicationID:
 		return &Unusable{file, "not a state file of swell"}
 	case v > version:
-		return &Unusable{file, fmt.Sprintf("made by a newer version of swell: schema %d, this one knows %d", v, version)}
+		return &Unusable{file, fmt.Sprintf("made by a newer version of swell: schema %d, this one knows %d, so run that version", v, version)}
 	case v < 1:
 		return &Unusable{file, fmt.Sprintf("damaged: schema %d", v)}
 	}

@@ -36,9 +36,10 @@
 //
 // # Losing it
 //
-// Without the file, every unit goes through its waves again: objects are applied
-// to what is live, nothing is deleted because nothing is known to be ours, and
-// there are no good bundles to go back to until the first rollout is done.
+// Without the file, every unit goes through its waves again: its objects are
+// applied to what is live and so get known again. What is not wanted any more
+// is not known and stays. There are no good bundles to go back to until the
+// first rollout is done.
 package store
 
 import (

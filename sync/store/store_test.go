@@ -267,7 +267,9 @@ func TestHistory(t *testing.T) {
 		{Time: at.Add(time.Millisecond), Unit: "a", Kind: "done"},
 		{Kind: "stopped"},
 	}
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.AddHistory(events[:2]), tx.AddHistory(nil), tx.AddHistory(events[2:])) })
+	update(t, s, func(tx *Tx) error {
+		return errors.Join(tx.AddHistory(events[:2]), tx.AddHistory(nil), tx.AddHistory(events[2:]))
+	})
 	history := func(unit config.UnitPath, limit int) []Event { return value[[]Event](t)(s.History(unit, limit)) }
 	same(t, []Event{events[3], events[2], events[1], events[0]}, history("", 10))
 	same(t, []Event{events[3], events[2]}, history("", 2))

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/devcluster"
+)
+
+// asProgram makes the test binary the program itself, see TestMain.
+const asProgram = "SWELL_TEST_AS_PROGRAM"
+
+func program(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// stage is real clusters, a repository with the example and a configuration of
+// the daemon.
+type stage struct {
+	*testing.T
+	repo     *demoRepository
+	clusters map[string]*live
+	config   string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	binary, err := devcluster.Find(filepath.Join("..", "..", "bin", "devcluster"))
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demoClusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(clusters.Stop)
+	s := &stage{T: t, clusters: map[string]*live{}, config: filepath.Join(dir, "daemon.yaml")}
+	if s.repo, err = newDemoRepository(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		s.repo.replace("fleet/rollout.yaml", "soak: 3s", "soak: 0s"),
+		s.repo.push(t.Context(), "The example"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: test}\nspec:\n  repository: {url: monorepo.git, branch: main, poll: 1s}\n  clusters:\n"
+	for _, name := range demoClusters {
+		text += fmt.Sprintf("  - {name: %s, kubeconfig: clusters/kubeconfig}\n", name)
+		if s.clusters[name], err = connectLive(clusters, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(s.config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// objects counts what swell has in all clusters.
+func (s *stage) objects() int {
+	s.Helper()
+	n := 0
+	for _, cluster := range s.clusters {
+		count, err := cluster.managed(s.Context())
+		if err != nil {
+			s.Fatal(err)
+		}
+		n += count
+	}
+	return n
+}
+
+// once runs swell run --once and returns its output.
+func (s *stage) once(wantCode int) string {
+	s.Helper()
+	var stderr bytes.Buffer
+	cmd := program(s.Context(), "run", "--once", "-c", s.config)
+	cmd.Stderr = &stderr
+	out, _ := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != wantCode {
+		s.Fatalf("exit code %d, want %d\n%s\n%s", code, wantCode, out, stderr.String())
+	}
+	return string(out)
+}
+
+// TestKill kills the daemon again and again in the middle of the first
+// release and of a change with a deletion; what comes after converges to what
+// one undisturbed run gives.
+func TestKill(t *testing.T) {
+	s := newStage(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	disturb := func(signal os.Signal) {
+		cmd := program(t.Context(), "run", "-c", s.config)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(20+random.IntN(1200))*time.Millisecond, func() { _ = cmd.Process.Signal(signal) })
+		defer timer.Stop()
+		err := cmd.Wait()
+		if signal == os.Interrupt && err != nil {
+			t.Errorf("an interrupt ended with %v: %s", err, stderr.String())
+		}
+		if strings.Contains(stderr.String(), "panic") {
+			t.Error(stderr.String())
+		}
+	}
+	for i := range 8 {
+		disturb([]os.Signal{syscall.SIGKILL, os.Interrupt}[i%4/3])
+	}
+	s.once(0)
+	if got := s.objects(); got != 173 {
+		t.Errorf("after the first release: %d objects, want 173", got)
+	}
+	if err := errors.Join(
+		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
+		os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")),
+		s.repo.push(t.Context(), "cart 1.4.3, no recommend"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		disturb(syscall.SIGKILL)
+	}
+	s.once(0)
+	if got := s.objects(); got != 173-4 {
+		t.Errorf("after the change: %d objects, want 169", got)
+	}
+	for _, target := range cartTargets {
+		d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.image != cartName+"1.4.3" {
+			t.Errorf("cart in %s runs %s", target.namespace, d.image)
+		}
+	}
+	if out := s.once(0); !strings.HasSuffix(out, " 0 objects written\n") {
+		t.Errorf("a run over nothing changed says %q", out)
+	}
+	s.status()
+}
+
+// status reads the state, also while a daemon runs.
+func (s *stage) status() {
+	s.Helper()
+	daemon := program(s.Context(), "run", "-c", s.config)
+	if err := daemon.Start(); err != nil {
+		s.Fatal(err)
+	}
+	defer func() {
+		_ = daemon.Process.Kill()
+		_ = daemon.Wait()
+	}()
+	out, err := program(s.Context(), "status", "-c", s.config).Output()
+	if err != nil {
+		s.Fatalf("status: %v\n%s", err, out)
+	}
+	for _, want := range []string{"UNIT", "services/shop/cart", "done", "4/4"} {
+		if !strings.Contains(string(out), want) {
+			s.Errorf("status says\n%s\nwant %q in it", out, want)
+		}
+	}
+	if strings.Contains(string(out), "recommend") {
+		s.Errorf("status still shows the removed unit:\n%s", out)
+	}
+}
+
+// TestTwoDaemons: the second one stays away.
+func TestTwoDaemons(t *testing.T) {
+	dir := t.TempDir()
+	repo, err := newDemoRepository(t.Context(), dir)
+	if err == nil {
+		err = repo.push(t.Context(), "The example")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "daemon.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: monorepo.git}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	first := program(t.Context(), "run", "-c", file)
+	stderr, err := first.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = first.Process.Kill()
+		_ = first.Wait()
+	}()
+	if _, err := stderr.Read(make([]byte, 1)); err != nil { // it has opened its state once it logs
+		t.Fatal(err)
+	}
+	out, err := program(t.Context(), "run", "-c", file).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "locked by another process") || !strings.Contains(string(out), "swell: hint: ") {
+		t.Errorf("the second daemon: %v: %s", err, out)
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// requests reads from the audit logs of the API servers what swell asked of
+// them since the last time: verbs and resources with their number.
+func (w *world) requests() map[string]int {
+	w.Helper()
+	// The log is written in batches of requests that have ended; a request of
+	// ours that is in it says that all before it are.
+	counts := map[string]int{}
+	for _, name := range []string{"dev-1", "dev-2"} {
+		file, err := os.Open(filepath.Join(clusters.Dir, name+"-audit.log"))
+		w.must(err)
+		defer file.Close()
+		_, err = file.Seek(w.read[name], 0)
+		w.must(err)
+		lines := bufio.NewReader(file)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				break // an unfinished line is for the next time
+			}
+			w.read[name] += int64(len(line))
+			var event struct {
+				Stage, Verb, UserAgent, RequestURI string
+				ObjectRef                          struct{ Resource, Namespace string }
+			}
+			w.must(json.Unmarshal(line, &event))
+			if event.UserAgent == "swell" && event.Stage == "ResponseComplete" {
+				counts[event.Verb+" "+event.ObjectRef.Resource]++
+			}
+		}
+	}
+	return counts
+}
+
+// manyConfigMaps is a unit of plain ConfigMaps on dev-2/c.
+func (w *world) manyConfigMaps(n int) {
+	w.write("services/many/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: many}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%05d, namespace: %s-c}\ndata: {number: \"%d\"}\n---\n", i, w.tenant, i)
+	}
+	w.write("services/many/many.yaml", b.String())
+}
+
+// TestNothingChanged: passes over nothing changed send nothing at all, and a
+// sweep sends one metadata LIST per kind.
+func TestNothingChanged(t *testing.T) {
+	w := newWorld(t)
+	w.nothingChanged(t, 600)
+}
+
+// BenchmarkNothingChanged is the same with 2,000 ConfigMaps more; it prints
+// what was sent, by verb.
+func BenchmarkNothingChanged(b *testing.B) {
+	w := newWorld(b)
+	first, _ := w.nothingChanged(b, 2000)
+	for b.Loop() {
+		w.now = w.now.Add(10 * time.Minute)
+		w.pass()
+	}
+	swept := w.requests()
+	b.Logf("first release of 2,009 objects: %v", first)
+	b.Logf("%d sweeps of them: %v", b.N, swept)
+	b.ReportMetric(float64(total(swept, "patch "))/float64(b.N), "PATCH/sweep")
+	b.ReportMetric(float64(total(swept, ""))/float64(b.N), "requests/sweep")
+}
+
+// total counts the requests whose verb and resource begin with prefix.
+func total(requests map[string]int, prefix string) int {
+	n := 0
+	for what, count := range requests {
+		if strings.HasPrefix(what, prefix) {
+			n += count
+		}
+	}
+	return n
+}
+
+// nothingChanged releases n ConfigMaps, looks at what passes over nothing
+// changed send, and returns what the release and a sweep sent.
+func (w *world) nothingChanged(tb testing.TB, n int) (first, swept map[string]int) {
+	w.read = map[string]int64{}
+	w.manyConfigMaps(n)
+	w.commit()
+	schedule, err := cron.ParseStandard("*/10 * * * *")
+	w.must(err)
+	w.drift = config.Drift{Schedule: schedule, Location: time.UTC}
+	w.stop()
+	w.start()
+	w.release()
+	w.until("the ConfigMaps", w.is("many", 1, rollout.Done))
+	first = w.requests()
+	if first["patch configmaps"] < n {
+		tb.Errorf("first release: %d PATCH of ConfigMaps, want %d", first["patch configmaps"], n)
+	}
+	for range 5 {
+		w.commit() // an empty commit is nothing changed
+		w.pass()
+	}
+	if got := w.requests(); len(got) != 0 {
+		tb.Errorf("five passes over nothing changed sent %v", got)
+	}
+	w.now = w.now.Truncate(10 * time.Minute).Add(10 * time.Minute)
+	r := w.pass()
+	swept = w.requests()
+	if total(swept, "list ") != total(swept, "") {
+		tb.Errorf("a sweep over nothing changed sent %v, want nothing but lists", swept)
+	}
+	if len(r.Swept) != 2 || len(r.Drifts) != 0 || len(r.Actions) != 0 {
+		tb.Errorf("swept %v, drifts %v, actions %v", r.Swept, r.Drifts, r.Actions)
+	}
+	return first, swept
+}

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// fill gives every field that is stored a value of its own, however deep.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 3, 1, 12, 0, *n, 0, time.UTC)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("v%d", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, n)
+		fill(value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), n)
+			}
+		}
+	default:
+		panic("no value for a " + v.Type().String())
+	}
+}
+
+// TestStoredFormat holds the names of everything in a row against
+// testdata/unit.json. Rows outlive the version of swell that wrote them, so a
+// name must not change nor go away: a rollout would go on without its soak. A
+// line that is only new is to be added to the file.
+func TestStoredFormat(t *testing.T) {
+	u, n := &Unit{}, 0
+	fill(reflect.ValueOf(u).Elem(), &n)
+	got, err := json.MarshalIndent(u, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/unit.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(bytes.TrimSpace(want)), string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	read := &Unit{}
+	decoder := json.NewDecoder(bytes.NewReader(want))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(u, read, cmpopts.IgnoreUnexported(Unit{})); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	var pauses []time.Duration
+	for attempt := 1; attempt <= 9; attempt++ {
+		pause := backoff("shop/cart", "sas-1/rz00a", attempt)
+		if pause != backoff("shop/cart", "sas-1/rz00a", attempt) {
+			t.Errorf("attempt %d: not the same twice", attempt)
+		}
+		base := min(minBackoff<<(attempt-1), maxBackoff)
+		if pause < base || pause > base*5/4 || pause > maxBackoff {
+			t.Errorf("attempt %d: %s, want %s and a quarter at most", attempt, pause, base)
+		}
+		pauses = append(pauses, pause)
+	}
+	if other := backoff("shop/cart", "sas-1/rz01a", 1); other == pauses[0] {
+		t.Errorf("two targets are tried again at the same time, after %s", other)
+	}
+}
+
+// BenchmarkDecideSettled is a pass over 100,000 units on 4 targets each, of
+// which one has a new release.
+func BenchmarkDecideSettled(b *testing.B) {
+	spec := &config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+	want := &Wanted{Commit: "c1", Units: map[config.UnitPath]*WantedUnit{}}
+	make1 := func(path config.UnitPath, content string) *WantedUnit {
+		u := &WantedUnit{Rollout: spec, Targets: map[config.TargetName]WantedTarget{}}
+		for i := range 4 {
+			name := config.TargetName(fmt.Sprintf("cluster-%d/a", i))
+			u.Targets[name] = WantedTarget{Digest: render.Digest(fmt.Sprintf("%s %s %s", path, name, content))}
+		}
+		return u
+	}
+	for i := range 100_000 {
+		path := config.UnitPath(fmt.Sprintf("services/team-%d/unit-%d", i/100, i))
+		want.Units[path] = make1(path, "0")
+	}
+	var s State
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	settle := func() int {
+		n := 0
+		for plan := s.Decide(want, now); len(plan.Actions) > 0; plan = s.Decide(want, now) {
+			for _, a := range plan.Actions {
+				s.Record(success(a), now)
+			}
+			n += len(plan.Actions)
+		}
+		s.Stored()
+		return n
+	}
+	settle()
+	release := 0
+	for b.Loop() {
+		release++
+		path := config.UnitPath("services/team-0/unit-0")
+		want.Units[path] = make1(path, fmt.Sprint(release))
+		if plan := s.Decide(want, now); len(plan.Actions) != 4 {
+			b.Fatalf("%d actions", len(plan.Actions))
+		}
+	}
+}
