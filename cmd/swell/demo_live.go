@@ -4,22 +4,31 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
 // live reads one cluster behind swell's back, as anybody could.
-type live struct{ client dynamic.Interface }
+type live struct {
+	client dynamic.Interface
+	http   *http.Client
+	host   string
+}
 
 func connectLive(clusters *devcluster.Clusters, name string) (*live, error) {
 	cfg, err := clusters.Config(name)
@@ -30,12 +39,47 @@ func connectLive(clusters *devcluster.Clusters, name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &live{client}, nil
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &live{client, httpClient, cfg.Host}, nil
+}
+
+// applies reads from the API server's own metrics how many server-side applies
+// it has taken, without those that it sends itself about its flow control.
+func (l *live) applies(ctx context.Context) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.host+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := l.http.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s/metrics: %s", l.host, response.Status)
+	}
+	total := 0
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if !strings.HasPrefix(line, "apiserver_request_total{") || !strings.Contains(line, `verb="APPLY"`) || strings.Contains(line, "flowcontrol") {
+			continue
+		}
+		count, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s/metrics: %q: %w", l.host, line, err)
+		}
+		total += int(count)
+	}
+	return total, lines.Err()
 }
 
 var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	// demoKinds are the resources that the example renders to.
 	demoKinds = []schema.GroupVersionResource{deployments,
 		{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},

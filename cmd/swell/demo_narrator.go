@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	gosync "sync"
+
+	"golang.org/x/term"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/diff"
@@ -28,6 +31,7 @@ type narrator struct {
 	quiet   bool         // sum up instead of a line for each target
 	drawn   int          // lines of the picture on the screen
 	picture []string
+	width   int    // of the picture, in columns
 	last    string // what was told last, for a failure's message
 }
 
@@ -43,6 +47,12 @@ func (n *narrator) tell(format string, args ...any) {
 	n.clearLocked()
 	fmt.Fprintf(n.out, format+"\n", args...)
 	n.drawLocked()
+}
+
+func (n *narrator) lastWord() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }
 
 func (n *narrator) setQuiet(quiet bool) {
@@ -63,7 +73,7 @@ func (n *narrator) paint(code, text string) string {
 // narrate tells what a pass did.
 func (n *narrator) narrate(r sync.Record, state *rollout.State) {
 	n.mu.Lock()
-	n.picture = picture(state, n.paint)
+	n.picture, n.width = picture(state, n.paint)
 	quiet := n.quiet
 	n.clearLocked()
 	n.drawLocked()
@@ -123,7 +133,7 @@ func (n *narrator) clearLocked() {
 }
 
 func (n *narrator) drawLocked() {
-	if !n.live {
+	if !n.fitsLocked() {
 		return
 	}
 	for _, line := range n.picture {
@@ -132,8 +142,19 @@ func (n *narrator) drawLocked() {
 	n.drawn = len(n.picture)
 }
 
+// fitsLocked says whether the picture can be drawn over: a terminal that wraps
+// or scrolls it away would be left with the pieces.
+func (n *narrator) fitsLocked() bool {
+	f, ok := n.out.(*os.File)
+	if !n.live || !ok || len(n.picture) == 0 {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && len(n.picture) < height && n.width < width
+}
+
 // picture shows units by rows and targets by columns, in the order of waves.
-func picture(state *rollout.State, paint func(code, text string) string) []string {
+func picture(state *rollout.State, paint func(code, text string) string) (lines []string, width int) {
 	waves := map[config.TargetName]int{}
 	for _, unit := range state.Units {
 		for name, t := range unit.Targets {
@@ -147,9 +168,9 @@ func picture(state *rollout.State, paint func(code, text string) string) []strin
 		return strings.Compare(string(a), string(b))
 	})
 	if len(targets) == 0 {
-		return nil
+		return nil, 0
 	}
-	lines := []string{"", fmt.Sprintf("  %-32s", "")}
+	lines = []string{"", fmt.Sprintf("  %-32s", "")}
 	for _, name := range targets {
 		lines[1] += fmt.Sprintf(" %-11s", name)
 	}
@@ -161,7 +182,7 @@ func picture(state *rollout.State, paint func(code, text string) string) []strin
 		}
 		lines = append(lines, line+" "+string(unit.Rollout.Status))
 	}
-	return lines
+	return lines, len(lines[1]) + len(" rolling back")
 }
 
 // cell is the state of a unit on a target, in 11 columns.

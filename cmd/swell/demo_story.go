@@ -34,10 +34,9 @@ type story struct {
 	start func() // sets the daemon going
 
 	mu      gosync.Mutex
-	waiting *waiting // what the story waits for; nil between
-	failed  error    // of the daemon
-	passes  int
-	writes  int // objects written so far
+	waiting *waiting      // what the story waits for; nil between
+	failed  error         // of the daemon
+	ended   chan struct{} // closed when the daemon has ended
 }
 
 // waiting is a condition on what the daemon shows after each pass.
@@ -53,7 +52,7 @@ const patience = 2 * time.Minute
 const sweepEvery = 5 * time.Second
 
 // startDaemon runs the daemon as swell run does, and lets the story watch it.
-func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop func() error, err error) {
+func (s *story) startDaemon(ctx context.Context, dir string, access map[string]config.ClusterAccess) (stop func() error, err error) {
 	state, err := store.Open(filepath.Join(dir, "state"))
 	if err != nil {
 		return nil, err
@@ -61,10 +60,6 @@ func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop f
 	src, err := source.Open(source.Config{URL: s.repo.bare, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
 	if err != nil {
 		return nil, errors.Join(err, state.Close())
-	}
-	access := map[string]config.ClusterAccess{}
-	for _, name := range demoClusters {
-		access[name] = config.ClusterAccess{Name: name, Kubeconfig: kubeconfig, Context: name}
 	}
 	daemon, err := sync.Open(sync.Options{
 		Source: src, Store: state, Clusters: access, Poll: 300 * time.Millisecond,
@@ -77,8 +72,10 @@ func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop f
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running gosync.WaitGroup
+	s.ended = make(chan struct{})
 	s.start = func() {
 		running.Go(func() {
+			defer close(s.ended)
 			err := daemon.Run(ctx)
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -96,8 +93,6 @@ func (s *story) startDaemon(ctx context.Context, dir, kubeconfig string) (stop f
 func (s *story) observe(r sync.Record, state *rollout.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passes++
-	s.writes += r.Objects["created"] + r.Objects["configured"] + r.Objects["deleted"]
 	s.narrate(r, state)
 	if s.waiting != nil && s.waiting.met(r, state) {
 		close(s.waiting.done)
@@ -118,10 +113,10 @@ func (s *story) until(ctx context.Context, what string, met func(sync.Record, *r
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-s.ended:
+		return fmt.Errorf("the daemon ended before %s", what)
 	case <-timer.C:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return fmt.Errorf("the demonstration failed: %s did not happen within %s; the last word was: %s", what, patience, s.last)
+		return fmt.Errorf("the demonstration failed: %s did not happen within %s; the last word was: %s", what, patience, s.lastWord())
 	}
 }
 
@@ -383,15 +378,35 @@ func (s *story) typingMistake(ctx context.Context) error {
 // nothingLeft shows that a daemon with nothing to do writes nothing.
 func (s *story) nothingLeft(ctx context.Context) error {
 	s.title("6. Nothing left to do")
-	s.mu.Lock()
-	writes, passes := s.writes, s.passes
-	s.mu.Unlock()
-	const more = 10
-	if err := s.until(ctx, "ten more passes", func(sync.Record, *rollout.State) bool { return s.passes >= passes+more }); err != nil {
+	before, err := s.patches(ctx)
+	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	now := s.writes
-	s.mu.Unlock()
-	return s.claim(now == writes, "%d more passes wrote nothing", more)
+	const more = 10
+	passes, swept := 0, 0
+	if err := s.until(ctx, "ten more passes and a sweep", func(r sync.Record, _ *rollout.State) bool {
+		passes++
+		swept += len(r.Swept)
+		return passes >= more && swept >= len(demoClusters)
+	}); err != nil {
+		return err
+	}
+	after, err := s.patches(ctx)
+	if err != nil {
+		return err
+	}
+	return s.claim(after == before, "%d more passes and a sweep of every cluster: the API servers took %d server-side applies before and %d after", passes, before, after)
+}
+
+// patches counts the server-side applies that the clusters have taken so far.
+func (s *story) patches(ctx context.Context) (int, error) {
+	total := 0
+	for _, name := range demoClusters {
+		n, err := s.clusters[name].applies(ctx)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -59,7 +60,8 @@ func poll(ctx context.Context, ready func() (bool, error)) error {
 }
 
 // establish waits until a definition that was just written is served in all
-// its versions. What is in the way becomes the result's error.
+// its versions. What is in the way becomes the result's error, and the next
+// apply sends the definition, and waits, again.
 func (a *applying) establish(ctx context.Context, o *render.Object, r *Result) definition {
 	var d definition
 	if err := json.Unmarshal(o.JSON, &d); err != nil && r.Err == nil {
@@ -70,21 +72,29 @@ func (a *applying) establish(ctx context.Context, o *render.Object, r *Result) d
 	}
 	timed, cancel := context.WithTimeout(ctx, a.options.EstablishTimeout)
 	defer cancel()
-	last := "not established"
-	err := poll(timed, func() (bool, error) { return a.isServed(timed, o, &d, &last) })
-	if err != nil {
-		r.Action = ""
-		r.Err = &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err, Message: last}
-		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
-			r.Err = err
+	lacking := "not established"
+	err := poll(timed, func() (bool, error) { return a.isServed(timed, o, &d, &lacking) })
+	if err == nil {
+		return d
+	}
+	r.Action, r.Entry.Digest = "", ""
+	switch {
+	case ctx.Err() != nil:
+		r.Err = transportError(ctx, &request{op: "apply", object: o.ID.String()}, 0, err)
+	case timed.Err() != nil:
+		r.Err = &Error{
+			Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err,
+			Message: fmt.Sprintf("%s within %s", lacking, a.options.EstablishTimeout),
 		}
+	default:
+		r.Err = on("apply", o.ID, err)
 	}
 	return d
 }
 
 // isServed says whether a definition is established and discovery shows its
-// kind. last becomes what is still missing. An error with done ends the wait.
-func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition, last *string) (done bool, err error) {
+// kind. lacking becomes what is still missing. An error with done ends the wait.
+func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition, lacking *string) (done bool, err error) {
 	path := "/apis/" + o.APIVersion() + "/customresourcedefinitions/" + o.ID.Name
 	var live definition
 	if err := a.getJSON(ctx, o.ID.Kind, &request{op: "get", object: o.ID.String(), path: path}, &live); err != nil {
@@ -96,14 +106,16 @@ func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition
 		case condition.Type == "Established":
 			established = condition.Status == metav1.ConditionTrue
 		case condition.Type == "NamesAccepted" && condition.Status == metav1.ConditionFalse:
-			*last = "its names are not accepted: " + oneLine(condition.Message)
-			return true, errors.New(*last)
+			return true, &Error{
+				Op: "apply", Object: o.ID.String(), class: ErrRefused,
+				Message: "its names are not accepted: " + oneLine(condition.Message),
+			}
 		}
 	}
 	if !established {
 		return false, nil
 	}
-	*last = "established, but its kind is not served"
+	*lacking = "established, but its kind not served"
 	for _, v := range d.Spec.Versions {
 		if !v.Served {
 			continue

@@ -68,3 +68,27 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// A definition that is not served in time is sent again by the next apply.
+func TestADefinitionThatIsNotServedIsNotApplied(t *testing.T) {
+	c := fake(t, Options{EstablishTimeout: 50 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/apis/apiextensions.k8s.io/v1":
+			answer(w, 200, jsonType, `{"kind":"APIResourceList","resources":[{"name":"customresourcedefinitions","kind":"CustomResourceDefinition","verbs":["patch"]}]}`)
+		case r.Method == http.MethodGet:
+			answer(w, 200, jsonType, `{"kind":"CustomResourceDefinition","status":{"conditions":[{"type":"Established","status":"False"}]}}`)
+		default:
+			answerMeta(w)
+		}
+	})
+	got := c.Apply(t.Context(), []*render.Object{
+		object(t, widgets, "shop", "Widget", "color: {type: string}"), object(t, widget, "shop", "color: red"),
+	}, nil)
+	want := "apply CustomResourceDefinition/widgets.shop.example.com: not established within 50ms"
+	if err := got[0].Err; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if got[0].Action != "" || got[0].Entry.Digest != "" || got[0].Entry.UID == "" || got[1].Action != Skipped {
+		t.Errorf("got %+v", got)
+	}
+}

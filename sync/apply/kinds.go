@@ -64,6 +64,9 @@ func (r resource) path(op string, id render.ObjectID) (string, error) {
 // an aggregated API that is down disturbs no other. An error wraps [ErrNoKind]
 // only when the server said that there is no such kind.
 func (c *call) resource(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
+	if gvk.Version == "" { // would be another path
+		return resource{}, noKind(gvk)
+	}
 	gv := gvk.GroupVersion()
 	c.mu.Lock()
 	r, ok := c.kinds[gv][gvk.Kind]
@@ -71,7 +74,7 @@ func (c *call) resource(ctx context.Context, gvk schema.GroupVersionKind) (resou
 	if ok {
 		return r, nil
 	}
-	answer, err, _ := c.asked.Do(gv.String(), func() (any, error) {
+	answer, err, _ := c.asked.Do("kinds of "+gv.String(), func() (any, error) {
 		if kinds, ok := c.fresh.Load(gv); ok {
 			return kinds, nil
 		}
@@ -155,7 +158,7 @@ func (c *call) discover(ctx context.Context, gv schema.GroupVersion) (map[string
 // versions are the served versions of a group, the preferred one first; none
 // when the group is not served. It asks once in a call.
 func (c *call) versions(ctx context.Context, group string) ([]string, error) {
-	answer, err, _ := c.asked.Do(group, func() (any, error) {
+	answer, err, _ := c.asked.Do("versions of "+group, func() (any, error) {
 		if versions, ok := c.fresh.Load(group); ok {
 			return versions, nil
 		}

@@ -77,6 +77,11 @@ func Start(ctx context.Context, binary, dir string, names []string, args ...stri
 	return &Clusters{Kubeconfig: filepath.Join(dir, "kubeconfig"), Dir: dir, stop: stop}, nil
 }
 
+// Running are clusters that somebody else started and will stop.
+func Running(kubeconfig string) *Clusters {
+	return &Clusters{Kubeconfig: kubeconfig, stop: func() {}}
+}
+
 // Stop ends all clusters and waits until they have.
 func (c *Clusters) Stop() { c.stop() }
 

@@ -276,8 +276,12 @@ func (j *judge) transitions(w *world, all []Transition) {
 		case "passed":
 			u.passed[tr.Wave] = j.passed(tr, u)
 		case "rolling back", "held":
-			if u.status == Progressing {
+			switch u.status {
+			case Progressing:
 				j.justified(w, tr, u)
+			case RollingBack: // what there was to put back on is back
+				u.status = RolledBack
+				j.over(tr, u)
 			}
 			u.status = Status(tr.Kind)
 			u.quarantine = maps.Clone(u.quarantine)
@@ -379,7 +383,8 @@ func (j *judge) over(tr Transition, u seenUnit) {
 		case u.status == Done && !wanted && s.applied == "" && !s.writing:
 			s = seen{}
 		}
-		s.touched, s.hasTried = false, false
+		s.touched = s.touched && s.good == "" && tr.Kind == string(Held)
+		s.hasTried = false
 		j.seen[at] = s
 	}
 }

@@ -217,4 +217,7 @@ func TestSSHServerRefuses(t *testing.T) {
 	if errors.Is(err, ErrBranchGone) {
 		t.Error("a refusal is taken for a branch that is gone")
 	}
+	srv.stderr = strings.Repeat("no, ", 10_000)
+	_, err = follow(t, Config{URL: "ssh://" + srv.addr + "/x.git", Dir: t.TempDir(), Auth: srv.auth}).Fetch(t.Context())
+	checkMessage(t, err, `the server says "no, no, .*\.\.\.$`)
 }

@@ -130,8 +130,8 @@ func (s *Source) download(ctx context.Context, anew bool) (plumbing.Hash, error)
 	if err != nil {
 		return tip, err
 	}
-	// A commit in our own store is there with all that it needs: packs and
-	// loose objects are put there whole, commits last.
+	// A commit that was asked for once is there with all that it needs: a pack
+	// becomes known as a whole, and of loose objects the commit is written last.
 	if !have {
 		dir := filepath.Join(s.cfg.Dir, objectsDir)
 		if err := s.receive(ctx, session, refs, tip, s.haves(), dir); err != nil {

@@ -298,6 +298,37 @@ func TestFetchBranchGone(t *testing.T) {
 	}
 }
 
+// Repositories that answer well and cannot be followed.
+func TestFetchRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		make func(*testing.T, *clone)
+		want string
+	}{
+		"shallow": {func(t *testing.T, c *clone) {
+			write(t, filepath.Join(c.origin, "shallow"), string(c.head())+"\n")
+		}, `fetch: the repository on the server is a shallow clone, which has no full history$`},
+		"HEAD is a commit": {func(t *testing.T, c *clone) {
+			git(t, c.origin, "update-ref", "--no-deref", "HEAD", string(c.head()))
+		}, `fetch: HEAD is at a commit and not at a branch; name the branch to follow$`},
+		"HEAD is no branch": {func(t *testing.T, c *clone) {
+			git(t, c.origin, "update-ref", "refs/other/x", string(c.head()))
+			git(t, c.origin, "symbolic-ref", "HEAD", "refs/other/x")
+		}, `fetch: HEAD is at "refs/other/x", which is not a branch; name the branch to follow$`},
+		"HEAD names nothing": {func(t *testing.T, c *clone) {
+			git(t, c.origin, "symbolic-ref", "HEAD", "refs/heads/none")
+		}, `no such branch`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClone(t)
+			c.commit("a", "1")
+			c.push()
+			test.make(t, c)
+			_, err := follow(t, Config{URL: serve(t, c).url(), Dir: t.TempDir()}).Fetch(t.Context())
+			checkMessage(t, err, test.want)
+		})
+	}
+}
+
 // Whatever a server does, the last good commit stays, one line says what
 // happened, and the next fetch works when the server does.
 func TestFetchFaults(t *testing.T) {

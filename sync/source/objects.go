@@ -279,7 +279,7 @@ func (o *objects) refreshLocked() error {
 	for _, p := range o.packs {
 		known[p.base] = p
 	}
-	packs := o.packs[:0:0]
+	var packs []*pack
 	for _, dir := range o.dirs {
 		names, err := os.ReadDir(filepath.Join(dir, "pack"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// A pack of fewer objects, and no more bytes in all of them, is stored as
+	// A pack of fewer objects than this, and no more bytes, is stored as
 	// loose objects, as Git does (fetch.unpackLimit): a year of pushes would
 	// make thousands of packs, each to be looked into for each object.
 	unpackObjects = 100
@@ -102,10 +102,9 @@ func demultiplexed(req *packp.UploadPackRequest, body io.Reader) io.Reader {
 	return body
 }
 
-// measure reads a pack and returns how many objects it has and
-// their bytes, inflated. It is an error when one is larger than limit: go-git
-// would hold it in memory, and a few kilobytes of pack can mean gigabytes.
-// Here nothing is kept.
+// measure reads a pack and returns how many objects it has, and their bytes
+// when inflated. One larger than limit is an error: go-git would hold it in
+// memory, and a few kilobytes of pack can mean gigabytes. Here nothing is kept.
 func measure(f packFile, limit int64) (count uint32, bytes int64, err error) {
 	scanner := packfile.NewScanner(f)
 	_, count, err = scanner.Header()
@@ -190,8 +189,9 @@ func index(f packFile, dir string) error {
 
 // unpack keeps each object of a small pack in a file of its own. All are
 // checked before the first is written, and the commit that was asked for is
-// written last: when it is there, so is all that it needs. Files are not synced, as Git does not
-// either; should a machine crash now, the objects are found to be corrupt.
+// written last: when it is there, so is all that it needs. The files are not
+// synced, as Git's own are not. Those that a machine loses in a crash are found
+// to be corrupt, and the store is cloned anew.
 func unpack(f packFile, want plumbing.Hash, dir string) error {
 	objects := memory.NewStorage().ObjectStorage
 	parser, err := packfile.NewParserWithStorage(packfile.NewScanner(f), &objects)

@@ -246,8 +246,14 @@ func (s *Source) wrap(what string, err error) error {
 	if s.remote != nil {
 		text = s.remote.hide(text)
 	}
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
+	}
 	return &message{text, err}
 }
+
+// maxMessage is in bytes. Servers may say more than anyone wants to read.
+const maxMessage = 500
 
 // hashOf reads a commit's name. Only full names are commits; [Source.Resolve]
 // makes one from anything else.

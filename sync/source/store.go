@@ -28,49 +28,62 @@ const (
 // makeStore makes dir an empty store, or clears what a killed process left in
 // the one that is there. Anything else is left alone.
 func makeStore(dir string) error {
-	names, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := checkOurs(dir); err != nil {
 		return err
 	}
-	description := filepath.Join(dir, "description")
-	if line, err := readLine(description); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	at := func(name ...string) string { return filepath.Join(append([]string{dir}, name...)...) }
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
-	} else if len(names) > 0 && !strings.HasPrefix(line, ours) {
-		return fmt.Errorf("%s: holds something else than an object store of swell", dir)
 	}
-	if _, err := os.Stat(filepath.Join(dir, objectsDir)); errors.Is(err, fs.ErrNotExist) {
-		// Killed between the two renames of replaceObjects.
-		err := os.Rename(filepath.Join(dir, anewDir), filepath.Join(dir, objectsDir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	for _, name := range []string{filepath.Join(objectsDir, "pack"), filepath.Join("refs", "heads")} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			return err
-		}
-	}
-	for name, content := range map[string]string{
-		"description": ours + ": may be deleted when nothing runs, and is then cloned again\n",
-		"config":      "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
-		"HEAD":        "ref: refs/heads/main\n",
+	for _, file := range []struct{ name, content string }{
+		{"description", ours + ": may be deleted when nothing runs, and is then cloned again\n"}, // first, see checkOurs
+		{"config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"},
+		{"HEAD", "ref: refs/heads/main\n"},
 	} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		if _, err := os.Stat(at(file.name)); err == nil {
 			continue
 		}
-		if err := writeFile(filepath.Join(dir, name), content); err != nil {
+		if err := writeFile(at(file.name), file.content); err != nil {
 			return err
 		}
 	}
-	for _, left := range []string{tmpPrefix + "*", "*/pack/" + tmpPrefix + "*", anewDir, oldDir} {
-		paths, err := filepath.Glob(filepath.Join(dir, left))
+	if _, err := os.Stat(at(objectsDir)); errors.Is(err, fs.ErrNotExist) {
+		// Killed between the two renames of replaceObjects.
+		if err := os.Rename(at(anewDir), at(objectsDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := errors.Join(os.MkdirAll(at(objectsDir, "pack"), 0o755), os.MkdirAll(at("refs", "heads"), 0o755)); err != nil {
+		return err
+	}
+	for _, left := range []string{tmpPrefix + "*", objectsDir + "/pack/" + tmpPrefix + "*", anewDir, oldDir} {
+		paths, err := fs.Glob(os.DirFS(dir), left)
 		if err != nil {
 			return err
 		}
 		for _, path := range paths {
-			if err := os.RemoveAll(path); err != nil {
+			if err := os.RemoveAll(at(path)); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// checkOurs refuses a folder that holds anything but a store, or the beginning
+// of one.
+func checkOurs(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	line, err := readLine(filepath.Join(dir, "description"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name.Name(), tmpPrefix) && !strings.HasPrefix(line, ours) {
+			return fmt.Errorf("%s: holds something else than an object store of swell", dir)
 		}
 	}
 	return nil

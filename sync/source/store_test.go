@@ -264,6 +264,25 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// Killed before the folder was one of ours.
+func TestKilledAtFirst(t *testing.T) {
+	c := newClone(t)
+	want := c.commit("a", "1")
+	c.push()
+	dir := filepath.Join(t.TempDir(), "[odd*name")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tmp_123"), "swell obj")
+	s := follow(t, Config{URL: serve(t, c).url(), Dir: dir})
+	if got := fetch(t, s); got != want {
+		t.Errorf("Fetch = %s, want %s", got, want)
+	}
+	if left := leftovers(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // Losing the folder costs a clone and no more.
 func TestStoreLost(t *testing.T) {
 	c := newClone(t)
@@ -303,6 +322,33 @@ func TestStoreFull(t *testing.T) {
 	}
 	if got := fetch(t, s); got != next {
 		t.Errorf("Fetch = %s, want %s", got, next)
+	}
+}
+
+// When only a part of a small push could be written, its commit is not there
+// to pretend that the rest is.
+func TestStoreFullInTheMiddle(t *testing.T) {
+	c := newClone(t)
+	cfg := Config{URL: serve(t, c).url(), Dir: t.TempDir()}
+	c.commit("a", "1")
+	c.push()
+	s := follow(t, cfg)
+	fetch(t, s)
+	next := c.commit("a", "2")
+	c.push()
+	blob := git(t, c.dir, "rev-parse", "HEAD:a")
+	inTheWay := write(t, filepath.Join(cfg.Dir, "objects", blob[:2]), "")
+	if got, err := s.Fetch(t.Context()); err == nil {
+		t.Fatalf("Fetch = %s, want an error", got)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Dir, "objects", string(next[:2]), string(next[2:]))); err == nil {
+		t.Error("the commit is there without its file")
+	}
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "2"}, files(t, s, fetch(t, s))); diff != "" {
+		t.Error(diff)
 	}
 }
 
