@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -227,8 +228,16 @@ func (w *world) start() {
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
 	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, Drift: w.drift,
-		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Now: func() time.Time { return w.now }})
+		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
+}
+
+// logs is where the daemon logs to. A benchmark prints figures only.
+func (w *world) logs() io.Writer {
+	if _, ok := w.TB.(*testing.B); ok {
+		return io.Discard
+	}
+	return w.Output()
 }
 
 func (w *world) stop() {

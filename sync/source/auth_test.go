@@ -169,17 +169,19 @@ func TestSSH(t *testing.T) {
 		auth Auth
 		want string
 	}{
-		"good":             {url, srv.auth, ""},
-		"hashed host":      {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(hashedHost(string(known)))}, ""},
-		"host key changed": {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(srv.knownHost(stranger.PublicKey()))}, `^ssh://git@.*: fetch: ssh: handshake failed: host key SHA256:\S+ of 127.0.0.1:\d+ is not the one in \S+$`},
-		"host unknown":     {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file("")}, `host key SHA256:\S+ of 127.0.0.1:\d+: no such host in \S+$`},
-		"no known hosts":   {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: "/none"}, `/none: no such file or directory$`},
-		"key refused":      {url, Auth{SSHKeyFile: otherKey, KnownHostsFile: srv.auth.KnownHostsFile}, `unable to authenticate`},
-		"no key":           {url, Auth{SSHKeyFile: "/none", KnownHostsFile: srv.auth.KnownHostsFile}, `open /none: no such file or directory$`},
-		"not a key":        {url, Auth{SSHKeyFile: file("hello"), KnownHostsFile: srv.auth.KnownHostsFile}, `file: ssh: no key found$`},
-		"passphrase":       {url, Auth{SSHKeyFile: file(string(pem.EncodeToMemory(block))), KnownHostsFile: srv.auth.KnownHostsFile}, `passphrase protected$`},
-		"no repository":    {url + "x", srv.auth, `fetch: the server says "fatal: '/[^"]*x' does not appear to be a git repository"$`},
-		"odd path":         {"ssh://git@" + srv.addr + "/a'b;echo!", srv.auth, `the server says "fatal: '/a'b;echo!' does not appear to be a git repository"$`},
+		"good":               {url, srv.auth, ""},
+		"first kind of key":  {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(srv.knownHost(srv.hosts[0]))}, ""},
+		"second kind of key": {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(srv.knownHost(srv.hosts[1]))}, ""},
+		"hashed host":        {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(hashedHost(string(known)))}, ""},
+		"host key changed":   {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(srv.knownHost(stranger.PublicKey()))}, `^ssh://git@.*: fetch: ssh: handshake failed: host key SHA256:\S+ of 127.0.0.1:\d+ is not the one in \S+$`},
+		"host unknown":       {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file("")}, `host key SHA256:\S+ of 127.0.0.1:\d+: no such host in \S+$`},
+		"no known hosts":     {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: "/none"}, `/none: no such file or directory$`},
+		"key refused":        {url, Auth{SSHKeyFile: otherKey, KnownHostsFile: srv.auth.KnownHostsFile}, `unable to authenticate`},
+		"no key":             {url, Auth{SSHKeyFile: "/none", KnownHostsFile: srv.auth.KnownHostsFile}, `open /none: no such file or directory$`},
+		"not a key":          {url, Auth{SSHKeyFile: file("hello"), KnownHostsFile: srv.auth.KnownHostsFile}, `file: ssh: no key found$`},
+		"passphrase":         {url, Auth{SSHKeyFile: file(string(pem.EncodeToMemory(block))), KnownHostsFile: srv.auth.KnownHostsFile}, `passphrase protected$`},
+		"no repository":      {url + "x", srv.auth, `fetch: the server says "fatal: '/[^"]*x' does not appear to be a git repository"$`},
+		"odd path":           {"ssh://git@" + srv.addr + "/a'b;echo!", srv.auth, `the server says "fatal: '/a'b;echo!' does not appear to be a git repository"$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := follow(t, Config{URL: test.url, Dir: t.TempDir(), Auth: test.auth})

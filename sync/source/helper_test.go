@@ -5,7 +5,9 @@ package source
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
@@ -163,6 +165,7 @@ func (s *server) requests() string {
 // sshServer runs git-upload-pack for whoever has the right key.
 type sshServer struct {
 	addr   string
+	hosts  []ssh.PublicKey // its keys, of two kinds
 	auth   Auth
 	stderr string // written instead of running anything, when not empty
 }
@@ -195,12 +198,20 @@ func serveSSH(t testing.TB) *sshServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	private2, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host2, err := ssh.NewSignerFromKey(private2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	host := newKey(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sshServer{addr: listener.Addr().String()}
+	s := &sshServer{addr: listener.Addr().String(), hosts: []ssh.PublicKey{host.PublicKey(), host2.PublicKey()}}
 	s.auth = Auth{
 		SSHKeyFile:     write(t, filepath.Join(dir, "key"), string(pem.EncodeToMemory(block))),
 		KnownHostsFile: write(t, filepath.Join(dir, "known_hosts"), s.knownHost(host.PublicKey())),
@@ -212,6 +223,7 @@ func serveSSH(t testing.TB) *sshServer {
 		return nil, nil
 	}}
 	cfg.AddHostKey(host)
+	cfg.AddHostKey(host2)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
