@@ -35,7 +35,10 @@ func (r *Report) Write(w io.Writer) error {
 			f.write(&b)
 		}
 	}
-	for _, path := range r.Unknown {
+	for i, path := range r.Unknown {
+		if i == 0 && unit != "" {
+			b.WriteByte('\n')
+		}
 		fmt.Fprintf(&b, "%s\n  not compared: it has problems\n", path)
 	}
 	_, err := io.WriteString(w, b.String())

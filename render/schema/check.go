@@ -196,7 +196,9 @@ var suffixes = map[string]bool{"": true, "n": true, "u": true, "m": true, "k": t
 // isQuantity says whether s is a resource.Quantity: a decimal number with a
 // suffix or an exponent.
 func isQuantity(s string) bool {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "+"), "-")
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
 	digits, i := 0, 0
 	for dot := false; i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i] == '.' && !dot); i++ {
 		if s[i] == '.' {

@@ -61,17 +61,16 @@ func write(name, dir string) {
 			all[name] = schema
 		}
 		for path, verbs := range doc.Paths {
-			if post, ok := verbs["post"]; ok && !strings.Contains(path, "{name}") {
-				addKind(kinds, path, post)
+			// What can be replaced by name is an object; what can only be
+			// posted is a request, such as a review or a binding.
+			if put, ok := verbs["put"]; ok && strings.HasSuffix(path, "/{name}") {
+				addKind(kinds, path, put)
 			}
 		}
 	}
 	used := map[string]any{}
 	list := []kind{}
 	for _, k := range kinds {
-		if len(all[k.Type]) == 0 || all[k.Type]["properties"].(map[string]any)["metadata"] == nil {
-			continue // a review or a binding: a request, not an object
-		}
 		list = append(list, k)
 		use(all, used, k.Type)
 	}
@@ -88,7 +87,7 @@ func write(name, dir string) {
 	log.Printf("%s: %d kinds, %d types", name, len(list), len(used))
 }
 
-func addKind(kinds map[string]kind, path string, post json.RawMessage) {
+func addKind(kinds map[string]kind, path string, put json.RawMessage) {
 	var op struct {
 		GVK         *kind `json:"x-kubernetes-group-version-kind"`
 		RequestBody struct {
@@ -102,7 +101,7 @@ func addKind(kinds map[string]kind, path string, post json.RawMessage) {
 			}
 		} `json:"requestBody"`
 	}
-	check(json.Unmarshal(post, &op))
+	check(json.Unmarshal(put, &op))
 	if op.GVK == nil {
 		return
 	}

@@ -203,6 +203,18 @@ func TestLocalUnmounted(t *testing.T) {
 	}
 }
 
+// A branch of which only longer or shorter names exist is gone.
+func TestLocalBranchOfAnotherName(t *testing.T) {
+	c := newClone(t)
+	c.commit("a", "1")
+	git(t, c.dir, "branch", "feature/x")
+	for _, branch := range []string{"feature", "main/x", "none"} {
+		if _, err := follow(t, Config{URL: c.dir, Branch: branch}).Fetch(t.Context()); !errors.Is(err, ErrBranchGone) {
+			t.Errorf("%s: %v, want ErrBranchGone", branch, err)
+		}
+	}
+}
+
 // A ref that cannot be read is not a ref that is gone.
 func TestLocalTornRef(t *testing.T) {
 	c := newClone(t)

@@ -114,8 +114,9 @@ func (s *Source) resolveName(name string) (plumbing.Hash, error) {
 		if !full.IsSafe() {
 			continue
 		}
-		if _, h, err := s.repository.Load().ref(full); err == nil {
-			return h, nil
+		_, h, err := s.repository.Load().ref(full)
+		if !errors.Is(err, errNoRef) {
+			return h, err
 		}
 	}
 	if digits := strings.ToLower(name); len(name) >= minShort && len(name) < 40 && strings.Trim(digits, "0123456789abcdef") == "" {

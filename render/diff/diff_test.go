@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// snapshot renders plain objects placed on two clusters.
+func snapshot(t *testing.T, units map[string]string) *render.Snapshot {
+	t.Helper()
+	files := fstest.MapFS{
+		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+		"fleet/a.yaml": {Data: []byte(`apiVersion: swell.sh/v1
+kind: Cluster
+metadata: {name: one}
+---
+apiVersion: swell.sh/v1
+kind: Cluster
+metadata: {name: two}
+---
+apiVersion: swell.sh/v1
+kind: Rollout
+metadata: {name: default}
+spec: {waves: [{name: all}]}
+`)},
+		"services/swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {}}\n")},
+	}
+	for name, content := range units {
+		files["services/"+name+"/x.yaml"] = &fstest.MapFile{Data: []byte(content)}
+	}
+	var c render.Compiler
+	s := c.Snapshot("", config.Files(files))
+	if s.Held {
+		t.Fatal(s.Problems)
+	}
+	return s
+}
+
+func TestCompare(t *testing.T) {
+	base := snapshot(t, map[string]string{
+		"a":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns}\ndata: {k: v, gone: x, text: \"one\\ntwo\\n\"}\n",
+		"s":      "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\nstringData: {password: hunter2}\ntype: Opaque\n",
+		"p":      "apiVersion: v1\nkind: Service\nmetadata: {name: p, namespace: ns}\nspec: {ports: [{name: b, port: 1}, {name: a, port: 2}]}\n",
+		"gone":   "apiVersion: v1\nkind: Namespace\nmetadata: {name: gone}\n",
+		"broken": "apiVersion: v1\nkind: Namespace\nmetadata: {name: broken}\n",
+		"same":   "apiVersion: v1\nkind: Namespace\nmetadata: {name: same}\n",
+	})
+	head := snapshot(t, map[string]string{
+		"a":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns}\ndata: {k: w, new: z, text: \"one\\n2\\n\"}\n",
+		"s":      "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\nstringData: {password: correct-horse}\ntype: Opaque\n",
+		"p":      "apiVersion: v1\nkind: Service\nmetadata: {name: p, namespace: ns}\nspec: {ports: [{name: a, port: 2}, {name: b, port: 3}, {name: c, port: 4}]}\n",
+		"new":    "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}\n",
+		"broken": "apiVersion: v1\nkind: Namespce\nmetadata: {name: broken}\n",
+		"same":   "apiVersion: v1\nkind: Namespace\nmetadata: {name: same}\n",
+	})
+	report := Compare(base, head)
+	var got strings.Builder
+	if err := report.Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := `services/a
+  configured ConfigMap/ns/a on 2 targets: one, two
+    - data.gone: x
+    - data.k: v
+    + data.k: w
+    + data.new: z
+      data.text:
+        @@ -1,2 +1,2 @@
+         one
+        -two
+        +2
+
+services/gone
+  deleted Namespace/gone on 2 targets: one, two
+
+services/new
+  created Namespace/new on 2 targets: one, two
+
+services/p
+  configured Service/ns/p on 2 targets: one, two
+    - spec.ports[name=b].port: 1
+    + spec.ports[name=b].port: 3
+    + spec.ports[name=c]: {"name":"c","port":4}
+
+services/s
+  configured Secret/ns/s on 2 targets: one, two
+    - stringData.password: (old value)
+    + stringData.password: (new value)
+
+services/broken
+  not compared: it has problems
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if strings.Contains(got.String(), "hunter2") || strings.Contains(got.String(), "correct-horse") {
+		t.Error("a Secret's value is in the report")
+	}
+	if got, want := report.Summary(), "10 objects in 5 units on 2 targets: 2 created, 6 configured, 2 deleted"; got != want {
+		t.Errorf("summary %q, want %q", got, want)
+	}
+	if same := Compare(base, base); len(same.Changes) != 0 {
+		t.Errorf("compared with itself: %v", same.Changes)
+	}
+}

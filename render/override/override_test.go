@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package override
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+)
+
+const object = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"},"spec":{"replicas":1,
+	"template":{"metadata":{"annotations":{"a.b/c":"1"}},"spec":{"containers":[{"name":"main","image":"i"},{"name":"side","image":"s"}]}}}}`
+
+func apply(t *testing.T, text string) (got map[string]any, problems string) {
+	t.Helper()
+	docs, found := config.ReadDocuments("f.yaml", []byte("apiVersion: v1\nkind: K\noverride:\n  o:\n    update:\n"+text))
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	o, found := Read(docs[0], config.Lookup(docs[0].Node, "override"))
+	if len(found) > 0 {
+		return nil, found.String()
+	}
+	var before map[string]any
+	if err := json.Unmarshal([]byte(object), &before); err != nil {
+		t.Fatal(err)
+	}
+	kept := deepCopy(before)
+	got, found = o.Apply("o", before)
+	if diff := cmp.Diff(kept, any(before)); diff != "" {
+		t.Errorf("the object that came in was changed (-before +after):\n%s", diff)
+	}
+	return got, found.String()
+}
+
+func TestApply(t *testing.T) {
+	for _, c := range []struct{ name, override, path, want string }{
+		{"scalar", "    - {path: spec.replicas, value: 3}", "spec replicas", `3`},
+		{"merge", "    - {path: spec, value: {paused: true}}", "spec paused", `true`},
+		{"a new field", "    - {path: spec.paused, value: true}", "spec paused", `true`},
+		{"by filter", "    - {path: \"spec.template.spec.containers[?name=='side'].image\", value: t}",
+			"spec template spec containers", `[{"image":"i","name":"main"},{"image":"t","name":"side"}]`},
+		{"by index", "    - {path: 'spec.template.spec.containers[0].image', value: t}",
+			"spec template spec containers", `[{"image":"t","name":"main"},{"image":"s","name":"side"}]`},
+		{"from the end", "    - {path: 'spec.template.spec.containers[-1].image', value: t}",
+			"spec template spec containers", `[{"image":"i","name":"main"},{"image":"t","name":"side"}]`},
+		{"quoted name", `    - {path: 'spec.template.metadata.annotations."a.b/c"', value: "2"}`, "spec template metadata annotations", `{"a.b/c":"2"}`},
+		{"null removes", "    - {path: spec.replicas, value: null}", "spec", `{"template":` + templateJSON + `}`},
+		{"null in a merge removes", "    - {path: spec, value: {replicas: null}}", "spec", `{"template":` + templateJSON + `}`},
+		{"a list is replaced", "    - {path: spec.template.spec.containers, value: [{name: one}]}", "spec template spec containers", `[{"name":"one"}]`},
+		{"one after another", "    - {path: spec.replicas, value: 3}\n    - {path: spec.replicas, value: 4}", "spec replicas", `4`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(t, c.override)
+			if problems != "" {
+				t.Fatal(problems)
+			}
+			var at any = got
+			for _, step := range strings.Fields(c.path) {
+				at = at.(map[string]any)[step]
+			}
+			text, err := json.Marshal(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const templateJSON = `{"metadata":{"annotations":{"a.b/c":"1"}},"spec":{"containers":[{"image":"i","name":"main"},{"image":"s","name":"side"}]}}`
+
+func TestApplyProblems(t *testing.T) {
+	for _, c := range []struct{ override, want string }{
+		{"    - {path: spec.replcas.x, value: 1}", `f.yaml:6:14: spec.override.o: "spec.replcas.x" matches nothing: spec is there, but there is only replicas, template, did you mean "replicas"?`},
+		{"    - {path: 'spec.template.spec.containers[2]', value: 1}", "the list there has 2 items"},
+		{"    - {path: 'spec.replicas[0]', value: 1}", "spec.replicas is there, but it is 1 and no list"},
+		{"    - {path: kind, value: Job}", "kind: an override cannot change which object it is"},
+		{"    - {path: metadata.namespace, value: other}", "metadata.namespace: an override cannot change"},
+		{"    - {path: metadata, value: {name: other}}", "metadata.name: an override cannot change"},
+		{"    - {path: 'a[?x==y]', value: 1}", "want a name, [index] or [?name=='value']"},
+		{"    - {path: 'a b', value: 1}", `want . or [ before " b"`},
+		{"    - {path: '', value: 1}", "empty: want a path"},
+	} {
+		if _, problems := apply(t, c.override); !strings.Contains(problems, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.override, problems, c.want)
+		}
+	}
+}
+
+func FuzzParsePath(f *testing.F) {
+	for _, seed := range []string{"a", "a.b", `a."b.c"`, "a[0]", "a[-1].b", "a[?b=='c'].d", "a[99999999999999999999]", `a."`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		steps, err := parsePath(text)
+		if err != nil {
+			return
+		}
+		again, err := parsePath(pathText(steps))
+		if err != nil || pathText(again) != pathText(steps) {
+			t.Errorf("%q became %q, which parses to %v, %v", text, pathText(steps), again, err)
+		}
+	})
+}

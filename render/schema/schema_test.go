@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// TestKinds compiles every kind of every version, and looks at a few.
+func TestKinds(t *testing.T) {
+	for _, version := range Versions() {
+		set, err := Kubernetes(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range set.kinds {
+			if typ := kind.Type(); typ.Form != Object || typ.Fields["metadata"] == nil {
+				t.Errorf("%s %s: form %v without metadata", version, kind.name, typ.Form)
+			}
+		}
+		for _, c := range []struct {
+			apiVersion, kind string
+			namespaced       bool
+		}{
+			{"v1", "ConfigMap", true}, {"v1", "Namespace", false}, {"apps/v1", "Deployment", true},
+			{"rbac.authorization.k8s.io/v1", "ClusterRole", false}, {"autoscaling/v2", "HorizontalPodAutoscaler", true},
+			{"apiextensions.k8s.io/v1", "CustomResourceDefinition", false}, {"batch/v1", "CronJob", true},
+		} {
+			kind := set.Kind(c.apiVersion, c.kind)
+			if kind == nil || kind.Namespaced != c.namespaced {
+				t.Errorf("%s: %s %s: got %+v, want namespaced %t", version, c.apiVersion, c.kind, kind, c.namespaced)
+			}
+		}
+		for _, gone := range []string{"extensions/v1beta1 Ingress", "v1 Binding", "authorization.k8s.io/v1 SubjectAccessReview"} {
+			if set.kinds[gone] != nil {
+				t.Errorf("%s: %s is there", version, gone)
+			}
+		}
+	}
+	if _, err := Kubernetes("1.2"); err == nil {
+		t.Error("Kubernetes 1.2: no error")
+	}
+}
+
+// TestQuantity holds our reading against Kubernetes' own, which also takes a
+// suffix without a digit for zero.
+func TestQuantity(t *testing.T) {
+	for _, s := range []string{"1", "1.5", ".5", "1.", "-1", "+1", "500m", "1Gi", "1e3", "1E3", "1e-3", "1E", "1k", "1Ki", "12E6",
+		"", "1 Gi", "1gi", "1KI", "--1", "+-1", "1.2.3", "0x10", "1e", "1mm", "lots", "1e3Gi"} {
+		_, err := resource.ParseQuantity(s)
+		if got, want := isQuantity(s), err == nil; got != want {
+			t.Errorf("%q: got %t, want %t", s, got, want)
+		}
+	}
+}
+
+func TestAppendJSON(t *testing.T) {
+	value := map[string]any{"b": []any{int64(1), 2.5, 1e21, 3.0, true, nil}, "a": "x\"\n<ü>", "nil": nil, "z": map[string]any{}}
+	const want = `{"a":"x\"\n\u003cü\u003e","b":[1,2.5,1e+21,3,true,null],"z":{}}`
+	got := string(AppendJSON(nil, value))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var back any
+	if err := json.Unmarshal([]byte(got), &back); err != nil {
+		t.Error(err)
+	}
+}
