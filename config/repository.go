@@ -107,7 +107,13 @@ func Load(tree Tree, previous *Repository) *Repository {
 type loader struct {
 	tree       Tree
 	repository *Repository
+	entries    int // seen in folders of units
 }
+
+// maxEntries is how many files and folders may stand in the folders of units
+// that were not read before. Equal folders are stored once in Git, so a small
+// repository can hold a tree without end.
+const maxEntries = 2_000_000
 
 // folder remembers what was found in one folder of units.
 type folder struct {
@@ -250,6 +256,13 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil {
 		l.problem(fileProblem(dir, err))
+		return current
+	}
+	before := l.entries
+	if l.entries += len(entries); l.entries > maxEntries {
+		if before <= maxEntries {
+			l.problem(Problem{Position: Position{File: dir}, Code: CodeFile, Message: fmt.Sprintf("more than %d files and folders up to here", maxEntries)})
+		}
 		return current
 	}
 	unit := &Unit{Path: UnitPath(dir), Hash: hash, Defaults: inherited}

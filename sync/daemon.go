@@ -57,9 +57,10 @@ type Daemon struct {
 
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 
-	fetchAt time.Time            // when the branch is looked at next
-	sweptAt map[string]time.Time // by cluster
-	started time.Time
+	fetching chan fetched         // the look at the branch under way; nil when there is none
+	fetchAt  time.Time            // when the branch is looked at next
+	sweptAt  map[string]time.Time // by cluster
+	started  time.Time
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -86,6 +87,7 @@ func Open(options Options) (*Daemon, error) {
 // Run makes pass after pass until ctx ends, which is no error. It returns an
 // error only when the store cannot be written: then nothing may be done.
 func (d *Daemon) Run(ctx context.Context) error {
+	defer d.endFetch()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -105,6 +107,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 // Settle makes passes until nothing is left to do but wait: for a soak, for a
 // cluster that does not answer, for a new commit. It fetches once.
 func (d *Daemon) Settle(ctx context.Context) (Record, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer d.endFetch()
+	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var total Record
@@ -123,6 +128,15 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 			return total, nil
 		}
 		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
+	}
+}
+
+// endFetch waits for a fetch that is still under way when ctx has ended, so that
+// the source can be closed after it.
+func (d *Daemon) endFetch() {
+	if d.fetching != nil {
+		<-d.fetching
+		d.fetching = nil
 	}
 }
 

@@ -34,12 +34,10 @@ func (d *Daemon) Once(ctx context.Context) Record {
 // fetch looks at the branch when it is time to, and renders a new commit.
 // Where that fails, what is known of the last good commit stays in force.
 func (d *Daemon) fetch(ctx context.Context, r *Record) {
-	if r.At.Before(d.fetchAt) {
+	commit, err, ok := d.newest(ctx, r)
+	if !ok {
 		return
 	}
-	d.fetchAt = r.At.Add(d.Poll)
-	r.Fetched = true
-	commit, err := d.Source.Fetch(ctx)
 	if err != nil {
 		r.fail(err)
 		return
@@ -57,6 +55,55 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
 	r.NewCommit = true
+}
+
+const (
+	// fetchPatience is how long a pass waits for Git. A longer fetch goes on
+	// beside the passes, so that a Git server that hangs holds up no rollout.
+	fetchPatience = 5 * time.Second
+	// fetchLimit is when a fetch is given up: the first one may be large.
+	fetchLimit = 15 * time.Minute
+)
+
+// fetched is what became of a look at the branch.
+type fetched struct {
+	commit config.Commit
+	err    error
+}
+
+// newest is the newest commit of the branch; ok is false when nobody looked, or
+// when there is still no answer.
+func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, err error, ok bool) {
+	patience := time.Duration(0)
+	if d.fetching == nil {
+		if r.At.Before(d.fetchAt) {
+			return "", nil, false
+		}
+		d.fetching = make(chan fetched, 1)
+		go d.look(ctx, d.fetching)
+		patience = fetchPatience
+	}
+	d.fetchAt = r.At.Add(d.Poll)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case answer := <-d.fetching:
+		d.fetching = nil
+		r.Fetched = true
+		return answer.commit, answer.err, true
+	case <-timer.C:
+	}
+	if patience == 0 {
+		return "", nil, false
+	}
+	return "", fmt.Errorf("git: no answer yet after %s", fetchPatience), true
+}
+
+func (d *Daemon) look(ctx context.Context, answer chan<- fetched) {
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	defer cancel()
+	commit, err := d.Source.Fetch(ctx)
+	answer <- fetched{commit, err}
 }
 
 // decide plans, and stores the state that the plan builds on before anything

@@ -101,7 +101,6 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	}
 	for _, path := range paths {
 		if u := s.Units[path]; u != nil {
-			p.refresh(u)
 			p.advance(u)
 		}
 	}

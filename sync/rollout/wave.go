@@ -108,6 +108,7 @@ func (p *pass) advance(u *Unit) {
 	if u.idle() {
 		return
 	}
+	p.refresh(u)
 	for _, t := range u.Targets {
 		if t.clamp(p.now) {
 			p.state.touch(u.Path)

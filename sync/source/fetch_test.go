@@ -390,11 +390,11 @@ func TestFetchFaults(t *testing.T) {
 		"not a pack":    {onPost(answer(200, "application/x-git-upload-pack-result", "0008NAK\n0011\x01hello worlds0000")), `downloaded pack: malformed pack file signature`},
 		"says an error": {onPost(answer(200, "application/x-git-upload-pack-result", "0008NAK\n000f\x03disk full\n0000")), `disk full$`},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) bool {
-			http.Redirect(w, r, "http://127.0.0.1:1/x.git/info/refs", 302)
+			http.Redirect(w, r, "http://127.0.0.1:1/x.git/info/refs", http.StatusFound)
 			return true
 		}, `connection refused`},
 		"redirect to me": {func(w http.ResponseWriter, r *http.Request) bool {
-			http.Redirect(w, r, r.URL.String(), 302)
+			http.Redirect(w, r, r.URL.String(), http.StatusFound)
 			return true
 		}, `too many redirects`},
 	} {
