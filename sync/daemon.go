@@ -87,7 +87,9 @@ func Open(options Options) (*Daemon, error) {
 // Run makes pass after pass until ctx ends, which is no error. It returns an
 // error only when the store cannot be written: then nothing may be done.
 func (d *Daemon) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
+	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
