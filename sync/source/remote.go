@@ -65,7 +65,7 @@ func parseURL(raw string) (address, error) {
 		at.local = filepath.FromSlash(endpoint.Path)
 		at.name = at.local
 		if endpoint.Host != "" && endpoint.Host != "localhost" {
-			return at, fmt.Errorf("file://%s/: want an absolute path, file:///...", endpoint.Host)
+			return at, fmt.Errorf("file://%s/: want an absolute path like file:///srv/repo.git", endpoint.Host)
 		}
 		return at, nil
 	case "http", "https":
