@@ -25,7 +25,7 @@ func checkCommand() *cobra.Command {
 file and line. No cluster and no network is needed.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "text" && output != "json" {
 				return fmt.Errorf("-o %q: want text or json", output)

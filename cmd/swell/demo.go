@@ -39,7 +39,7 @@ It needs git and the devcluster binary (make bin/devcluster). Everything is in o
 temporary folder and ends with the program; nothing outside this machine is used.
 
 Exit codes: 0 the story went as told, 2 it did not.`,
-		Args: cobra.NoArgs,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(contexts) != len(demoClusters) {
 				return fmt.Errorf("--contexts: want %d, for %s, got %d", len(demoClusters), strings.Join(demoClusters, ", "), len(contexts))

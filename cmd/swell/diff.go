@@ -31,7 +31,7 @@ Exit codes: 0 no changes, 1 changes, 2 an error, or HEAD has problems.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, *diff.Report) error{
 				"text": writeReport, "json": writeReportJSON, "markdown": writeReportMarkdown}[output]

@@ -78,6 +78,19 @@ render, check and diff need no cluster and no daemon. run is the daemon.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
+	})
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand(), runCommand(), statusCommand(), demoCommand())
 	return root
+}
+
+// arguments makes an error about the number of arguments say where help is.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return hinted{err, cmd.CommandPath() + " --help shows what it takes"}
+		}
+		return nil
+	}
 }

@@ -36,7 +36,7 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 		Example: `  swell render
   swell render --unit services/shop/cart --target sas-1/rz00a
   swell render HEAD~1 -o name`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, *render.Bundle) error{"yaml": writeYAML, "json": writeJSON, "name": writeNames}[output]
 			if !ok {

@@ -38,7 +38,7 @@ what is still waiting is printed.
 
 Exit codes: 0 done, or interrupted; with --once 1 when something failed or is
 held; 2 when the daemon could not run.`,
-		Args: cobra.NoArgs,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(cmd.ErrOrStderr(), format)
 			if err != nil {

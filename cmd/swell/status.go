@@ -33,7 +33,7 @@ and why. It reads the daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not,
 2 the state could not be read.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, []*rollout.Unit) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
 			if !ok {
@@ -91,7 +91,10 @@ func readStatus(file, below string) ([]*rollout.Unit, error) {
 			units = append(units, state.Units[path])
 		}
 	}
-	if len(units) == 0 && below != "" {
+	if len(state.Units) == 0 {
+		return nil, hinted{errors.New("no unit has been released yet"), "swell run says what it waits for"}
+	}
+	if len(units) == 0 {
 		return nil, fmt.Errorf("%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
 	}
 	return units, nil

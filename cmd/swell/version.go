@@ -41,7 +41,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the Kubernetes versions that swell knows",
-		Args:  cobra.NoArgs,
+		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "swell %s (%s, %s/%s)\nKubernetes schemas: %s\n", versionText(),
 				runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(schema.Versions(), ", "))

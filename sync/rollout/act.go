@@ -12,8 +12,8 @@ import (
 )
 
 // Bounds on how often a target is looked at. In between it is a tenth of the
-// time since its health last changed, so a soak or a timeout is seen to within
-// a tenth of itself.
+// time since its health last changed. What nothing waits for, debts and
+// leftovers, is looked at ever more rarely, down to once in maxBackoff.
 const (
 	minCheck = time.Second
 	maxCheck = 30 * time.Second
@@ -134,7 +134,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		return false
 	case t.Wanted == "" && t.Wave > w.remove, t.Wanted != "" && t.Wave > w.apply:
 		return false
-	case t.Wanted == "" && (p.wants(u.Path, name) || p.leaveLater(u, name)), t.Wanted != "" && p.needs(u, name, t) != "":
+	case t.Wanted == "" && (p.wants(u.Path, name) || p.leaveLater(u, name)), t.Wanted != "" && p.waits(u, name, t):
 		return false
 	case t.Attempts > 0 && !t.TriedAt.IsZero() || status == Done:
 		a.Why = WhyRetry
@@ -214,7 +214,11 @@ func (t *Target) checkDue(now time.Time, timeout time.Duration, soaks time.Time)
 	if t.CheckedAt.IsZero() && t.Attempts == 0 {
 		return now
 	}
-	due := t.CheckedAt.Add(min(max(t.CheckedAt.Sub(t.Since)/10, minCheck), maxCheck))
+	most := maxCheck
+	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
+		most = maxBackoff
+	}
+	due := t.CheckedAt.Add(min(max(t.CheckedAt.Sub(t.Since)/10, minCheck), most))
 	ends := soaks
 	if t.Health != HealthGood {
 		ends = t.Since.Add(timeout)

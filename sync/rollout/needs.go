@@ -25,21 +25,21 @@ func (p *pass) refresh(u *Unit) {
 	}
 }
 
-// needs names a unit that the target still waits for, and notes it as the
-// target's reason. Units that wait for each other are let go together: the
+// waits says whether the target still waits for another unit, and notes which
+// one as its reason. Units that wait for each other are let go together: the
 // server takes what it can, and the rest is tried again.
-func (p *pass) needs(u *Unit, name config.TargetName, t *Target) config.UnitPath {
+func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {
 		if path == u.Path || p.met(path, name) || p.reaches(path, u.Path, name, nil) {
 			continue
 		}
 		p.reason(u, t, fmt.Sprintf("waits for unit %s to be applied there", path))
-		return path
+		return true
 	}
 	if t.Trouble == NoTrouble {
 		p.reason(u, t, "")
 	}
-	return ""
+	return false
 }
 
 func (p *pass) reason(u *Unit, t *Target, text string) {
