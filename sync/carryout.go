@@ -41,7 +41,7 @@ func (j *job) ended(result rollout.Result, reason string) {
 // writes ahead: the state that the plan was made from, and every object that
 // may be written. After it, and not before, clusters may be touched.
 func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*job {
-	if r.Err != nil || len(plan.Actions) == 0 && len(plan.Transitions) == 0 {
+	if r.Err != nil || ctx.Err() != nil || len(plan.Actions) == 0 && len(plan.Transitions) == 0 {
 		return nil
 	}
 	jobs := make([]*job, len(plan.Actions))

@@ -99,6 +99,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		r := d.Once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
 		if r.Err != nil {
 			return r.Err
 		}
@@ -123,6 +126,9 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 		}
 		r := d.Once(ctx)
 		total.add(r)
+		if ctx.Err() != nil {
+			return total, ctx.Err()
+		}
 		if r.Err != nil {
 			return total, r.Err
 		}

@@ -5,6 +5,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -36,38 +37,42 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 	if ctx.Err() != nil || len(due) == 0 {
 		return
 	}
+	for i, name := range due {
+		d.note(r, name, found[i])
+	}
+	// In one transaction: an object whose digest is cleared is not judged by
+	// the next sweep, so it must be known that it has to be sent.
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for i, name := range due {
 			entries := make([]store.Entry, len(found[i].drifts))
 			for k, drift := range found[i].drifts {
 				entries[k] = drift.Entry
 			}
-			if err := tx.Suspect(entries); err != nil {
-				return err
-			}
-			if err := tx.Swept(name, r.At); err != nil {
+			if err := errors.Join(tx.Suspect(entries), tx.Swept(name, r.At)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return d.putState(tx)
 	})
-	if r.Err != nil {
-		return
+	if r.Err == nil {
+		d.state.Stored()
 	}
-	for i, name := range due {
-		d.sweptAt[name] = r.At
-		r.Swept = append(r.Swept, name)
-		if found[i].err != nil {
-			r.fail(fmt.Errorf("sweep of cluster %s: %w", name, found[i].err))
-		}
-		r.Drifts = append(r.Drifts, found[i].drifts...)
-		for _, drift := range found[i].drifts {
-			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
-				Action: rollout.Action{Kind: rollout.Sweep, Unit: drift.Entry.Unit, Target: drift.Entry.Target},
-				Result: rollout.Drifted,
-				Reason: DriftText(drift),
-			}, r.At)...)
-		}
+}
+
+// note takes in what the sweep of a cluster found.
+func (d *Daemon) note(r *Record, name string, found swept) {
+	d.sweptAt[name] = r.At
+	r.Swept = append(r.Swept, name)
+	if found.err != nil {
+		r.fail(fmt.Errorf("sweep of cluster %s: %w", name, found.err))
+	}
+	r.Drifts = append(r.Drifts, found.drifts...)
+	for _, drift := range found.drifts {
+		r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
+			Action: rollout.Action{Kind: rollout.Sweep, Unit: drift.Entry.Unit, Target: drift.Entry.Target},
+			Result: rollout.Drifted,
+			Reason: DriftText(drift),
+		}, r.At)...)
 	}
 }
 

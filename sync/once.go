@@ -18,7 +18,8 @@ import (
 
 // Once is one pass. What went wrong with single units, targets or clusters, or
 // with Git, is in the record; its Err is set only when the store could not be
-// written.
+// written. A pass whose ctx ends stops where it is; what is known by then is
+// recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
 	d.fetch(ctx, &r)
@@ -39,7 +40,9 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		return
 	}
 	if err != nil {
-		r.fail(err)
+		if ctx.Err() == nil {
+			r.fail(err)
+		}
 		return
 	}
 	if d.snapshot != nil && d.snapshot.Commit == commit {

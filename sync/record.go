@@ -4,6 +4,8 @@
 package sync
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -87,7 +89,7 @@ func (r *Record) log(log *slog.Logger) {
 	for _, t := range r.Transitions {
 		log.Info(t.Kind, "commit", t.Commit.Short(), "unit", t.Unit, "target", t.Target, "wave", t.Wave, "text", t.Text)
 	}
-	if r.Err != nil {
+	if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
 		log.Error("state", "err", r.Err)
 	}
 	if !r.Fetched && len(r.Actions) == 0 && len(r.Swept) == 0 {

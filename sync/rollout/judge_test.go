@@ -38,6 +38,7 @@ type seen struct {
 	tried     time.Duration
 	hasTried  bool
 	failed    bool
+	surely    bool // failed, whatever the clock said
 	cut       bool // unreachable
 	correctly bool // the write under way corrects drift
 }
@@ -315,7 +316,7 @@ func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
 	}
 	for at, s := range j.seen {
 		if at.unit == tr.Unit {
-			s.failed, s.cut, s.hasTried = false, false, false
+			s.failed, s.surely, s.cut, s.hasTried = false, false, false, false
 			if !s.healthy {
 				s.since = j.elapsed
 			}
@@ -359,7 +360,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 		for name, digest := range u.want {
 			s := j.seen[place{tr.Unit, name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
-			if waveOf(&u.spec, name) == i && s.failed && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
+			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
 			}
 		}
@@ -407,13 +408,13 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		s.drifted = s.applied != ""
 	case o.Result == Applied, o.Result == Removed:
 		s.applied, s.writing, s.drifted, s.correctly = o.Digest, false, false, false
-		s.healthy, s.since, s.failed, s.cut = false, j.elapsed, false, false
+		s.healthy, s.since, s.failed, s.surely, s.cut = false, j.elapsed, false, false, false
 	case o.Kind == Check && (o.Digest != s.applied || s.writing):
 	case o.Result == Healthy:
 		if !s.healthy {
 			s.healthy, s.since = true, j.elapsed
 		}
-		s.checked, s.failed, s.cut = j.elapsed, false, false
+		s.checked, s.failed, s.surely, s.cut = j.elapsed, false, false, false
 		if unit.status == Done && about && !s.drifted {
 			s.good = s.applied
 		}
@@ -422,12 +423,13 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 			s.healthy, s.since = false, j.elapsed
 		}
 		s.checked, s.cut = j.elapsed, false
+		s.surely = s.surely || about && o.Result == Failed
 		s.failed = s.failed || about && (o.Result == Failed || j.elapsed-s.since >= timeout)
 	case !about:
 	case o.Result == Unreachable:
 		s.cut = true
 	case o.Result == Refused, o.Result == Deferred && s.hasTried && j.elapsed-s.tried >= timeout:
-		s.failed = true
+		s.failed, s.surely = true, s.surely || o.Result == Refused
 	default:
 		s.cut = false
 	}

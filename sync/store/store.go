@@ -131,13 +131,15 @@ func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 		return fmt.Errorf("write state: %w", err)
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := do(&Tx{tx}); err != nil {
-		return err
+	if err = do(&Tx{tx}); err == nil {
+		if err = tx.Commit(); err != nil {
+			err = fmt.Errorf("write state: %w", err)
+		}
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("write state: %w", err)
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return fmt.Errorf("write state: %w", ctx.Err()) // the transaction ended with ctx
 	}
-	return nil
+	return err
 }
 
 // each runs one statement for every item.
