@@ -20,10 +20,17 @@ import (
 type judge struct {
 	objection error
 	elapsed   time.Duration // all steps of the clock forward
-	offered   map[place]map[render.Digest]bool
+	offered   map[bundle]bool
 
 	seen  map[place]seen
 	units map[config.UnitPath]seenUnit
+}
+
+// bundle is one that a commit offers to a place.
+type bundle struct {
+	place
+	digest render.Digest
+	commit config.Commit
 }
 
 type seen struct {
@@ -53,7 +60,7 @@ type seenUnit struct {
 }
 
 func newJudge() *judge {
-	return &judge{offered: map[place]map[render.Digest]bool{}, seen: map[place]seen{}, units: map[config.UnitPath]seenUnit{}}
+	return &judge{offered: map[bundle]bool{}, seen: map[place]seen{}, units: map[config.UnitPath]seenUnit{}}
 }
 
 func (j *judge) clone() *judge {
@@ -83,11 +90,7 @@ func (j *judge) offer(want *Wanted) {
 			continue
 		}
 		for name, t := range u.Targets {
-			at := place{path, name}
-			if j.offered[at] == nil {
-				j.offered[at] = map[render.Digest]bool{}
-			}
-			j.offered[at][t.Digest] = true
+			j.offered[bundle{place{path, name}, t.Digest, want.Commit}] = true
 		}
 	}
 }
@@ -127,8 +130,8 @@ func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
 	if u.status == Held {
 		j.objectf("%v: action for a unit that is held: %+v", at, a)
 	}
-	if a.Commit == "" && a.Kind != Remove {
-		j.objectf("%v: no commit to render from: %+v", at, a)
+	if a.Kind != Remove && !j.offered[bundle{at, a.Digest, a.Commit}] {
+		j.objectf("%v: commit %s never offered %s: %+v", at, a.Commit, a.Digest, a)
 	}
 	if a.Prune && unknown {
 		j.objectf("%v: prune although nothing is known", at)
@@ -143,9 +146,6 @@ func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
 		}
 		j.before(a, u, len(u.spec.Waves))
 	case Apply:
-		if !j.offered[at][a.Digest] {
-			j.objectf("%v: %s was never offered", at, a.Digest)
-		}
 		switch a.Why {
 		case WhyDrift:
 			if !s.drifted || a.Digest != s.applied {
