@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -95,6 +96,7 @@ func (e *environment) with(name string, typ *cel.Type) (*environment, error) {
 // expression is one compiled CEL expression.
 type expression struct {
 	text    string
+	name    string // when the expression is just a name
 	at      config.Position
 	typ     *cel.Type
 	program cel.Program
@@ -103,17 +105,39 @@ type expression struct {
 // compile checks and plans an expression. The error is one line, with the
 // column inside the expression where CEL knows it.
 func (e *environment) compile(text string, at config.Position) (*expression, error) {
-	ast, issues := e.cel.Compile(text)
+	checked, issues := e.cel.Compile(text)
 	if err := issues.Err(); err != nil {
 		first := issues.Errors()[0]
 		message, _, _ := strings.Cut(first.Message, "\n")
 		return nil, fmt.Errorf("%q: %s", text, strings.TrimSpace(message))
 	}
-	program, err := e.cel.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if loops(checked) {
+		options = append(options, cel.CostLimit(costLimit))
+	}
+	program, err := e.cel.Program(checked, options...)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %s", text, oneLine(err))
 	}
-	return &expression{text: text, at: at, typ: ast.OutputType(), program: program}, nil
+	x := &expression{text: text, at: at, typ: checked.OutputType(), program: program}
+	if e.names[text] {
+		x.name = text
+	}
+	return x, nil
+}
+
+// costLimit bounds an expression with a loop in CEL's own unit, about one for
+// each step. What it allows takes well under a second. An expression without a
+// loop is bounded by its own length; counting would only slow it down.
+const costLimit = 1_000_000
+
+// loops says whether the expression goes over a list or a map.
+func loops(checked *cel.Ast) bool {
+	found := false
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.ComprehensionKind
+	}))
+	return found
 }
 
 func oneLine(err error) string {
@@ -189,7 +213,10 @@ func mismatch(typ *cel.Type, t *schema.Type) *cel.Type {
 
 // value evaluates the expression to plain values: map[string]any, []any,
 // string, int64, float64, bool, nil. An absent optional is not present.
-func (x *expression) value(scope cel.Activation) (value any, present bool, err error) {
+func (x *expression) value(scope *scope) (value any, present bool, err error) {
+	if x.name != "" {
+		return scope.plain(x.name)
+	}
 	result, _, err := x.program.Eval(scope)
 	if err != nil {
 		return nil, false, fmt.Errorf("%q: %s", x.text, oneLine(err))

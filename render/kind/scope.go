@@ -13,13 +13,25 @@ import (
 
 // scope is the names bound while a spec is rendered.
 type scope struct {
-	self   ref.Val
-	place  *Place
-	names  []string // of let and each, as far as they are known by now
-	values []ref.Val
+	self  ref.Val
+	place *Place
+	bound []binding // by let and each, as far as they are known by now
+}
+
+type binding struct {
+	name  string
+	value ref.Val
+	// plain is the value converted, once it was asked for. The objects that
+	// ask for it share it.
+	plain     any
+	converted bool
 }
 
 var _ cel.Activation = (*scope)(nil)
+
+func (s *scope) bind(name string, value ref.Val) {
+	s.bound = append(s.bound, binding{name: name, value: value})
+}
 
 func (s *scope) ResolveName(name string) (any, bool) {
 	switch name {
@@ -30,12 +42,32 @@ func (s *scope) ResolveName(name string) (any, bool) {
 	case "unit":
 		return s.place.unit, true
 	}
-	for i, bound := range s.names {
-		if bound == name {
-			return s.values[i], true
+	for i := range s.bound {
+		if s.bound[i].name == name {
+			return s.bound[i].value, true
 		}
 	}
 	return nil, false
+}
+
+// plain is what a name stands for, as plain values.
+func (s *scope) plain(name string) (value any, present bool, err error) {
+	for i := range s.bound {
+		b := &s.bound[i]
+		if b.name != name {
+			continue
+		}
+		if b.converted {
+			return b.plain, true, nil
+		}
+		value, present, err = plain(b.value)
+		if present && err == nil {
+			b.plain, b.converted = value, true
+		}
+		return value, present, err
+	}
+	value, _ = s.ResolveName(name)
+	return plain(value.(ref.Val))
 }
 
 func (s *scope) Parent() cel.Activation { return nil }

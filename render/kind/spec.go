@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -101,10 +100,9 @@ func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
 			fail(fmt.Errorf("%q: %s", let.text, oneLine(err)), let.at)
 			return nil, problems
 		}
-		scope.names = append(scope.names, let.name)
-		scope.values = append(scope.values, value)
+		scope.bind(let.name, value)
 	}
-	lets := len(scope.names)
+	lets := len(scope.bound)
 	var rendered []Rendered
 	for _, o := range s.kind.objects {
 		items := []ref.Val{nil}
@@ -116,9 +114,9 @@ func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
 			}
 		}
 		for _, item := range items {
-			scope.names, scope.values = scope.names[:lets], scope.values[:lets]
+			scope.bound = scope.bound[:lets]
 			if item != nil {
-				scope.names, scope.values = append(scope.names, o.eachName), append(scope.values, item)
+				scope.bind(o.eachName, item)
 			}
 			object, present, err := o.render(scope)
 			if err != nil {
@@ -129,12 +127,12 @@ func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
 				rendered = append(rendered, Rendered{ID: o.id, Object: object, At: o.at, Node: o.node})
 			}
 		}
-		scope.names, scope.values = scope.names[:lets], scope.values[:lets]
+		scope.bound = scope.bound[:lets]
 	}
 	return rendered, problems
 }
 
-func (o *object) items(scope cel.Activation) ([]ref.Val, error) {
+func (o *object) items(scope *scope) ([]ref.Val, error) {
 	result, _, err := o.each.program.Eval(scope)
 	if err != nil {
 		return nil, &evalError{o.each.at, fmt.Errorf("%q: %s", o.each.text, oneLine(err))}
@@ -159,7 +157,7 @@ func (o *object) items(scope cel.Activation) ([]ref.Val, error) {
 	return items, nil
 }
 
-func (o *object) render(scope cel.Activation) (object map[string]any, present bool, err error) {
+func (o *object) render(scope *scope) (object map[string]any, present bool, err error) {
 	if o.when != nil {
 		result, _, err := o.when.program.Eval(scope)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"cel.dev/cel-go/cel"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
@@ -20,7 +19,7 @@ import (
 // values, see [expression.value]. A part without expressions is shared by all
 // objects and must not be changed.
 type template interface {
-	eval(scope cel.Activation) (value any, present bool, err error)
+	eval(scope *scope) (value any, present bool, err error)
 }
 
 // evalError is an error of an expression at its place in the kind.
@@ -33,9 +32,9 @@ func (e *evalError) Error() string { return e.err.Error() }
 
 type static struct{ value any }
 
-func (t static) eval(cel.Activation) (any, bool, error) { return t.value, true, nil }
+func (t static) eval(*scope) (any, bool, error) { return t.value, true, nil }
 
-func (x *expression) eval(scope cel.Activation) (any, bool, error) {
+func (x *expression) eval(scope *scope) (any, bool, error) {
 	value, present, err := x.value(scope)
 	if err != nil {
 		return nil, false, &evalError{x.at, err}
@@ -48,7 +47,7 @@ type mapping struct {
 	values []template
 }
 
-func (t *mapping) eval(scope cel.Activation) (any, bool, error) {
+func (t *mapping) eval(scope *scope) (any, bool, error) {
 	m := make(map[string]any, len(t.keys))
 	for i, key := range t.keys {
 		value, present, err := t.values[i].eval(scope)
@@ -64,7 +63,7 @@ func (t *mapping) eval(scope cel.Activation) (any, bool, error) {
 
 type list struct{ items []template }
 
-func (t *list) eval(scope cel.Activation) (any, bool, error) {
+func (t *list) eval(scope *scope) (any, bool, error) {
 	l := make([]any, 0, len(t.items))
 	for _, item := range t.items {
 		value, present, err := item.eval(scope)
@@ -85,7 +84,7 @@ type interpolation struct {
 	expressions []*expression
 }
 
-func (t *interpolation) eval(scope cel.Activation) (any, bool, error) {
+func (t *interpolation) eval(scope *scope) (any, bool, error) {
 	var b strings.Builder
 	for i, x := range t.expressions {
 		b.WriteString(t.texts[i])

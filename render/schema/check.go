@@ -114,7 +114,8 @@ func (c *checker) object(t *Type, m map[string]any) {
 		}
 		c.below(name, field, value)
 	}
-	for _, name := range slices.Sorted(slices.Values(unknown)) {
+	slices.Sort(unknown)
+	for _, name := range unknown {
 		c.path = append(c.path, name)
 		c.violation(config.CodeUnknown, "unknown field%s", config.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))))
 		c.path = c.path[:len(c.path)-1]
@@ -128,11 +129,11 @@ func (c *checker) object(t *Type, m map[string]any) {
 
 // below checks a value one step down. Scalars, most of an object, take no
 // path with them unless they are wrong.
-func (c *checker) below(step any, t *Type, value any) {
+func (c *checker) below(name string, t *Type, value any) {
 	if t.Form >= String && Fits(t.Form, value) {
 		return
 	}
-	c.path = append(c.path, step)
+	c.path = append(c.path, name)
 	c.check(t, value)
 	c.path = c.path[:len(c.path)-1]
 }
