@@ -21,10 +21,10 @@ type listed struct {
 	Imports, Deps                        []string
 }
 
-func goList(t *testing.T, args ...string) []listed {
+func goList(t *testing.T, dir string, args ...string) []listed {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
-	cmd.Dir = ".."
+	cmd.Dir = dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -52,7 +52,7 @@ func layer(path string) int {
 }
 
 func TestImportsPointOneWay(t *testing.T) {
-	packages := goList(t, "./...")
+	packages := goList(t, "..", "./...")
 	if len(packages) < 8 {
 		t.Fatalf("only %d packages listed", len(packages))
 	}
@@ -76,7 +76,7 @@ func TestOnlyOneDoor(t *testing.T) {
 		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
 		"modernc.org/sqlite":        module + "sync/store",
 	}
-	for _, p := range goList(t, "./...") {
+	for _, p := range goList(t, "..", "./...") {
 		for _, imported := range p.Imports {
 			for prefix, door := range doors {
 				if strings.HasPrefix(imported, prefix) && p.ImportPath != door {
@@ -100,14 +100,16 @@ func TestOnlyOneDoor(t *testing.T) {
 	}
 }
 
-// TestGoVersion: no module of the build asks for a newer Go than go.mod does;
+// TestGoVersion: no module of a build asks for a newer Go than its go.mod does;
 // a plain go get -u would change that without a word.
 func TestGoVersion(t *testing.T) {
-	modules := goList(t, "-m", "all")
-	own := modules[0].GoVersion
-	for _, m := range modules[1:] {
-		if m.GoVersion != "" && version.Compare(version.Lang("go"+m.GoVersion), version.Lang("go"+own)) > 0 {
-			t.Errorf("%s %s asks for Go %s, go.mod for %s", m.Path, m.Version, m.GoVersion, own)
+	for _, dir := range []string{"..", "../deploy/devcluster"} {
+		modules := goList(t, dir, "-m", "all")
+		own := modules[0].GoVersion
+		for _, m := range modules[1:] {
+			if m.GoVersion != "" && version.Compare(version.Lang("go"+m.GoVersion), version.Lang("go"+own)) > 0 {
+				t.Errorf("%s: %s %s asks for Go %s, go.mod for %s", dir, m.Path, m.Version, m.GoVersion, own)
+			}
 		}
 	}
 }
