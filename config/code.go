@@ -3,7 +3,8 @@
 
 package config
 
-// The classes of input problems. A code is never given another meaning.
+// The classes of input problems. A code is never given another meaning; SW1012
+// is not in use.
 const (
 	CodeSyntax    Code = "SW1001" // text that is no YAML, or YAML that readers disagree on
 	CodeDocument  Code = "SW1002" // a document without apiVersion, kind or name, or of an unknown kind
@@ -16,9 +17,9 @@ const (
 	CodeObject    Code = "SW1009" // a hard object that its schema does not accept
 	CodeDuplicate Code = "SW1010" // one object wanted twice
 	CodeOverride  Code = "SW1011" // an override that cannot be applied
-	CodeTenancy   Code = "SW1012" // a unit outside of what its tenant may use
 	CodeEmpty     Code = "SW1013" // a unit that renders to nothing
 	CodeFile      Code = "SW1014" // a file or folder that cannot be read
+	CodeInternal  Code = "SW1015" // a mistake in swell itself
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -34,7 +35,7 @@ var Codes = map[Code]string{
 	CodeObject:    "the rendered object would be refused by the API server",
 	CodeDuplicate: "two documents want the same object in the same cluster; remove or rename one",
 	CodeOverride:  "the override does not fit the object that the kind renders",
-	CodeTenancy:   "the unit reaches outside of what its tenant may use",
 	CodeEmpty:     "the unit renders to no object at all, which never deletes anything by itself",
 	CodeFile:      "the file or folder cannot be read",
+	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

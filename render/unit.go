@@ -80,6 +80,20 @@ func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *pl
 	u := unitRenderer{tree: r.Tree, kinds: kinds, unit: unit, problems: slices.Clone(unit.Problems)}
 	out := &Unit{Path: unit.Path, Tenant: unit.Defaults.Tenant, Rollout: unit.Defaults.Rollout}
 	u.problems = append(u.problems, unit.Defaults.Problems...)
+	u.render(r, all, out)
+	for i := range u.problems {
+		u.problems[i].Unit = unit.Path
+	}
+	if out.Problems = u.problems.Sorted(); len(out.Problems) > 0 {
+		out.Bundles = nil
+	}
+	return out
+}
+
+// render fills in the unit's targets and bundles.
+func (u *unitRenderer) render(r *config.Repository, all *places, out *Unit) {
+	unit := u.unit
+	defer config.Recover(string(unit.Path), &u.problems)
 	places := u.place(r, all)
 	for _, p := range places {
 		out.Targets = append(out.Targets, p.target)
@@ -101,13 +115,6 @@ func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *pl
 		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(unit.Path)}, Code: config.CodeEmpty,
 			Message: fmt.Sprintf("the unit renders to nothing on all of its %d targets; remove the folder to remove the unit", len(places))})
 	}
-	for i := range u.problems {
-		u.problems[i].Unit = unit.Path
-	}
-	if out.Problems = u.problems.Sorted(); len(out.Problems) > 0 {
-		out.Bundles = nil
-	}
-	return out
 }
 
 // place finds the unit's targets and checks what its defaults name.

@@ -69,7 +69,10 @@ type object struct {
 // as far as that.
 func Load(tree config.Tree, folder string, hard *schema.Set) (*Kind, config.Problems) {
 	l := loader{tree: tree, kind: &Kind{Folder: folder}, hard: hard}
-	l.load()
+	func() {
+		defer config.Recover(folder, &l.problems)
+		l.load()
+	}()
 	return l.kind, l.problems.Sorted()
 }
 

@@ -76,10 +76,8 @@ func (l *loader) groupAndKind(message protoreflect.MessageDescriptor, file strin
 	var group, kind string
 	options := message.Options().ProtoReflect()
 	options.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if field.Number() == crdNumber {
-			crd := value.Message()
-			group = crd.Get(crd.Descriptor().Fields().ByName("api_group")).String()
-			kind = crd.Get(crd.Descriptor().Fields().ByName("kind")).String()
+		if field.Number() == crdNumber && field.Message() != nil && !field.IsList() && !field.IsMap() {
+			group, kind = textField(value.Message(), "api_group"), textField(value.Message(), "kind")
 		}
 		return true
 	})
@@ -97,6 +95,16 @@ func (l *loader) groupAndKind(message protoreflect.MessageDescriptor, file strin
 	}
 	l.kind.Group, l.kind.Name = group, kind
 	return true
+}
+
+// textField is a field of a message that may be another one than it seems;
+// empty where it has no such text.
+func textField(m protoreflect.Message, name protoreflect.Name) string {
+	field := m.Descriptor().Fields().ByName(name)
+	if field == nil || field.Kind() != protoreflect.StringKind || field.IsList() {
+		return ""
+	}
+	return m.Get(field).String()
 }
 
 var boundFile = sync.OnceValue(func() protoreflect.FileDescriptor {

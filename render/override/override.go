@@ -11,12 +11,14 @@
 //	      value: {limits: {memory: 1Gi}}
 //
 // An update merges mappings field by field and replaces everything else; null
-// removes a field. A path is made of names, quoted names, indexes and
+// removes a field or a list's item. A path is made of names, quoted names, indexes and
 // [?name=='value'] filters. Only the last name of a path may be new.
 package override
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -63,7 +65,7 @@ func Read(doc *config.Document, n *yaml.Node) (Overrides, config.Problems) {
 func (o *Overrides) readTarget(t *target, n *yaml.Node) config.Problems {
 	var problems config.Problems
 	problem := func(n *yaml.Node, format string, args ...any) {
-		problems = append(problems, o.doc.Problem(n, config.CodeOverride, "spec.override."+t.id+": "+format, args...))
+		problems = append(problems, o.doc.Problem(n, config.CodeOverride, "spec.override.%s: %s", t.id, fmt.Sprintf(format, args...)))
 	}
 	if n.Kind != yaml.MappingNode {
 		problem(n, "want a mapping with update")
@@ -97,9 +99,6 @@ func (o *Overrides) readTarget(t *target, n *yaml.Node) config.Problems {
 	}
 	return problems
 }
-
-// Empty says whether there is nothing to apply.
-func (o *Overrides) Empty() bool { return len(o.ids) == 0 }
 
 // Unused lists the overrides whose id is none of the known ones.
 func (o *Overrides) Unused(known []string) config.Problems {
@@ -141,14 +140,14 @@ func (o *Overrides) apply(t target, object map[string]any) (map[string]any, conf
 // identityChange names the identity field that differs; "" when none does.
 func identityChange(before, after map[string]any) string {
 	for _, field := range []string{"apiVersion", "kind"} {
-		if before[field] != after[field] {
+		if !reflect.DeepEqual(before[field], after[field]) {
 			return field
 		}
 	}
 	was, _ := before["metadata"].(map[string]any)
 	is, _ := after["metadata"].(map[string]any)
 	for _, field := range []string{"name", "namespace"} {
-		if was[field] != is[field] {
+		if !reflect.DeepEqual(was[field], is[field]) {
 			return "metadata." + field
 		}
 	}

@@ -52,6 +52,8 @@ func TestApply(t *testing.T) {
 		{"quoted name", `    - {path: 'spec.template.metadata.annotations."a.b/c"', value: "2"}`, "spec template metadata annotations", `{"a.b/c":"2"}`},
 		{"null removes", "    - {path: spec.replicas, value: null}", "spec", `{"template":` + templateJSON + `}`},
 		{"null in a merge removes", "    - {path: spec, value: {replicas: null}}", "spec", `{"template":` + templateJSON + `}`},
+		{"null removes an item", "    - {path: 'spec.template.spec.containers[0]', value: null}", "spec template spec containers", `[{"image":"s","name":"side"}]`},
+		{"null removes items by name", "    - {path: \"spec.template.spec.containers[?name=='side']\", value: null}", "spec template spec containers", `[{"image":"i","name":"main"}]`},
 		{"a list is replaced", "    - {path: spec.template.spec.containers, value: [{name: one}]}", "spec template spec containers", `[{"name":"one"}]`},
 		{"one after another", "    - {path: spec.replicas, value: 3}\n    - {path: spec.replicas, value: 4}", "spec replicas", `4`},
 	} {
@@ -81,13 +83,20 @@ func TestApplyProblems(t *testing.T) {
 	for _, c := range []struct{ override, want string }{
 		{"    - {path: spec.replcas.x, value: 1}", `f.yaml:6:14: spec.override.o: "spec.replcas.x" matches nothing: spec is there, but there is only replicas, template, did you mean "replicas"?`},
 		{"    - {path: 'spec.template.spec.containers[2]', value: 1}", "the list there has 2 items"},
-		{"    - {path: 'spec.replicas[0]', value: 1}", "spec.replicas is there, but it is 1 and no list"},
+		{"    - {path: 'spec.replicas[0]', value: 1}", "spec.replicas is there, but it is a number and no list"},
 		{"    - {path: kind, value: Job}", "kind: an override cannot change which object it is"},
 		{"    - {path: metadata.namespace, value: other}", "metadata.namespace: an override cannot change"},
 		{"    - {path: metadata, value: {name: other}}", "metadata.name: an override cannot change"},
 		{"    - {path: 'a[?x==y]', value: 1}", "want a name, [index] or [?name=='value']"},
 		{"    - {path: 'a b', value: 1}", `want . or [ before " b"`},
 		{"    - {path: '', value: 1}", "empty: want a path"},
+		{"    - {path: 'spec.template.spec.containers.\"\"', value: 1}", "want a name between the quotes"},
+		{"    - {path: '\"\"', value: 1}", "want a name between the quotes"},
+		{"    - {path: metadata, value: {name: {a: b}}}", "metadata.name: an override cannot change"},
+		{"    - {path: kind, value: {a: b}}", "kind: an override cannot change"},
+		{"    - {path: spec.template.metadata.annotations.\"a.b/c\".x, value: 1}", "it is a text and no mapping"},
+		{"    - {path: \"spec.template.spec.containers[?image=='x']\", value: 1}", "the list there has 2 items"},
+		{"    - {path: spec, value: 1, more: 1}\n  100%d-s:\n    update: {}", "spec.override.100%d-s: update: want a list"},
 	} {
 		if _, problems := apply(t, c.override); !strings.Contains(problems, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.override, problems, c.want)

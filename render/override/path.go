@@ -14,15 +14,22 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
-// step is one step of a path: a name, an index or a filter.
+// step is one step of a path.
 type step struct {
-	text   string // as written, for messages
-	name   string
-	index  *int
-	filter *filter
+	kind  stepKind
+	text  string // as written, for messages
+	name  string // the field's, or the one that a filter looks at
+	index int
+	value string // that a filter wants
 }
 
-type filter struct{ name, value string }
+type stepKind int
+
+const (
+	byName stepKind = iota
+	byIndex
+	byFilter
+)
 
 var (
 	namePart   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*`)
@@ -50,7 +57,7 @@ func parsePath(text string) ([]step, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("empty: want a path like spec.replicas")
 	}
-	if steps[0].name == "" {
+	if steps[0].kind != byName {
 		return nil, fmt.Errorf("%q: want a field's name first", text)
 	}
 	return steps, nil
@@ -58,18 +65,21 @@ func parsePath(text string) ([]step, error) {
 
 func parseStep(rest string) (step, int, error) {
 	if m := namePart.FindString(rest); m != "" {
-		return step{text: m, name: m}, len(m), nil
+		return step{kind: byName, text: m, name: m}, len(m), nil
 	}
 	if m := quotedPart.FindString(rest); m != "" {
 		name, err := strconv.Unquote(m)
-		return step{text: m, name: name}, len(m), err
+		if err == nil && name == "" {
+			err = fmt.Errorf("want a name between the quotes at %q", rest)
+		}
+		return step{kind: byName, text: m, name: name}, len(m), err
 	}
 	if m := indexPart.FindStringSubmatch(rest); m != nil {
 		i, err := strconv.Atoi(m[1])
-		return step{text: m[0], index: &i}, len(m[0]), err
+		return step{kind: byIndex, text: m[0], index: i}, len(m[0]), err
 	}
 	if m := filterPart.FindStringSubmatch(rest); m != nil {
-		return step{text: m[0], filter: &filter{m[1], m[2]}}, len(m[0]), nil
+		return step{kind: byFilter, text: m[0], name: m[1], value: m[2]}, len(m[0]), nil
 	}
 	return step{}, 0, fmt.Errorf(`want a name, [index] or [?name=='value'] at %q`, rest)
 }
@@ -87,7 +97,7 @@ func (u *update) descend(value any, depth int) (any, error) {
 		return merge(value, u.value), nil
 	}
 	s := u.path[depth]
-	if s.name != "" {
+	if s.kind == byName {
 		return u.descendField(value, depth)
 	}
 	items, ok := value.([]any)
@@ -95,22 +105,30 @@ func (u *update) descend(value any, depth int) (any, error) {
 		return nil, u.noMatch(depth, fmt.Sprintf("it is %s and no list", form(value)))
 	}
 	matched := false
-	for i := range items {
+	kept := make([]any, 0, len(items))
+	for i, item := range items {
 		if !s.picks(i, items) {
+			kept = append(kept, item)
 			continue
 		}
 		matched = true
-		changed, err := u.descend(items[i], depth+1)
+		if u.removes(depth) {
+			continue
+		}
+		changed, err := u.descend(item, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		items[i] = changed
+		kept = append(kept, changed)
 	}
 	if !matched {
 		return nil, u.noMatch(depth, fmt.Sprintf("the list there has %d items%s", len(items), u.itemNames(s, items)))
 	}
-	return items, nil
+	return kept, nil
 }
+
+// removes says whether the update takes away what the step at depth leads to.
+func (u *update) removes(depth int) bool { return u.value == nil && depth == len(u.path)-1 }
 
 func (u *update) descendField(value any, depth int) (any, error) {
 	s := u.path[depth]
@@ -122,7 +140,7 @@ func (u *update) descendField(value any, depth int) (any, error) {
 	if !ok && depth < len(u.path)-1 {
 		return nil, u.noMatch(depth, "there is only "+strings.Join(slices.Sorted(maps.Keys(m)), ", ")+didYouMean(s.name, m))
 	}
-	if u.value == nil && depth == len(u.path)-1 {
+	if u.removes(depth) {
 		delete(m, s.name)
 		return m, nil
 	}
@@ -142,25 +160,26 @@ func didYouMean(name string, m map[string]any) string {
 }
 
 func (s step) picks(i int, items []any) bool {
-	if s.index != nil {
-		return i == *s.index || i == len(items)+*s.index
+	if s.kind == byIndex {
+		return i == s.index || i == len(items)+s.index
 	}
 	m, ok := items[i].(map[string]any)
-	return ok && m[s.filter.name] == s.filter.value
+	return ok && m[s.name] == s.value
 }
 
-// itemNames lists what a filter could have picked.
+// itemNames lists the names that a filter could have picked. Other values are
+// not shown: they may be a Secret's.
 func (u *update) itemNames(s step, items []any) string {
-	if s.filter == nil {
+	if s.kind != byFilter || s.name != "name" || u.path[0].name == "data" || u.path[0].name == "stringData" {
 		return ""
 	}
 	var names []string
 	for _, item := range items {
-		if m, ok := item.(map[string]any); ok && m[s.filter.name] != nil {
-			names = append(names, fmt.Sprint(m[s.filter.name]))
+		if m, ok := item.(map[string]any); ok && m["name"] != nil {
+			names = append(names, fmt.Sprint(m["name"]))
 		}
 	}
-	return fmt.Sprintf(", with %s %s", s.filter.name, strings.Join(names, ", "))
+	return ", with name " + strings.Join(names, ", ")
 }
 
 // noMatch says how far the path led and what is there.
@@ -178,7 +197,7 @@ func orObject(path string) string {
 func pathText(path []step) string {
 	var b strings.Builder
 	for i, s := range path {
-		if i > 0 && s.name != "" {
+		if i > 0 && s.kind == byName {
 			b.WriteByte('.')
 		}
 		b.WriteString(s.text)
@@ -186,6 +205,7 @@ func pathText(path []step) string {
 	return b.String()
 }
 
+// form says what a value is. It never shows it: it may be a Secret's.
 func form(value any) string {
 	switch value.(type) {
 	case map[string]any:
@@ -194,6 +214,10 @@ func form(value any) string {
 		return "a list"
 	case nil:
 		return "nothing"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
 	}
-	return fmt.Sprintf("%v", value)
+	return "a number"
 }

@@ -147,6 +147,9 @@ func (c *checker) mapping(t *Type, m map[string]any) {
 func (c *checker) list(t *Type, l []any) {
 	for i, item := range l {
 		c.path = append(c.path, i)
+		if item == nil {
+			c.violation(config.CodeType, "an empty item: want a value, or no item at all")
+		}
 		c.check(t.Elem, item)
 		c.path = c.path[:len(c.path)-1]
 	}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+)
+
+// TestPanicIsAProblem: a mistake in swell holds the one unit or kind that
+// brings it out. What is missing here stands for such a mistake.
+func TestPanicIsAProblem(t *testing.T) {
+	tree := config.Files(os.DirFS("../testdata/monorepo"))
+	r := config.Load(tree, nil)
+	unit := renderUnit(r, nil, r.Units[0], newPlaces(r))
+	_, problems := kind.Load(tree, "kinds/runtime", nil)
+	for _, found := range []config.Problems{unit.Problems, problems} {
+		if len(found) != 1 || found[0].Code != config.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
+			t.Errorf("got %v, want one internal error", found)
+		}
+	}
+}
