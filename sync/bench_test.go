@@ -99,7 +99,7 @@ func BenchmarkCommitToPlan(b *testing.B) {
 		if len(r.Errors) > 0 || len(r.Problems) > 0 {
 			b.Fatal(r.Errors, r.Problems)
 		}
-		return d.decide(b.Context(), &r)
+		return d.decide(&r)
 	}
 	release := func(p rollout.Plan) (actions int) {
 		for ; len(p.Actions) > 0; p = plan() {

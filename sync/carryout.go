@@ -25,12 +25,21 @@ type job struct {
 	rollout.Action
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
+	cluster   string
 
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
 	objects   map[apply.Action]int
 	confirmed []store.Entry
 	forgotten []store.Entry
+	givenUp   []handover
+}
+
+// handover is an object that the job's unit does not want any more, and the
+// bundle that wants it.
+type handover struct {
+	id render.ObjectID
+	to render.Placed
 }
 
 func (j *job) ended(result rollout.Result, reason string) {
@@ -41,20 +50,23 @@ func (j *job) ended(result rollout.Result, reason string) {
 // writes ahead: the state that the plan was made from, and every object that
 // may be written. After it, and not before, clusters may be touched.
 func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*job {
-	if r.Err != nil || ctx.Err() != nil || len(plan.Actions) == 0 && len(plan.Transitions) == 0 {
+	changed, dropped := d.state.Changed()
+	if r.Err != nil || ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
 		return nil
 	}
 	jobs := make([]*job, len(plan.Actions))
 	for i, action := range plan.Actions {
-		jobs[i] = &job{Action: action}
+		jobs[i] = &job{Action: action, cluster: clusterOf(action.Target)}
 		if err := d.equip(jobs[i]); err != nil {
-			jobs[i].ended(rollout.Refused, err.Error())
+			// Not the target's fault: it is tried again, and fails no wave.
+			jobs[i].ended(rollout.Deferred, err.Error())
 		}
 	}
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
-			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect)); err != nil {
+			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect),
+				tx.Displace(j.cluster, intended), tx.Displace(j.cluster, suspect)); err != nil {
 				return err
 			}
 		}
@@ -150,8 +162,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
 	byCluster := map[string][]*job{}
 	for _, j := range jobs {
 		if j.outcome.Result == "" {
-			name := clusterOf(j.Target)
-			byCluster[name] = append(byCluster[name], j)
+			byCluster[j.cluster] = append(byCluster[j.cluster], j)
 		}
 	}
 	var all sync.WaitGroup
@@ -222,7 +233,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 		}
 	}
 	if j.outcome.Result == rollout.Unreachable {
-		d.clusters[clusterOf(j.Target)].Lost(ctx, errors.New(j.outcome.Reason))
+		d.clusters[j.cluster].Lost(ctx, errors.New(j.outcome.Reason))
 	}
 }
 
@@ -266,8 +277,8 @@ var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unreachable: 2, r
 func classify(err error) rollout.Result {
 	var e *apply.Error
 	switch {
-	case errors.Is(err, apply.ErrUnreachable):
-		return rollout.Unreachable
+	case errors.Is(err, apply.ErrUnreachable), errors.As(err, &e) && e.Code == http.StatusUnauthorized:
+		return rollout.Unreachable // nothing is wrong with the objects
 	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind):
 		return rollout.Deferred
 	case errors.As(err, &e) && e.Code == http.StatusNotFound:
@@ -283,7 +294,7 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err != nil && errors.Is(err, apply.ErrUnreachable):
+	case err != nil && classify(err) == rollout.Unreachable:
 		j.ended(rollout.Unreachable, err.Error())
 		return
 	case health.State == apply.Failed:

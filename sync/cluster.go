@@ -24,9 +24,7 @@ type cluster struct {
 	pinned string
 
 	mu   sync.Mutex
-	conn *apply.Cluster
-	// uid is that of kube-system, once this process has seen it.
-	uid string
+	conn *apply.Cluster // nil before the first look, and after a loss
 	// down says why the last look failed. While it is set, a look is under way
 	// in the background, so that no pass waits for a cluster that is gone.
 	down error
@@ -36,84 +34,77 @@ func newCluster(name string, access config.ClusterAccess) *cluster {
 	return &cluster{name: name, access: access}
 }
 
-// Reachable returns the connection after a look at who is there. A cluster
-// that did not answer the last time is asked in the background, and the error
-// of that time is returned at once.
+// Reachable returns the connection and the identity of the cluster that is at
+// its end now: it looks each time, for a cluster may have been made anew under
+// the old address. A cluster that did not answer the last time is asked in the
+// background, and the error of that time is returned at once.
 func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error) {
 	c.mu.Lock()
-	down, conn, uid := c.down, c.conn, c.uid
+	down, conn := c.down, c.conn
 	c.mu.Unlock()
-	switch {
-	case down != nil:
+	if down != nil {
 		return nil, "", down
-	case uid != "":
-		return conn, uid, nil
 	}
-	err := c.look(ctx)
+	conn, uid, err := c.look(ctx, conn)
 	if err != nil {
+		c.Lost(ctx, err)
 		return nil, "", err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.conn, c.uid, nil
+	c.conn = conn
+	return conn, uid, nil
 }
 
-// look connects where that has not been done, and asks for the cluster's
-// identity. On failure it goes on looking in the background.
-func (c *cluster) look(ctx context.Context) error {
-	conn, err := c.connect()
-	var uid string
-	if err == nil {
-		uid, err = conn.Identity(ctx)
+// look asks for the cluster's identity, over a new connection where conn is
+// nil.
+func (c *cluster) look(ctx context.Context, conn *apply.Cluster) (*apply.Cluster, string, error) {
+	if conn == nil {
+		var err error
+		if conn, err = c.connect(); err != nil {
+			return nil, "", err
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conn, c.uid = conn, uid
-	if err != nil && ctx.Err() == nil {
-		c.lostLocked(ctx, err)
-	}
-	return err
+	uid, err := conn.Identity(ctx)
+	return conn, uid, err
 }
 
-// Lost is told of a request that got no answer.
+// Lost is told of a request that got no answer, or whose credentials were not
+// taken any more. The next connection is a new one, with what the kubeconfig
+// says then. Until ctx ends, somebody looks for the cluster.
 func (c *cluster) Lost(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lostLocked(ctx, err)
+	if c.down != nil || ctx.Err() != nil {
+		return
+	}
+	c.conn, c.down = nil, err
+	go func() {
+		conn := c.await(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.conn, c.down = conn, nil
+	}()
 }
 
 // lookEvery is how often a cluster that does not answer is asked again, on top
 // of the time that asking takes.
 const lookEvery = 2 * time.Second
 
-func (c *cluster) lostLocked(ctx context.Context, err error) {
-	if c.down != nil || ctx.Err() != nil {
-		return
-	}
-	c.down = err
-	c.uid = ""
-	go func() {
-		timer := time.NewTicker(lookEvery)
-		defer timer.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-timer.C:
-			}
-			conn, err := c.connect()
-			var uid string
-			if err == nil {
-				uid, err = conn.Identity(ctx)
-			}
-			if err == nil {
-				c.mu.Lock()
-				c.conn, c.uid, c.down = conn, uid, nil
-				c.mu.Unlock()
-				return
-			}
+// await looks for the cluster until it answers; nil when ctx ended first.
+func (c *cluster) await(ctx context.Context) *apply.Cluster {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
 		}
-	}()
+		if conn, _, err := c.look(ctx, nil); err == nil {
+			return conn
+		}
+	}
 }
 
 // connect reads the kubeconfig anew, so that new credentials are taken up.

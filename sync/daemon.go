@@ -55,12 +55,16 @@ type Daemon struct {
 	state      *rollout.State
 	clusters   map[string]*cluster
 
+	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 
 	fetching chan fetched         // the look at the branch under way; nil when there is none
+	arrived  chan struct{}        // told when that look is over
 	fetchAt  time.Time            // when the branch is looked at next
 	sweptAt  map[string]time.Time // by cluster
-	started  time.Time
+	// sweepAfter holds back the next sweep of a cluster that one failed on.
+	sweepAfter map[string]time.Time
+	started    time.Time
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -68,7 +72,8 @@ func Open(options Options) (*Daemon, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{}}
+	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
+		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}}
 	d.started = d.Now()
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
@@ -77,6 +82,11 @@ func Open(options Options) (*Daemon, error) {
 	}
 	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
 		return nil, err
+	}
+	for name, at := range d.sweptAt {
+		if at.After(d.started) { // the clock was ahead then
+			d.sweptAt[name] = d.started
+		}
 	}
 	for name, access := range options.Clusters {
 		d.clusters[name] = newCluster(name, access)
@@ -96,6 +106,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-d.arrived:
 		case <-timer.C:
 		}
 		r := d.Once(ctx)
@@ -105,12 +116,16 @@ func (d *Daemon) Run(ctx context.Context) error {
 		if r.Err != nil {
 			return r.Err
 		}
-		timer.Reset(max(0, r.Next.Sub(d.Now())))
+		timer.Reset(max(minPause, r.Next.Sub(d.Now())))
 	}
 }
 
+// minPause keeps passes that find nothing from following each other at once.
+const minPause = 5 * time.Millisecond
+
 // Settle makes passes until nothing is left to do but wait: for a soak, for a
-// cluster that does not answer, for a new commit. It fetches once.
+// cluster that does not answer, for a new commit. It waits for a fetch that
+// takes long.
 func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
@@ -132,7 +147,13 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 		if r.Err != nil {
 			return total, r.Err
 		}
-		if len(r.Actions) == 0 && !inFlight(d.state) {
+		switch {
+		case d.fetching != nil:
+			select {
+			case <-ctx.Done():
+			case <-d.arrived:
+			}
+		case len(r.Actions) == 0 && !inFlight(d.state):
 			return total, nil
 		}
 		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
@@ -178,7 +199,7 @@ func LoadState(s *store.Store) (*rollout.State, error) {
 	}
 	state := &rollout.State{Units: make(map[config.UnitPath]*rollout.Unit, len(rows))}
 	for path, row := range rows {
-		unit, err := decodeUnit(row)
+		unit, err := decodeUnit(path, row)
 		if err != nil {
 			return nil, fmt.Errorf("state of unit %s: %w", path, err)
 		}

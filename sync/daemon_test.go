@@ -409,18 +409,47 @@ func TestRollback(t *testing.T) {
 	w.want("images", w.tags("app"), "1 1 1")
 	w.want("why", fmt.Sprint(strings.Contains(w.unit("app").Rollout.Failure, "ImagePullBackOff")), "true")
 	w.want("resourceVersion of an untouched target", w.get("dev-2/c", deployments, "app").GetResourceVersion(), before)
-	if w.get("dev-1/a", configMaps, "two") != nil {
-		t.Error("the ConfigMap of the bad release is still there")
+	if w.get("dev-1/a", configMaps, "two") == nil {
+		t.Error("the ConfigMap that the newest commit wants was deleted")
 	}
 	w.commit() // another commit with the same bad unit
 	w.now = w.now.Add(time.Hour)
-	if r := w.pass(); len(r.Actions) > 0 {
-		t.Errorf("tried again: %v", r.Actions)
+	for _, a := range w.pass().Actions {
+		if a.Kind != rollout.Check { // leftovers are looked at now and then
+			t.Errorf("tried again: %v", a)
+		}
 	}
 	w.app("app", "2", "one")
 	w.commit()
 	w.soaked("app", 3)
 	w.want("images", w.tags("app"), "2 2 2")
+	w.until("the end of what the bad release left", func() bool { return w.get("dev-1/a", configMaps, "two") == nil })
+}
+
+// TestMoveAndRollback: an object that moves to a unit whose release fails is
+// not deleted when that unit is put back.
+func TestMoveAndRollback(t *testing.T) {
+	w := newWorld(t)
+	w.app("other", "1", "moving")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	w.app("other", "1")
+	w.app("app", "broken", "one", "moving")
+	w.commit()
+	w.until("the canary of app", func() bool { return w.tag("dev-1/a", "app") == "broken" })
+	w.soaked("other", 2)
+	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
+	for range 5 {
+		w.now = w.now.Add(time.Minute)
+		w.pass()
+	}
+	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} {
+		if w.get(target, configMaps, "moving") == nil {
+			t.Errorf("%s: the ConfigMap that moved is gone", target)
+		}
+	}
+	w.want("images of app", w.tags("app"), "1 1 1")
 }
 
 // TestRestart: a daemon that goes away at any pass leaves a state from which

@@ -48,7 +48,13 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 			for k, drift := range found[i].drifts {
 				entries[k] = drift.Entry
 			}
-			if err := errors.Join(tx.Suspect(entries), tx.Swept(name, r.At)); err != nil {
+			if err := tx.Suspect(entries); err != nil {
+				return err
+			}
+			if found[i].err != nil {
+				continue // it is swept again soon
+			}
+			if err := tx.Swept(name, r.At); err != nil {
 				return err
 			}
 		}
@@ -61,10 +67,12 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 
 // note takes in what the sweep of a cluster found.
 func (d *Daemon) note(r *Record, name string, found swept) {
-	d.sweptAt[name] = r.At
-	r.Swept = append(r.Swept, name)
 	if found.err != nil {
-		r.fail(fmt.Errorf("sweep of cluster %s: %w", name, found.err))
+		d.sweepAfter[name] = r.At.Add(sweepPause)
+		r.fail(fmt.Errorf("sweep of cluster %s: %s", name, strings.ReplaceAll(found.err.Error(), "\n", "; ")))
+	} else {
+		d.sweptAt[name] = r.At
+		r.Swept = append(r.Swept, name)
 	}
 	r.Drifts = append(r.Drifts, found.drifts...)
 	for _, drift := range found.drifts {
@@ -75,6 +83,9 @@ func (d *Daemon) note(r *Record, name string, found swept) {
 		}, r.At)...)
 	}
 }
+
+// sweepPause is when a sweep that failed is tried again.
+const sweepPause = time.Minute
 
 type swept struct {
 	drifts []apply.Drift
@@ -91,6 +102,9 @@ func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
 		return swept{err: err}
 	}
 	s.drifts, s.err = conn.Sweep(ctx, entries)
+	if errors.Is(s.err, apply.ErrUnreachable) {
+		d.clusters[name].Lost(ctx, s.err)
+	}
 	return s
 }
 
@@ -122,7 +136,15 @@ func (d *Daemon) sweepAt(name string) time.Time {
 	// The jitter is part of the cluster's own clock: what is compared with the
 	// schedule is the time less the jitter.
 	shift := jitter(name, d.Drift.Jitter)
-	return d.Drift.Schedule.Next(last.Add(-shift).In(zone)).Add(shift)
+	next := d.Drift.Schedule.Next(last.Add(-shift).In(zone))
+	if next.IsZero() {
+		return next // the schedule never comes
+	}
+	next = next.Add(shift)
+	if after := d.sweepAfter[name]; next.Before(after) {
+		return after
+	}
+	return next
 }
 
 // jitter is the delay of a cluster, from 0 to less than most; it depends on

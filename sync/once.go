@@ -24,7 +24,7 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
 	d.fetch(ctx, &r)
 	d.sweep(ctx, &r)
-	plan := d.decide(ctx, &r)
+	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
 	d.carryOut(ctx, jobs)
 	d.record(ctx, &r, jobs)
@@ -54,6 +54,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		return
 	}
 	d.snapshot = d.compiler.Snapshot(commit, config.Sub(tree, d.Path))
+	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
@@ -77,41 +78,51 @@ type fetched struct {
 // newest is the newest commit of the branch; ok is false when nobody looked, or
 // when there is still no answer.
 func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, err error, ok bool) {
-	patience := time.Duration(0)
-	if d.fetching == nil {
-		if r.At.Before(d.fetchAt) {
+	if d.fetching != nil {
+		select {
+		case answer := <-d.fetching:
+			return d.answered(r, answer)
+		default:
 			return "", nil, false
 		}
-		d.fetching = make(chan fetched, 1)
-		go d.look(ctx, d.fetching)
-		patience = fetchPatience
+	}
+	if r.At.Before(d.fetchAt) {
+		return "", nil, false
 	}
 	d.fetchAt = r.At.Add(d.Poll)
-	timer := time.NewTimer(patience)
+	d.fetching = make(chan fetched, 1)
+	go d.look(ctx, d.fetching)
+	timer := time.NewTimer(fetchPatience)
 	defer timer.Stop()
 	select {
 	case answer := <-d.fetching:
-		d.fetching = nil
-		r.Fetched = true
-		return answer.commit, answer.err, true
+		return d.answered(r, answer)
 	case <-timer.C:
+		return "", fmt.Errorf("git: no answer yet after %s, still waiting", fetchPatience), true
 	}
-	if patience == 0 {
-		return "", nil, false
-	}
-	return "", fmt.Errorf("git: no answer yet after %s", fetchPatience), true
 }
 
+func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err error, ok bool) {
+	d.fetching = nil
+	r.Fetched = true
+	return answer.commit, answer.err, true
+}
+
+// look fetches, and wakes whoever waits between two passes. It may wake one
+// time too often; a pass that finds nothing does no harm.
 func (d *Daemon) look(ctx context.Context, answer chan<- fetched) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	commit, err := d.Source.Fetch(ctx)
 	answer <- fetched{commit, err}
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
 }
 
-// decide plans, and stores the state that the plan builds on before anything
-// is done.
-func (d *Daemon) decide(ctx context.Context, r *Record) rollout.Plan {
+// decide plans what is to be done now.
+func (d *Daemon) decide(r *Record) rollout.Plan {
 	if r.Err != nil {
 		return rollout.Plan{}
 	}
@@ -133,6 +144,12 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
+		handed, err := d.handOver(j, now)
+		if err != nil {
+			r.Err = err
+			return
+		}
+		r.Transitions = append(r.Transitions, handed...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == 0 {
 		return
@@ -172,12 +189,15 @@ func (d *Daemon) putState(tx *store.Tx) error {
 	return nil
 }
 
-func decodeUnit(row []byte) (*rollout.Unit, error) {
+func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 	decoder := json.NewDecoder(bytes.NewReader(row))
 	decoder.DisallowUnknownFields() // a newer swell wrote it
 	unit := &rollout.Unit{}
 	if err := decoder.Decode(unit); err != nil {
 		return nil, fmt.Errorf("%w; was it written by a newer version of swell?", err)
+	}
+	if unit.Rollout == nil || unit.Path != path {
+		return nil, errors.New("not the state of this unit")
 	}
 	return unit, nil
 }

@@ -4,13 +4,17 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -26,70 +30,124 @@ var neverDeleted = map[string]bool{
 // nothing is.
 func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted map[render.ObjectID]bool) (results []apply.Result, kept string) {
 	var doomed []store.Entry
-	for id, entry := range j.inventory {
-		switch why := d.spared(j, id); {
-		case wanted[id]:
-		case why == moved || why == protected:
+	var left []string
+	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
+		if wanted[id] {
+			continue
+		}
+		entry := j.inventory[id]
+		switch owner, why := d.spared(j, id); {
+		case owner != nil:
+			j.forgotten = append(j.forgotten, entry)
+			j.givenUp = append(j.givenUp, handover{id, *owner})
+		case why == protected:
 			j.forgotten = append(j.forgotten, entry)
 		case why != "":
-			kept = fmt.Sprintf("%s stays: %s", id, why)
+			left = append(left, fmt.Sprintf("%s stays: %s", id, why))
 		default:
 			doomed = append(doomed, entry)
 		}
 	}
-	slices.SortFunc(doomed, func(a, b store.Entry) int { return render.CompareApplyOrder(a.ID, b.ID) })
 	results = conn.Prune(ctx, doomed)
 	j.take(results)
 	for _, res := range results {
 		switch {
 		case res.Err != nil:
-			kept = res.Err.Error()
+			left = append(left, res.Err.Error())
 		case !res.Forget:
-			kept = fmt.Sprintf("%s: %s", res.ID, res.Reason)
+			left = append(left, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		}
 	}
-	return results, kept
+	return results, firstOf(left)
 }
 
-const (
-	moved     = "another unit wants it"
-	protected = "swell deletes nothing of this kind"
-)
-
-// spared says why an object must not be deleted although its unit does not
-// want it; empty when it may be. Not to know is a reason: an object may be on
-// its way to a unit that has a problem at the moment.
-func (d *Daemon) spared(j *job, id render.ObjectID) string {
-	if d.snapshot == nil || d.snapshot.Held {
-		return "it is not known what the commit wants"
+// firstOf is the first line, and how many more there are.
+func firstOf(lines []string) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return lines[0]
 	}
-	for _, by := range d.compiler.Wants(clusterOf(j.Target), id) {
+	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
+}
+
+const protected = "swell deletes nothing of this kind"
+
+// spared says why an object must not be deleted although the job's bundle does
+// not hold it: the other bundle that wants it, or a reason; neither when it may
+// be deleted. Not to know is a reason: an object may be on its way to a unit
+// that has a problem at the moment.
+func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why string) {
+	if d.snapshot == nil || d.snapshot.Held {
+		return nil, "it is not known what the commit wants"
+	}
+	for _, by := range d.compiler.Wants(j.cluster, id) {
 		if by.Unit != j.Unit || by.Target != j.Target {
-			return moved
+			return &by, ""
 		}
+		// The unit is being put back, but its newest commit wants the object,
+		// which may be older than that commit: it can have come from elsewhere.
+		why = "the newest commit wants it"
+	}
+	if why != "" {
+		return nil, why
 	}
 	if broken := d.brokenNear(j.Unit); broken != "" {
-		return fmt.Sprintf("it may belong to %s, which has a problem", broken)
+		return nil, fmt.Sprintf("it may belong to %s, which has a problem", broken)
 	}
 	kind := id.Kind
 	if id.Group != "" {
 		kind += "." + id.Group
 	}
 	if neverDeleted[kind] {
-		return protected
+		return nil, protected
+	}
+	return nil, ""
+}
+
+// handOver makes the units that wanted the objects which the job's unit gave up
+// send them once more, where the last that was written there is not theirs.
+func (d *Daemon) handOver(j *job, now time.Time) ([]rollout.Transition, error) {
+	var transitions []rollout.Transition
+	for _, h := range j.givenUp {
+		inventory, err := d.Store.Inventory(h.to.Unit, h.to.Target)
+		if err != nil {
+			return nil, err
+		}
+		if entry, ok := inventory[h.id]; !ok || entry.Digest != "" || entry.UID == "" {
+			continue // not written there yet, or written last
+		}
+		transitions = append(transitions, d.state.Record(rollout.Outcome{
+			Action: rollout.Action{Kind: rollout.Sweep, Unit: h.to.Unit, Target: h.to.Target},
+			Result: rollout.Drifted,
+			Reason: fmt.Sprintf("%s: was written by unit %s, which gave it up", h.id, j.Unit),
+		}, now)...)
+	}
+	return transitions, nil
+}
+
+// brokenNear names a unit with a problem that an object of the given unit may
+// have moved to: one of the same tenant, or any when the tenant of either is
+// not known.
+func (d *Daemon) brokenNear(path config.UnitPath) config.UnitPath {
+	unit := d.snapshot.Units[path]
+	for _, other := range d.broken {
+		if unit == nil || unit.Tenant == "" || other.Tenant == "" || other.Tenant == unit.Tenant {
+			return other.Path
+		}
 	}
 	return ""
 }
 
-// brokenNear names a unit with a problem that an object of the given unit may
-// have moved to: one of the same tenant, or any when the unit itself is gone.
-func (d *Daemon) brokenNear(path config.UnitPath) config.UnitPath {
-	unit := d.snapshot.Units[path]
-	var found config.UnitPath
-	for _, other := range d.snapshot.Units {
-		if len(other.Problems) > 0 && (unit == nil || other.Tenant == unit.Tenant) && (found == "" || other.Path < found) {
-			found = other.Path
+// brokenUnits are the units of a snapshot that have a problem, by path.
+func brokenUnits(s *render.Snapshot) []*render.Unit {
+	var broken []*render.Unit
+	for _, unit := range s.Units {
+		if len(unit.Problems) > 0 {
+			broken = append(broken, unit)
 		}
 	}
-	return found
+	slices.SortFunc(broken, func(a, b *render.Unit) int { return cmp.Compare(a.Path, b.Path) })
+	return broken
 }

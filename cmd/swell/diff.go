@@ -27,7 +27,8 @@ differ, field by field, with equal changes on several targets shown once. This
 is the preview of a pull request. Without HEAD, BASE is compared with the current
 folder. No cluster is needed.
 
-Exit codes: 0 no changes, 1 changes, 2 an error, or HEAD has problems.`,
+Exit codes: 0 no changes, 1 changes, 2 an error, or units that could not be
+compared because one side has problems with them.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo`,
@@ -55,12 +56,13 @@ Exit codes: 0 no changes, 1 changes, 2 an error, or HEAD has problems.`,
 				return exit(exitError)
 			}
 			report := diff.Compare(base, head)
+			printBaseProblems(cmd.ErrOrStderr(), args[0], base, report)
 			if err := write(cmd.OutOrStdout(), report); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
 			switch {
-			case len(head.Problems) > 0:
+			case len(head.Problems) > 0 || len(report.Unknown) > 0:
 				return exit(exitError)
 			case len(report.Changes) > 0:
 				return exit(exitProblems)
@@ -71,6 +73,15 @@ Exit codes: 0 no changes, 1 changes, 2 an error, or HEAD has problems.`,
 	where.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or markdown")
 	return cmd
+}
+
+// printBaseProblems says why units of BASE could not be compared.
+func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.Report) {
+	for _, path := range r.Unknown {
+		if unit := base.Units[path]; unit != nil && len(unit.Problems) > 0 {
+			fmt.Fprintf(w, "in %s: %s\n", name, unit.Problems[0])
+		}
+	}
 }
 
 func writeReport(w io.Writer, r *diff.Report) error { return r.Write(w) }

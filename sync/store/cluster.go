@@ -23,6 +23,9 @@ func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string
 	if uid == "" {
 		return "", fmt.Errorf("cluster %s: pinned without a UID", name)
 	}
+	if other, err := s.namedLike(name, uid); err != nil || other != "" {
+		return "", errors.Join(err, fmt.Errorf("cluster %s: it is cluster %s under another name: both have the kube-system UID %s", name, other, uid))
+	}
 	err = s.Update(ctx, func(tx *Tx) error {
 		return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
 	})
@@ -41,6 +44,13 @@ func (s *Store) pinned(name string) (uid string, err error) {
 		return "", fmt.Errorf("read state: %w", err)
 	}
 	return uid, nil
+}
+
+// namedLike finds another name that the same cluster is known under. Two names
+// for one would let a unit that moves from one to the other delete its objects.
+func (s *Store) namedLike(name, uid string) (other string, err error) {
+	err = s.query(func(rows *sql.Rows) error { return rows.Scan(&other) }, `SELECT name FROM clusters WHERE uid = ? AND name <> ?`, uid, name)
+	return other, err
 }
 
 // UnpinCluster forgets which cluster the name stands for. The next PinCluster

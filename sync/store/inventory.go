@@ -98,6 +98,16 @@ func (tx *Tx) Suspect(entries []Entry) error {
 	})
 }
 
+// Displace clears the digests that other units have for the same objects in the
+// same cluster: the given entries are about to be written, and what the others
+// know of them will not be so any more.
+func (tx *Tx) Displace(cluster string, entries []Entry) error {
+	return each(tx, `UPDATE inventory SET digest = '' WHERE name = ? AND namespace = ? AND kind = ? AND "group" = ? AND digest <> ''
+		AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0') AND NOT (target = ? AND unit = ?)`, entries, func(e *Entry) []any {
+		return []any{e.ID.Name, e.ID.Namespace, e.ID.Kind, e.ID.Group, cluster, string(e.Target), string(e.Unit)}
+	})
+}
+
 // Forget drops objects that are gone, or that are not ours.
 func (tx *Tx) Forget(entries []Entry) error {
 	return each(tx, `DELETE FROM inventory`+keyIs, entries, func(e *Entry) []any { return e.key() })

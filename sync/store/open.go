@@ -44,6 +44,7 @@ CREATE TABLE inventory (
 	fields BLOB REFERENCES fieldsets,
 	PRIMARY KEY (target, unit, "group", kind, namespace, name)
 ) WITHOUT ROWID;
+CREATE INDEX inventory_object ON inventory (name, namespace, kind);
 
 CREATE TABLE fieldsets (hash BLOB PRIMARY KEY, json TEXT NOT NULL);
 
