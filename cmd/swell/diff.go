@@ -43,7 +43,7 @@ compared because one side has problems with them.`,
 			if err != nil {
 				return err
 			}
-			head, err := where.snapshot(&render.Compiler{}, argument(args, 1))
+			head, err := where.snapshot(&render.Compiler{}, where.argument(args, 1))
 			if err != nil {
 				return err
 			}

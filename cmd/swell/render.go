@@ -42,7 +42,7 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if !ok {
 				return fmt.Errorf("-o %q: want yaml, json or name", output)
 			}
-			snapshot, err := where.snapshot(&render.Compiler{}, argument(args, 0))
+			snapshot, err := where.snapshot(&render.Compiler{}, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

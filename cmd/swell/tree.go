@@ -77,10 +77,10 @@ func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapsh
 	return compiler.Snapshot(commit, tree), nil
 }
 
-// argument is the i-th argument, or "." where there is none.
-func argument(args []string, i int) string {
+// argument is the i-th argument, or the working tree where there is none.
+func (p *place) argument(args []string, i int) string {
 	if i < len(args) {
 		return args[i]
 	}
-	return "."
+	return filepath.Join(p.repo, p.path)
 }

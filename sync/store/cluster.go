@@ -53,12 +53,6 @@ func (s *Store) namedLike(name, uid string) (other string, err error) {
 	return other, err
 }
 
-// UnpinCluster forgets which cluster the name stands for. The next PinCluster
-// decides.
-func (tx *Tx) UnpinCluster(name string) error {
-	return tx.exec(`UPDATE clusters SET uid = '' WHERE name = ?`, name)
-}
-
 // Swept notes when a cluster was last swept for drift.
 func (tx *Tx) Swept(name string, at time.Time) error {
 	return tx.exec(`INSERT INTO clusters (name, swept_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET swept_at = excluded.swept_at`, name, stored(at))
@@ -76,32 +70,4 @@ func (s *Store) SweptAt() (map[string]time.Time, error) {
 		return err
 	}, `SELECT name, swept_at FROM clusters WHERE swept_at IS NOT NULL`)
 	return swept, err
-}
-
-// Progress is how far the daemon got with the commits of the monorepo. The
-// zero value means that none was seen.
-type Progress struct {
-	// Seen is the newest commit that was fetched.
-	Seen   config.Commit
-	SeenAt time.Time
-	// Settled is the newest commit that left nothing to do.
-	Settled   config.Commit
-	SettledAt time.Time
-}
-
-// PutProgress replaces the progress.
-func (tx *Tx) PutProgress(p Progress) error {
-	return tx.exec(`INSERT OR REPLACE INTO progress (id, seen, seen_at, settled, settled_at) VALUES (1, ?, ?, ?, ?)`,
-		string(p.Seen), stored(p.SeenAt), string(p.Settled), stored(p.SettledAt))
-}
-
-// Progress is what was last put.
-func (s *Store) Progress() (p Progress, err error) {
-	err = s.query(func(rows *sql.Rows) error {
-		var seen, settled stamp
-		err := rows.Scan((*string)(&p.Seen), &seen, (*string)(&p.Settled), &settled)
-		p.SeenAt, p.SettledAt = seen.Time, settled.Time
-		return err
-	}, `SELECT seen, seen_at, settled, settled_at FROM progress`)
-	return p, err
 }

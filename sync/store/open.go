@@ -50,8 +50,6 @@ CREATE TABLE fieldsets (hash BLOB PRIMARY KEY, json TEXT NOT NULL);
 
 CREATE TABLE clusters (name TEXT PRIMARY KEY, uid TEXT NOT NULL DEFAULT '', swept_at TEXT);
 
-CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), seen TEXT NOT NULL, seen_at TEXT, settled TEXT NOT NULL, settled_at TEXT);
-
 CREATE TABLE history (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	at TEXT, "commit" TEXT NOT NULL, unit TEXT NOT NULL, target TEXT NOT NULL,

@@ -21,7 +21,6 @@
 //	            fingerprint, fields
 //	fieldsets   hash, json       managed fields, which many objects share
 //	clusters    name, uid, swept_at
-//	progress    seen, seen_at, settled, settled_at   one row, see [Progress]
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //

@@ -228,11 +228,33 @@ func TestPinCluster(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.Swept("dev", at.Add(time.Second)) })
 	same(t, "one", pin("another"))
 	same(t, map[string]time.Time{"dev": at.Add(time.Second).UTC()}, value[map[string]time.Time](t)(s.SweptAt()))
-	update(t, s, func(tx *Tx) error { return tx.UnpinCluster("dev") })
-	if _, err := s.PinCluster(t.Context(), "dev", ""); err == nil {
+	if _, err := s.PinCluster(t.Context(), "other", ""); err == nil {
 		t.Error("pinned without a UID")
 	}
-	same(t, "another", pin("another"))
+	if _, err := s.PinCluster(t.Context(), "other", "one"); err == nil {
+		t.Error("one cluster has two names")
+	}
+}
+
+func TestDisplace(t *testing.T) {
+	s := open(t, t.TempDir())
+	entry := func(unit config.UnitPath, target config.TargetName, name string) Entry {
+		return Entry{Unit: unit, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: name}, Version: "v1", UID: "u", Digest: "d"}
+	}
+	moving := entry("b", "dev/two", "moved")
+	update(t, s, func(tx *Tx) error {
+		return tx.Confirm([]Entry{entry("a", "dev/one", "moved"), entry("a", "dev/one", "stays"), entry("a", "dev", "moved"), entry("a", "dev2/one", "moved"), moving})
+	})
+	update(t, s, func(tx *Tx) error { return tx.Displace("dev", []Entry{moving}) })
+	var left []string
+	for _, cluster := range []string{"dev", "dev2"} {
+		for _, e := range value[[]Entry](t)(s.ClusterInventory(cluster)) {
+			if e.Digest != "" {
+				left = append(left, string(e.Target)+" "+string(e.Unit)+" "+e.ID.Name)
+			}
+		}
+	}
+	same(t, []string{"dev/one a stays", "dev/two b moved", "dev2/one a moved"}, left)
 }
 
 func TestPinClusterTwiceAtOnce(t *testing.T) {
@@ -248,14 +270,6 @@ func TestPinClusterTwiceAtOnce(t *testing.T) {
 			t.Fatalf("different answers: %q", pinned)
 		}
 	}
-}
-
-func TestProgress(t *testing.T) {
-	s := open(t, t.TempDir())
-	same(t, Progress{}, value[Progress](t)(s.Progress()))
-	p := Progress{Seen: "c2", SeenAt: time.Date(2026, 3, 1, 12, 0, 0, 1, time.UTC), Settled: "c1"}
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.PutProgress(Progress{Seen: "c0"}), tx.PutProgress(p)) })
-	same(t, p, value[Progress](t)(s.Progress()))
 }
 
 func TestHistory(t *testing.T) {
