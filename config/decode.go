@@ -331,6 +331,7 @@ func (d *decoder) readFile(path *yaml.Node, kind protoreflect.Kind) (protoreflec
 	content, err := d.how.File(path.Value)
 	if err != nil {
 		d.problem(path, CodeReference, "%s", err)
+		d.problems[len(d.problems)-1].Retry = mayPass(err)
 		return protoreflect.Value{}, false
 	}
 	if kind == protoreflect.BytesKind {

@@ -7,21 +7,37 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
+	"slices"
 )
 
-// loadDefaults lays the Defaults in file over the inherited ones. Problems go
-// into the result, so that they freeze the units below and no others.
-func (l *loader) loadDefaults(file string, inherited *Defaults) *Defaults {
+// loadDefaults lays the Defaults in file, which has that mode, over the
+// inherited ones. Problems go into the result, so that they freeze the units
+// below and no others.
+func (l *loader) loadDefaults(file string, mode fs.FileMode, inherited *Defaults) *Defaults {
 	merged := *inherited
-	content, err := l.tree.ReadFile(file)
+	content, err := l.readDefaults(file, mode)
+	what := "content " + string(content)
 	if err != nil {
-		merged.Problems = append(merged.Problems[:len(merged.Problems):len(merged.Problems)], fileProblem(file, err))
-		return &merged
+		what = "error " + err.Error()
 	}
-	sum := sha256.Sum256([]byte(inherited.Hash + "\x00" + file + "\x00" + string(content)))
+	sum := sha256.Sum256([]byte(inherited.Hash + "\x00" + file + "\x00" + what))
 	merged.Hash = hex.EncodeToString(sum[:])
-	merged.Problems = append(merged.Problems[:len(merged.Problems):len(merged.Problems)], merged.mergeFile(file, content)...)
+	var problems Problems
+	if err != nil {
+		problems = Problems{FileProblem(file, err)}
+	} else {
+		problems = merged.mergeFile(file, content)
+	}
+	merged.Problems = slices.Concat(merged.Problems, problems)
 	return &merged
+}
+
+func (l *loader) readDefaults(file string, mode fs.FileMode) ([]byte, error) {
+	if !mode.IsRegular() {
+		return nil, Refusal("a " + irregular(mode) + ": want a plain file")
+	}
+	return l.tree.ReadFile(file)
 }
 
 func (d *Defaults) mergeFile(file string, content []byte) Problems {
@@ -49,7 +65,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		if !dnsLabel.MatchString(spec.Tenant) {
 			return Problems{doc.at("spec.tenant: want a DNS label, got %q", CodeType, "spec", "tenant")(spec.Tenant)}
 		}
-		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
+		d.Tenant = spec.Tenant
 	}
 	if spec.Rollout != "" {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")

@@ -16,7 +16,7 @@ import (
 func (l *loader) loadFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		l.problem(fileProblem(dir, fmt.Errorf("folder of the fleet: %w", bare(err))))
+		l.problem(FileProblem(dir, fmt.Errorf("folder of the fleet: %w", bare(err))))
 		return
 	}
 	l.repository.FleetHash = hash
@@ -39,7 +39,7 @@ func (l *loader) loadFleet(dir string) {
 func (l *loader) yamlFiles(dir string) []string {
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil {
-		l.problem(fileProblem(dir, err))
+		l.problem(FileProblem(dir, err))
 	}
 	var files []string
 	for _, e := range entries {

@@ -52,6 +52,9 @@ type Problem struct {
 	// first: a problem in a rendered object is at the spec's line, via the
 	// template's line. Empty for a problem in the document itself.
 	Via []Position `json:"via,omitempty"`
+	// Retry is set when a file could not be read, which may go well another
+	// time. What came of it must not be remembered.
+	Retry bool `json:"-"`
 }
 
 func (p Problem) String() string {
@@ -84,6 +87,11 @@ func (ps Problems) String() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Retry says whether one of the problems is that a file could not be read.
+func (ps Problems) Retry() bool {
+	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Retry })
 }
 
 // Error makes a list of problems an error, for callers that have nowhere else

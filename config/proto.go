@@ -43,7 +43,7 @@ var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
 // file by the name written in the import; the well-known types need no file.
 // Every error of the file and its imports is a problem with its position.
 func CompileProto(name string, open func(name string) ([]byte, error)) (linker.File, Problems) {
-	var problems Problems
+	var problems, unread Problems
 	report := func(err reporter.ErrorWithPos) error {
 		pos := err.GetPosition()
 		problems = append(problems, Problem{
@@ -57,6 +57,9 @@ func CompileProto(name string, open func(name string) ([]byte, error)) (linker.F
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
 			Accessor: func(path string) (io.ReadCloser, error) {
 				content, err := open(path)
+				if err != nil && mayPass(err) {
+					unread = append(unread, FileProblem(path, err))
+				}
 				if err != nil {
 					return nil, err
 				}
@@ -76,7 +79,7 @@ func CompileProto(name string, open func(name string) ([]byte, error)) (linker.F
 			problems = append(problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: err.Error()})
 		}
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, unread...); len(problems) > 0 {
 		return nil, problems.Sorted()
 	}
 	return files[0], nil

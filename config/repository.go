@@ -70,8 +70,8 @@ type Defaults struct {
 	Hash string
 	// Problems freeze every unit below.
 	Problems Problems
-	// RolloutAt, PlacementAt and TenantAt are where those were written.
-	RolloutAt, PlacementAt, TenantAt Position
+	// RolloutAt and PlacementAt are where those were written.
+	RolloutAt, PlacementAt Position
 }
 
 // Placement picks the targets of a unit.
@@ -121,16 +121,14 @@ type folder struct {
 	inherited *Defaults
 	units     []*Unit // in it and below it, in reading order
 	folders   map[string]*folder
+	retry     bool // a swell.yaml in it or below it could not be read
 }
 
 func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
 
-func fileProblem(file string, err error) Problem {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
-	}
-	return Problem{Position: Position{File: file}, Code: CodeFile, Message: err.Error()}
+// FileProblem is the problem of a file or folder of a [Tree].
+func FileProblem(file string, err error) Problem {
+	return Problem{Position: Position{File: file}, Code: CodeFile, Message: bare(err).Error(), Retry: mayPass(err)}
 }
 
 func (l *loader) load(previous map[string]*folder) {
@@ -144,7 +142,7 @@ func (l *loader) load(previous map[string]*folder) {
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil {
-			l.problem(fileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, bare(err))))
+			l.problem(FileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, bare(err))))
 			continue
 		}
 		found := l.loadFolder(root, hash, none, previous[root])
@@ -196,14 +194,26 @@ func (l *loader) layout() (layout, bool) {
 			return layout{}, false
 		}
 	}
+	folders := append([]string{found.fleet, found.kinds}, found.units...)
+	for i, a := range folders {
+		for _, b := range folders[:i] {
+			if within(a, b) || within(b, a) {
+				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds and each folder of units beside each other", b, a))
+				return layout{}, false
+			}
+		}
+	}
 	return found, true
 }
+
+// within says whether the folder is dir or below it.
+func within(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
 
 // read reads the documents of one file of the fleet; a problem is recorded.
 func (l *loader) read(file string) ([]*Document, bool) {
 	content, err := l.tree.ReadFile(file)
 	if err != nil {
-		l.problem(fileProblem(file, err))
+		l.problem(FileProblem(file, err))
 		return nil, false
 	}
 	docs, problems := ReadDocuments(file, content)
@@ -225,7 +235,7 @@ func (l *loader) listKinds(root string) {
 	}
 	entries, readErr := l.tree.ReadDir(root)
 	if err = errors.Join(err, readErr); err != nil {
-		l.problem(fileProblem(root, err))
+		l.problem(FileProblem(root, err))
 		return
 	}
 	l.repository.KindsHash = hash
@@ -236,7 +246,7 @@ func (l *loader) listKinds(root string) {
 		dir := path.Join(root, e.Name())
 		hash, err := l.tree.Hash(dir)
 		if err != nil {
-			l.problem(fileProblem(dir, err))
+			l.problem(FileProblem(dir, err))
 			continue
 		}
 		l.repository.Kinds = append(l.repository.Kinds, Folder{Path: dir, Hash: hash})
@@ -249,13 +259,13 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	if previous == nil {
 		previous = &folder{}
 	}
-	if previous.hash == hash && previous.inherited.Hash == inherited.Hash {
+	if previous.hash == hash && previous.inherited.Hash == inherited.Hash && !previous.retry {
 		return previous
 	}
 	current := &folder{hash: hash, inherited: inherited, folders: map[string]*folder{}}
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil {
-		l.problem(fileProblem(dir, err))
+		l.problem(FileProblem(dir, err))
 		return current
 	}
 	before := l.entries
@@ -269,12 +279,13 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
+		case e.Name() == settingsFile:
+			unit.Defaults = l.loadDefaults(name, e.Type(), inherited)
+			current.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
 		case !e.Type().IsRegular():
 			unit.Problems = append(unit.Problems, Problem{Position: Position{File: name}, Code: CodeFile, Unit: unit.Path,
 				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"})
-		case e.Name() == settingsFile:
-			unit.Defaults = l.loadDefaults(name, inherited)
 		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			unit.Files = append(unit.Files, name)
 		}
@@ -289,11 +300,12 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		sub := path.Join(dir, e.Name())
 		subHash, err := l.tree.Hash(sub)
 		if err != nil {
-			l.problem(fileProblem(sub, err))
+			l.problem(FileProblem(sub, err))
 			continue
 		}
 		below := l.loadFolder(sub, subHash, unit.Defaults, previous.folders[sub])
 		current.folders[sub] = below
+		current.retry = current.retry || below.retry
 		current.units = append(current.units, below.units...)
 	}
 	return current
@@ -301,6 +313,8 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 
 func irregular(mode fs.FileMode) string {
 	switch {
+	case mode.IsDir():
+		return "folder"
 	case mode&fs.ModeSymlink != 0:
 		return "symbolic link"
 	case mode&fs.ModeIrregular != 0:

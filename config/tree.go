@@ -31,27 +31,75 @@ type Tree interface {
 // room for several documents in one file.
 const MaxFileSize = 8 << 20
 
+// Refusal is the error for what a tree holds but does not give out, such as a
+// symbolic link. Reading again gives the same, as it does for a missing file;
+// any other error may pass.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
+// mayPass says whether reading again may go well.
+func mayPass(err error) bool {
+	var refusal Refusal
+	return !errors.As(err, &refusal) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
+}
+
 // errTooLarge tells a file over [MaxFileSize] from one that cannot be read.
-var errTooLarge = fmt.Errorf("larger than %d MiB", MaxFileSize>>20)
+var errTooLarge = Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize>>20))
 
 // Files gives any file system content addresses, by reading it on demand and
 // remembering them. It must not change while in use. Folders named ".git" are
-// left out.
+// left out. Symbolic links are listed but never followed.
 func Files(fsys fs.FS) Tree { return &files{fsys: fsys, hashes: map[string]string{}} }
 
 type files struct {
 	fsys fs.FS
 
+	folders sync.Map // names of folders that were found to be no links
+
 	mu     sync.Mutex
 	hashes map[string]string
 }
 
-func (f *files) Open(name string) (fs.File, error) { return f.fsys.Open(name) }
+// lstat looks at a file or folder. It is an error when a link stands on the
+// way to it or in its place.
+func (f *files) lstat(op, name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	if dir := path.Dir(name); dir != "." {
+		if _, known := f.folders.Load(dir); !known {
+			info, err := f.lstat(op, dir)
+			if err != nil {
+				return nil, err
+			}
+			if !info.IsDir() {
+				return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+			}
+			f.folders.Store(dir, true)
+		}
+	}
+	info, err := fs.Lstat(f.fsys, name)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: op, Path: name, Err: Refusal("a " + irregular(info.Mode()) + ": only plain files and folders are read")}
+	}
+	return info, err
+}
+
+func (f *files) Open(name string) (fs.File, error) {
+	if _, err := f.lstat("open", name); err != nil {
+		return nil, err
+	}
+	return f.fsys.Open(name)
+}
 
 func (f *files) ReadFile(name string) ([]byte, error) {
-	info, err := fs.Stat(f.fsys, name)
+	info, err := f.lstat("read", name)
 	if err != nil {
 		return nil, err
+	}
+	if info.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: Refusal("a folder: want a file")}
 	}
 	if info.Size() > MaxFileSize {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errTooLarge}
@@ -60,6 +108,9 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 }
 
 func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
+	if _, err := f.lstat("readdir", name); err != nil {
+		return nil, err
+	}
 	entries, err := fs.ReadDir(f.fsys, name)
 	if err != nil {
 		return nil, err
@@ -83,7 +134,7 @@ func (f *files) hashLocked(name string) (string, error) {
 	if h, ok := f.hashes[name]; ok {
 		return h, nil
 	}
-	info, err := fs.Stat(f.fsys, name)
+	info, err := f.lstat("hash", name)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -157,6 +158,9 @@ func (d *Document) Plain(n *yaml.Node) (any, Problems) {
 		return l, problems
 	}
 	v, err := Scalar(n)
+	if err != nil && d.Kind == "Secret" {
+		err = errors.New("a number that JSON cannot hold") // without its value
+	}
 	if err != nil {
 		return nil, Problems{d.Problem(n, CodeType, "%s", err)}
 	}

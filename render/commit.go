@@ -31,8 +31,14 @@ func NewCommit(tree config.Tree) (*Commit, error) {
 	var compiler Compiler
 	compiler.loadKinds(c.repository)
 	c.kinds = compiler.kinds
+	if c.kinds.retry {
+		return nil, fmt.Errorf("the kinds could not be read: %w", c.kinds.problems)
+	}
 	c.places = newPlaces(c.repository)
 	for _, unit := range c.repository.Units {
+		if unit.Defaults.Problems.Retry() {
+			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)
+		}
 		c.units[unit.Path] = unit
 	}
 	return c, nil
@@ -67,6 +73,9 @@ func (c *Commit) unit(path config.UnitPath) *Unit {
 	if unit == nil {
 		return nil
 	}
-	c.rendered[path] = renderUnit(c.repository, c.kinds, unit, c.places)
-	return c.rendered[path]
+	rendered := renderUnit(c.repository, c.kinds, unit, c.places)
+	if !rendered.Problems.Retry() {
+		c.rendered[path] = rendered
+	}
+	return rendered
 }

@@ -34,7 +34,7 @@ type Compiler struct {
 
 // rendered is what the compiler remembers of a unit.
 type rendered struct {
-	key  string
+	key  string // empty when it must be rendered again: a file could not be read
 	unit *Unit
 }
 
@@ -58,6 +58,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 		// Nothing may be written from it anyway, and rendering against a
 		// fleet that is not understood would only add noise.
 		s.Problems = s.Problems.Sorted()
+		s.Retry = s.Problems.Retry()
 		return s
 	}
 	c.repository = repository
@@ -85,10 +86,11 @@ type kindSet struct {
 	broken   map[string]string     // folders of kinds that do not load, by the same
 	unnamed  []string              // folders of those whose name is not known
 	problems config.Problems
+	retry    bool // a file could not be read
 }
 
 func (c *Compiler) loadKinds(r *config.Repository) {
-	if c.kinds != nil && c.kinds.hash == r.KindsHash {
+	if c.kinds != nil && c.kinds.hash == r.KindsHash && !c.kinds.retry {
 		return
 	}
 	set := &kindSet{hash: r.KindsHash, byName: map[string]*kind.Kind{}, broken: map[string]string{}}
@@ -96,6 +98,7 @@ func (c *Compiler) loadKinds(r *config.Repository) {
 	if err != nil {
 		panic(err) // it is embedded
 	}
+	first := map[string]string{} // folders by the kind's name
 	for _, folder := range r.Kinds {
 		k, problems := kind.Load(r.Tree, folder.Path, newest)
 		set.problems = append(set.problems, problems...)
@@ -106,15 +109,19 @@ func (c *Compiler) loadKinds(r *config.Repository) {
 			continue
 		case len(problems) > 0:
 			set.broken[name] = folder.Path
-			continue
+		case first[name] == "":
+			set.byName[name] = k
 		}
-		if other := set.byName[name]; other != nil {
+		if other := first[name]; other != "" { // nobody knows which one is meant
 			set.problems = append(set.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
-				Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, other.Folder)})
+				Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, other)})
+			set.broken[name] = folder.Path
+			delete(set.byName, name)
 			continue
 		}
-		set.byName[name] = k
+		first[name] = folder.Path
 	}
+	set.retry = set.problems.Retry()
 	c.kinds = set
 }
 
@@ -126,7 +133,7 @@ func (c *Compiler) render(r *config.Repository, s *Snapshot) {
 	shared := r.FleetHash + c.kinds.hash
 	for _, unit := range r.Units {
 		key := unit.Hash + unit.Defaults.Hash + shared
-		if known := c.units[unit.Path]; known != nil && known.key == key {
+		if known := c.units[unit.Path]; known != nil && known.key == key && !c.kinds.retry {
 			next[unit.Path] = known
 			continue
 		}
@@ -146,6 +153,9 @@ func (c *Compiler) render(r *config.Repository, s *Snapshot) {
 	_ = group.Wait() // the functions return no errors
 	for i, unit := range changed {
 		next[unit.Path].unit = results[i]
+		if c.kinds.retry || results[i].Problems.Retry() {
+			next[unit.Path].key = ""
+		}
 	}
 	c.claims.update(c.units, next)
 	c.units = next
@@ -177,4 +187,5 @@ func (s *Snapshot) finish() {
 			Message: fmt.Sprintf("the kind does not load: its %d specs keep their last good bundles", specs)})
 	}
 	s.Problems = s.Problems.Sorted()
+	s.Retry = s.Problems.Retry()
 }

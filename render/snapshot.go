@@ -22,6 +22,9 @@ type Snapshot struct {
 	// Held is set when a problem is in a document that concerns the whole
 	// fleet. Nothing at all may be written from such a snapshot.
 	Held bool
+	// Retry is set when a file could not be read; render the same commit again,
+	// with the same Compiler: what could be read is taken over.
+	Retry bool
 	// Rendered counts the units that were rendered for this snapshot; the
 	// others were taken over from the one before.
 	Rendered int

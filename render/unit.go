@@ -160,7 +160,7 @@ func (u *unitRenderer) problem(at config.Position, code config.Code, format stri
 func (u *unitRenderer) read(file string) {
 	content, err := u.tree.ReadFile(file)
 	if err != nil {
-		u.problem(config.Position{File: file}, config.CodeFile, "%s", cause(err))
+		u.problems = append(u.problems, config.FileProblem(file, err))
 		return
 	}
 	docs, problems := config.ReadDocuments(file, content)
@@ -222,7 +222,7 @@ func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 // file reads a file that a spec names: in the unit's folder or below it.
 func (u *unitRenderer) file(name string) ([]byte, error) {
 	if !fs.ValidPath(name) || name == "." {
-		return nil, fmt.Errorf("%q: want the path of a file in the unit's folder or below it", name)
+		return nil, config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", name))
 	}
 	content, err := u.tree.ReadFile(path.Join(string(u.unit.Path), name))
 	if err != nil {

@@ -212,16 +212,35 @@ func (c *comparer) compare(path string, from, to any) {
 	if equal(from, to) {
 		return
 	}
-	if c.secret && (strings.HasPrefix(path, "data.") || strings.HasPrefix(path, "stringData.") || strings.HasPrefix(path, "data[") || strings.HasPrefix(path, "stringData[")) {
+	if c.secret && hidden(path) {
 		from, to = mask(from, "(old value)"), mask(to, "(new value)")
 	}
 	c.fields = append(c.fields, Field{Path: path, From: from, To: to})
 }
 
-// mask hides a value but not that there is one.
+// lastApplied is where kubectl apply keeps a copy of the whole object.
+const lastApplied = `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`
+
+// hidden says whether the value at a path of a Secret is not for showing.
+func hidden(path string) bool {
+	first := path
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		first = path[:end]
+	}
+	return first == "data" || first == "stringData" || path == lastApplied
+}
+
+// mask hides a value, all the way down, but not that there is one.
 func mask(value any, as string) any {
-	if value == nil {
+	switch v := value.(type) {
+	case nil:
 		return nil
+	case map[string]any:
+		masked := make(map[string]any, len(v))
+		for key, item := range v {
+			masked[key] = mask(item, as)
+		}
+		return masked
 	}
 	return as
 }

@@ -4,6 +4,7 @@
 package diff
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -110,5 +111,27 @@ services/broken
 	}
 	if same := Compare(base, base); len(same.Changes) != 0 {
 		t.Errorf("compared with itself: %v", same.Changes)
+	}
+}
+
+// TestSecretWholeData: data that came or went as a whole was shown.
+func TestSecretWholeData(t *testing.T) {
+	const head = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\n"
+	without := snapshot(t, map[string]string{"s": head})
+	with := snapshot(t, map[string]string{"s": head + "stringData: {password: hunter2}\ndata: {token: aHVudGVyMg==}\n"})
+	for _, report := range []*Report{Compare(without, with), Compare(with, without)} {
+		var text strings.Builder
+		if err := report.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []string{text.String(), string(encoded)} {
+			if strings.Contains(got, "hunter2") || strings.Contains(got, "aHVudGVyMg") || !strings.Contains(got, "password") {
+				t.Errorf("want the names and no values, got %s", got)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -238,8 +239,14 @@ func plain(v ref.Val) (value any, present bool, err error) {
 	case types.Bool:
 		return bool(v), true, nil
 	case types.Uint:
-		return int64(v), v <= 1<<63-1, nil
+		if v > math.MaxInt64 {
+			return nil, false, fmt.Errorf("%w: %d is above %d", errUnplain, uint64(v), math.MaxInt64)
+		}
+		return int64(v), true, nil
 	case types.Double:
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, false, fmt.Errorf("%w: %g", errUnplain, float64(v))
+		}
 		return float64(v), true, nil
 	case types.Null:
 		return nil, true, nil

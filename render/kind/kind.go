@@ -104,7 +104,9 @@ func (l *loader) load() {
 	file := path.Join(l.kind.Folder, "kind.yaml")
 	content, err := l.tree.ReadFile(file)
 	if err != nil {
-		l.problems = append(l.problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "no kind.yaml in the kind's folder: " + err.Error()})
+		p := config.FileProblem(file, err)
+		p.Message = "the kind's definition: " + p.Message
+		l.problems = append(l.problems, p)
 		return
 	}
 	docs, problems := config.ReadDocuments(file, content)
@@ -267,7 +269,7 @@ func (l *loader) template(env *environment, n *yaml.Node, i int) template {
 		l.problem(n, "%s: %s %s: no such kind%s", where, apiVersion, kindName, config.DidYouMean(apiVersion+" "+kindName, l.hard.Names()))
 		return nil
 	}
-	c := compiler{loader: l, env: env, where: where}
+	c := compiler{loader: l, env: env, where: where, secret: kindName == "Secret"}
 	return c.compile(n, hard.Type())
 }
 

@@ -60,13 +60,17 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 	return found
 }
 
-// openProto reads an import: a file of the tree, or one that swell brings.
+// openProto reads an import: a file in or below the folder of all kinds, whose
+// hash says when kinds change, or a file that swell brings.
 func (l *loader) openProto(name string) ([]byte, error) {
 	if isCRDImport(name) {
 		return []byte(crdProto), nil
 	}
 	if !fs.ValidPath(name) {
-		return nil, fmt.Errorf("%q: want a path from the root of the monorepo", name)
+		return nil, config.Refusal(fmt.Sprintf("%q: want a path from the root of the monorepo", name))
+	}
+	if kinds := path.Dir(l.kind.Folder) + "/"; !strings.HasPrefix(name, kinds) {
+		return nil, config.Refusal(fmt.Sprintf("import %q: want a file below %s", name, kinds))
 	}
 	return l.tree.ReadFile(name)
 }

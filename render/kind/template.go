@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,6 +112,8 @@ type compiler struct {
 	env   *environment
 	where string
 	path  []any
+	// secret is set for an object of kind Secret: its values are in no message.
+	secret bool
 }
 
 func (c *compiler) problemAt(n *yaml.Node, code config.Code, format string, args ...any) {
@@ -214,6 +217,9 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 		if err == nil && value != nil && t.Form != schema.Any && !schema.Fits(t.Form, value) {
 			err = fmt.Errorf("want %s, got %s", t.Form, schema.Describe(value))
 		}
+		if err != nil && c.secret {
+			err = fmt.Errorf("want %s", t.Form)
+		}
 		if err != nil {
 			c.problemAt(n, config.CodeType, "%s", err)
 			return static{}
@@ -221,6 +227,9 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 		return static{value}
 	}
 	texts, codes, err := splitExpressions(n.Value)
+	if err != nil && c.secret {
+		err = errors.New("an expression that is empty or not closed with }; a literal ${ is written $${")
+	}
 	if err != nil {
 		c.problemAt(n, config.CodeKind, "%s", err)
 		return static{}

@@ -71,3 +71,10 @@ func TestAppendJSON(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCheckEmptyItem(t *testing.T) {
+	list := &Type{Form: List, Elem: &Type{Form: String}}
+	if found := Check(list, []any{"a", nil}); len(found) != 1 || PathText(found[0].Path) != "[1]" {
+		t.Errorf("got %v, want one violation at [1]", found)
+	}
+}

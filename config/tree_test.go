@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFilesLinks: a link in a folder on disk led out of it.
+func TestFilesLinks(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	for _, err := range []error{
+		os.WriteFile(filepath.Join(outside, "passwd"), []byte("x"), 0o600),
+		os.MkdirAll(filepath.Join(dir, "u/conf"), 0o700),
+		os.WriteFile(filepath.Join(dir, "u/plain"), []byte("x"), 0o600),
+		os.Symlink(outside, filepath.Join(dir, "u/conf/link")),
+		os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(dir, "u/file")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := Files(os.DirFS(dir))
+	for _, name := range []string{"u/conf/link/passwd", "u/conf/link", "u/file"} {
+		_, readErr := tree.ReadFile(name)
+		_, listErr := tree.ReadDir(name)
+		_, hashErr := tree.Hash(name)
+		_, openErr := tree.Open(name)
+		for i, err := range []error{readErr, listErr, hashErr, openErr} {
+			var refusal Refusal
+			if !errors.As(err, &refusal) {
+				t.Errorf("%s, call %d: got %v, want it refused", name, i, err)
+			}
+		}
+	}
+	if _, err := tree.ReadFile("u/plain/below"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("below a file: got %v", err)
+	}
+	if content, err := tree.ReadFile("u/plain"); err != nil || string(content) != "x" {
+		t.Errorf("plain: %q, %v", content, err)
+	}
+	if _, err := tree.Hash("."); err != nil {
+		t.Error(err)
+	}
+}
