@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/swell-sh/swell/config"
 )
 
 // PinCluster returns the UID of the kube-system namespace that the cluster had
