@@ -77,10 +77,14 @@ func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapsh
 	return compiler.Snapshot(commit, tree), nil
 }
 
-// argument is the i-th argument, or the working tree where there is none.
+// argument is the i-th argument, or the working tree where there is none: the
+// current folder if it is a monorepo, else the one that --path names in it.
 func (p *place) argument(args []string, i int) string {
-	if i < len(args) {
+	switch {
+	case i < len(args):
 		return args[i]
+	case isMonorepo(p.repo) == nil:
+		return p.repo
 	}
 	return filepath.Join(p.repo, p.path)
 }
