@@ -235,7 +235,7 @@ func earliest(a, b time.Time) time.Time {
 func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
 	events := make([]store.Event, len(r.Transitions))
 	for i, t := range r.Transitions {
-		events[i] = store.Event{Time: t.Time, Unit: t.Unit, Target: t.Target, Kind: t.Kind, Text: t.Text}
+		events[i] = store.Event(t)
 	}
 	return tx.AddHistory(events)
 }

@@ -138,12 +138,17 @@ type place struct {
 // others cost one look-up.
 func (p *pass) unsettled() []config.UnitPath {
 	var paths []config.UnitPath
+	known := 0
 	for path, u := range p.state.Units {
-		if !u.settled || p.held == "" && !u.current(p.want.Units[path]) {
+		w := p.want.Units[path]
+		if w != nil {
+			known++
+		}
+		if !u.settled || p.held == "" && !u.current(w) {
 			paths = append(paths, path)
 		}
 	}
-	if p.held == "" {
+	if p.held == "" && known < len(p.want.Units) {
 		for path := range p.want.Units {
 			if p.state.Units[path] == nil {
 				paths = append(paths, path)

@@ -16,6 +16,7 @@ import (
 // drift, kills and clock jumps. See judge for what must hold throughout, and
 // world.calmDown for how it must end.
 func TestWorld(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		if err := play(t, mutation{}); err != nil {
 			t.Fatal(err)
@@ -26,6 +27,7 @@ func TestWorld(t *testing.T) {
 // TestWorldFindsBrokenRules breaks a rule at a time. Each must be objected to
 // within a bounded number of worlds: else TestWorld proves nothing.
 func TestWorldFindsBrokenRules(t *testing.T) {
+	t.Parallel()
 	const worlds = 400
 	each := func(do func(*Unit)) func(*State) {
 		return func(s *State) {
@@ -78,6 +80,7 @@ func TestWorldFindsBrokenRules(t *testing.T) {
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			game := rapid.Custom(func(t *rapid.T) error { return play(t, m) })
 			for seed := range worlds {
 				if err := game.Example(seed); err != nil {
