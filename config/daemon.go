@@ -160,6 +160,9 @@ func ParseSchedule(text string) (cron.Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
+	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // it looks five years ahead
+		return nil, fmt.Errorf("%q: a day that never comes", text)
+	}
 	return schedule, nil
 }
 

@@ -58,6 +58,7 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron every", `{repository: {url: x}, drift: {schedule: "@every 0s"}}`, "want the five fields of a cron line"},
 		{"cron seconds", `{repository: {url: x}, drift: {schedule: "0 0 * * * *"}}`, "want the five fields of a cron line"},
 		{"cron fields", `{repository: {url: x}, drift: {schedule: "61 * * * *"}}`, `spec.drift.schedule: "61 * * * *": end of range (61) above maximum (59)`},
+		{"cron never", `{repository: {url: x}, drift: {schedule: "0 0 30 2 *"}}`, `spec.drift.schedule: "0 0 30 2 *": a day that never comes`},
 		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, "spec.drift.timeZone: unknown time zone Mars/Base"},
 		{"jitter", `{repository: {url: x}, drift: {jitter: -1s}}`, "spec.drift.jitter: want a duration from 0, got -1s"},
 		{"duration", `{repository: {url: x}, drift: {jitter: 1d}}`, `spec.drift.jitter: want a duration like 30s or 1h30m, got "1d"`},
@@ -83,6 +84,13 @@ func TestDidYouMean(t *testing.T) {
 		if text := DidYouMean(got, known); text != want {
 			t.Errorf("%s: got %q, want %q", got, text, want)
 		}
+	}
+}
+
+func TestDidYouMeanLong(t *testing.T) {
+	long := strings.Repeat("x", 8<<20)
+	if text := DidYouMean(long, []string{long, "x"}) + DidYouMean("x", []string{long}); len(text) > 100 {
+		t.Errorf("got %d bytes", len(text))
 	}
 }
 

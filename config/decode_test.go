@@ -194,6 +194,25 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// TestLargeMerge: merging looked through all keys for each key, for minutes.
+func TestLargeMerge(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("apiVersion: v1\nkind: K\nbase: &base\n")
+	const many = 100_000
+	for i := range many {
+		fmt.Fprintf(&text, "  a%d: x\n", i)
+	}
+	text.WriteString("spec:\n  a0: own\n  <<: *base\n")
+	docs, problems := ReadDocuments("f.yaml", []byte(text.String()))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	spec := Lookup(docs[0].Node, "spec")
+	if got := len(spec.Content) / 2; got != many || Lookup(spec, "a0").Value != "own" {
+		t.Errorf("%d keys, want %d", got, many)
+	}
+}
+
 func FuzzReadDocuments(f *testing.F) {
 	for _, seed := range []string{"", "a: b", "apiVersion: v1\nkind: K\nspec: &a {x: *a}", "- [", "<<: {a: 1}", "a: !!binary x", "? [a]\n: b", everything} {
 		f.Add([]byte(seed))

@@ -151,9 +151,6 @@ type Match struct {
 	Labels map[string][]string
 }
 
-// Empty says whether nothing was asked for.
-func (m Match) Empty() bool { return len(m.Labels) == 0 }
-
 // Matches says whether a target with these labels is picked.
 func (m Match) Matches(labels map[string]string) bool {
 	for key, values := range m.Labels {

@@ -59,7 +59,7 @@ func (l *loader) yamlFiles(dir string) []string {
 
 func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
 	if doc.APIVersion != APIVersion || doc.Kind != "Cluster" && doc.Kind != "Rollout" {
-		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster or Rollout (%s)", doc.APIVersion, doc.Kind, APIVersion))
+		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster or Rollout (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
 		return
 	}
 	before := len(l.repository.Problems)
@@ -152,6 +152,8 @@ func (l *loader) loadRollout(doc *Document) {
 		var err error
 		if wave.MaxConcurrent, err = amount(w.MaxConcurrent); err != nil {
 			at("maxConcurrent", "%s", err)
+		} else if w.MaxConcurrent != nil && wave.MaxConcurrent == (Amount{}) {
+			at("maxConcurrent", "want at least 1 target or 1%%, got %v", w.MaxConcurrent)
 		}
 		if wave.MaxFailures, err = amount(w.MaxFailures); err != nil {
 			at("maxFailures", "%s", err)

@@ -39,7 +39,7 @@ func DecodeOwn(doc *Document, spec any) Problems {
 func OwnMessage(doc *Document) (protoreflect.Message, Problems) {
 	descriptor := documents().ByName(protoreflect.Name(doc.Kind))
 	if doc.APIVersion != APIVersion || descriptor == nil {
-		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", doc.APIVersion, doc.Kind)}
+		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", Shorten(doc.APIVersion), Shorten(doc.Kind))}
 	}
 	message, problems := doc.Decode(descriptor, Decoding{})
 	if len(problems) > 0 {
@@ -110,6 +110,9 @@ func texts(value any) ([]string, error) {
 	}
 	values := make([]string, len(items))
 	for i, item := range items {
+		if item == nil {
+			return nil, fmt.Errorf("want a text or a list of texts, got nothing")
+		}
 		if values[i], ok = item.(string); !ok {
 			return nil, fmt.Errorf("want a text or a list of texts, got %v", item)
 		}

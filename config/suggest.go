@@ -9,12 +9,22 @@ import (
 	"strings"
 )
 
+// longest is the length in bytes up to which names are compared: no kind of
+// Kubernetes with its apiVersion is longer, and comparing takes the square of it.
+const longest = 80
+
 // DidYouMean is the end of a message about an unknown name: `, did you mean
 // "replicas"?` when one of the known names is near, else the known names when
 // they are few, else nothing.
 func DidYouMean(got string, known []string) string {
+	if len(got) > longest {
+		return ""
+	}
 	best, bestDistance := "", 1+max(1, len(got)/3)
 	for _, name := range known {
+		if len(name) > longest {
+			continue
+		}
 		if d := editDistance(strings.ToLower(got), strings.ToLower(name)); d < bestDistance || d == bestDistance && best != "" && name < best {
 			best, bestDistance = name, d
 		}
@@ -27,6 +37,9 @@ func DidYouMean(got string, known []string) string {
 		return ""
 	}
 	sorted := slices.Sorted(slices.Values(known))
+	for i := range sorted {
+		sorted[i] = Shorten(sorted[i])
+	}
 	return ", want one of " + strings.Join(sorted, ", ")
 }
 

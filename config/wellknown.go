@@ -46,7 +46,7 @@ func (d *decoder) duration(n *yaml.Node, into protoreflect.Message) {
 	}
 	v, err := time.ParseDuration(n.Value)
 	if err != nil {
-		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %q", shorten(n.Value))
+		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %q", Shorten(n.Value))
 		return
 	}
 	setSeconds(into, int64(v/time.Second), int32(v%time.Second))

@@ -33,15 +33,6 @@ func (d *Document) At(n *yaml.Node) Position {
 // Position is that of the document's first key.
 func (d *Document) Position() Position { return d.At(d.Node) }
 
-// GroupKind is "kind.group", the way kubectl writes it: "Deployment.apps",
-// "ConfigMap".
-func (d *Document) GroupKind() string {
-	if group, _, ok := strings.Cut(d.APIVersion, "/"); ok {
-		return d.Kind + "." + group
-	}
-	return d.Kind
-}
-
 const (
 	// maxDepth is how deep a document may nest. Kubernetes' deepest built-in
 	// objects stay below 30.
@@ -124,7 +115,7 @@ func syntaxProblem(file string, err error) Problem {
 }
 
 func newDocument(file string, root *yaml.Node) (*Document, Problems) {
-	reader := yamlReader{file: file}
+	reader := yamlReader{file: file, secret: scalarAt(root, "kind") == "Secret"}
 	root = reader.resolve(root, 0, nil)
 	if len(reader.problems) > 0 {
 		return nil, reader.problems
@@ -157,6 +148,7 @@ func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) 
 // different things to different YAML readers.
 type yamlReader struct {
 	file     string
+	secret   bool // a Secret, whose values are in no message
 	nodes    int
 	problems Problems
 }
@@ -178,6 +170,9 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 	}
 	if r.nodes >= maxNodes || depth >= maxDepth {
 		return n
+	}
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
+		r.checkTag(n)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -224,6 +219,7 @@ func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) 
 	r.checkKeys(n)
 	content := n.Content
 	changed := false
+	var taken map[string]bool // the mapping's own keys and those merged into it
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		merge := key.Kind == yaml.ScalarNode && key.Tag == "!!merge"
@@ -234,7 +230,10 @@ func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) 
 		}
 		switch {
 		case merge:
-			content = r.mergeInto(content, n, resolved)
+			if taken == nil {
+				taken = keysOf(n)
+			}
+			content = r.mergeInto(content, taken, resolved)
 		case changed:
 			content = append(content, key, resolved)
 		}
@@ -242,9 +241,16 @@ func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) 
 	return withContent(n, content)
 }
 
-// mergeInto adds the keys of a `<<` value that the mapping n does not have
-// itself.
-func (r *yamlReader) mergeInto(content []*yaml.Node, n, value *yaml.Node) []*yaml.Node {
+func keysOf(n *yaml.Node) map[string]bool {
+	keys := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		keys[n.Content[i].Value] = true
+	}
+	return keys
+}
+
+// mergeInto adds the keys of a `<<` value that are not taken.
+func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, value *yaml.Node) []*yaml.Node {
 	sources := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
 		sources = value.Content
@@ -255,8 +261,8 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, n, value *yaml.Node) []*yam
 			continue
 		}
 		for i := 0; i+1 < len(source.Content); i += 2 {
-			name := source.Content[i].Value
-			if Lookup(n, name) == nil && lookupContent(content, name) == nil {
+			if name := source.Content[i].Value; !taken[name] {
+				taken[name] = true
 				content = append(content, source.Content[i], source.Content[i+1])
 			}
 		}
@@ -314,19 +320,33 @@ func earlierKey(content []*yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
+// checkTag refuses tags that are written out, but for those of texts and bytes.
+func (r *yamlReader) checkTag(n *yaml.Node) bool {
+	if n.Style&yaml.TaggedStyle == 0 || n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!binary") {
+		return true
+	}
+	r.problem(n, "%s: a tag is not understood: write the value plainly", n.Tag)
+	return false
+}
+
 // checkScalar refuses plain scalars that YAML 1.1 readers, kubectl among them,
-// and YAML 1.2 readers take for different values, and tags of one's own.
+// and YAML 1.2 readers take for different values, and tags.
 func (r *yamlReader) checkScalar(n *yaml.Node) bool {
+	if !r.checkTag(n) {
+		return false
+	}
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return true
 	}
 	switch {
-	case n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!"):
-		r.problem(n, "%s: a tag of your own is not understood", n.Tag)
+	case n.Style&yaml.TaggedStyle != 0: // its type is written down
+		return true
 	case ambiguousBool[n.Value]:
 		r.problem(n, "%s is a boolean to some YAML readers and text to others: write %q, or true or false", n.Value, n.Value)
+	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value) && r.secret:
+		r.problem(n, "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number")
 	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value):
-		r.problem(n, "%s is octal to some YAML readers and decimal to others: write %q, or the decimal number", n.Value, n.Value)
+		r.problem(n, "%s is octal to some YAML readers and decimal to others: write %q, or %s", n.Value, n.Value, decimalHint(n.Value))
 	case n.Tag == "!!timestamp":
 		// Read as text everywhere; nothing in Kubernetes is a YAML date.
 		n.Tag = "!!str"
@@ -335,6 +355,15 @@ func (r *yamlReader) checkScalar(n *yaml.Node) bool {
 		return true
 	}
 	return false
+}
+
+// decimalHint is an octal number as the decimal one.
+func decimalHint(octal string) string {
+	v, err := strconv.ParseInt(strings.NewReplacer("_", "", "o", "").Replace(octal), 8, 64)
+	if err != nil {
+		return "the decimal number"
+	}
+	return strconv.FormatInt(v, 10)
 }
 
 var ambiguousBool = map[string]bool{}
@@ -392,10 +421,11 @@ func describe(n *yaml.Node) string {
 	case "!!int", "!!float":
 		return "the number " + n.Value
 	}
-	return "the text " + strconv.Quote(shorten(n.Value))
+	return "the text " + strconv.Quote(Shorten(n.Value))
 }
 
-func shorten(s string) string {
+// Shorten cuts a text that is too long for a message.
+func Shorten(s string) string {
 	const most = 60
 	if len(s) <= most {
 		return s

@@ -125,8 +125,12 @@ func (c *claims) contest(s *Snapshot) {
 	}
 }
 
+func comparePlaced(a, b Placed) int {
+	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
+}
+
 // needs finds the units that bring the namespaces which the unit's objects
-// live in.
+// live in, sorted.
 func (c *claims) needs(unit *Unit) map[config.TargetName][]Placed {
 	var needs map[config.TargetName][]Placed
 	for target, bundle := range unit.Bundles {
@@ -143,6 +147,7 @@ func (c *claims) needs(unit *Unit) map[config.TargetName][]Placed {
 				needs[target] = append(needs[target], need)
 			}
 		}
+		slices.SortFunc(needs[target], comparePlaced)
 	}
 	return needs
 }

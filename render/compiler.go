@@ -11,6 +11,7 @@ package render
 
 import (
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 
@@ -45,6 +46,7 @@ func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
 	for _, claim := range c.claims.wanted[claimKey{cluster, id}] {
 		by = append(by, Placed{claim.unit, claim.target})
 	}
+	slices.SortFunc(by, comparePlaced)
 	return by
 }
 
@@ -167,9 +169,11 @@ func (c *Compiler) render(r *config.Repository, s *Snapshot) {
 }
 
 // finish gathers the problems of the units. Units that only wait for a broken
-// kind are counted, at the kind: its own problems are what there is to mend.
+// kind are counted, at the kind: its own problems are what there is to mend. A
+// problem of Defaults stands there once, however many units it holds.
 func (s *Snapshot) finish() {
 	waiting := map[string]int{}
+	shared := map[string]config.Problems{} // one for each unit, by their text
 	for _, unit := range s.Units {
 		if len(unit.Problems) == 0 {
 			continue
@@ -179,8 +183,20 @@ func (s *Snapshot) finish() {
 				waiting[p.Via[0].File]++
 				continue
 			}
+			if path.Base(p.File) == "swell.yaml" {
+				shared[p.String()] = append(shared[p.String()], p)
+				continue
+			}
 			s.Problems = append(s.Problems, p)
 		}
+	}
+	for _, same := range shared {
+		p := same[0]
+		if len(same) > 1 {
+			p.Message += fmt.Sprintf(" (holds %d units)", len(same))
+			p.Unit = ""
+		}
+		s.Problems = append(s.Problems, p)
 	}
 	for folder, specs := range waiting {
 		s.Problems = append(s.Problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeKind,

@@ -57,7 +57,7 @@ func (d *draft) what() string {
 	kindName, _ := d.object["kind"].(string)
 	metadata, _ := d.object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	return kindName + "/" + name
+	return config.Shorten(kindName) + "/" + config.Shorten(name)
 }
 
 // nodeAt is the deepest node on the path that exists; the key where there is
@@ -93,7 +93,7 @@ func (d *draft) seal() *Object {
 	kindName, _ := d.object["kind"].(string)
 	hard := d.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", apiVersion, kindName, d.suggestKind(apiVersion, kindName))
+		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", config.Shorten(apiVersion), config.Shorten(kindName), d.suggestKind(apiVersion, kindName))
 		return nil
 	}
 	id := ObjectID{Kind: kindName}
@@ -151,8 +151,8 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	switch {
 	case id.Name == "":
 		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
-	case !isName(id.Name):
-		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", id.Name)
+	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !isName(id.Name):
+		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", config.Shorten(id.Name))
 	}
 	switch {
 	case namespaced && id.Namespace == "":
@@ -168,18 +168,33 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 
 // isLabel says whether s is an RFC 1123 label, what a namespace's name must be.
 func isLabel(s string) bool {
+	return len(s) <= 63 && isPart(s)
+}
+
+// isPart says whether s can stand between two dots of a name.
+func isPart(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if inner := c == '-' && i > 0 && i < len(s)-1; !inner && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
 			return false
 		}
 	}
-	return s != "" && len(s) <= 63
+	return s != ""
 }
 
-// isName says whether s can be an object's name: an RFC 1123 subdomain, or
-// what RBAC and a few others add to it (system:node, a_b:C).
+// isName says whether s can be an object's name: an RFC 1123 subdomain.
 func isName(s string) bool {
+	for part := range strings.SplitSeq(s, ".") {
+		if !isPart(part) {
+			return false
+		}
+	}
+	return len(s) <= 253
+}
+
+// isRoleName says whether s can be the name of an object of RBAC, which takes
+// more: system:node, a_b:C.
+func isRoleName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

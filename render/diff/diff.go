@@ -49,7 +49,7 @@ type Field struct {
 
 // Report is all that changes from one snapshot to another.
 type Report struct {
-	// Changes are sorted by unit, action, object and targets.
+	// Changes are sorted by unit, object, action and targets.
 	Changes []Change `json:"changes"`
 	// Unknown are units that could not be compared, because one side has a
 	// problem with them, sorted.
@@ -103,6 +103,9 @@ func compareUnit(path config.UnitPath, was, is *render.Unit) []Change {
 			id := c.id
 			id.Namespace = ""
 			key := fmt.Sprintf("%s %s %v %s", c.change.Action, id, c.id.Namespace == "", text)
+			if g := groups[key]; g != nil && g.change.Targets[len(g.change.Targets)-1] == target {
+				key += " " + c.id.Namespace // the same name in two namespaces of one target
+			}
 			g := groups[key]
 			if g == nil {
 				g = &group{change: c.change, namespaces: map[string]bool{}, id: c.id}
@@ -157,6 +160,7 @@ func compareBundles(was, is *render.Bundle) []objectChange {
 			changes = append(changes, objectChange{id, Change{Action: Created}})
 		}
 	}
+	slices.SortFunc(changes, func(a, b objectChange) int { return a.id.Compare(b.id) })
 	return changes
 }
 

@@ -135,3 +135,19 @@ func TestSecretWholeData(t *testing.T) {
 		}
 	}
 }
+
+// TestNamespacesOfOneTarget: a name that is in two namespaces of one target
+// gave that target twice.
+func TestNamespacesOfOneTarget(t *testing.T) {
+	base := snapshot(t, map[string]string{"a": "apiVersion: v1\nkind: Namespace\nmetadata: {name: base}\n"})
+	head := snapshot(t, map[string]string{"a": "apiVersion: v1\nkind: Namespace\nmetadata: {name: base}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: left}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: right}\n"})
+	want := []Change{
+		{Unit: "services/a", Action: Created, Object: "ConfigMap/left/c", Targets: []config.TargetName{"one", "two"}},
+		{Unit: "services/a", Action: Created, Object: "ConfigMap/right/c", Targets: []config.TargetName{"one", "two"}},
+	}
+	if diff := cmp.Diff(want, Compare(base, head).Changes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

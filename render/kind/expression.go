@@ -9,8 +9,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,13 +155,18 @@ func (x *expression) wantBool() error {
 	return nil
 }
 
-// itemType is what `each` binds: a list's item or a map's key.
+// itemType is what `each` binds: a list's item or a map's key; nothing for an
+// optional that is absent.
 func (x *expression) itemType() (*cel.Type, error) {
 	switch x.typ.Kind() {
 	case cel.ListKind, cel.MapKind:
 		return x.typ.Parameters()[0], nil
 	case cel.DynKind:
 		return cel.DynType, nil
+	case cel.OpaqueKind:
+		if isOptional(x.typ) {
+			return (&expression{text: x.text, typ: x.typ.Parameters()[0]}).itemType()
+		}
 	}
 	return nil, fmt.Errorf("%q: want a list or a map, got %s", x.text, x.typ)
 }
@@ -173,11 +180,15 @@ func (x *expression) fits(t *schema.Type) error {
 	return nil
 }
 
+func isOptional(typ *cel.Type) bool {
+	return typ.Kind() == cel.OpaqueKind && typ.TypeName() == "optional_type"
+}
+
 func mismatch(typ *cel.Type, t *schema.Type) *cel.Type {
 	if t == nil || t.Form == schema.Any {
 		return nil
 	}
-	if typ.Kind() == cel.OpaqueKind && typ.TypeName() == "optional_type" {
+	if isOptional(typ) {
 		return mismatch(typ.Parameters()[0], t)
 	}
 	var ok bool
@@ -288,81 +299,111 @@ func plainList(l traits.Lister) (any, bool, error) {
 }
 
 func plainMap(m traits.Mapper) (any, bool, error) {
-	size, _ := m.Size().(types.Int)
-	plainMap := make(map[string]any, int(size))
-	for it := m.Iterator(); it.HasNext() == types.True; {
-		key := it.Next()
+	keys := sortedKeys(m)
+	plainMap := make(map[string]any, len(keys))
+	for _, key := range keys {
 		value, present, err := plain(m.Get(key))
 		if err != nil {
 			return nil, false, err
 		}
-		if present {
-			plainMap[fmt.Sprint(key.Value())] = value
+		if !present {
+			continue
 		}
+		text := keyText(key)
+		if _, taken := plainMap[text]; taken {
+			return nil, false, fmt.Errorf("%w: two keys that both read %q", errUnplain, text)
+		}
+		plainMap[text] = value
 	}
 	return plainMap, true, nil
 }
 
-// plainMessage is the fields of a message that are set, under their names.
+// plainMessage is the fields of a message that are set, under their names, or
+// what CEL takes a well-known type for.
 func plainMessage(m protoreflect.Message) (any, bool, error) {
-	fields := map[string]any{}
-	var firstErr error
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		var native any = value.Interface()
-		v, present, err := plain(types.DefaultTypeAdapter.NativeToValue(native))
-		if number, ok := native.(protoreflect.EnumNumber); ok {
-			v, present, err = string(field.Enum().Values().ByNumber(number).Name()), true, nil
+	if likeCEL[m.Descriptor().FullName()] {
+		return plain(boundAdapter().NativeToValue(m.Interface()))
+	}
+	plainFields := map[string]any{}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if !m.Has(field) {
+			continue
 		}
-		if list, ok := native.(protoreflect.List); ok {
-			v, present, err = plainProtoList(list)
-		}
-		if mapping, ok := native.(protoreflect.Map); ok {
-			v, present, err = plainProtoMap(mapping)
-		}
-		if message, ok := native.(protoreflect.Message); ok {
-			v, present, err = plainMessage(message)
-		}
+		value, present, err := plainField(field, m.Get(field))
 		if err != nil {
-			firstErr = fmt.Errorf("%s: %w", field.Name(), err)
-			return false
+			return nil, false, fmt.Errorf("%s: %w", field.Name(), err)
 		}
 		if present {
-			fields[string(field.Name())] = v
+			plainFields[string(field.Name())] = value
 		}
-		return true
-	})
-	return fields, true, firstErr
+	}
+	return plainFields, true, nil
 }
 
-func plainProtoList(l protoreflect.List) (any, bool, error) {
+// likeCEL are the well-known types that CEL has values of its own for.
+var likeCEL = map[protoreflect.FullName]bool{
+	"google.protobuf.Duration": true, "google.protobuf.Timestamp": true,
+	"google.protobuf.Struct": true, "google.protobuf.Value": true, "google.protobuf.ListValue": true,
+	"google.protobuf.DoubleValue": true, "google.protobuf.FloatValue": true, "google.protobuf.BoolValue": true,
+	"google.protobuf.Int64Value": true, "google.protobuf.UInt64Value": true, "google.protobuf.Int32Value": true,
+	"google.protobuf.UInt32Value": true, "google.protobuf.StringValue": true, "google.protobuf.BytesValue": true,
+}
+
+func plainField(field protoreflect.FieldDescriptor, value protoreflect.Value) (any, bool, error) {
+	switch {
+	case field.IsMap():
+		return plainProtoMap(field.MapValue(), value.Map())
+	case field.IsList():
+		return plainProtoList(field, value.List())
+	}
+	return plainProtoValue(field, value)
+}
+
+func plainProtoList(field protoreflect.FieldDescriptor, l protoreflect.List) (any, bool, error) {
 	list := make([]any, l.Len())
 	for i := range list {
-		v, err := plainProtoValue(l.Get(i))
-		if err != nil {
+		var err error
+		if list[i], _, err = plainProtoValue(field, l.Get(i)); err != nil {
 			return nil, false, err
 		}
-		list[i] = v
 	}
 	return list, true, nil
 }
 
-func plainProtoMap(m protoreflect.Map) (any, bool, error) {
+func plainProtoMap(field protoreflect.FieldDescriptor, m protoreflect.Map) (any, bool, error) {
 	mapping := make(map[string]any, m.Len())
-	var firstErr error
+	errs := map[string]error{}
 	m.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-		mapping[key.String()], firstErr = plainProtoValue(value)
-		return firstErr == nil
+		v, _, err := plainProtoValue(field, value)
+		if err != nil {
+			errs[key.String()] = err
+		}
+		mapping[key.String()] = v
+		return true
 	})
-	return mapping, true, firstErr
+	if len(errs) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(errs)))
+		return nil, false, fmt.Errorf("%s: %w", first, errs[first])
+	}
+	return mapping, true, nil
 }
 
-func plainProtoValue(v protoreflect.Value) (any, error) {
-	if message, ok := v.Interface().(protoreflect.Message); ok {
-		value, _, err := plainMessage(message)
-		return value, err
+// plainProtoValue is one value of a field. An enum is its name, or its number
+// where it has none.
+func plainProtoValue(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, bool, error) {
+	switch native := v.Interface().(type) {
+	case protoreflect.Message:
+		return plainMessage(native)
+	case protoreflect.EnumNumber:
+		if known := field.Enum().Values().ByNumber(native); known != nil {
+			return string(known.Name()), true, nil
+		}
+		return int64(native), true, nil
+	default:
+		return plain(types.DefaultTypeAdapter.NativeToValue(native))
 	}
-	value, _, err := plain(types.DefaultTypeAdapter.NativeToValue(v.Interface()))
-	return value, err
 }
 
 // text is a value inside a longer string.
@@ -373,6 +414,9 @@ func text(value any) (string, error) {
 	case int64:
 		return strconv.FormatInt(v, 10), nil
 	case float64:
+		if size := math.Abs(v); size == 0 || size >= 1e-6 && size < 1e21 {
+			return strconv.FormatFloat(v, 'f', -1, 64), nil // as in JSON that people write
+		}
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	case bool:
 		return strconv.FormatBool(v), nil

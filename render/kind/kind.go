@@ -55,7 +55,6 @@ type object struct {
 	id   string
 	at   config.Position
 	node *yaml.Node // the template, to find the line of a path
-	file string
 	when *expression
 	// each is bound to the name eachName, item by item; nil for one object.
 	each     *expression
@@ -160,6 +159,10 @@ func (l *loader) lets(def definition) {
 			l.problem(node, "spec.let[%d].name: want a new name of letters and digits that is no word of CEL, got %q", i, def.Name)
 			continue
 		}
+		if def.Value == "" {
+			l.problem(node, "spec.let[%d].value: missing", i)
+			continue
+		}
 		value := valueNode(node, "value")
 		compiled, err := l.env.compile(def.Value, l.doc.At(value))
 		if err != nil {
@@ -190,7 +193,7 @@ func (l *loader) objects(def definition) {
 			continue
 		}
 		first[def.ID] = i
-		o := &object{id: def.ID, node: config.Lookup(node, "template"), file: l.doc.File}
+		o := &object{id: def.ID, node: config.Lookup(node, "template")}
 		if o.node == nil {
 			l.problem(node, "spec.objects[%d].template: missing", i)
 			continue
@@ -266,7 +269,7 @@ func (l *loader) template(env *environment, n *yaml.Node, i int) template {
 	}
 	hard := l.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		l.problem(n, "%s: %s %s: no such kind%s", where, apiVersion, kindName, config.DidYouMean(apiVersion+" "+kindName, l.hard.Names()))
+		l.problem(n, "%s: %s %s: no such kind%s", where, config.Shorten(apiVersion), config.Shorten(kindName), config.DidYouMean(apiVersion+" "+kindName, l.hard.Names()))
 		return nil
 	}
 	c := compiler{loader: l, env: env, where: where, secret: kindName == "Secret"}

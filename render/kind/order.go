@@ -49,22 +49,38 @@ func orderKeys(v ref.Val) ref.Val {
 	if !ok {
 		return v // a list is in order
 	}
-	var keys []ref.Val
+	return types.NewRefValList(types.DefaultTypeAdapter, sortedKeys(m))
+}
+
+func sortedKeys(m traits.Mapper) []ref.Val {
+	size, _ := m.Size().(types.Int)
+	keys := make([]ref.Val, 0, int(size))
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		keys = append(keys, it.Next())
 	}
 	sortKeys(keys)
-	return types.NewRefValList(types.DefaultTypeAdapter, keys)
+	return keys
 }
 
-// sortKeys sorts the keys of a map: numbers as numbers, all else as text.
+// sortKeys sorts the keys of a map by type and, within one, by value.
 func sortKeys(keys []ref.Val) {
 	slices.SortFunc(keys, func(a, b ref.Val) int {
-		if ai, ok := a.(types.Int); ok {
-			if bi, ok := b.(types.Int); ok {
-				return int(ai.Compare(bi).(types.Int))
+		if byType := strings.Compare(a.Type().TypeName(), b.Type().TypeName()); byType != 0 {
+			return byType
+		}
+		if comparer, ok := a.(traits.Comparer); ok {
+			if order, ok := comparer.Compare(b).(types.Int); ok {
+				return int(order)
 			}
 		}
-		return strings.Compare(fmt.Sprint(a.Value()), fmt.Sprint(b.Value()))
+		return strings.Compare(keyText(a), keyText(b))
 	})
+}
+
+// keyText is a key of a map as it stands in JSON.
+func keyText(key ref.Val) string {
+	if text, ok := key.(types.String); ok {
+		return string(text)
+	}
+	return fmt.Sprint(key.Value())
 }

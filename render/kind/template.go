@@ -159,7 +159,7 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 		field := anything
 		switch t.Form {
 		case schema.Object:
-			if field = t.Fields[key.Value]; field == nil && !t.Open {
+			if field = t.Fields[key.Value]; field == nil {
 				c.path = append(c.path, key.Value)
 				c.problemAt(key, config.CodeUnknown, "unknown field%s", config.DidYouMean(key.Value, slices.Collect(maps.Keys(t.Fields))))
 				c.path = c.path[:len(c.path)-1]

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,9 +108,7 @@ func (c *checker) object(t *Type, m map[string]any) {
 	for name, value := range m {
 		field := t.Fields[name]
 		if field == nil {
-			if !t.Open {
-				unknown = append(unknown, name)
-			}
+			unknown = append(unknown, name)
 			continue
 		}
 		c.below(name, field, value)
@@ -240,7 +239,9 @@ func Fits(form Form, value any) bool {
 	case int64:
 		return form == Integer || form == Number || form == IntOrString || form == Quantity
 	case float64:
-		return form == Number || form == Quantity
+		const exact = 1 << 53 // up to here a JSON number without a fraction is that integer
+		whole := v == math.Trunc(v) && math.Abs(v) <= exact
+		return form == Number || form == Quantity || whole && (form == Integer || form == IntOrString)
 	case bool:
 		return form == Boolean
 	}

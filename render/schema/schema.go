@@ -83,8 +83,6 @@ type Type struct {
 	// Keys are the fields that tell the items of a List apart for server-side
 	// apply; empty for a list that is replaced as a whole.
 	Keys []string
-	// Embedded is set for an Object that may have any further fields.
-	Open bool
 }
 
 var loaded sync.Map // version -> func() (*Set, error)

@@ -78,3 +78,11 @@ func TestCheckEmptyItem(t *testing.T) {
 		t.Errorf("got %v, want one violation at [1]", found)
 	}
 }
+
+func TestFitsWholeNumbers(t *testing.T) {
+	for value, want := range map[float64]bool{3: true, -3: true, 1 << 53: true, 3.5: false, 1e17: false} {
+		if got := Fits(Integer, value); got != want {
+			t.Errorf("%v as an integer: %t, want %t", value, got, want)
+		}
+	}
+}
