@@ -170,6 +170,27 @@ func TestNothingRenderedTwice(t *testing.T) {
 	}
 }
 
+// TestNeedsInOrder: of units that bring one namespace, any came first.
+func TestNeedsInOrder(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {topology: cluster}}\n")}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		files["services/"+name+"/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n")}
+	}
+	files["services/user/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shared}\n")}
+	want := []Placed{{"services/a", "sas-1"}, {"services/b", "sas-1"}, {"services/c", "sas-1"}, {"services/d", "sas-1"}}
+	for range 10 {
+		var c Compiler
+		s := c.Snapshot("", config.Files(files))
+		if diff := cmp.Diff(want, s.Units["services/user"].Needs["sas-1"]); diff != "" {
+			t.Fatalf("needs (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, c.Wants("sas-1", ObjectID{Kind: "Namespace", Name: "shared"})); diff != "" {
+			t.Fatalf("wants (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // TestCommitBundle gets single bundles of an earlier commit back.
 func TestCommitBundle(t *testing.T) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
