@@ -341,6 +341,8 @@ func (r *yamlReader) checkScalar(n *yaml.Node) bool {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0: // its type is written down
 		return true
+	case ambiguousBool[n.Value] && r.secret:
+		r.problem(n, "a word that is a boolean to some YAML readers and text to others: write it in quotes, or true or false")
 	case ambiguousBool[n.Value]:
 		r.problem(n, "%s is a boolean to some YAML readers and text to others: write %q, or true or false", n.Value, n.Value)
 	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value) && r.secret:

@@ -251,7 +251,7 @@ func plain(v ref.Val) (value any, present bool, err error) {
 		return bool(v), true, nil
 	case types.Uint:
 		if v > math.MaxInt64 {
-			return nil, false, fmt.Errorf("%w: %d is above %d", errUnplain, uint64(v), math.MaxInt64)
+			return nil, false, fmt.Errorf("%w: an integer above %d", errUnplain, math.MaxInt64)
 		}
 		return int64(v), true, nil
 	case types.Double:

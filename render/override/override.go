@@ -93,7 +93,10 @@ func (o *Overrides) readTarget(t *target, n *yaml.Node) config.Problems {
 				continue
 			}
 			plain, found := o.doc.Plain(value)
-			problems = append(problems, found...)
+			for _, p := range found { // without the value: it may be a Secret's
+				p.Message = fmt.Sprintf("spec.override.%s: update[%d].value: a number that JSON cannot hold", t.id, j)
+				problems = append(problems, p)
+			}
 			t.updates = append(t.updates, update{at: path, path: steps, value: plain})
 		}
 	}
