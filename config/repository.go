@@ -284,8 +284,12 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			current.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
 		case !e.Type().IsRegular():
-			unit.Problems = append(unit.Problems, Problem{Position: Position{File: name}, Code: CodeFile, Unit: unit.Path,
-				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"})
+			problem := Problem{Position: Position{File: name}, Code: CodeFile,
+				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"}
+			unit.Problems = append(unit.Problems, problem)
+			// A link may stand where a unit's folder was. A unit that is gone
+			// would be removed; one with a problem stays as it is.
+			current.units = append(current.units, &Unit{Path: UnitPath(name), Hash: hash, Defaults: inherited, Problems: Problems{problem}})
 		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			unit.Files = append(unit.Files, name)
 		}

@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestFilesLinks: a link in a folder on disk led out of it.
@@ -46,5 +49,24 @@ func TestFilesLinks(t *testing.T) {
 	}
 	if _, err := tree.Hash("."); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLinkForUnit: a link where the folder of a unit was leaves a unit with a
+// problem, which is kept, and not a unit that is gone.
+func TestLinkForUnit(t *testing.T) {
+	files := fstest.MapFS{
+		"swell.yaml":           {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+		"fleet/a.yaml":         {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
+		"services/team/link":   {Data: []byte("elsewhere"), Mode: fs.ModeSymlink},
+		"services/team/a.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")},
+	}
+	r := Load(Files(files), nil)
+	got := map[UnitPath]int{}
+	for _, unit := range r.Units {
+		got[unit.Path] = len(unit.Problems)
+	}
+	if diff := cmp.Diff(map[UnitPath]int{"services/team": 1, "services/team/link": 1}, got); diff != "" {
+		t.Errorf("problems by unit (-want +got):\n%s", diff)
 	}
 }

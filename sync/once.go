@@ -45,7 +45,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		}
 		return
 	}
-	if d.snapshot != nil && d.snapshot.Commit == commit {
+	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
 		return
 	}
 	tree, err := d.Source.Tree(commit)

@@ -5,7 +5,6 @@ package source
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -189,7 +188,7 @@ func (t *tree) info(e *entry, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func notReadable(e *entry) error { return errors.New("is " + e.kind()) }
+func notReadable(e *entry) error { return config.Refusal("is " + e.kind()) }
 
 type dirEntry struct {
 	tree *tree
