@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +35,48 @@ func (l *loader) loadFleet(dir string) {
 	if len(l.repository.Clusters) == 0 {
 		l.problem(Problem{Position: Position{File: dir}, Code: CodeFleet, Message: "no Cluster in the fleet"})
 	}
+	l.checkWaves()
+}
+
+// checkWaves finds waves that pick no target: mostly a mistyped label, which
+// would switch the wave off without a word.
+func (l *loader) checkWaves() {
+	for _, name := range slices.Sorted(maps.Keys(l.repository.Rollouts)) {
+		rollout := l.repository.Rollouts[name]
+		for _, wave := range rollout.Waves {
+			if len(wave.Match.Labels) > 0 && !l.repository.picks(wave.Match) {
+				l.problem(Problem{Position: rollout.Position, Code: CodeFleet,
+					Message: fmt.Sprintf("Rollout %q: wave %q matches no target of the fleet", rollout.Name, wave.Name)})
+			}
+		}
+	}
+}
+
+// picks says whether a match picks any target, as a cell or as a whole cluster.
+func (r *Repository) picks(m Match) bool {
+	for _, cluster := range r.Clusters {
+		for _, target := range slices.Concat(cluster.Targets(false), cluster.Targets(true)) {
+			if m.Matches(target.Labels) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// UnknownValues lists what a match asks for and no target of the fleet has, as
+// "label: value", sorted.
+func (r *Repository) UnknownValues(m Match) []string {
+	var unknown []string
+	for label, values := range m.Labels {
+		for _, value := range values {
+			if !r.picks(Match{Labels: map[string][]string{label: {value}}}) {
+				unknown = append(unknown, fmt.Sprintf("%s: %s", label, value))
+			}
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
 }
 
 func (l *loader) yamlFiles(dir string) []string {

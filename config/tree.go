@@ -117,12 +117,23 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	kept := entries[:0]
 	for _, e := range entries {
-		if e.Name() != ".git" {
-			kept = append(kept, e)
+		if e.Name() == ".git" {
+			continue
 		}
+		if _, err := fs.Stat(f.fsys, path.Join(name, e.Name(), ".git")); err == nil && e.IsDir() {
+			e = submodule{e}
+		}
+		kept = append(kept, e)
 	}
 	return kept, nil
 }
+
+// submodule is a folder with a repository of its own. A commit does not hold
+// its content, so a folder on disk must not either.
+type submodule struct{ fs.DirEntry }
+
+func (submodule) IsDir() bool       { return false }
+func (submodule) Type() fs.FileMode { return fs.ModeIrregular }
 
 func (f *files) Hash(name string) (string, error) {
 	f.mu.Lock()

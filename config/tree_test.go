@@ -52,13 +52,15 @@ func TestFilesLinks(t *testing.T) {
 	}
 }
 
-// TestLinkForUnit: a link where the folder of a unit was leaves a unit with a
+// TestLinkForUnit: a link, or a submodule, where the folder of a unit was leaves a unit with a
 // problem, which is kept, and not a unit that is gone.
 func TestLinkForUnit(t *testing.T) {
 	files := fstest.MapFS{
 		"swell.yaml":           {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
 		"fleet/a.yaml":         {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
 		"services/team/link":   {Data: []byte("elsewhere"), Mode: fs.ModeSymlink},
+		"services/sub/.git":    {Data: []byte("gitdir: ../../.git/modules/sub")},
+		"services/sub/b.yaml":  {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")},
 		"services/team/a.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")},
 	}
 	r := Load(Files(files), nil)
@@ -66,7 +68,7 @@ func TestLinkForUnit(t *testing.T) {
 	for _, unit := range r.Units {
 		got[unit.Path] = len(unit.Problems)
 	}
-	if diff := cmp.Diff(map[UnitPath]int{"services/team": 1, "services/team/link": 1}, got); diff != "" {
+	if diff := cmp.Diff(map[UnitPath]int{"services/sub": 1, "services/team": 1, "services/team/link": 1}, got); diff != "" {
 		t.Errorf("problems by unit (-want +got):\n%s", diff)
 	}
 }

@@ -138,8 +138,12 @@ func (u *unitRenderer) place(r *config.Repository, all *places) []place {
 		u.problem(config.Position{File: string(u.unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
 		return nil
 	}
+	unknown := r.UnknownValues(d.Placement.Match)
+	if len(unknown) > 0 {
+		u.problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", strings.Join(unknown, ", "))
+	}
 	places := all.of(d)
-	if len(places) == 0 {
+	if len(places) == 0 && len(unknown) == 0 {
 		u.problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
 	}
 	if rollout := r.Rollouts[d.Rollout]; rollout != nil {

@@ -33,6 +33,7 @@ type job struct {
 	confirmed []store.Entry
 	forgotten []store.Entry
 	givenUp   []handover
+	drifts    []apply.Drift // that a check came upon
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -87,9 +88,6 @@ func (d *Daemon) equip(j *job) error {
 			return err
 		}
 		j.bundle = bundle
-	}
-	if j.Kind == rollout.Check && !j.Prune {
-		return nil
 	}
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
@@ -290,7 +288,10 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, err := conn.Health(ctx, j.bundle.Objects)
+	health, drifts, err := conn.Health(ctx, j.bundle.Objects, j.inventory)
+	if ctx.Err() == nil {
+		j.drifts = drifts
+	}
 	switch {
 	case ctx.Err() != nil:
 		return

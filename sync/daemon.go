@@ -88,6 +88,13 @@ func Open(options Options) (*Daemon, error) {
 			d.sweptAt[name] = d.started
 		}
 	}
+	for _, unit := range d.state.Units {
+		for _, t := range unit.Targets {
+			if t.Trouble == rollout.TroubleUnreachable {
+				t.RetryAt = time.Time{} // how to reach it may be another way now
+			}
+		}
+	}
 	for name, access := range options.Clusters {
 		d.clusters[name] = newCluster(name, access)
 	}

@@ -426,6 +426,30 @@ func TestRollback(t *testing.T) {
 	w.until("the end of what the bad release left", func() bool { return w.get("dev-1/a", configMaps, "two") == nil })
 }
 
+// TestRepairedByHand: somebody puts the canary back by hand while it fails. That
+// says nothing good of what was applied, so the wave does not pass.
+func TestRepairedByHand(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	w.app("app", "broken", "one")
+	w.commit()
+	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "broken" })
+	_, err := w.client("dev-1").Resource(deployments).Namespace(w.tenant+"-a").Patch(t.Context(), "app", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:1"}]}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+	w.must(err)
+	drifted := false
+	for range 15 {
+		r := w.pass()
+		drifted = drifted || len(r.Drifts) > 0
+		w.now = w.now.Add(time.Minute)
+		w.want("images after the canary", w.tag("dev-1/b", "app")+w.tag("dev-2/c", "app"), "11")
+		pause(t)
+	}
+	w.want("found", fmt.Sprint(drifted), "true")
+	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
+	w.want("images", w.tags("app"), "1 1 1")
+}
+
 // TestMoveAndRollback: an object that moves to a unit whose release fails is
 // not deleted when that unit is put back.
 func TestMoveAndRollback(t *testing.T) {

@@ -44,11 +44,7 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 	// the next sweep, so it must be known that it has to be sent.
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for i, name := range due {
-			entries := make([]store.Entry, len(found[i].drifts))
-			for k, drift := range found[i].drifts {
-				entries[k] = drift.Entry
-			}
-			if err := tx.Suspect(entries); err != nil {
+			if err := tx.Suspect(entriesOf(found[i].drifts)); err != nil {
 				return err
 			}
 			if found[i].err != nil {
@@ -74,14 +70,29 @@ func (d *Daemon) note(r *Record, name string, found swept) {
 		d.sweptAt[name] = r.At
 		r.Swept = append(r.Swept, name)
 	}
-	r.Drifts = append(r.Drifts, found.drifts...)
-	for _, drift := range found.drifts {
-		r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
+	r.Transitions = append(r.Transitions, d.noteDrifts(r, found.drifts, r.At)...)
+}
+
+// noteDrifts makes the next plan correct what was found.
+func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) []rollout.Transition {
+	r.Drifts = append(r.Drifts, drifts...)
+	var transitions []rollout.Transition
+	for _, drift := range drifts {
+		transitions = append(transitions, d.state.Record(rollout.Outcome{
 			Action: rollout.Action{Kind: rollout.Sweep, Unit: drift.Entry.Unit, Target: drift.Entry.Target},
 			Result: rollout.Drifted,
 			Reason: DriftText(drift),
-		}, r.At)...)
+		}, now)...)
 	}
+	return transitions
+}
+
+func entriesOf(drifts []apply.Drift) []store.Entry {
+	entries := make([]store.Entry, len(drifts))
+	for i, drift := range drifts {
+		entries[i] = drift.Entry
+	}
+	return entries
 }
 
 // sweepPause is when a sweep that failed is tried again.

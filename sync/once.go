@@ -144,6 +144,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
+		r.Transitions = append(r.Transitions, d.noteDrifts(r, j.drifts, now)...)
 		handed, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err
@@ -158,7 +159,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	ctx = context.WithoutCancel(ctx)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
-			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten)); err != nil {
+			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.Suspect(entriesOf(j.drifts))); err != nil {
 				return err
 			}
 		}

@@ -37,9 +37,11 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted 
 		}
 		entry := j.inventory[id]
 		switch owner, why := d.spared(j, id); {
-		case owner != nil:
+		case owner != nil && d.has(*owner, id):
 			j.forgotten = append(j.forgotten, entry)
 			j.givenUp = append(j.givenUp, handover{id, *owner})
+		case owner != nil:
+			left = append(left, fmt.Sprintf("%s stays until unit %s has it", id, owner.Unit))
 		case why == protected:
 			j.forgotten = append(j.forgotten, entry)
 		case why != "":
@@ -104,6 +106,14 @@ func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why s
 		return nil, protected
 	}
 	return nil, ""
+}
+
+// has says whether a bundle that wants an object was applied with it. Until
+// then somebody else must keep knowing the object, or it would be nobody's if
+// the bundle never comes.
+func (d *Daemon) has(by render.Placed, id render.ObjectID) bool {
+	inventory, err := d.Store.Inventory(by.Unit, by.Target)
+	return err == nil && inventory[id].UID != ""
 }
 
 // handOver makes the units that wanted the objects which the job's unit gave up

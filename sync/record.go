@@ -77,6 +77,10 @@ func (r *Record) add(next Record) {
 	}
 }
 
+// alarming are the kinds of transitions that somebody may want to look at.
+var alarming = map[string]bool{"failed": true, "unhealthy": true, "unreachable": true, "drifted": true, "rolling back": true,
+	"rolled back": true, "held": true, "blocked": true}
+
 // log writes a line for each thing that changed, and one for the pass where it
 // did something or looked at the branch.
 func (r *Record) log(log *slog.Logger) {
@@ -87,7 +91,11 @@ func (r *Record) log(log *slog.Logger) {
 		log.Error("pass", "commit", r.Commit.Short(), "err", err)
 	}
 	for _, t := range r.Transitions {
-		log.Info(t.Kind, "commit", t.Commit.Short(), "unit", t.Unit, "target", t.Target, "wave", t.Wave, "text", t.Text)
+		level := slog.LevelInfo
+		if alarming[t.Kind] {
+			level = slog.LevelWarn
+		}
+		log.Log(context.Background(), level, t.Kind, "commit", t.Commit.Short(), "unit", t.Unit, "target", t.Target, "wave", t.Wave, "text", t.Text)
 	}
 	if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
 		log.Error("state", "err", r.Err)

@@ -85,7 +85,7 @@ func checkSummary(s *render.Snapshot) string {
 	}
 	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(len(s.Units), "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
 	if len(s.Problems) > 0 {
-		text += fmt.Sprintf(", %s; %s would stay as they are", diff.Count(len(s.Problems), "problem"), diff.Count(frozen, "unit"))
+		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(s.Problems), "problem"), diff.Count(frozen, "unit"))
 	}
 	return text
 }

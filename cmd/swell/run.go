@@ -142,6 +142,9 @@ func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
 			failed = true
 			fmt.Fprintf(w, "%s: blocked: %s\n", path, unit.Blocked)
 		}
+		for _, t := range unit.Targets {
+			failed = failed || t.Trouble != rollout.NoTrouble
+		}
 		if unit.Rollout.Status == rollout.Done && unit.Rollout.Reason == "" {
 			continue
 		}

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // State is how well an object, or a bundle, is.
@@ -48,11 +50,16 @@ type Health struct {
 // are what they are as soon as they are stored, such as ConfigMaps and Secrets,
 // are not asked for. No objects are healthy.
 //
+// known is the inventory of the unit on the target. An object that it can be
+// held against, and that somebody changed since, is one of the drifts: how well
+// it is says nothing about what was applied, so it is progressing.
+//
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
-func (c *Cluster) Health(ctx context.Context, objects []*render.Object) (Health, error) {
+func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) (Health, []Drift, error) {
 	call := c.begin()
 	healths := make([]Health, len(objects))
+	found := make([]*Drift, len(objects))
 	errs := make([]error, len(objects))
 	var ask []int
 	for i, o := range objects {
@@ -61,15 +68,19 @@ func (c *Cluster) Health(ctx context.Context, objects []*render.Object) (Health,
 			ask = append(ask, i)
 		}
 	}
-	call.each(ask, func(i int) { healths[i], errs[i] = call.health(ctx, objects[i]) })
+	call.each(ask, func(i int) { healths[i], found[i], errs[i] = call.health(ctx, objects[i], known[objects[i].ID]) })
 
 	worst := Health{State: Healthy}
+	var drifts []Drift
 	for i, h := range healths {
+		if found[i] != nil {
+			drifts = append(drifts, *found[i])
+		}
 		if errs[i] == nil && severity[h.State] > severity[worst.State] {
 			worst = Health{State: h.State, Reason: fmt.Sprintf("%s: %s", objects[i].ID, h.Reason)}
 		}
 	}
-	return worst, errors.Join(errs...)
+	return worst, drifts, errors.Join(errs...)
 }
 
 // steady are the kinds without a state of their own, or with one that says
@@ -109,7 +120,7 @@ var steady = map[schema.GroupKind]bool{
 }
 
 // health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *render.Object) (Health, error) {
+func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) (Health, *Drift, error) {
 	var live *unstructured.Unstructured
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
@@ -120,13 +131,16 @@ func (c *call) health(ctx context.Context, o *render.Object) (Health, error) {
 	})
 	switch {
 	case errors.Is(err, ErrNoKind), isGone(err, o.ID.Name):
-		return Health{Progressing, "not found"}, nil
+		return Health{Progressing, "not found"}, nil, nil
 	case err != nil:
-		return Health{}, on("get", o.ID, err)
+		return Health{}, nil, on("get", o.ID, err)
+	}
+	if drift := changed(live, known); drift != nil {
+		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
 	h, err := judge(live)
 	if err != nil {
-		return Health{}, fmt.Errorf("health of %s: %w", o.ID, err)
+		return Health{}, nil, fmt.Errorf("health of %s: %w", o.ID, err)
 	}
 	if h.State != Healthy && isWorkload(live) {
 		// Without the pods the state is as good, only the reason is poorer.
@@ -134,7 +148,18 @@ func (c *call) health(ctx context.Context, o *render.Object) (Health, error) {
 			h.Reason += ": " + why
 		}
 	}
-	return h, nil
+	return h, nil, nil
+}
+
+// changed holds a live object against what is known of it; nil when it is as it
+// was applied, or when that is not known.
+func changed(live *unstructured.Unstructured, known store.Entry) *Drift {
+	if !judged(known) {
+		return nil
+	}
+	meta := &metav1.PartialObjectMetadata{}
+	meta.UID, meta.ManagedFields = live.GetUID(), live.GetManagedFields()
+	return compare(known, meta)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

@@ -219,7 +219,7 @@ func TestAProxyDoesNotSpeakForTheServer(t *testing.T) {
 			if drifts, err := c.Sweep(t.Context(), entries); err == nil || len(drifts) != 0 {
 				t.Errorf("sweep: %v, %v", drifts, err)
 			}
-			if h, err := c.Health(t.Context(), []*render.Object{{ID: entries[1].ID, Version: "v1"}}); err == nil {
+			if h, _, err := c.Health(t.Context(), []*render.Object{{ID: entries[1].ID, Version: "v1"}}, nil); err == nil {
 				t.Errorf("health: %v", h)
 			}
 		})

@@ -35,7 +35,7 @@ func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, er
 	byKind := map[schema.GroupKind][]int{}
 	var kinds []schema.GroupKind
 	for i, e := range entries {
-		if e.Digest == "" || e.Fingerprint == "" || e.UID == "" {
+		if !judged(e) {
 			continue
 		}
 		gk := schema.GroupKind{Group: e.ID.Group, Kind: e.ID.Kind}
@@ -61,6 +61,9 @@ func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, er
 }
 
 // sweeping is one Sweep under way.
+// judged says whether it is known what the server should hold.
+func judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+
 type sweeping struct {
 	*call
 	entries []store.Entry
