@@ -62,7 +62,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		return problems
 	}
 	if spec.Tenant != "" {
-		if !dnsLabel.MatchString(spec.Tenant) {
+		if !IsLabel(spec.Tenant) {
 			return Problems{doc.at("spec.tenant: want a DNS label, got %q", CodeType, "spec", "tenant")(spec.Tenant)}
 		}
 		d.Tenant = spec.Tenant

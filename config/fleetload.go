@@ -132,7 +132,7 @@ func (l *loader) loadCluster(doc *Document) {
 	if !l.decode(doc, &spec) {
 		return
 	}
-	if !dnsLabel.MatchString(doc.Name) {
+	if !IsLabel(doc.Name) {
 		l.problem(doc.at("metadata.name: want a DNS label, got %q", CodeType, "metadata", "name")(doc.Name))
 	}
 	c := &Cluster{
@@ -142,7 +142,7 @@ func (l *loader) loadCluster(doc *Document) {
 	seen := map[string]bool{}
 	for i, cell := range spec.Cells {
 		switch {
-		case !dnsLabel.MatchString(cell.Name):
+		case !IsLabel(cell.Name):
 			l.problem(doc.at("spec.cells[%d].name: want a DNS label, got %q", CodeType, "spec", "cells", i)(i, cell.Name))
 		case seen[cell.Name]:
 			l.problem(doc.at("spec.cells[%d].name: %q is declared twice in this cluster", CodeFleet, "spec", "cells", i)(i, cell.Name))

@@ -6,16 +6,12 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
-
-// dnsLabel is an RFC 1123 label, what Kubernetes wants of a namespace's name.
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // DecodeOwn reads the spec of one of swell's own documents, strictly, into a
 // Go value whose fields are named as in documents.proto.

@@ -10,6 +10,8 @@
 // positions, sorted.
 package config
 
+import "strings"
+
 // Group is the API group of swell's own documents.
 const Group = "swell.sh"
 
@@ -31,3 +33,9 @@ type UnitPath string
 // TargetName names a target: "cluster/cell", or "cluster" when the cluster
 // declares no cells or the unit is placed with topology cluster.
 type TargetName string
+
+// Cluster is the name of the target's cluster.
+func (t TargetName) Cluster() string {
+	cluster, _, _ := strings.Cut(string(t), "/")
+	return cluster
+}

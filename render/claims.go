@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -31,11 +30,6 @@ type claim struct {
 	unit   config.UnitPath
 	target config.TargetName
 	object *Object
-}
-
-func clusterOf(target config.TargetName) string {
-	cluster, _, _ := strings.Cut(string(target), "/")
-	return cluster
 }
 
 // update replaces the claims of units that are not the same in next, and
@@ -69,7 +63,7 @@ func (c *claims) update(previous, next map[config.UnitPath]*rendered) {
 
 func (c *claims) each(unit *Unit, do func(claimKey, claim)) {
 	for target, bundle := range unit.Bundles {
-		cluster := clusterOf(target)
+		cluster := target.Cluster()
 		for _, o := range bundle.Objects {
 			do(claimKey{cluster, o.ID}, claim{unit.Path, target, o})
 		}
@@ -134,7 +128,7 @@ func comparePlaced(a, b Placed) int {
 func (c *claims) needs(unit *Unit) map[config.TargetName][]Placed {
 	var needs map[config.TargetName][]Placed
 	for target, bundle := range unit.Bundles {
-		cluster := clusterOf(target)
+		cluster := target.Cluster()
 		for _, namespace := range bundle.namespaces {
 			for _, provider := range c.wanted[claimKey{cluster, ObjectID{Kind: "Namespace", Name: namespace}}] {
 				need := Placed{provider.unit, provider.target}

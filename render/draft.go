@@ -151,7 +151,7 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	switch {
 	case id.Name == "":
 		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
-	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !isName(id.Name):
+	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !config.IsName(id.Name):
 		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", config.Shorten(id.Name))
 	}
 	switch {
@@ -159,37 +159,11 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 		d.problem(config.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
 	case !namespaced && id.Namespace != "":
 		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
-	case namespaced && !isLabel(id.Namespace):
+	case namespaced && !config.IsLabel(id.Namespace):
 		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%q: want at most 63 lower-case letters, digits and -", id.Namespace)
 	}
 	d.forged(metadata)
 	return metadata
-}
-
-// isLabel says whether s is an RFC 1123 label, what a namespace's name must be.
-func isLabel(s string) bool {
-	return len(s) <= 63 && isPart(s)
-}
-
-// isPart says whether s can stand between two dots of a name.
-func isPart(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if inner := c == '-' && i > 0 && i < len(s)-1; !inner && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isName says whether s can be an object's name: an RFC 1123 subdomain.
-func isName(s string) bool {
-	for part := range strings.SplitSeq(s, ".") {
-		if !isPart(part) {
-			return false
-		}
-	}
-	return len(s) <= 253
 }
 
 // isRoleName says whether s can be the name of an object of RBAC, which takes

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -57,7 +57,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	}
 	jobs := make([]*job, len(plan.Actions))
 	for i, action := range plan.Actions {
-		jobs[i] = &job{Action: action, cluster: clusterOf(action.Target)}
+		jobs[i] = &job{Action: action, cluster: action.Target.Cluster()}
 		if err := d.equip(jobs[i]); err != nil {
 			// Not the target's fault: it is tried again, and fails no wave.
 			jobs[i].ended(rollout.Deferred, err.Error())
@@ -67,7 +67,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
 			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect),
-				tx.Displace(j.cluster, intended), tx.Displace(j.cluster, suspect)); err != nil {
+				tx.Displace(j.cluster, slices.Concat(intended, suspect))); err != nil {
 				return err
 			}
 		}
@@ -187,11 +187,6 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
 		})
 	}
 	all.Wait()
-}
-
-func clusterOf(target config.TargetName) string {
-	name, _, _ := strings.Cut(string(target), "/")
-	return name
 }
 
 // reach returns the connection to a cluster that is the one we knew.

@@ -190,6 +190,15 @@ func (d *Daemon) putState(tx *store.Tx) error {
 	return nil
 }
 
+// putHistory stores what changed in this pass.
+func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
+	events := make([]store.Event, len(r.Transitions))
+	for i, t := range r.Transitions {
+		events[i] = store.Event(t)
+	}
+	return tx.AddHistory(events)
+}
+
 func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 	decoder := json.NewDecoder(bytes.NewReader(row))
 	decoder.DisallowUnknownFields() // a newer swell wrote it
@@ -205,14 +214,9 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = d.fetchAt
-	if wake := d.nextSweep(); !wake.IsZero() && wake.Before(r.Next) {
-		r.Next = wake
-	}
+	r.Next = earliest(d.fetchAt, earliest(d.nextSweep(), plan.Wake))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
-	} else if !plan.Wake.IsZero() && plan.Wake.Before(r.Next) {
-		r.Next = plan.Wake
 	}
 	if d.snapshot != nil {
 		r.Commit = d.snapshot.Commit
@@ -230,13 +234,4 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// putHistory stores what changed in this pass.
-func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
-	events := make([]store.Event, len(r.Transitions))
-	for i, t := range r.Transitions {
-		events[i] = store.Event(t)
-	}
-	return tx.AddHistory(events)
 }

@@ -35,7 +35,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				return err
 			}
 			if output == "json" {
-				if err := writeProblemsJSON(cmd.OutOrStdout(), snapshot.Problems); err != nil {
+				if err := writeList(cmd.OutOrStdout(), "ProblemList", snapshot.Problems); err != nil {
 					return err
 				}
 			} else {
@@ -59,14 +59,15 @@ func printProblems(w io.Writer, problems config.Problems) {
 	}
 }
 
-func writeProblemsJSON(w io.Writer, problems config.Problems) error {
+// writeList writes items as JSON in the form of a Kubernetes list.
+func writeList[T any](w io.Writer, kind string, items []T) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {
-		APIVersion string          `json:"apiVersion"`
-		Kind       string          `json:"kind"`
-		Items      config.Problems `json:"items"`
-	}{config.APIVersion, "ProblemList", append(config.Problems{}, problems...)})
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Items      []T    `json:"items"`
+	}{config.APIVersion, kind, append([]T{}, items...)}) // never null
 }
 
 func checkSummary(s *render.Snapshot) string {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -128,13 +126,7 @@ func writeStatusWide(w io.Writer, units []*rollout.Unit) error {
 }
 
 func writeStatusJSON(w io.Writer, units []*rollout.Unit) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		APIVersion string          `json:"apiVersion"`
-		Kind       string          `json:"kind"`
-		Items      []*rollout.Unit `json:"items"`
-	}{config.APIVersion, "UnitStatusList", append([]*rollout.Unit{}, units...)})
+	return writeList(w, "UnitStatusList", units)
 }
 
 // progress counts the targets that hold what is wanted and are healthy.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -161,12 +160,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 
 // lost says that the target's cluster is no longer in the fleet.
 func (p *pass) lost(name config.TargetName) bool {
-	return p.want.Clusters != nil && !p.want.Clusters[clusterOf(name)]
-}
-
-func clusterOf(name config.TargetName) string {
-	cluster, _, _ := strings.Cut(string(name), "/")
-	return cluster
+	return p.want.Clusters != nil && !p.want.Clusters[name.Cluster()]
 }
 
 // shape says in words what a rollout will do.
