@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -24,16 +23,16 @@ type Repository struct {
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes.
 	KindsHash string
+	// Data is the folder of data files; DataHash changes when any of them does.
+	Data, DataHash string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
-	// Units are sorted by path.
-	Units []*Unit
 	// Problems concern the whole commit: nothing may be written from it when
 	// there is one. Problems of single units are in [Unit.Problems].
 	Problems Problems
 
-	// roots are the folders of units, by path, for the next Load.
-	roots map[string]*folder
+	// roots are the folders of units, in the order of swell.yaml.
+	roots []*folder
 }
 
 // Folder is a folder of the tree and the address of its content.
@@ -45,13 +44,16 @@ type Folder struct {
 // Unit is a folder of documents that is released as one thing.
 type Unit struct {
 	Path UnitPath
-	// Hash is the address of the folder's content, subfolders included.
+	// Hash is the address of the names and contents of Files.
 	Hash string
 	// Files are the YAML files directly in the folder, without swell.yaml, as
 	// paths from the root, sorted.
 	Files []string
 	// Defaults are merged from all swell.yaml from the root down to the unit.
 	Defaults *Defaults
+	// Kustomization is the path of the kustomization file of a unit that
+	// kustomize builds; empty for others.
+	Kustomization string
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems Problems
 }
@@ -66,8 +68,9 @@ type Defaults struct {
 	// Placement is nil where none is written.
 	Placement *Placement
 	Labels    map[string]string
-	// Hash is the address of everything that was merged.
-	Hash string
+	// Hash is the address of everything that was merged, OverridesHash that
+	// of the files with overrides among it.
+	Hash, OverridesHash string
 	// Problems freeze every unit below.
 	Problems Problems
 	// RolloutAt and PlacementAt are where those were written.
@@ -93,14 +96,13 @@ type layout struct {
 // Load reads a monorepo. Folders that are unchanged since previous, which may
 // be nil, are not read again; the result is the same as without it.
 func Load(tree Tree, previous *Repository) *Repository {
-	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, roots: map[string]*folder{}}}
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}}}
 	if previous == nil {
 		previous = &Repository{}
 	}
-	l.load(previous.roots)
+	l.load(previous)
 	r := l.repository
 	r.Problems = r.Problems.Sorted()
-	slices.SortFunc(r.Units, func(a, b *Unit) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return r
 }
 
@@ -115,15 +117,6 @@ type loader struct {
 // repository can hold a tree without end.
 const maxEntries = 2_000_000
 
-// folder remembers what was found in one folder of units.
-type folder struct {
-	hash      string
-	inherited *Defaults
-	units     []*Unit // in it and below it, in reading order
-	folders   map[string]*folder
-	retry     bool // a swell.yaml in it or below it could not be read
-}
-
 func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
 
 // FileProblem is the problem of a file or folder of a [Tree].
@@ -131,7 +124,7 @@ func FileProblem(file string, err error) Problem {
 	return Problem{Position: Position{File: file}, Code: CodeFile, Message: bare(err).Error(), Retry: mayPass(err)}
 }
 
-func (l *loader) load(previous map[string]*folder) {
+func (l *loader) load(previous *Repository) {
 	layout, ok := l.layout()
 	if !ok {
 		return
@@ -145,9 +138,7 @@ func (l *loader) load(previous map[string]*folder) {
 			l.problem(FileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, bare(err))))
 			continue
 		}
-		found := l.loadFolder(root, hash, none, previous[root])
-		l.repository.roots[root] = found
-		l.repository.Units = append(l.repository.Units, found.units...)
+		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
 	}
 }
 
@@ -251,68 +242,6 @@ func (l *loader) listKinds(root string) {
 		}
 		l.repository.Kinds = append(l.repository.Kinds, Folder{Path: dir, Hash: hash})
 	}
-}
-
-// loadFolder lists the units in and below a folder. previous is the same
-// folder in an earlier commit, or nil.
-func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *folder) *folder {
-	if previous == nil {
-		previous = &folder{}
-	}
-	if previous.hash == hash && previous.inherited.Hash == inherited.Hash && !previous.retry {
-		return previous
-	}
-	current := &folder{hash: hash, inherited: inherited, folders: map[string]*folder{}}
-	entries, err := l.tree.ReadDir(dir)
-	if err != nil {
-		l.problem(FileProblem(dir, err))
-		return current
-	}
-	before := l.entries
-	if l.entries += len(entries); l.entries > maxEntries {
-		if before <= maxEntries {
-			l.problem(Problem{Position: Position{File: dir}, Code: CodeFile, Message: fmt.Sprintf("more than %d files and folders up to here", maxEntries)})
-		}
-		return current
-	}
-	unit := &Unit{Path: UnitPath(dir), Hash: hash, Defaults: inherited}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		switch {
-		case e.Name() == settingsFile:
-			unit.Defaults = l.loadDefaults(name, e.Type(), inherited)
-			current.retry = unit.Defaults.Problems.Retry()
-		case e.IsDir():
-		case !e.Type().IsRegular():
-			problem := Problem{Position: Position{File: name}, Code: CodeFile,
-				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"}
-			unit.Problems = append(unit.Problems, problem)
-			// A link may stand where a unit's folder was. A unit that is gone
-			// would be removed; one with a problem stays as it is.
-			current.units = append(current.units, &Unit{Path: UnitPath(name), Hash: hash, Defaults: inherited, Problems: Problems{problem}})
-		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
-			unit.Files = append(unit.Files, name)
-		}
-	}
-	if len(unit.Files) > 0 {
-		current.units = append(current.units, unit)
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		sub := path.Join(dir, e.Name())
-		subHash, err := l.tree.Hash(sub)
-		if err != nil {
-			l.problem(FileProblem(sub, err))
-			continue
-		}
-		below := l.loadFolder(sub, subHash, unit.Defaults, previous.folders[sub])
-		current.folders[sub] = below
-		current.retry = current.retry || below.retry
-		current.units = append(current.units, below.units...)
-	}
-	return current
 }
 
 func irregular(mode fs.FileMode) string {

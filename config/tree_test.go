@@ -65,7 +65,7 @@ func TestLinkForUnit(t *testing.T) {
 	}
 	r := Load(Files(files), nil)
 	got := map[UnitPath]int{}
-	for _, unit := range r.Units {
+	for unit := range r.Units() {
 		got[unit.Path] = len(unit.Problems)
 	}
 	if diff := cmp.Diff(map[UnitPath]int{"services/sub": 1, "services/team": 1, "services/team/link": 1}, got); diff != "" {

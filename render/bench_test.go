@@ -74,9 +74,9 @@ func hashed(tb testing.TB, dir string) config.Tree {
 
 func countObjects(s *Snapshot) int {
 	n := 0
-	for _, unit := range s.Units {
-		for _, bundle := range unit.Bundles {
-			n += len(bundle.Objects)
+	for _, unit := range s.Units.All() {
+		for _, on := range unit.Placements {
+			n += on.Objects
 		}
 	}
 	return n

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"slices"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -70,6 +69,11 @@ type Digest string
 // Short is the abbreviated form for people, 8 digits at most.
 func (d Digest) Short() string { return string(d[:min(len(d), 8)]) }
 
+func digest(content []byte) Digest {
+	sum := sha256.Sum256(content)
+	return Digest(hex.EncodeToString(sum[:]))
+}
+
 func digestOf(h hash.Hash) Digest { return Digest(hex.EncodeToString(h.Sum(nil))) }
 
 // Object is one hard object, ready to be applied. It is never changed after
@@ -103,26 +107,18 @@ type Bundle struct {
 	Target  config.TargetName
 	Digest  Digest // of the objects' identities and digests, in order; not of unit, target or positions
 	Objects []*Object
-
-	namespaces []string // that the objects live in, sorted
 }
 
 func newBundle(unit config.UnitPath, target config.TargetName, objects []*Object) *Bundle {
 	sortObjects(objects)
+	return sealBundle(unit, target, objects)
+}
+
+// sealBundle makes a bundle of objects that are in apply order.
+func sealBundle(unit config.UnitPath, target config.TargetName, objects []*Object) *Bundle {
 	sum := sha256.New()
 	for _, o := range objects {
 		fmt.Fprintf(sum, "%s %s %s\n", o.APIVersion(), o.ID, o.Digest)
 	}
-	return &Bundle{Unit: unit, Target: target, Digest: digestOf(sum), Objects: objects, namespaces: namespacesOf(objects)}
-}
-
-func namespacesOf(objects []*Object) []string {
-	var namespaces []string
-	for _, o := range objects {
-		if o.ID.Namespace != "" && !slices.Contains(namespaces, o.ID.Namespace) {
-			namespaces = append(namespaces, o.ID.Namespace)
-		}
-	}
-	slices.Sort(namespaces)
-	return namespaces
+	return &Bundle{Unit: unit, Target: target, Digest: digestOf(sum), Objects: objects}
 }

@@ -5,143 +5,147 @@ package render
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
+	"encoding/binary"
+	"hash/fnv"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
 )
 
-// claims knows which units want which object in which cluster. It is kept up
-// to date from commit to commit, so that its cost is that of what changed.
+// claims knows which bundles want which object in which cluster. It is kept up
+// to date from commit to commit, so that its cost is that of what changed. An
+// object is known by a hash of 64 bits: a million of them take little room, and
+// who finds two bundles that want the same looks at the objects themselves.
 type claims struct {
-	wanted    map[claimKey][]claim
-	contested map[claimKey]bool // those that more than one bundle wants
-	// namespaces says whether a claim on a Namespace came or went.
-	namespaces bool
+	slots []Placed // the bundles, by number
+	free  []uint32 // slots that are not in use
+	one   map[claim]uint32
+	more  map[claim][]uint32 // all that want it, where it is more than one
 }
 
-type claimKey struct {
-	cluster string
-	id      ObjectID
-}
+// claim is the hash of a cluster and an object.
+type claim uint64
 
-type claim struct {
-	unit   config.UnitPath
-	target config.TargetName
-	object *Object
-}
-
-// update replaces the claims of units that are not the same in next, and
-// finds anew what units need of each other.
-func (c *claims) update(previous, next map[config.UnitPath]*rendered) {
-	if c.wanted == nil {
-		c.wanted, c.contested = map[claimKey][]claim{}, map[claimKey]bool{}
+// hash is the same in every process.
+func (id ObjectID) hash() uint64 {
+	h := fnv.New64a()
+	for _, part := range [...]string{id.Group, id.Kind, id.Namespace, id.Name} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
 	}
-	c.namespaces = false
-	for path, was := range previous {
-		if next[path] != was {
-			c.each(was.unit, c.drop)
+	return h.Sum64()
+}
+
+func claimOf(cluster string, id uint64) claim {
+	h := fnv.New64a()
+	h.Write([]byte(cluster))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], id)
+	h.Write(b[:])
+	return claim(h.Sum64())
+}
+
+func newClaims() *claims { return &claims{one: map[claim]uint32{}, more: map[claim][]uint32{}} }
+
+// add enters a bundle and returns its slot.
+func (c *claims) add(by Placed, ids []uint64) uint32 {
+	slot := uint32(len(c.slots))
+	if n := len(c.free); n > 0 {
+		slot, c.free = c.free[n-1], c.free[:n-1]
+		c.slots[slot] = by
+	} else {
+		c.slots = append(c.slots, by)
+	}
+	cluster := by.Target.Cluster()
+	for _, id := range ids {
+		key := claimOf(cluster, id)
+		other, taken := c.one[key]
+		switch {
+		case len(c.more[key]) > 0:
+			c.more[key] = append(c.more[key], slot)
+		case taken:
+			c.more[key] = []uint32{other, slot}
+			delete(c.one, key)
+		default:
+			c.one[key] = slot
 		}
 	}
-	for path, is := range next {
-		if previous[path] != is {
-			c.each(is.unit, c.add)
-		}
-	}
-	for path, is := range next {
-		if previous[path] == is && !c.namespaces {
+	return slot
+}
+
+// drop takes a bundle out again.
+func (c *claims) drop(slot uint32, ids []uint64) {
+	cluster := c.slots[slot].Target.Cluster()
+	for _, id := range ids {
+		key := claimOf(cluster, id)
+		if len(c.more[key]) == 0 {
+			delete(c.one, key)
 			continue
 		}
-		if needs := c.needs(is.unit); !maps.EqualFunc(needs, is.unit.Needs, slices.Equal) {
-			unit := *is.unit
-			unit.Needs = needs
-			next[path] = &rendered{is.key, &unit}
+		left := slices.DeleteFunc(c.more[key], func(other uint32) bool { return other == slot })
+		c.more[key] = left
+		if len(left) == 1 {
+			delete(c.more, key)
+			c.one[key] = left[0]
 		}
 	}
+	c.slots[slot] = Placed{}
+	c.free = append(c.free, slot)
 }
 
-func (c *claims) each(unit *Unit, do func(claimKey, claim)) {
-	for target, bundle := range unit.Bundles {
-		cluster := target.Cluster()
-		for _, o := range bundle.Objects {
-			do(claimKey{cluster, o.ID}, claim{unit.Path, target, o})
+// of lists the bundles that want an object, sorted.
+func (c *claims) of(cluster string, id uint64) []Placed {
+	key := claimOf(cluster, id)
+	var list []Placed
+	if slot, ok := c.one[key]; ok {
+		list = append(list, c.slots[slot])
+	}
+	for _, slot := range c.more[key] {
+		list = append(list, c.slots[slot])
+	}
+	slices.SortFunc(list, comparePlaced)
+	return list
+}
+
+// contested lists, for every object that more than one bundle wants, those
+// bundles, sorted.
+func (c *claims) contested() [][]Placed {
+	var all [][]Placed
+	for _, slots := range c.more {
+		var list []Placed
+		for _, slot := range slots {
+			list = append(list, c.slots[slot])
 		}
+		slices.SortFunc(list, comparePlaced)
+		all = append(all, list)
 	}
-}
-
-func (c *claims) add(key claimKey, by claim) {
-	c.namespaces = c.namespaces || key.id.Kind == "Namespace"
-	all := append(c.wanted[key], by)
-	c.wanted[key] = all
-	if len(all) > 1 {
-		c.contested[key] = true
-	}
-}
-
-func (c *claims) drop(key claimKey, by claim) {
-	c.namespaces = c.namespaces || key.id.Kind == "Namespace"
-	left := slices.DeleteFunc(c.wanted[key], func(other claim) bool { return other.unit == by.unit && other.target == by.target })
-	if len(left) < 2 {
-		delete(c.contested, key)
-	}
-	if len(left) == 0 {
-		delete(c.wanted, key)
-		return
-	}
-	c.wanted[key] = left
-}
-
-// contest adds a problem to every unit that wants an object which another
-// bundle in the same cluster wants too.
-func (c *claims) contest(s *Snapshot) {
-	for key := range c.contested {
-		all := slices.Clone(c.wanted[key])
-		slices.SortFunc(all, func(a, b claim) int {
-			return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.target, b.target))
-		})
-		for i, mine := range all {
-			other := all[0]
-			if i == 0 {
-				other = all[1]
-			}
-			message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s", key.id, key.cluster, other.unit, other.object.Spec)
-			if other.unit == mine.unit {
-				message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
-					key.id, key.cluster, all[0].target, all[1].target)
-			}
-			unit := *s.Units[mine.unit]
-			unit.Bundles, unit.Needs = nil, nil
-			unit.Problems = append(slices.Clone(unit.Problems), config.Problem{Position: mine.object.Spec, Code: config.CodeDuplicate,
-				Message: message, Unit: mine.unit, Via: via(mine.object.Template)}).Sorted()
-			s.Units[mine.unit] = &unit
-		}
-	}
+	slices.SortFunc(all, func(a, b []Placed) int { return slices.CompareFunc(a, b, comparePlaced) })
+	return slices.CompactFunc(all, slices.Equal)
 }
 
 func comparePlaced(a, b Placed) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
-// needs finds the units that bring the namespaces which the unit's objects
-// live in, sorted.
-func (c *claims) needs(unit *Unit) map[config.TargetName][]Placed {
-	var needs map[config.TargetName][]Placed
-	for target, bundle := range unit.Bundles {
-		cluster := target.Cluster()
-		for _, namespace := range bundle.namespaces {
-			for _, provider := range c.wanted[claimKey{cluster, ObjectID{Kind: "Namespace", Name: namespace}}] {
-				need := Placed{provider.unit, provider.target}
-				if provider.unit == unit.Path || slices.Contains(needs[target], need) {
-					continue
-				}
-				if needs == nil {
-					needs = map[config.TargetName][]Placed{}
-				}
-				needs[target] = append(needs[target], need)
+// Wants says which bundles of the last snapshot want an object in a cluster,
+// sorted. Units with problems want what nobody knows.
+func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
+	if c.claims == nil {
+		return nil
+	}
+	return c.claims.of(cluster, id.hash())
+}
+
+// needs finds the units that bring what a unit cannot be applied without.
+func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []ObjectID) []Placed {
+	var needs []Placed
+	for _, id := range ids {
+		for _, by := range c.of(target.Cluster(), id.hash()) {
+			if by.Unit != unit && !slices.Contains(needs, by) {
+				needs = append(needs, by)
 			}
 		}
-		slices.SortFunc(needs[target], comparePlaced)
 	}
+	slices.SortFunc(needs, comparePlaced)
 	return needs
 }

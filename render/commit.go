@@ -8,74 +8,112 @@ import (
 	"sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
 )
 
 // Commit renders single units of one commit, to get back the bundles of an
 // earlier release. It is safe for concurrent use.
 type Commit struct {
-	repository *config.Repository
-	kinds      *kindSet
-	places     *places
-	units      map[config.UnitPath]*config.Unit
+	compiler Compiler
+	pass     *pass
+	units    map[config.UnitPath]*config.Unit
 
 	mu       sync.Mutex
+	defined  bool
 	rendered map[config.UnitPath]*Unit
 }
 
-// NewCommit loads the tree of a commit, without rendering anything yet.
-func NewCommit(tree config.Tree) (*Commit, error) {
-	c := &Commit{repository: config.Load(tree, nil), units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
-	if problems := append(c.repository.Problems, checkVersions(c.repository)...); len(problems) > 0 {
+// NewCommit loads the tree of a commit, without rendering anything yet. What
+// an earlier render left in the cache, which may be nil, is used.
+func NewCommit(tree config.Tree, cache *cache.Cache, version string) (*Commit, error) {
+	repository := config.Load(tree, nil)
+	if problems := append(repository.Problems, checkVersions(repository)...); len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
-	var compiler Compiler
-	compiler.loadKinds(c.repository)
-	c.kinds = compiler.kinds
-	if c.kinds.retry {
-		return nil, fmt.Errorf("the kinds could not be read: %w", c.kinds.problems)
-	}
-	c.places = newPlaces(c.repository)
-	for _, unit := range c.repository.Units {
+	c := &Commit{compiler: Compiler{Cache: cache, Version: version}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
+	for unit := range repository.Units() {
 		if unit.Defaults.Problems.Retry() {
 			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)
 		}
 		c.units[unit.Path] = unit
 	}
+	c.pass = c.compiler.begin(repository)
 	return c, nil
 }
 
-// Bundle renders the unit and returns its bundle of that digest. It is an
-// error when the commit does not give such a bundle, as can happen when
-// another version of swell rendered it.
+// Bundle returns the unit's bundle of that digest. It is an error when the
+// commit does not give such a bundle, as can happen when another version of
+// swell rendered it.
 func (c *Commit) Bundle(path config.UnitPath, target config.TargetName, digest Digest) (*Bundle, error) {
-	unit := c.unit(path)
-	switch {
-	case unit == nil:
-		return nil, fmt.Errorf("unit %s: not in that commit", path)
-	case len(unit.Problems) > 0:
-		return nil, fmt.Errorf("unit %s: has a problem in that commit: %s", path, unit.Problems[0])
-	case unit.Bundles[target] == nil:
-		return nil, fmt.Errorf("unit %s: not on target %s in that commit", path, target)
-	case unit.Bundles[target].Digest != digest:
-		return nil, fmt.Errorf("unit %s on target %s: renders to %s instead of %s; was it rendered by another version of swell?",
-			path, target, unit.Bundles[target].Digest.Short(), digest.Short())
-	}
-	return unit.Bundles[target], nil
-}
-
-func (c *Commit) unit(path config.UnitPath) *Unit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.units[path] == nil {
+		return nil, fmt.Errorf("unit %s: not in that commit", path)
+	}
+	if b := c.rememberedLocked(path, target, digest); b != nil {
+		return b, nil
+	}
+	unit, err := c.unitLocked(path)
+	if err != nil {
+		return nil, err
+	}
+	on := unit.On(target)
+	switch {
+	case len(unit.Problems) > 0:
+		return nil, fmt.Errorf("unit %s: has a problem in that commit: %s", path, unit.Problems[0])
+	case on == nil || on.Digest == "":
+		return nil, fmt.Errorf("unit %s: not on target %s in that commit", path, target)
+	case on.Digest != digest:
+		return nil, fmt.Errorf("unit %s on target %s: renders to %s instead of %s; was it rendered by another version of swell?",
+			path, target, on.Digest.Short(), digest.Short())
+	}
+	return c.pass.world.bundle(unit, target)
+}
+
+// rememberedLocked looks for the bundle in the cache. The digest proves that it
+// is the one.
+func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName, digest Digest) *Bundle {
+	w, source := c.pass.world, c.units[path]
+	e := &entry{source: source, placed: w.placed(source.Defaults).places}
+	e.static = w.key(source, e.placed)
+	for _, e.result = range w.traces(e.static) {
+		unit := w.assemble(e)
+		if on := unit.On(target); on == nil || on.Digest != digest {
+			continue
+		}
+		packed, ok := w.cache.Get(unit.body)
+		if !ok {
+			continue
+		}
+		bundles, err := decodeBundles(unit, packed)
+		for _, b := range bundles {
+			if err == nil && b.Target == target {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// unitLocked renders a unit, once.
+func (c *Commit) unitLocked(path config.UnitPath) (*Unit, error) {
 	if known := c.rendered[path]; known != nil {
-		return known
+		return known, nil
 	}
-	unit := c.units[path]
-	if unit == nil {
-		return nil
+	w := c.pass.world
+	if !c.defined {
+		c.pass.lookUp()
+		w.define(c.pass)
+		c.defined = true
 	}
-	rendered := renderUnit(c.repository, c.kinds, unit, c.places)
-	if !rendered.Problems.Retry() {
-		c.rendered[path] = rendered
+	if w.kinds.Problems.Retry() {
+		return nil, fmt.Errorf("the kinds could not be read: %w", w.kinds.Problems)
 	}
-	return rendered
+	e := c.compiler.entries[path]
+	c.pass.refresh(e)
+	unit := w.assemble(e)
+	if !unit.Problems.Retry() {
+		c.rendered[path] = unit
+	}
+	return unit, nil
 }

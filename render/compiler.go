@@ -11,49 +11,60 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/schema"
 )
 
-// Compiler renders the commits of one repository, one after another, and
-// remembers what it rendered: a unit whose folder, defaults, kinds and fleet
-// are unchanged is not rendered again. The zero value is ready. It is not safe
-// for concurrent use; the snapshots it returns are.
+// Compiler renders the commits of one repository, one after another. A unit is
+// rendered again only when something that its rendering read has changed. The
+// zero value is ready. It is not safe for concurrent use; the snapshots it
+// returns are.
 type Compiler struct {
-	repository *config.Repository
-	kinds      *kindSet
-	units      map[config.UnitPath]*rendered
-	claims     claims
+	// Cache keeps the results. Nil: they are kept in memory, packed.
+	Cache *cache.Cache
+	// Version of the program: results of another version are not used.
+	Version string
+
+	world      *world // of the last commit that was not held
+	entries    map[config.UnitPath]*entry
+	units      Units
+	claims     *claims
+	retry      map[config.UnitPath]bool // a file could not be read
+	troubled   map[config.UnitPath]bool // the unit in units has problems
+	collectors map[config.UnitPath]bool // the unit collects documents of others
+	contested  map[config.UnitPath]config.Problems
 }
 
-// rendered is what the compiler remembers of a unit.
-type rendered struct {
-	key  string // empty when it must be rendered again: a file could not be read
-	unit *Unit
-}
-
-// Wants says which bundles of the last snapshot want an object in a cluster.
-// Units with problems want what nobody knows.
-func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
-	var by []Placed
-	for _, claim := range c.claims.wanted[claimKey{cluster, id}] {
-		by = append(by, Placed{claim.unit, claim.target})
-	}
-	slices.SortFunc(by, comparePlaced)
-	return by
+// entry is what the compiler remembers of a unit.
+type entry struct {
+	source  *config.Unit
+	placed  []place
+	static  cache.Key
+	holds   []string  // the kinds of its documents, see [scan]
+	traces  []*result // that the cache has under static; nil when not asked, or done with
+	result  *result   // nil: it must be rendered
+	unit    *Unit     // as it is in a snapshot, but for contests
+	slots   []uint32  // of its claims
+	claimed *result   // that the claims are of
 }
 
 // Snapshot renders a commit.
 func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
-	repository := config.Load(tree, c.repository)
-	s := &Snapshot{Commit: commit, Repository: repository, Problems: slices.Clone(repository.Problems), Units: make(map[config.UnitPath]*Unit, len(repository.Units))}
+	var previous *config.Repository
+	if c.world != nil {
+		previous = c.world.repository
+	}
+	repository := config.Load(tree, previous)
+	s := &Snapshot{Commit: commit, Repository: repository, Problems: slices.Clone(repository.Problems)}
 	s.Problems = append(s.Problems, checkVersions(repository)...)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
@@ -63,11 +74,16 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 		s.Retry = s.Problems.Retry()
 		return s
 	}
-	c.repository = repository
-	c.loadKinds(repository)
-	s.Problems = append(s.Problems, c.kinds.problems...)
-	c.render(repository, s)
-	s.finish()
+	p := c.begin(repository)
+	p.lookUp()
+	p.world.define(p)
+	p.render()
+	p.account()
+	c.world = p.world
+	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
+	s.Problems = append(s.Problems, p.world.problems...)
+	s.Problems = append(s.Problems, p.world.kinds.Problems...)
+	c.finish(s)
 	return s
 }
 
@@ -81,104 +97,156 @@ func checkVersions(r *config.Repository) config.Problems {
 	return problems
 }
 
-// kindSet is the kinds of one commit.
-type kindSet struct {
-	hash     string
-	byName   map[string]*kind.Kind // by "apiVersion kind"
-	broken   map[string]string     // folders of kinds that do not load, by the same
-	unnamed  []string              // folders of those whose name is not known
-	problems config.Problems
-	retry    bool // a file could not be read
+// pass is the work on one commit.
+type pass struct {
+	*Compiler
+	world    *world
+	before   *world   // nil at first
+	touched  []*entry // whose files, defaults or places may have changed
+	gone     []*entry
+	replaced map[string]bool // kinds of documents that entries had and may not have any more
+	rendered atomic.Int64
 }
 
-func (c *Compiler) loadKinds(r *config.Repository) {
-	if c.kinds != nil && c.kinds.hash == r.KindsHash && !c.kinds.retry {
-		return
-	}
-	set := &kindSet{hash: r.KindsHash, byName: map[string]*kind.Kind{}, broken: map[string]string{}}
-	newest, err := schema.Kubernetes("")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	first := map[string]string{} // folders by the kind's name
-	for _, folder := range r.Kinds {
-		k, problems := kind.Load(r.Tree, folder.Path, newest)
-		set.problems = append(set.problems, problems...)
-		name := k.APIVersion() + " " + k.Name
-		switch {
-		case len(problems) > 0 && k.Name == "":
-			set.unnamed = append(set.unnamed, folder.Path)
-			continue
-		case len(problems) > 0:
-			set.broken[name] = folder.Path
-		case first[name] == "":
-			set.byName[name] = k
+// begin makes the new commit's world as far as it does not depend on units, and
+// finds the units to look at.
+func (c *Compiler) begin(r *config.Repository) *pass {
+	if c.entries == nil {
+		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
+		c.retry, c.troubled, c.collectors = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		if c.Cache == nil {
+			c.Cache = cache.Memory()
 		}
-		if other := first[name]; other != "" { // nobody knows which one is meant
-			set.problems = append(set.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
-				Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, other)})
-			set.broken[name] = folder.Path
-			delete(set.byName, name)
-			continue
-		}
-		first[name] = folder.Path
 	}
-	set.retry = set.problems.Retry()
-	c.kinds = set
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, cache: c.Cache, version: c.Version}, replaced: map[string]bool{}}
+	var previous *config.Repository
+	if p.before != nil {
+		previous = p.before.repository
+	}
+	changed, gone := r.Changes(previous)
+	if previous != nil && previous.FleetHash == r.FleetHash {
+		p.world.places = p.before.places
+	} else {
+		p.world.places = newPlaces(r)
+		changed = slices.Collect(r.Units())
+	}
+	for _, unit := range changed {
+		e := c.entries[unit.Path]
+		if e == nil {
+			e = &entry{}
+			c.entries[unit.Path] = e
+		}
+		e.source = unit
+		p.touched = append(p.touched, e)
+	}
+	for _, path := range gone {
+		p.gone = append(p.gone, c.entries[path])
+		delete(c.entries, path)
+	}
+	return p
 }
 
-// render renders the units that changed, on all cores, and takes over the
-// others.
-func (c *Compiler) render(r *config.Repository, s *Snapshot) {
-	next := make(map[config.UnitPath]*rendered, len(r.Units))
-	var changed []*config.Unit
-	shared := r.FleetHash + c.kinds.hash
-	for _, unit := range r.Units {
-		key := unit.Hash + unit.Defaults.Hash + shared
-		if known := c.units[unit.Path]; known != nil && known.key == key && !c.kinds.retry {
-			next[unit.Path] = known
-			continue
+// lookUp finds the static keys of the touched units and, where one is new, what
+// the cache has under it.
+func (p *pass) lookUp() {
+	for _, e := range slices.Concat(p.touched, p.gone) {
+		for _, kind := range e.holds {
+			p.replaced[kind] = true
 		}
-		changed = append(changed, unit)
-		next[unit.Path] = &rendered{key: key}
 	}
-	results := make([]*Unit, len(changed))
+	parallel(p.touched, func(e *entry) {
+		e.placed = p.world.placed(e.source.Defaults).places
+		static := p.world.key(e.source, e.placed)
+		if static == e.static {
+			return
+		}
+		e.static, e.result, e.traces = static, nil, p.world.traces(static)
+		if len(e.traces) > 0 {
+			e.holds = e.traces[0].holds
+			return
+		}
+		e.holds = p.world.scan(e.source)
+	})
+	for _, e := range p.touched {
+		for _, kind := range e.holds {
+			p.replaced[kind] = true
+		}
+	}
+}
+
+// parallel does the same for many entries, on all cores.
+func parallel(entries []*entry, do func(*entry)) {
+	const batch = 16
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	places := newPlaces(r)
-	for i, unit := range changed {
+	for some := range slices.Chunk(entries, batch) {
 		group.Go(func() error {
-			results[i] = renderUnit(r, c.kinds, unit, places)
+			for _, e := range some {
+				do(e)
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no errors
-	for i, unit := range changed {
-		next[unit.Path].unit = results[i]
-		if c.kinds.retry || results[i].Problems.Retry() {
-			next[unit.Path].key = ""
+}
+
+// render brings the results up to date.
+func (p *pass) render() {
+	list := map[*entry]bool{}
+	for _, e := range p.touched {
+		list[e] = true
+	}
+	add := func(paths map[config.UnitPath]bool) {
+		for path := range paths {
+			if e := p.entries[path]; e != nil {
+				list[e] = true
+			}
 		}
 	}
-	c.claims.update(c.units, next)
-	c.units = next
-	s.Rendered = len(changed)
-	for path, known := range next {
-		s.Units[path] = known.unit
+	add(p.retry)
+	switch {
+	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard:
+		for _, e := range p.entries {
+			list[e] = true
+		}
+	case p.before.offers != p.world.offers:
+		add(p.collectors)
 	}
-	c.claims.contest(s)
+	p.touched = slices.Collect(maps.Keys(list))
+	parallel(p.touched, p.refresh)
+}
+
+// refresh makes the entry's result one that holds for this commit: the same,
+// one from the cache, or a new one.
+func (p *pass) refresh(e *entry) {
+	if e.result != nil && e.result.lasting() && e.result.reads.unchanged(p.world) {
+		return
+	}
+	if e.traces == nil {
+		e.traces = p.world.traces(e.static)
+	}
+	e.result = nil
+	for _, trace := range e.traces {
+		if trace.reads.unchanged(p.world) {
+			e.result = trace
+			e.traces = nil
+			return
+		}
+	}
+	e.result = p.world.renderUnit(e.source, e.placed)
+	p.rendered.Add(1)
+	p.world.keep(e.static, e.result, e.traces)
+	e.result.bundles, e.traces = nil, nil
 }
 
 // finish gathers the problems of the units. Units that only wait for a broken
 // kind are counted, at the kind: its own problems are what there is to mend. A
 // problem of Defaults stands there once, however many units it holds.
-func (s *Snapshot) finish() {
+func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
-	for _, unit := range s.Units {
-		if len(unit.Problems) == 0 {
-			continue
-		}
-		for _, p := range unit.Problems {
+	for unitPath := range c.troubled {
+		for _, p := range c.units.Get(unitPath).Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++
 				continue

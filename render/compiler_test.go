@@ -27,11 +27,13 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func (s *Snapshot) text() string {
 	var b strings.Builder
 	b.WriteString(s.Problems.String() + "\n")
-	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
-		unit := s.Units[path]
-		for _, target := range slices.Sorted(maps.Keys(unit.Bundles)) {
-			bundle := unit.Bundles[target]
-			fmt.Fprintf(&b, "%s %s %s needs %v\n", path, target, bundle.Digest, unit.Needs[target])
+	for _, unit := range s.Units.Sorted() {
+		bundles, err := s.Bundles(unit)
+		if err != nil {
+			fmt.Fprintln(&b, err)
+		}
+		for _, bundle := range bundles {
+			fmt.Fprintf(&b, "%s %s %s needs %v\n", unit.Path, bundle.Target, bundle.Digest, unit.On(bundle.Target).Needs)
 			for _, o := range bundle.Objects {
 				fmt.Fprintf(&b, "  %s %s\n", o.ID, o.JSON)
 			}
@@ -56,9 +58,9 @@ func TestGolden(t *testing.T) {
 		"priorities": {"services/platform/priorities", "vla-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bundle := s.Units[where.Unit].Bundles[where.Target]
-			if bundle == nil {
-				t.Fatalf("nothing is rendered for %v", where)
+			bundle, err := s.Bundle(where.Unit, where.Target)
+			if err != nil || bundle == nil {
+				t.Fatalf("nothing is rendered for %v: %v", where, err)
 			}
 			var got bytes.Buffer
 			for _, o := range bundle.Objects {
@@ -147,8 +149,8 @@ func TestNothingRenderedTwice(t *testing.T) {
 	files := exampleFiles(t, "swell.yaml", "fleet", "kinds", "services")
 	var c Compiler
 	first := c.Snapshot("a", config.Files(files))
-	if first.Rendered != len(first.Units) {
-		t.Errorf("cold: rendered %d of %d units", first.Rendered, len(first.Units))
+	if first.Rendered != first.Units.Len() {
+		t.Errorf("cold: rendered %d of %d units", first.Rendered, first.Units.Len())
 	}
 	if again := c.Snapshot("b", config.Files(maps.Clone(files))); again.Rendered != 0 {
 		t.Errorf("unchanged: rendered %d units", again.Rendered)
@@ -159,8 +161,8 @@ func TestNothingRenderedTwice(t *testing.T) {
 	if s.Rendered != 1 {
 		t.Errorf("one file: rendered %d units", s.Rendered)
 	}
-	for path, unit := range s.Units {
-		if same := unit == first.Units[path]; same != (path != "services/shop/cart") {
+	for path, unit := range s.Units.All() {
+		if same := unit == first.Units.Get(path); same != (path != "services/shop/cart") {
 			t.Errorf("%s: same unit as before: %t", path, same)
 		}
 	}
@@ -182,7 +184,7 @@ func TestNeedsInOrder(t *testing.T) {
 	for range 10 {
 		var c Compiler
 		s := c.Snapshot("", config.Files(files))
-		if diff := cmp.Diff(want, s.Units["services/user"].Needs["sas-1"]); diff != "" {
+		if diff := cmp.Diff(want, s.Units.Get("services/user").On("sas-1").Needs); diff != "" {
 			t.Fatalf("needs (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(want, c.Wants("sas-1", ObjectID{Kind: "Namespace", Name: "shared"})); diff != "" {
@@ -196,18 +198,21 @@ func TestCommitBundle(t *testing.T) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
 	var c Compiler
 	s := c.Snapshot("", tree)
-	commit, err := NewCommit(tree)
+	commit, err := NewCommit(tree, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, unit := range s.Units {
-		for target, want := range unit.Bundles {
-			got, err := commit.Bundle(path, target, want.Digest)
+	for path, unit := range s.Units.All() {
+		for _, want := range unit.Placements {
+			if want.Digest == "" {
+				continue
+			}
+			got, err := commit.Bundle(path, want.Target.Name, want.Digest)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got.Digest != want.Digest {
-				t.Errorf("%s on %s: digest %s, want %s", path, target, got.Digest, want.Digest)
+				t.Errorf("%s on %s: digest %s, want %s", path, want.Target.Name, got.Digest, want.Digest)
 			}
 		}
 	}

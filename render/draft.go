@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -29,8 +30,8 @@ type draft struct {
 	doc        *config.Document // the spec, or the hard object itself
 	object     map[string]any   // may be shared; copied before it is changed
 	hard       *schema.Set
-	kinds      *kindSet   // for suggestions
-	template   *yaml.Node // of the object in its kind; nil for a hard object
+	kinds      *kind.Kinds // for suggestions
+	template   *yaml.Node  // of the object in its kind; nil for a hard object
 	templateAt config.Position
 	problems   config.Problems
 }
@@ -115,16 +116,15 @@ func (d *draft) seal() *Object {
 		d.problem(config.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
 	}
-	sum := sha256.Sum256(o.JSON)
-	o.Digest = Digest(hex.EncodeToString(sum[:]))
+	o.Digest = digest(o.JSON)
 	return o
 }
 
 func (d *draft) suggestKind(apiVersion, kindName string) string {
-	if len(d.kinds.unnamed) > 0 {
-		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(d.kinds.unnamed, ", "))
+	if unnamed := d.kinds.Unnamed(); len(unnamed) > 0 {
+		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(unnamed, ", "))
 	}
-	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(slices.Collect(maps.Keys(d.kinds.byName)), d.hard.Names()))
+	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(d.kinds.Names(), d.hard.Names()))
 }
 
 // serverOwned are fields of metadata that only the server or a controller may

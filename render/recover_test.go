@@ -17,9 +17,14 @@ import (
 func TestPanicIsAProblem(t *testing.T) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
 	r := config.Load(tree, nil)
-	unit := renderUnit(r, nil, r.Units[0], newPlaces(r))
+	w := &world{repository: r}
+	var first *config.Unit
+	for first = range r.Units() {
+		break
+	}
+	unit := w.renderUnit(first, nil)
 	_, problems := kind.Load(tree, "kinds/runtime", nil)
-	for _, found := range []config.Problems{unit.Problems, problems} {
+	for _, found := range []config.Problems{unit.problems, problems} {
 		if len(found) != 1 || found[0].Code != config.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
 			t.Errorf("got %v, want one internal error", found)
 		}

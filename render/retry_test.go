@@ -74,7 +74,7 @@ func TestDefaultsLink(t *testing.T) {
 	linked := maps.Clone(files)
 	linked["services/shop/swell.yaml"] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("../pay/swell.yaml")}
 	s := c.Snapshot("", config.Files(linked))
-	for path, unit := range s.Units {
+	for path, unit := range s.Units.All() {
 		if frozen := len(unit.Problems) > 0; frozen != strings.HasPrefix(string(path), "services/shop/") {
 			t.Errorf("%s: frozen %t: %v", path, frozen, unit.Problems)
 		}
@@ -93,7 +93,7 @@ func TestKindTwice(t *testing.T) {
 	}
 	var c Compiler
 	s := c.Snapshot("", config.Files(files))
-	for path, unit := range s.Units {
+	for path, unit := range s.Units.All() {
 		if frozen := len(unit.Problems) > 0; frozen != strings.HasSuffix(string(path), "/space") {
 			t.Errorf("%s: frozen %t: %v", path, frozen, unit.Problems)
 		}

@@ -4,19 +4,25 @@
 package render
 
 import (
+	"fmt"
+
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
 )
 
 // Snapshot is what one commit wants of the fleet: the bundles of every unit
 // for every target, and the problems found. It is never changed after it was
 // made; parts of it are shared with earlier snapshots.
+//
+// A snapshot holds the digests of its bundles. Their objects are packed, or on
+// disk; [Snapshot.Bundle] gets them.
 type Snapshot struct {
 	Commit config.Commit // empty for a plain folder
 	// Repository is what was loaded: clusters, rollouts, units.
 	Repository *config.Repository
 	// Units holds every unit of the commit, those with problems too. A unit
 	// for which nothing changed is the same pointer as in the snapshot before.
-	Units map[config.UnitPath]*Unit
+	Units Units
 	// Problems are all of them, sorted: of the repository, of kinds, of units.
 	Problems config.Problems
 	// Held is set when a problem is in a document that concerns the whole
@@ -26,8 +32,10 @@ type Snapshot struct {
 	// with the same Compiler: what could be read is taken over.
 	Retry bool
 	// Rendered counts the units that were rendered for this snapshot; the
-	// others were taken over from the one before.
+	// others were taken over from the one before, or from the cache.
 	Rendered int
+
+	world *world
 }
 
 // Unit is one unit of a snapshot.
@@ -38,18 +46,89 @@ type Unit struct {
 	// Problems of this unit. Where there is one, nothing of the unit may be
 	// applied or pruned: it stays at its last good bundles.
 	Problems config.Problems
-	// Targets are those that the unit is placed on, in the order of the fleet.
-	Targets []config.Target
-	// Bundles by target; nil when the unit has a problem. A target of Targets
-	// that is not in it is one where the unit renders to nothing.
-	Bundles map[config.TargetName]*Bundle
-	// Needs are, by target, the units that bring what this unit's objects
-	// cannot be applied without: the namespaces they live in.
-	Needs map[config.TargetName][]Placed
+	// Notes are about documents of other units that this one collects and
+	// left out, because they have a problem.
+	Notes config.Problems
+	// Placements are the targets that the unit is placed on, in the order of
+	// the fleet.
+	Placements []Placement
+
+	source *config.Unit
+	// body is where the cache has the objects.
+	body cache.Key
+}
+
+// Placement is a unit on one of its targets.
+type Placement struct {
+	Target *config.Target
+	// Digest of the bundle; empty where the unit has a problem or renders to
+	// nothing.
+	Digest Digest
+	// Objects is how many are in the bundle.
+	Objects int
+	// Needs are the units that bring what this unit's objects cannot be
+	// applied without: the namespaces they live in and the definitions of
+	// custom resources. Sorted.
+	Needs []Placed
 }
 
 // Placed is a unit on a target.
 type Placed struct {
 	Unit   config.UnitPath
 	Target config.TargetName
+}
+
+// On is the unit's placement on a target; nil when it is not placed there.
+func (u *Unit) On(target config.TargetName) *Placement {
+	for i := range u.Placements {
+		if u.Placements[i].Target.Name == target {
+			return &u.Placements[i]
+		}
+	}
+	return nil
+}
+
+// Bundle is what a unit of the snapshot wants on a target; nil where it wants
+// nothing, because it has a problem, is not placed there or renders to nothing.
+//
+// The objects come from the cache. Where they are not there any more, the unit
+// is rendered again.
+func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*Bundle, error) {
+	unit := s.Units.Get(path)
+	if unit == nil {
+		return nil, nil
+	}
+	return s.world.bundle(unit, target)
+}
+
+// Bundles are all bundles of one unit of the snapshot, in the order of its
+// placements; those that render to nothing are left out.
+func (s *Snapshot) Bundles(unit *Unit) ([]*Bundle, error) { return s.world.bundles(unit) }
+
+func (w *world) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
+	bundles, err := w.bundles(unit)
+	for _, b := range bundles {
+		if b.Target == target {
+			return b, nil
+		}
+	}
+	return nil, err
+}
+
+func (w *world) bundles(unit *Unit) ([]*Bundle, error) {
+	if len(unit.Problems) > 0 {
+		return nil, nil
+	}
+	if packed, ok := w.cache.Get(unit.body); ok {
+		if bundles, err := decodeBundles(unit, packed); err == nil {
+			return bundles, nil
+		}
+	}
+	r := w.renderUnit(unit.source, w.placed(unit.source.Defaults).places)
+	if len(r.problems) > 0 {
+		return nil, fmt.Errorf("unit %s: could not be rendered again: %w", unit.Path, r.problems)
+	}
+	packed := encodeBundles(r.bundles)
+	w.cache.Put(unit.body, packed)
+	return decodeBundles(unit, packed)
 }

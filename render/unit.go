@@ -14,56 +14,17 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
-	"github.com/swell-sh/swell/render/schema"
 )
-
-// places are the targets that units may be placed on, in both topologies.
-type places struct{ cells, clusters []place }
-
-type place struct {
-	target  config.Target
-	cluster *config.Cluster
-	hard    *schema.Set
-}
-
-func newPlaces(r *config.Repository) *places {
-	list := func(whole bool) (all []place) {
-		for _, cluster := range r.Clusters {
-			hard, err := schema.Kubernetes(cluster.Kubernetes)
-			if err != nil {
-				panic(err) // checkVersions has been here
-			}
-			for _, target := range cluster.Targets(whole) {
-				all = append(all, place{target, cluster, hard})
-			}
-		}
-		return all
-	}
-	return &places{cells: list(false), clusters: list(true)}
-}
-
-// of lists where a unit with these defaults goes.
-func (p *places) of(d *config.Defaults) []place {
-	all := p.cells
-	if d.Placement.WholeClusters {
-		all = p.clusters
-	}
-	var picked []place
-	for _, place := range all {
-		if place.cluster.Allows(d.Tenant) && d.Placement.Match.Matches(place.target.Labels) {
-			picked = append(picked, place)
-		}
-	}
-	return picked
-}
 
 // unitRenderer renders one unit for all of its targets.
 type unitRenderer struct {
-	tree     config.Tree
-	kinds    *kindSet
+	*world
 	unit     *config.Unit
+	reads    recorder
 	sources  []source
+	silent   bool // the unit holds documents that render to nothing by themselves
 	problems config.Problems
+	notes    config.Problems
 	found    targetProblems
 }
 
@@ -76,102 +37,71 @@ type source struct {
 	hard      map[string]any
 }
 
-func renderUnit(r *config.Repository, kinds *kindSet, unit *config.Unit, all *places) *Unit {
-	u := unitRenderer{tree: r.Tree, kinds: kinds, unit: unit, problems: slices.Clone(unit.Problems)}
-	out := &Unit{Path: unit.Path, Tenant: unit.Defaults.Tenant, Rollout: unit.Defaults.Rollout}
-	u.problems = append(u.problems, unit.Defaults.Problems...)
-	u.render(r, all, out)
-	for i := range u.problems {
-		u.problems[i].Unit = unit.Path
-	}
-	if out.Problems = u.problems.Sorted(); len(out.Problems) > 0 {
-		out.Bundles = nil
+// renderUnit renders a unit for its places.
+func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
+	u := unitRenderer{world: w, unit: unit, reads: recorder{world: w}}
+	out := &result{heads: make([]head, len(placed))}
+	u.render(placed, out)
+	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()
+	if len(out.problems) > 0 {
+		out.bundles = nil
+		clear(out.heads)
 	}
 	return out
 }
 
-// render fills in the unit's targets and bundles.
-func (u *unitRenderer) render(r *config.Repository, all *places, out *Unit) {
-	unit := u.unit
-	defer config.Recover(string(unit.Path), &u.problems)
-	places := u.place(r, all)
-	for _, p := range places {
-		out.Targets = append(out.Targets, p.target)
-	}
-	for _, file := range unit.Files {
-		u.read(file)
-	}
-	if len(u.problems) == 0 {
-		out.Bundles = make(map[config.TargetName]*Bundle, len(places))
-		for _, place := range places {
-			u.found.target = place.target.Name
-			if objects := u.objects(place); len(objects) > 0 {
-				out.Bundles[place.target.Name] = newBundle(unit.Path, place.target.Name, objects)
-			}
+// render fills in the heads and bundles.
+func (u *unitRenderer) render(placed []place, out *result) {
+	defer config.Recover(string(u.unit.Path), &u.problems)
+	docs, problems := u.documents(u.unit, &u.reads)
+	u.problems = append(u.problems, problems...)
+	for _, doc := range docs {
+		if !slices.Contains(out.holds, doc.Kind) {
+			out.holds = append(out.holds, shared(doc.Kind))
 		}
-		u.problems = append(u.problems, u.found.all(len(places))...)
+		u.readDocument(doc)
 	}
-	if len(u.problems) == 0 && len(out.Bundles) == 0 {
-		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(unit.Path)}, Code: config.CodeEmpty,
-			Message: fmt.Sprintf("the unit renders to nothing on all of its %d targets; remove the folder to remove the unit", len(places))})
+	if len(u.problems) > 0 {
+		return
+	}
+	for i, place := range placed {
+		u.found.target = place.target.Name
+		if objects := u.objects(place); len(objects) > 0 {
+			bundle := newBundle(u.unit.Path, place.target.Name, objects)
+			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
+		}
+	}
+	u.problems = append(u.problems, u.found.all(len(placed))...)
+	if len(u.problems) == 0 && len(out.bundles) == 0 && !u.silent && len(placed) > 0 {
+		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(u.unit.Path)}, Code: config.CodeEmpty,
+			Message: fmt.Sprintf("the unit renders to nothing on all of its %d targets; remove the folder to remove the unit", len(placed))})
 	}
 }
 
-// place finds the unit's targets and checks what its defaults name.
-func (u *unitRenderer) place(r *config.Repository, all *places) []place {
-	d := u.unit.Defaults
-	if len(d.Problems) > 0 {
-		return nil // the defaults are not known
-	}
-	if r.Rollouts[d.Rollout] == nil {
-		at := d.RolloutAt
-		if at.File == "" {
-			at.File = string(u.unit.Path)
-		}
-		names := make([]string, 0, len(r.Rollouts))
-		for name := range r.Rollouts {
-			names = append(names, name)
-		}
-		u.problem(at, config.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, config.DidYouMean(d.Rollout, names))
-	}
-	if d.Placement == nil {
-		u.problem(config.Position{File: string(u.unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
-		return nil
-	}
-	unknown := r.UnknownValues(d.Placement.Match)
-	if len(unknown) > 0 {
-		u.problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", strings.Join(unknown, ", "))
-	}
-	places := all.of(d)
-	if len(places) == 0 && len(unknown) == 0 {
-		u.problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
-	}
-	if rollout := r.Rollouts[d.Rollout]; rollout != nil {
-		for _, p := range places {
-			if rollout.WaveOf(&p.target) < 0 {
-				u.problem(rollout.Position, config.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, u.unit.Path)
-				break
-			}
+// headOf is what the compiler remembers of a bundle.
+func (u *unitRenderer) headOf(b *Bundle, p place) head {
+	h := head{digest: b.Digest, ids: make([]uint64, len(b.Objects))}
+	need := func(id ObjectID) {
+		if !slices.Contains(h.needs, id) {
+			h.needs = append(h.needs, id.shared())
 		}
 	}
-	return places
+	for i, o := range b.Objects {
+		h.ids[i] = o.ID.hash()
+		h.brings = h.brings || o.ID.Kind == "Namespace" || o.ID.Kind == definitionKind
+		if o.ID.Namespace != "" {
+			need(ObjectID{Kind: "Namespace", Name: o.ID.Namespace})
+		}
+		if name := u.hard.of(p.cluster.Kubernetes).Kind(o.APIVersion(), o.ID.Kind).Definition(); name != "" {
+			need(ObjectID{Group: "apiextensions.k8s.io", Kind: definitionKind, Name: name})
+		}
+	}
+	slices.SortFunc(h.needs, ObjectID.Compare)
+	return h
 }
 
 func (u *unitRenderer) problem(at config.Position, code config.Code, format string, args ...any) {
 	u.problems = append(u.problems, config.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
-}
-
-func (u *unitRenderer) read(file string) {
-	content, err := u.tree.ReadFile(file)
-	if err != nil {
-		u.problems = append(u.problems, config.FileProblem(file, err))
-		return
-	}
-	docs, problems := config.ReadDocuments(file, content)
-	u.problems = append(u.problems, problems...)
-	for _, doc := range docs {
-		u.readDocument(doc)
-	}
 }
 
 func cause(err error) error {
@@ -183,13 +113,15 @@ func cause(err error) error {
 }
 
 func (u *unitRenderer) readDocument(doc *config.Document) {
-	name := doc.APIVersion + " " + doc.Kind
-	easy := u.kinds.byName[name]
+	if isLocal(doc) {
+		return
+	}
+	u.reads.note(readKind, doc.APIVersion+" "+doc.Kind)
+	easy, broken := u.kinds.ByName(doc.APIVersion, doc.Kind), u.kinds.Broken(doc.APIVersion, doc.Kind)
 	switch {
-	case isLocal(doc):
-	case u.kinds.broken[name] != "":
+	case broken != "":
 		p := doc.Problem(doc.Node, config.CodeKind, "%s %s: its kind does not load", doc.Kind, doc.Name)
-		p.Via = []config.Position{{File: u.kinds.broken[name]}}
+		p.Via = []config.Position{{File: broken}}
 		u.problems = append(u.problems, p)
 	case easy != nil:
 		u.readSpec(doc, easy)
@@ -228,16 +160,18 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return nil, config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", name))
 	}
-	content, err := u.tree.ReadFile(path.Join(string(u.unit.Path), name))
+	name = path.Join(string(u.unit.Path), name)
+	u.reads.note(readFile, name)
+	content, err := u.repository.Tree.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, cause(err))
+		return nil, fmt.Errorf("%q: %w", path.Base(name), cause(err))
 	}
 	return content, nil
 }
 
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
-	templates := kind.NewPlace(u.unit, &p.target)
+	templates := kind.NewPlace(u.unit, p.target, kind.Inputs{})
 	var objects []*Object
 	seen := map[ObjectID]*Object{}
 	for _, src := range u.sources {
@@ -263,7 +197,7 @@ func via(template config.Position) []config.Position {
 
 func (u *unitRenderer) sourceObjects(src source, templates *kind.Place, p place) []*Object {
 	if src.spec == nil {
-		d := draft{unit: u.unit, doc: src.doc, object: src.hard, hard: p.hard, kinds: u.kinds}
+		d := draft{unit: u.unit, doc: src.doc, object: src.hard, hard: u.hard.of(p.cluster.Kubernetes), kinds: u.kinds}
 		return u.seal(nil, &d)
 	}
 	rendered, problems := src.spec.Render(templates)
@@ -275,7 +209,7 @@ func (u *unitRenderer) sourceObjects(src source, templates *kind.Place, p place)
 			u.found.add(problems...)
 			continue
 		}
-		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, hard: p.hard, template: r.Node, templateAt: r.At, kinds: u.kinds})
+		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, hard: u.hard.of(p.cluster.Kubernetes), template: r.Node, templateAt: r.At, kinds: u.kinds})
 	}
 	return objects
 }

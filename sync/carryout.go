@@ -97,9 +97,9 @@ func (d *Daemon) equip(j *job) error {
 // bundle is the one that an action is about: of the last snapshot, or rendered
 // again from the commit that it came with.
 func (d *Daemon) bundle(a rollout.Action) (*render.Bundle, error) {
-	if d.snapshot != nil && d.snapshot.Units[a.Unit] != nil {
-		if b := d.snapshot.Units[a.Unit].Bundles[a.Target]; b != nil && b.Digest == a.Digest {
-			return b, nil
+	if d.snapshot != nil {
+		if b, err := d.snapshot.Bundle(a.Unit, a.Target); err != nil || b != nil && b.Digest == a.Digest {
+			return b, err
 		}
 	}
 	commit, err := d.commit(a.Commit)
@@ -121,7 +121,7 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := render.NewCommit(config.Sub(tree, d.Path))
+	commit, err := render.NewCommit(config.Sub(tree, d.Path), d.compiler.Cache, d.compiler.Version)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (d *Daemon) handOver(j *job, now time.Time) ([]rollout.Transition, error) {
 // have moved to: one of the same tenant, or any when the tenant of either is
 // not known.
 func (d *Daemon) brokenNear(path config.UnitPath) config.UnitPath {
-	unit := d.snapshot.Units[path]
+	unit := d.snapshot.Units.Get(path)
 	for _, other := range d.broken {
 		if unit == nil || unit.Tenant == "" || other.Tenant == "" || other.Tenant == unit.Tenant {
 			return other.Path
@@ -153,7 +153,7 @@ func (d *Daemon) brokenNear(path config.UnitPath) config.UnitPath {
 // brokenUnits are the units of a snapshot that have a problem, by path.
 func brokenUnits(s *render.Snapshot) []*render.Unit {
 	var broken []*render.Unit
-	for _, unit := range s.Units {
+	for _, unit := range s.Units.All() {
 		if len(unit.Problems) > 0 {
 			broken = append(broken, unit)
 		}

@@ -19,13 +19,13 @@ func (d *Daemon) want() *rollout.Wanted {
 	if s.Held {
 		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))}
 	}
-	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, len(s.Units)), Clusters: map[string]bool{}}
+	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
 	for _, c := range s.Repository.Clusters {
 		w.Clusters[c.Name] = true
 	}
 	before := d.wantedFrom
-	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, len(s.Units))
-	for path, unit := range s.Units {
+	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
+	for path, unit := range s.Units.All() {
 		known := before[unit]
 		if known == nil {
 			known = wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
@@ -42,23 +42,17 @@ func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {
 		w.Frozen = someProblems(unit.Problems)
 		return w
 	}
-	w.Targets = make(map[config.TargetName]rollout.WantedTarget, len(unit.Targets))
-	for _, target := range unit.Targets {
-		t := rollout.WantedTarget{Labels: target.Labels}
-		if bundle := unit.Bundles[target.Name]; bundle != nil {
-			t.Digest = bundle.Digest
-		}
-		w.Targets[target.Name] = t
-	}
-	for target, needs := range unit.Needs {
-		for _, need := range needs {
-			if need.Target != target {
+	w.Targets = make(map[config.TargetName]rollout.WantedTarget, len(unit.Placements))
+	for _, on := range unit.Placements {
+		w.Targets[on.Target.Name] = rollout.WantedTarget{Labels: on.Target.Labels, Digest: on.Digest}
+		for _, need := range on.Needs {
+			if need.Target != on.Target.Name {
 				continue // of the whole cluster: the server's answer orders those
 			}
 			if w.Needs == nil {
 				w.Needs = map[config.TargetName][]config.UnitPath{}
 			}
-			w.Needs[target] = append(w.Needs[target], need.Unit)
+			w.Needs[need.Target] = append(w.Needs[need.Target], need.Unit)
 		}
 	}
 	return w

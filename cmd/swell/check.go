@@ -75,16 +75,18 @@ func checkSummary(s *render.Snapshot) string {
 		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", diff.Count(len(s.Problems), "problem"))
 	}
 	objects, bundles, frozen := 0, 0, 0
-	for _, u := range s.Units {
-		bundles += len(u.Bundles)
+	for _, u := range s.Units.All() {
 		if len(u.Problems) > 0 {
 			frozen++
 		}
-		for _, b := range u.Bundles {
-			objects += len(b.Objects)
+		for _, on := range u.Placements {
+			if on.Digest != "" {
+				bundles++
+				objects += on.Objects
+			}
 		}
 	}
-	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(len(s.Units), "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
+	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(s.Units.Len(), "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
 	if len(s.Problems) > 0 {
 		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(s.Problems), "problem"), diff.Count(frozen, "unit"))
 	}

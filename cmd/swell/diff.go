@@ -55,7 +55,10 @@ compared because one side has problems with them.`,
 			if head.Held {
 				return exit(exitError)
 			}
-			report := diff.Compare(base, head)
+			report, err := diff.Compare(base, head)
+			if err != nil {
+				return err
+			}
 			printBaseProblems(cmd.ErrOrStderr(), args[0], base, report)
 			if err := write(cmd.OutOrStdout(), report); err != nil {
 				return err
@@ -78,7 +81,7 @@ compared because one side has problems with them.`,
 // printBaseProblems says why units of BASE could not be compared.
 func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.Report) {
 	for _, path := range r.Unknown {
-		if unit := base.Units[path]; unit != nil && len(unit.Problems) > 0 {
+		if unit := base.Units.Get(path); unit != nil && len(unit.Problems) > 0 {
 			fmt.Fprintf(w, "in %s: %s\n", name, unit.Problems[0])
 		}
 	}

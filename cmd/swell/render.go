@@ -5,10 +5,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,13 +50,13 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if snapshot.Held {
 				return exit(exitError)
 			}
-			bundles, err := pick(snapshot, unit, target)
+			units, err := pick(snapshot, unit, target)
 			if err != nil {
 				return err
 			}
 			out := bufio.NewWriter(cmd.OutOrStdout())
-			for _, b := range bundles {
-				if err := write(out, b); err != nil {
+			for _, u := range units {
+				if err := writeUnit(out, snapshot, u, target, write); err != nil {
 					return err
 				}
 			}
@@ -76,29 +76,51 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 	return cmd
 }
 
-// pick lists the bundles to show, by unit and target.
-func pick(s *render.Snapshot, unit, target string) ([]*render.Bundle, error) {
-	var bundles []*render.Bundle
-	units, targets := 0, 0
-	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
-		if !within(string(path), strings.TrimSuffix(unit, "/")) {
+// pick lists the units to show, by path. It is an error when there is nothing
+// that the flags name.
+func pick(s *render.Snapshot, unit, target string) ([]*render.Unit, error) {
+	var units []*render.Unit
+	targets := 0
+	for _, u := range s.Units.Sorted() {
+		if !within(string(u.Path), strings.TrimSuffix(unit, "/")) {
 			continue
 		}
-		units++
-		for _, name := range slices.Sorted(maps.Keys(s.Units[path].Bundles)) {
-			if within(string(name), target) {
+		units = append(units, u)
+		for _, on := range u.Placements {
+			if on.Digest != "" && within(string(on.Target.Name), target) {
 				targets++
-				bundles = append(bundles, s.Units[path].Bundles[name])
 			}
 		}
 	}
 	switch {
-	case units == 0 && unit != "":
-		return nil, fmt.Errorf("--unit %q: no such unit%s", unit, didYouMean(unit, slices.Collect(maps.Keys(s.Units))))
+	case len(units) == 0 && unit != "":
+		var paths []config.UnitPath
+		for path := range s.Units.All() {
+			paths = append(paths, path)
+		}
+		return nil, fmt.Errorf("--unit %q: no such unit%s", unit, didYouMean(unit, paths))
 	case targets == 0 && target != "":
 		return nil, fmt.Errorf("--target %q: nothing is rendered for it", target)
 	}
-	return bundles, nil
+	return units, nil
+}
+
+// writeUnit writes the unit's bundles, by target.
+func writeUnit(w io.Writer, s *render.Snapshot, unit *render.Unit, target string, write func(io.Writer, *render.Bundle) error) error {
+	bundles, err := s.Bundles(unit)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(bundles, func(a, b *render.Bundle) int { return cmp.Compare(a.Target, b.Target) })
+	for _, b := range bundles {
+		if !within(string(b.Target), target) {
+			continue
+		}
+		if err := write(w, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func didYouMean(got string, units []config.UnitPath) string {

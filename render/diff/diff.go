@@ -56,25 +56,55 @@ type Report struct {
 	Unknown []config.UnitPath `json:"unknown,omitempty"`
 }
 
-// Compare tells what is different in head.
-func Compare(base, head *render.Snapshot) *Report {
+// Compare tells what is different in head. The error is that the objects of a
+// unit could not be had.
+func Compare(base, head *render.Snapshot) (*Report, error) {
 	report := &Report{}
 	units := map[config.UnitPath]bool{}
-	for path := range base.Units {
+	for path := range base.Units.All() {
 		units[path] = true
 	}
-	for path := range head.Units {
+	for path := range head.Units.All() {
 		units[path] = true
 	}
 	for _, path := range slices.Sorted(maps.Keys(units)) {
-		was, is := base.Units[path], head.Units[path]
+		was, is := base.Units.Get(path), head.Units.Get(path)
 		if was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0 {
 			report.Unknown = append(report.Unknown, path)
 			continue
 		}
-		report.Changes = append(report.Changes, compareUnit(path, was, is)...)
+		if sameBundles(was, is) {
+			continue
+		}
+		before, err := bundlesOf(base, was)
+		if err != nil {
+			return nil, err
+		}
+		after, err := bundlesOf(head, is)
+		if err != nil {
+			return nil, err
+		}
+		report.Changes = append(report.Changes, compareUnit(path, before, after)...)
 	}
-	return report
+	return report, nil
+}
+
+func sameBundles(was, is *render.Unit) bool {
+	return was != nil && is != nil && slices.EqualFunc(was.Placements, is.Placements, func(a, b render.Placement) bool {
+		return a.Target.Name == b.Target.Name && a.Digest == b.Digest
+	})
+}
+
+func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*render.Bundle, error) {
+	if unit == nil {
+		return nil, nil
+	}
+	bundles, err := s.Bundles(unit)
+	by := make(map[config.TargetName]*render.Bundle, len(bundles))
+	for _, b := range bundles {
+		by[b.Target] = b
+	}
+	return by, err
 }
 
 // group gathers the targets of equal changes.
@@ -84,18 +114,16 @@ type group struct {
 	id         render.ObjectID
 }
 
-func compareUnit(path config.UnitPath, was, is *render.Unit) []Change {
+func compareUnit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
 	groups := map[string]*group{}
 	targets := map[config.TargetName]bool{}
-	for _, unit := range []*render.Unit{was, is} {
-		if unit != nil {
-			for target := range unit.Bundles {
-				targets[target] = true
-			}
+	for _, bundles := range []map[config.TargetName]*render.Bundle{was, is} {
+		for target := range bundles {
+			targets[target] = true
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		for _, c := range compareBundles(bundle(was, target), bundle(is, target)) {
+		for _, c := range compareBundles(was[target], is[target]) {
 			text, err := json.Marshal(c.change.Fields)
 			if err != nil {
 				panic(err) // plain values encode
@@ -127,13 +155,6 @@ func compareUnit(path config.UnitPath, was, is *render.Unit) []Change {
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Action, b.Action), slices.Compare(a.Targets, b.Targets))
 	})
 	return changes
-}
-
-func bundle(unit *render.Unit, target config.TargetName) *render.Bundle {
-	if unit == nil {
-		return nil
-	}
-	return unit.Bundles[target]
 }
 
 type objectChange struct {

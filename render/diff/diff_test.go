@@ -46,6 +46,15 @@ spec: {waves: [{name: all}]}
 	return s
 }
 
+func compare(t *testing.T, base, head *render.Snapshot) *Report {
+	t.Helper()
+	report, err := Compare(base, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
 func TestCompare(t *testing.T) {
 	base := snapshot(t, map[string]string{
 		"a":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns}\ndata: {k: v, gone: x, text: \"one\\ntwo\\n\"}\n",
@@ -63,7 +72,7 @@ func TestCompare(t *testing.T) {
 		"broken": "apiVersion: v1\nkind: Namespce\nmetadata: {name: broken}\n",
 		"same":   "apiVersion: v1\nkind: Namespace\nmetadata: {name: same}\n",
 	})
-	report := Compare(base, head)
+	report := compare(t, base, head)
 	var got strings.Builder
 	if err := report.Write(&got); err != nil {
 		t.Fatal(err)
@@ -109,7 +118,7 @@ services/broken
 	if got, want := report.Summary(), "10 objects in 5 units on 2 targets: 2 created, 6 configured, 2 deleted"; got != want {
 		t.Errorf("summary %q, want %q", got, want)
 	}
-	if same := Compare(base, base); len(same.Changes) != 0 {
+	if same := compare(t, base, base); len(same.Changes) != 0 {
 		t.Errorf("compared with itself: %v", same.Changes)
 	}
 }
@@ -119,7 +128,7 @@ func TestSecretWholeData(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\n"
 	without := snapshot(t, map[string]string{"s": head})
 	with := snapshot(t, map[string]string{"s": head + "stringData: {password: hunter2}\ndata: {token: aHVudGVyMg==}\n"})
-	for _, report := range []*Report{Compare(without, with), Compare(with, without)} {
+	for _, report := range []*Report{compare(t, without, with), compare(t, with, without)} {
 		var text strings.Builder
 		if err := report.Write(&text); err != nil {
 			t.Fatal(err)
@@ -147,7 +156,7 @@ func TestNamespacesOfOneTarget(t *testing.T) {
 		{Unit: "services/a", Action: Created, Object: "ConfigMap/left/c", Targets: []config.TargetName{"one", "two"}},
 		{Unit: "services/a", Action: Created, Object: "ConfigMap/right/c", Targets: []config.TargetName{"one", "two"}},
 	}
-	if diff := cmp.Diff(want, Compare(base, head).Changes); diff != "" {
+	if diff := cmp.Diff(want, compare(t, base, head).Changes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -26,6 +26,7 @@ type Kind struct {
 	Folder string // "kinds/runtime"
 	Group  string // "easy.example.com"
 	Name   string // "Runtime"
+	hash   string
 
 	envelope protoreflect.MessageDescriptor
 	adapter  types.Adapter // makes CEL values of specs

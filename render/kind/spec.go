@@ -44,7 +44,7 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 type Place struct{ target, unit ref.Val }
 
 // NewPlace describes a unit on a target to templates.
-func NewPlace(unit *config.Unit, target *config.Target) *Place {
+func NewPlace(unit *config.Unit, target *config.Target, inputs Inputs) *Place {
 	messages := boundFile().Messages()
 	t := dynamicpb.NewMessage(messages.ByName("Target"))
 	setText(t, "name", string(target.Name))

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+)
+
+// folder remembers what was found in one folder of units. It is never changed
+// after it was loaded: the next commit shares it where nothing changed.
+type folder struct {
+	path      string
+	hash      string
+	inherited *Defaults
+	units     []*Unit   // in it, not below it
+	folders   []*folder // sorted by path; only those that hold units
+	count     int       // of the units in it and below it
+	retry     bool      // a swell.yaml in it or below it could not be read
+}
+
+// Units are all units: a folder comes before those below it, and folders side
+// by side in the order of their names.
+func (r *Repository) Units() iter.Seq[*Unit] {
+	return func(yield func(*Unit) bool) {
+		for _, root := range r.roots {
+			if !root.each(yield) {
+				return
+			}
+		}
+	}
+}
+
+func (f *folder) each(yield func(*Unit) bool) bool {
+	for _, unit := range f.units {
+		if !yield(unit) {
+			return false
+		}
+	}
+	for _, below := range f.folders {
+		if !below.each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// CountUnits is how many units there are.
+func (r *Repository) CountUnits() int {
+	n := 0
+	for _, root := range r.roots {
+		n += root.count
+	}
+	return n
+}
+
+func (r *Repository) root(path string) *folder {
+	for _, root := range r.roots {
+		if root.path == path {
+			return root
+		}
+	}
+	return nil
+}
+
+// Changes tells what is different from an earlier repository, nil for none:
+// the units that are new or may have changed, in the order of [Repository.Units],
+// and those that are gone. It costs as much as the folders that differ hold.
+func (r *Repository) Changes(previous *Repository) (changed []*Unit, gone []UnitPath) {
+	was := map[UnitPath]*Unit{}
+	is := map[UnitPath]bool{}
+	if previous == nil {
+		previous = &Repository{}
+	}
+	note := func(old, now *folder) {
+		if old != nil {
+			for _, unit := range old.units {
+				was[unit.Path] = unit
+			}
+		}
+		if now != nil {
+			for _, unit := range now.units {
+				is[unit.Path] = true
+				changed = append(changed, unit)
+			}
+		}
+	}
+	for _, root := range r.roots {
+		compareFolders(previous.root(root.path), root, note)
+	}
+	for _, root := range previous.roots {
+		if r.root(root.path) == nil {
+			compareFolders(root, nil, note)
+		}
+	}
+	for path := range was {
+		if !is[path] {
+			gone = append(gone, path)
+		}
+	}
+	slices.Sort(gone)
+	return changed, gone
+}
+
+// compareFolders calls differ for a folder and those below it, but for those
+// that are the same.
+func compareFolders(was, is *folder, differ func(was, is *folder)) {
+	if was == is {
+		return
+	}
+	differ(was, is)
+	var before, now []*folder
+	if was != nil {
+		before = was.folders
+	}
+	if is != nil {
+		now = is.folders
+	}
+	for len(before)+len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(before) > 0 && before[0].path < now[0].path:
+			compareFolders(before[0], nil, differ)
+			before = before[1:]
+		case len(before) == 0 || now[0].path < before[0].path:
+			compareFolders(nil, now[0], differ)
+			now = now[1:]
+		default:
+			compareFolders(before[0], now[0], differ)
+			before, now = before[1:], now[1:]
+		}
+	}
+}
+
+// below finds the folder of that path directly below f, which may be nil.
+func (f *folder) below(path string) *folder {
+	if f == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(f.folders, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
+	if !found {
+		return nil
+	}
+	return f.folders[i]
+}
+
+// loadFolder lists the units in and below a folder. previous is the same
+// folder in an earlier commit, or nil.
+func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *folder) *folder {
+	if previous != nil && previous.hash == hash && previous.inherited.Hash == inherited.Hash && !previous.retry {
+		return previous
+	}
+	current := &folder{path: dir, hash: hash, inherited: inherited}
+	entries, err := l.tree.ReadDir(dir)
+	if err != nil {
+		l.problem(FileProblem(dir, err))
+		return current
+	}
+	before := l.entries
+	if l.entries += len(entries); l.entries > maxEntries {
+		if before <= maxEntries {
+			l.problem(Problem{Position: Position{File: dir}, Code: CodeFile, Message: fmt.Sprintf("more than %d files and folders up to here", maxEntries)})
+		}
+		return current
+	}
+	defaults := current.load(l, entries)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		sub := path.Join(dir, e.Name())
+		subHash, err := l.tree.Hash(sub)
+		if err != nil {
+			l.problem(FileProblem(sub, err))
+			continue
+		}
+		below := l.loadFolder(sub, subHash, defaults, previous.below(sub))
+		if below.count == 0 && !below.retry && len(below.folders) == 0 {
+			continue
+		}
+		current.folders = append(current.folders, below)
+		current.retry = current.retry || below.retry
+		current.count += below.count
+	}
+	slices.SortFunc(current.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	return current
+}
+
+// load finds the unit in a folder and returns the Defaults for what is in and
+// below it.
+func (f *folder) load(l *loader, entries []fs.DirEntry) *Defaults {
+	unit := &Unit{Path: UnitPath(f.path), Defaults: f.inherited}
+	sum := sha256.New()
+	for _, e := range entries {
+		name := path.Join(f.path, e.Name())
+		switch {
+		case e.Name() == settingsFile:
+			unit.Defaults = l.loadDefaults(name, e.Type(), f.inherited)
+			f.retry = unit.Defaults.Problems.Retry()
+		case e.IsDir():
+		case !e.Type().IsRegular():
+			problem := Problem{Position: Position{File: name}, Code: CodeFile,
+				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"}
+			unit.Problems = append(unit.Problems, problem)
+			// A link may stand where a unit's folder was. A unit that is gone
+			// would be removed; one with a problem stays as it is.
+			f.units = append(f.units, &Unit{Path: UnitPath(name), Defaults: f.inherited, Problems: Problems{problem}})
+		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
+			hash, err := l.tree.Hash(name)
+			if err != nil {
+				unit.Problems = append(unit.Problems, FileProblem(name, err))
+				f.retry = f.retry || mayPass(err)
+			}
+			unit.Files = append(unit.Files, name)
+			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
+		}
+	}
+	if len(unit.Files) > 0 {
+		unit.Hash = hex.EncodeToString(sum.Sum(nil))
+		f.units = append(f.units, unit)
+	}
+	f.count = len(f.units)
+	return unit.Defaults
+}

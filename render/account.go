@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// account brings the claims and the units up to date with the results.
+func (p *pass) account() {
+	changes := map[config.UnitPath]*Unit{}
+	brings := false // whether something that others need came or went
+	for _, e := range p.gone {
+		brings = p.release(e) || brings
+		changes[e.unit.Path] = nil
+		delete(p.retry, e.unit.Path)
+		delete(p.collectors, e.unit.Path)
+	}
+	for _, e := range p.touched {
+		unit := p.world.assemble(e)
+		path := unit.Path
+		set(p.retry, path, unit.Problems.Retry() || !e.result.lasting())
+		set(p.collectors, path, e.result.collects())
+		if e.unit != nil && unit.same(e.unit) {
+			continue
+		}
+		brings = p.release(e) || brings
+		e.unit = unit
+		brings = p.claim(e) || brings
+		changes[path] = unit
+	}
+	again := p.touched
+	if brings {
+		again = slices.Collect(maps.Values(p.entries))
+	}
+	for _, e := range again {
+		p.needs(e, changes)
+	}
+	for path := range p.contested { // they may have made up
+		if e := p.entries[path]; e != nil && changes[path] == nil {
+			changes[path] = e.unit
+		}
+	}
+	p.contested = p.contest(p.world, func(path config.UnitPath) *Unit { return p.entries[path].unit })
+	for path, problems := range p.contested {
+		unit := *p.entries[path].unit
+		unit.Placements = withoutBundles(unit.Placements)
+		unit.Problems = append(slices.Clone(unit.Problems), problems...).Sorted()
+		changes[path] = &unit
+	}
+	for path, unit := range changes {
+		set(p.troubled, path, unit != nil && len(unit.Problems) > 0)
+	}
+	p.units = p.units.with(changes)
+}
+
+func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
+	if in {
+		paths[path] = true
+	} else {
+		delete(paths, path)
+	}
+}
+
+// assemble makes the unit of a snapshot of what is known of it.
+func (w *world) assemble(e *entry) *Unit {
+	source, d := e.source, e.source.Defaults
+	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: e.result.notes, source: source, body: e.result.key(e.static)}
+	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), e.result.problems)
+	if len(unit.Problems) > 0 {
+		for i := range unit.Problems {
+			unit.Problems[i].Unit = unit.Path
+		}
+		unit.Problems = unit.Problems.Sorted()
+	}
+	unit.Placements = make([]Placement, len(e.placed))
+	for i, p := range e.placed {
+		unit.Placements[i].Target = p.target
+		if len(unit.Problems) == 0 {
+			unit.Placements[i].Digest, unit.Placements[i].Objects = e.result.heads[i].digest, len(e.result.heads[i].ids)
+		}
+	}
+	return unit
+}
+
+func withoutBundles(placements []Placement) []Placement {
+	without := make([]Placement, len(placements))
+	for i, p := range placements {
+		without[i].Target = p.Target
+	}
+	return without
+}
+
+// same says whether two units are the same to whoever reads snapshots, but for
+// what they need.
+func (u *Unit) same(other *Unit) bool {
+	samePlacement := func(a, b Placement) bool {
+		return a.Digest == b.Digest && a.Objects == b.Objects && (a.Target == b.Target || factsOf(a.Target, "") == factsOf(b.Target, ""))
+	}
+	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && u.body == other.body &&
+		slices.EqualFunc(u.Problems, other.Problems, sameProblem) && slices.EqualFunc(u.Notes, other.Notes, sameProblem) &&
+		slices.EqualFunc(u.Placements, other.Placements, samePlacement)
+}
+
+func sameProblem(a, b config.Problem) bool { return a.Code == b.Code && a.String() == b.String() }
+
+// noSlot stands for a placement without a bundle.
+const noSlot = math.MaxUint32
+
+// release takes back what the entry's unit claimed. It returns whether others
+// may have needed some of it.
+func (p *pass) release(e *entry) (brought bool) {
+	for i, slot := range e.slots {
+		if slot != noSlot {
+			p.claims.drop(slot, e.claimed.heads[i].ids)
+			brought = brought || e.claimed.heads[i].brings
+		}
+	}
+	e.slots, e.claimed = nil, nil
+	return brought
+}
+
+// claim enters what the entry's unit wants.
+func (p *pass) claim(e *entry) (brings bool) {
+	e.slots, e.claimed = make([]uint32, len(e.unit.Placements)), e.result
+	for i, placement := range e.unit.Placements {
+		e.slots[i] = noSlot
+		if placement.Digest != "" {
+			head := &e.result.heads[i]
+			e.slots[i] = p.claims.add(Placed{e.unit.Path, placement.Target.Name}, head.ids)
+			brings = brings || head.brings
+		}
+	}
+	return brings
+}
+
+// needs finds anew what the entry's unit needs of others.
+func (p *pass) needs(e *entry, changes map[config.UnitPath]*Unit) {
+	var needs [][]Placed
+	differ := false
+	for i, placement := range e.unit.Placements {
+		var some []Placed
+		if placement.Digest != "" {
+			some = p.claims.needs(e.unit.Path, placement.Target.Name, e.result.heads[i].needs)
+		}
+		needs = append(needs, some)
+		differ = differ || !slices.Equal(some, placement.Needs)
+	}
+	if !differ {
+		return
+	}
+	unit := *e.unit
+	unit.Placements = slices.Clone(unit.Placements)
+	for i := range needs {
+		unit.Placements[i].Needs = needs[i]
+	}
+	e.unit, changes[unit.Path] = &unit, &unit
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+const definitionKind = "CustomResourceDefinition"
+
+// define completes the world of a commit. What is as it was in the commit
+// before is taken over from it, as the same pointer.
+func (w *world) define(p *pass) {
+	r := w.repository
+	w.hard = w.defineHard(p)
+	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && !b.problems.Retry() {
+		w.data, w.problems = b.data, b.problems
+	} else {
+		w.data, w.problems = kind.LoadData(r.Tree, r.Data)
+	}
+	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
+		w.kinds = b.kinds
+	} else {
+		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)
+	}
+	w.offers = w.defineOffers(p)
+}
+
+// defineHard gathers the definitions of custom resources that stand in units.
+func (w *world) defineHard(p *pass) *hardKinds {
+	if p.before != nil && !p.replaced[definitionKind] {
+		return p.before.hard
+	}
+	hard := &hardKinds{sets: map[string]*schema.Set{}}
+	sum := sha256.New()
+	for _, e := range p.holding(definitionKind) {
+		docs, _ := w.documents(e.source, &recorder{world: w})
+		for _, doc := range docs {
+			if doc.Kind != definitionKind {
+				continue
+			}
+			if object, ok := plain(doc); ok {
+				hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
+				sum.Write(schema.AppendJSON(nil, object))
+			}
+		}
+	}
+	hard.hash = hex.EncodeToString(sum.Sum(nil))
+	if p.before != nil && p.before.hard.hash == hard.hash {
+		return p.before.hard
+	}
+	return hard
+}
+
+func plain(doc *config.Document) (map[string]any, bool) {
+	value, problems := doc.Plain(doc.Node)
+	object, ok := value.(map[string]any)
+	return object, ok && len(problems) == 0
+}
+
+// holding lists the entries that may hold a document of a kind, by path.
+func (p *pass) holding(kind string) []*entry {
+	var list []*entry
+	for _, path := range slices.Sorted(maps.Keys(p.entries)) {
+		if slices.Contains(p.entries[path].holds, kind) {
+			list = append(list, p.entries[path])
+		}
+	}
+	return list
+}
+
+// documents reads the documents of a unit.
+func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Document, config.Problems) {
+	var all []*config.Document
+	var problems config.Problems
+	for _, file := range unit.Files {
+		content, err := w.repository.Tree.ReadFile(file)
+		if err != nil {
+			problems = append(problems, config.FileProblem(file, err))
+			continue
+		}
+		docs, found := config.ReadDocuments(file, content)
+		all, problems = append(all, docs...), append(problems, found...)
+	}
+	return all, problems
+}
+
+// checkPlacement finds what is wrong with where the unit is placed.
+func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problems {
+	r, d := w.repository, unit.Defaults
+	if len(d.Problems) > 0 {
+		return nil // the defaults are not known
+	}
+	var problems config.Problems
+	problem := func(at config.Position, code config.Code, format string, args ...any) {
+		problems = append(problems, config.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	rollout := r.Rollouts[d.Rollout]
+	if rollout == nil {
+		at := d.RolloutAt
+		if at.File == "" {
+			at.File = string(unit.Path)
+		}
+		problem(at, config.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, config.DidYouMean(d.Rollout, slices.Collect(maps.Keys(r.Rollouts))))
+	}
+	if d.Placement == nil {
+		problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
+		return problems
+	}
+	if unknown := w.placed(d).unknown; unknown != "" {
+		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", unknown)
+	} else if len(placed) == 0 {
+		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
+	}
+	for _, p := range placed {
+		if rollout != nil && rollout.WaveOf(p.target) < 0 {
+			problem(rollout.Position, config.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, unit.Path)
+			break
+		}
+	}
+	return problems
+}

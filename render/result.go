@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unique"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
+)
+
+// result is what rendering one unit gave. The cache keeps it in two parts: the
+// head under a key of what is known before rendering, with everything that was
+// read besides, and the objects under the key of both together.
+type result struct {
+	reads    reads
+	problems config.Problems
+	notes    config.Problems
+	heads    []head    // by place
+	bundles  []*Bundle // only right after rendering; those with objects
+	// holds are the kinds of documents in the unit, see [world.scan].
+	holds []string
+}
+
+// head is what the compiler keeps in memory of a bundle.
+type head struct {
+	digest Digest // empty where the unit renders to nothing
+	// ids are the objects' [ObjectID.hash], in apply order.
+	ids []uint64
+	// needs are the namespaces and definitions that the objects cannot be
+	// applied without.
+	needs []ObjectID
+	// brings is set when one of the objects may be needed by others.
+	brings bool
+}
+
+// collects says whether documents of other units were read.
+func (r *result) collects() bool {
+	return slices.ContainsFunc(r.reads, func(r read) bool { return r.what == readCollection })
+}
+
+// key of the objects of a result.
+func (r *result) key(static cache.Key) cache.Key {
+	sum := sha256.New()
+	sum.Write(static[:])
+	for _, read := range r.reads {
+		fmt.Fprintf(sum, "%c %q %q\n", read.what, read.name, read.hash)
+	}
+	return cache.Key(sum.Sum(nil))
+}
+
+// lasting says whether the result would be the same another time.
+func (r *result) lasting() bool {
+	for _, p := range r.problems {
+		if p.Retry || p.Code == config.CodeInternal {
+			return false
+		}
+	}
+	return true
+}
+
+// shared returns the one copy of a text that many units have.
+func shared(s string) string { return unique.Make(s).Value() }
+
+func (id ObjectID) shared() ObjectID { return unique.Make(id).Value() }
+
+var errDamaged = errors.New("damaged cache entry")
+
+// encoding appends the parts of an entry.
+type encoding []byte
+
+func (e *encoding) number(n int) { *e = binary.AppendUvarint(*e, uint64(n)) }
+func (e *encoding) flag(b bool) {
+	if b {
+		e.number(1)
+	} else {
+		e.number(0)
+	}
+}
+func (e *encoding) text(s string) { e.number(len(s)); *e = append(*e, s...) }
+func (e *encoding) id(id ObjectID) {
+	e.text(id.Group)
+	e.text(id.Kind)
+	e.text(id.Namespace)
+	e.text(id.Name)
+}
+
+func (e *encoding) position(p config.Position) {
+	e.text(p.File)
+	e.number(p.Line)
+	e.number(p.Column)
+}
+
+// decoding takes an entry apart. After an error everything is empty.
+type decoding struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoding) number() int {
+	n, size := binary.Uvarint(d.rest)
+	if size <= 0 || n > 1<<40 {
+		d.err, d.rest = errDamaged, nil
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return int(n)
+}
+
+// count is a number of things that follow, of at least a byte each.
+func (d *decoding) count() int {
+	n := d.number()
+	if n > len(d.rest) {
+		d.err, d.rest = errDamaged, nil
+		return 0
+	}
+	return n
+}
+
+func (d *decoding) bytes() []byte {
+	n := d.count()
+	b := d.rest[:n:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoding) text() string { return string(d.bytes()) }
+
+func (d *decoding) id() ObjectID {
+	return ObjectID{Group: d.text(), Kind: d.text(), Namespace: d.text(), Name: d.text()}
+}
+
+func (d *decoding) position() config.Position {
+	return config.Position{File: d.text(), Line: d.number(), Column: d.number()}
+}
+
+func (e *encoding) result(r *result) {
+	e.number(len(r.reads))
+	for _, read := range r.reads {
+		e.number(int(read.what))
+		e.text(read.name)
+		e.text(read.hash)
+	}
+	problems, err := json.Marshal([2]config.Problems{r.problems, r.notes})
+	if err != nil {
+		panic(err) // texts and numbers encode
+	}
+	if len(r.problems)+len(r.notes) == 0 {
+		problems = nil
+	}
+	e.text(string(problems))
+	e.number(len(r.heads))
+	for _, h := range r.heads {
+		e.text(string(h.digest))
+		e.number(len(h.ids))
+		for _, id := range h.ids {
+			*e = binary.BigEndian.AppendUint64(*e, id)
+		}
+		e.flag(h.brings)
+		e.number(len(h.needs))
+		for _, id := range h.needs {
+			e.id(id)
+		}
+	}
+	e.number(len(r.holds))
+	for _, name := range r.holds {
+		e.text(name)
+	}
+}
+
+// maxTraces is how many results are kept under one static key: as the inputs go
+// back and forth between branches, a unit's results do too.
+const maxTraces = 4
+
+// keep stores a result in front of others of the same static key.
+func (w *world) keep(static cache.Key, r *result, others []*result) {
+	if !r.lasting() {
+		return
+	}
+	if len(r.bundles) > 0 {
+		w.cache.Put(r.key(static), encodeBundles(r.bundles))
+	}
+	others = others[:min(len(others), maxTraces-1)]
+	var e encoding
+	e.number(1 + len(others))
+	for _, trace := range slices.Concat([]*result{r}, others) {
+		e.result(trace)
+	}
+	w.cache.Put(static, e)
+}
+
+// traces are the results that the cache has under a static key, newest first;
+// never nil.
+func (w *world) traces(static cache.Key) []*result {
+	list := []*result{}
+	packed, ok := w.cache.Get(static)
+	if !ok {
+		return list
+	}
+	d := decoding{rest: packed}
+	for range d.count() {
+		r, err := d.result()
+		if err != nil {
+			return list
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func (d *decoding) result() (*result, error) {
+	r := &result{}
+	r.reads = make(reads, d.count())
+	for i := range r.reads {
+		r.reads[i] = read{what: what(d.number()), name: shared(d.text()), hash: shared(d.text())}
+	}
+	if problems := d.bytes(); len(problems) > 0 {
+		var both [2]config.Problems
+		if err := json.Unmarshal(problems, &both); err != nil {
+			return nil, err
+		}
+		r.problems, r.notes = both[0], both[1]
+	}
+	r.heads = make([]head, d.count())
+	for i := range r.heads {
+		h := &r.heads[i]
+		h.digest = Digest(d.text())
+		h.ids = make([]uint64, d.count())
+		for j := range h.ids {
+			if len(d.rest) < 8 {
+				return nil, errDamaged
+			}
+			h.ids[j] = binary.BigEndian.Uint64(d.rest)
+			d.rest = d.rest[8:]
+		}
+		h.brings = d.number() == 1
+		h.needs = make([]ObjectID, d.count())
+		for j := range h.needs {
+			h.needs[j] = d.id().shared()
+		}
+	}
+	r.holds = make([]string, d.count())
+	for i := range r.holds {
+		r.holds[i] = shared(d.text())
+	}
+	return r, d.err
+}
+
+func encodeBundles(bundles []*Bundle) []byte {
+	var e encoding
+	e.number(len(bundles))
+	for _, b := range bundles {
+		e.text(string(b.Target))
+		e.number(len(b.Objects))
+		for _, o := range b.Objects {
+			e.id(o.ID)
+			e.text(o.Version)
+			e.position(o.Spec)
+			e.position(o.Template)
+			e.text(string(o.JSON))
+		}
+	}
+	return e
+}
+
+// decodeBundles reads the objects of a unit and holds them against the
+// digests that the unit has.
+func decodeBundles(unit *Unit, packed []byte) ([]*Bundle, error) {
+	d := decoding{rest: packed}
+	bundles := make([]*Bundle, d.count())
+	for i := range bundles {
+		target := config.TargetName(d.text())
+		objects := make([]*Object, d.count())
+		for j := range objects {
+			o := &Object{ID: d.id(), Version: d.text(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
+			o.Digest = digest(o.JSON)
+			objects[j] = o
+		}
+		bundles[i] = sealBundle(unit.Path, target, objects)
+		if on := unit.On(target); on == nil || on.Digest != bundles[i].Digest {
+			return nil, fmt.Errorf("unit %s on target %s: %w", unit.Path, target, errDamaged)
+		}
+	}
+	return bundles, d.err
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"hash/fnv"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// shards is how many maps the units of a snapshot are spread over: a commit
+// copies those with a change and shares the others, so that it costs little
+// with 100,000 units too.
+const shards = 1024
+
+// Units are the units of a snapshot by path. The zero value has none. It is
+// never changed.
+type Units struct {
+	shards *[shards]map[config.UnitPath]*Unit
+	count  int
+}
+
+func shardOf(path config.UnitPath) int {
+	h := fnv.New32a()
+	h.Write([]byte(path))
+	return int(h.Sum32() % shards)
+}
+
+// Get finds a unit; nil when there is none.
+func (u Units) Get(path config.UnitPath) *Unit {
+	if u.shards == nil {
+		return nil
+	}
+	return u.shards[shardOf(path)][path]
+}
+
+// Len is how many units there are.
+func (u Units) Len() int { return u.count }
+
+// All are all units, in no order.
+func (u Units) All() iter.Seq2[config.UnitPath, *Unit] {
+	return func(yield func(config.UnitPath, *Unit) bool) {
+		if u.shards == nil {
+			return
+		}
+		for _, shard := range u.shards {
+			for path, unit := range shard {
+				if !yield(path, unit) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sorted are all units, by path.
+func (u Units) Sorted() []*Unit {
+	list := make([]*Unit, 0, u.count)
+	for _, unit := range u.All() {
+		list = append(list, unit)
+	}
+	slices.SortFunc(list, func(a, b *Unit) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list
+}
+
+// with returns the units after changes; a nil one is taken out.
+func (u Units) with(changes map[config.UnitPath]*Unit) Units {
+	next := Units{shards: new([shards]map[config.UnitPath]*Unit), count: u.count}
+	if u.shards != nil {
+		*next.shards = *u.shards
+	}
+	var copied [shards]bool
+	for path, unit := range changes {
+		i := shardOf(path)
+		if !copied[i] {
+			copied[i] = true
+			if next.shards[i] = maps.Clone(next.shards[i]); next.shards[i] == nil {
+				next.shards[i] = map[config.UnitPath]*Unit{}
+			}
+		}
+		_, there := next.shards[i][path]
+		if unit == nil {
+			delete(next.shards[i], path)
+			if there {
+				next.count--
+			}
+			continue
+		}
+		next.shards[i][path] = unit
+		if !there {
+			next.count++
+		}
+	}
+	return next
+}

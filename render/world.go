@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// format is part of every key: raise it when rendering gives other bytes or
+// an entry of the cache gets another form.
+const format = "1"
+
+// world is all that the units of one commit are rendered from. It is safe for
+// concurrent use.
+type world struct {
+	version    string // of the program
+	cache      *cache.Cache
+	repository *config.Repository
+	hard       *hardKinds
+	places     *places
+	kinds      *kind.Kinds
+	data       *kind.Data
+	offers     *offers
+	problems   config.Problems // of the data files
+}
+
+// hash is the address of what a render reads, as it is in this commit; empty
+// where there is none.
+func (w *world) hash(what what, name string) string {
+	switch what {
+	case readKind:
+		apiVersion, kindName, _ := strings.Cut(name, " ")
+		return w.kinds.HashOf(apiVersion, kindName)
+	case readHard:
+		version, rest, _ := strings.Cut(name, " ")
+		apiVersion, kindName, _ := strings.Cut(rest, " ")
+		if k := w.hard.of(version).Kind(apiVersion, kindName); k != nil {
+			return k.Hash()
+		}
+		// What is unknown may be one of the kinds whose name is not known.
+		return strings.Join(w.kinds.Unnamed(), " ")
+	case readFile, readFolder:
+		hash, err := w.repository.Tree.Hash(name)
+		if err != nil {
+			return ""
+		}
+		return hash
+	case readData:
+		return w.data.Hash(splitDataPath(name))
+	case readCollection:
+		return w.offers.hash(name)
+	}
+	panic(fmt.Sprintf("a read of type %q", what))
+}
+
+// hardKinds are the schemas of hard objects by Kubernetes version: Kubernetes'
+// own and those that the tree defines.
+type hardKinds struct {
+	definitions []schema.CRD
+	hash        string
+
+	mu   sync.Mutex
+	sets map[string]*schema.Set
+}
+
+// of returns the schemas of a version that is known, see [checkVersions]; ""
+// is the newest.
+func (h *hardKinds) of(version string) *schema.Set {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if set := h.sets[version]; set != nil {
+		return set
+	}
+	set, err := schema.Kubernetes(version)
+	if err != nil {
+		panic(err)
+	}
+	set, _ = set.With(h.definitions) // what is wrong with them is found where they stand
+	h.sets[version] = set
+	return set
+}
+
+// places are the targets that units may be placed on, in both topologies.
+type places struct {
+	cells, clusters []place
+
+	mu    sync.Mutex
+	known map[*config.Defaults]placed
+}
+
+// placed is what is known of a placement.
+type placed struct {
+	places  []place
+	unknown string // the values that no target has
+}
+
+type place struct {
+	target  *config.Target
+	cluster *config.Cluster
+	facts   string // the address of all that templates can see of it
+}
+
+func newPlaces(r *config.Repository) *places {
+	list := func(whole bool) (all []place) {
+		for _, cluster := range r.Clusters {
+			for _, target := range cluster.Targets(whole) {
+				all = append(all, place{&target, cluster, factsOf(&target, cluster.Kubernetes)})
+			}
+		}
+		return all
+	}
+	return &places{cells: list(false), clusters: list(true), known: map[*config.Defaults]placed{}}
+}
+
+// factsOf is the address of a target, and of the Kubernetes version of its
+// cluster.
+func factsOf(target *config.Target, kubernetes string) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %q\n", target.Name, target.Cluster, target.Cell, kubernetes)
+	for _, values := range []map[string]string{target.Labels, target.Variables} {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			fmt.Fprintf(sum, "%q: %q\n", key, values[key])
+		}
+		fmt.Fprintln(sum)
+	}
+	return string(sum.Sum(nil))
+}
+
+// maxPlacements bounds what is remembered of Defaults that are in use no more.
+const maxPlacements = 100_000
+
+// placed finds where a unit with these defaults goes.
+func (w *world) placed(d *config.Defaults) placed {
+	if d.Placement == nil || len(d.Problems) > 0 {
+		return placed{}
+	}
+	p := w.places
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.known[d]; ok {
+		return known
+	}
+	all := p.cells
+	if d.Placement.WholeClusters {
+		all = p.clusters
+	}
+	found := placed{unknown: strings.Join(w.repository.UnknownValues(d.Placement.Match), ", ")}
+	for _, place := range all {
+		if place.cluster.Allows(d.Tenant) && d.Placement.Match.Matches(place.target.Labels) {
+			found.places = append(found.places, place)
+		}
+	}
+	if len(p.known) > maxPlacements {
+		clear(p.known)
+	}
+	p.known[d] = found
+	return found
+}
+
+// key is the static key of a unit: what is known to matter before it is
+// rendered.
+func (w *world) key(unit *config.Unit, placed []place) cache.Key {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %q %q %s\n", format, w.version, unit.Path, unit.Hash)
+	d := unit.Defaults
+	fmt.Fprintf(sum, "%q %s %q\n", d.Tenant, d.OverridesHash, unit.Kustomization)
+	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
+		fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
+	}
+	for _, p := range placed {
+		fmt.Fprintf(sum, "%x", p.facts)
+	}
+	return cache.Key(sum.Sum(nil))
+}
