@@ -20,6 +20,7 @@ const (
 	CodeEmpty     Code = "SW1013" // a unit that renders to nothing
 	CodeFile      Code = "SW1014" // a file or folder that cannot be read
 	CodeInternal  Code = "SW1015" // a mistake in swell itself
+	CodeCollect   Code = "SW1017" // a document that was left out of a collection
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -37,5 +38,6 @@ var Codes = map[Code]string{
 	CodeOverride:  "the override does not fit the object that the kind renders",
 	CodeEmpty:     "the unit renders to no object at all, which never deletes anything by itself",
 	CodeFile:      "the file or folder cannot be read",
+	CodeCollect:   "the document of another unit has a problem and was left out; its own unit says which",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"crypto/sha1" // as Git has it
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,9 +21,10 @@ type Tree interface {
 	fs.ReadFileFS
 
 	// Hash returns the content address of a file or folder ("." is the root).
-	// Equal hashes from trees of one source mean equal names and contents,
-	// all the way down; hashes of different sources must not be compared.
-	// A missing name is an error that wraps [fs.ErrNotExist].
+	// That of a file is the one that Git gives a blob. Equal hashes of folders
+	// mean equal names and contents, all the way down; two kinds of trees may
+	// give equal folders different hashes. A missing name is an error that
+	// wraps [fs.ErrNotExist].
 	Hash(name string) (string, error)
 }
 
@@ -149,32 +151,47 @@ func (f *files) hashLocked(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
+	var h string
 	if info.IsDir() {
-		entries, err := f.ReadDir(name)
-		if err != nil {
-			return "", err
-		}
-		for _, e := range entries {
-			h := e.Type().String() // a link's own name stands for it: links are refused later, by name
-			if e.IsDir() || e.Type().IsRegular() {
-				if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil {
-					return "", err
-				}
-			}
-			fmt.Fprintf(sum, "%s %q %s\n", e.Type(), e.Name(), h)
-		}
+		h, err = f.hashFolderLocked(name)
 	} else {
-		content, err := f.ReadFile(name)
-		switch {
-		case errors.Is(err, errTooLarge):
-			fmt.Fprintf(sum, "large %d %s", info.Size(), info.ModTime())
-		case err != nil:
-			return "", err
-		}
-		sum.Write(content)
+		h, err = f.hashFile(name, info)
 	}
-	h := hex.EncodeToString(sum.Sum(nil))
+	if err != nil {
+		return "", err
+	}
 	f.hashes[name] = h
 	return h, nil
+}
+
+func (f *files) hashFolderLocked(name string) (string, error) {
+	sum := sha256.New()
+	entries, err := f.ReadDir(name)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		h := e.Type().String() // a link's own name stands for it: links are refused later, by name
+		if e.IsDir() || e.Type().IsRegular() {
+			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil {
+				return "", err
+			}
+		}
+		fmt.Fprintf(sum, "%s %q %s\n", e.Type(), e.Name(), h)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func (f *files) hashFile(name string, info fs.FileInfo) (string, error) {
+	content, err := f.ReadFile(name)
+	if errors.Is(err, errTooLarge) {
+		return fmt.Sprintf("large %d %s", info.Size(), info.ModTime()), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha1.New()
+	fmt.Fprintf(sum, "blob %d\x00", len(content))
+	sum.Write(content)
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

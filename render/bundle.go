@@ -23,6 +23,9 @@ const (
 	LabelUnit = "swell.sh/unit"
 	// AnnotationUnit holds the unit's whole path, which a label cannot.
 	AnnotationUnit = "swell.sh/unit"
+	// AnnotationPhase orders the objects of a unit: those of phase 1 follow
+	// those of phase 0, which is where objects without it are.
+	AnnotationPhase = "swell.sh/phase"
 )
 
 // ObjectID is what makes a hard object the same object over time and over
@@ -81,6 +84,7 @@ func digestOf(h hash.Hash) Digest { return Digest(hex.EncodeToString(h.Sum(nil))
 type Object struct {
 	ID      ObjectID
 	Version string // "v1"
+	Phase   int    // see [AnnotationPhase]
 	// JSON is the canonical form: sorted keys, no spaces, swell's labels and
 	// annotations included. It is the body of the apply request as it stands.
 	JSON   []byte
@@ -99,8 +103,9 @@ func (o *Object) APIVersion() string {
 	return o.ID.Group + "/" + o.Version
 }
 
-// Bundle is the hard objects of one unit for one target, in apply order: kind
-// order, then namespace, group, kind and name. It is never empty. The same
+// Bundle is the hard objects of one unit for one target, in apply order: what
+// others live in or are defined by, then by phase, and within one by kind order,
+// namespace, group, kind and name. It is never empty. The same
 // tree and target give the same bundle, whatever the commit.
 type Bundle struct {
 	Unit    config.UnitPath

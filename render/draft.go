@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -33,6 +34,7 @@ type draft struct {
 	kinds      *kind.Kinds // for suggestions
 	template   *yaml.Node  // of the object in its kind; nil for a hard object
 	templateAt config.Position
+	chain      []config.Position // of the templates that led to this one
 	problems   config.Problems
 }
 
@@ -49,7 +51,7 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
 	at := nodeAt(d.template, path)
-	p.Via = []config.Position{{File: d.templateAt.File, Line: at.Line, Column: at.Column}}
+	p.Via = append(slices.Clip(d.chain), config.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
 	d.problems = append(d.problems, p)
 }
 
@@ -106,12 +108,13 @@ func (d *draft) seal() *Object {
 	for _, v := range schema.Check(hard.Type(), d.object) {
 		d.problem(v.Code, v.Path, "%s", v.Message)
 	}
+	phase := d.phase(metadata)
 	if len(d.problems) > 0 {
 		return nil
 	}
 	object := maps.Clone(d.object)
 	object["metadata"] = d.marked(metadata)
-	o := &Object{ID: id, Version: version, JSON: schema.AppendJSON(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
+	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendJSON(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
 	if len(o.JSON) > maxObject {
 		d.problem(config.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
@@ -164,6 +167,23 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	}
 	d.forged(metadata)
 	return metadata
+}
+
+// maxPhase is the last phase that an object can be in.
+const maxPhase = 999
+
+// phase is the value of [AnnotationPhase], 0 where there is none.
+func (d *draft) phase(metadata map[string]any) int {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, there := annotations[AnnotationPhase].(string)
+	if !there {
+		return 0
+	}
+	phase, err := strconv.Atoi(text)
+	if err != nil || phase < 0 || phase > maxPhase {
+		d.problem(config.CodeObject, []any{"metadata", "annotations", AnnotationPhase}, "want an integer from 0 to %d as text, got %q", maxPhase, config.Shorten(text))
+	}
+	return phase
 }
 
 // isRoleName says whether s can be the name of an object of RBAC, which takes

@@ -1,13 +1,207 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
 package render
 
-type offers struct{}
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+)
+
+// offers are the documents that units hold of kinds that other units collect.
+// They are decoded when somebody asks. It is safe for concurrent use.
+type offers struct {
+	units map[string][]*offer // by kind, without the group; each by path
+}
+
+// offer is the documents of one unit that can be collected.
+type offer struct {
+	source *config.Unit
+	placed []place
+
+	once sync.Once
+	docs []offered
+}
+
+// offered is one document.
+type offered struct {
+	name     string // "apiVersion kind"
+	position config.Position
+	hash     string          // of what was read, or of the problems
+	item     *kind.Collected // nil when there are problems
+	problems config.Problems
+}
+
+// collectedKinds are the kinds that some kind collects.
+func collectedKinds(kinds *kind.Kinds) map[string]bool {
+	collected := map[string]bool{}
+	for _, k := range kinds.All() {
+		for _, c := range k.Collections() {
+			collected[c.Kind] = true
+		}
+	}
+	return collected
+}
+
+// defineOffers finds the units that hold documents which are collected. Units
+// that are as they were keep what was decoded.
 func (w *world) defineOffers(p *pass) *offers {
-	if p.before != nil {
+	collected := collectedKinds(w.kinds)
+	if p.before != nil && p.before.kinds == w.kinds && !overlap(collected, p.replaced) {
 		return p.before.offers
 	}
-	return &offers{}
+	known := map[*config.Unit]*offer{}
+	if p.before != nil && p.before.kinds == w.kinds && p.before.places == w.places {
+		for _, list := range p.before.offers.units {
+			for _, o := range list {
+				known[o.source] = o
+			}
+		}
+	}
+	all := &offers{units: map[string][]*offer{}}
+	for _, name := range slices.Sorted(maps.Keys(collected)) {
+		for _, e := range p.holding(name) {
+			o := known[e.source]
+			if o == nil {
+				o = &offer{source: e.source, placed: e.placed}
+				known[e.source] = o
+			}
+			all.units[name] = append(all.units[name], o)
+		}
+	}
+	return all
 }
-func (o *offers) hash(name string) string { return "" }
 
-func splitDataPath(name string) []string { return nil }
+// load decodes the documents.
+func (o *offer) load(w *world) []offered {
+	o.once.Do(func() {
+		u := unitRenderer{world: w, unit: o.source, reads: recorder{world: w}}
+		docs, _ := w.documents(o.source, &u.reads) // their problems are the unit's own
+		for _, doc := range docs {
+			if easy := w.kinds.ByName(doc.APIVersion, doc.Kind); easy != nil && !isLocal(doc) {
+				o.docs = append(o.docs, u.offer(doc, easy))
+			}
+		}
+	})
+	return o.docs
+}
+
+func (u *unitRenderer) offer(doc *config.Document, easy *kind.Kind) offered {
+	o := offered{name: doc.APIVersion + " " + doc.Kind, position: doc.Position()}
+	spec, problems := easy.Decode(doc, u.file)
+	if o.problems = problems; len(problems) > 0 {
+		o.hash = "broken " + problems.String()
+		return o
+	}
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(spec.Message())
+	if err != nil {
+		panic(err) // it was decoded a moment ago
+	}
+	sum := sha256.Sum256(content)
+	o.hash, o.item = hex.EncodeToString(sum[:]), kind.NewCollected(spec, u.unit)
+	return o
+}
+
+// collection is what one spec collects on one target.
+type collection struct {
+	name   string // "apiVersion kind" of the documents
+	scope  kind.Scope
+	tenant string
+	target config.TargetName
+}
+
+// String is the name under which the read is noted.
+func (c collection) String() string {
+	return strings.Join([]string{c.name, string(c.scope), c.tenant, string(c.target)}, " ")
+}
+
+func parseCollection(text string) collection {
+	parts := strings.Split(text, " ")
+	return collection{parts[0] + " " + parts[1], kind.Scope(parts[2]), parts[3], config.TargetName(parts[4])}
+}
+
+// find lists the documents of a collection, by unit and then in the order of
+// their files.
+func (o *offers) find(w *world, c collection, each func(*offer, *offered)) {
+	_, kindName, _ := strings.Cut(c.name, " ")
+	for _, offer := range o.units[kindName] {
+		if c.scope == kind.ScopeTenant && offer.source.Defaults.Tenant != c.tenant || !offer.reaches(c.target) {
+			continue
+		}
+		docs := offer.load(w)
+		for i := range docs {
+			if docs[i].name == c.name {
+				each(offer, &docs[i])
+			}
+		}
+	}
+}
+
+// reaches says whether the unit is placed on the target, on the whole cluster
+// of it, or on a cell of it.
+func (o *offer) reaches(target config.TargetName) bool {
+	return slices.ContainsFunc(o.placed, func(p place) bool {
+		mine := p.target.Name
+		return mine == target || mine.Cluster() == target.Cluster() && (p.target.Cell == "" || string(target) == target.Cluster())
+	})
+}
+
+func (o *offers) hash(w *world, name string) string {
+	sum := sha256.New()
+	o.find(w, parseCollection(name), func(offer *offer, doc *offered) {
+		d := offer.source.Defaults
+		fmt.Fprintf(sum, "%q %q %q %s\n", offer.source.Path, d.Tenant, doc.position, doc.hash)
+		for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
+			fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
+		}
+	})
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// collect gathers the documents of other units for one of the unit's specs.
+func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]*kind.Collected, error) {
+	want := collection{c.APIVersion + " " + c.Kind, c.Scope, "", target}
+	if c.Scope == kind.ScopeTenant {
+		want.tenant = u.unit.Defaults.Tenant
+	}
+	u.reads.note(readCollection, want.String())
+	if broken := u.kinds.Broken(c.APIVersion, c.Kind); broken != "" {
+		return nil, fmt.Errorf("%s: the kind of what is collected does not load: %s", c.Kind, broken)
+	}
+	var items []*kind.Collected
+	var invalid []string
+	u.offers.find(u.world, want, func(_ *offer, doc *offered) {
+		if doc.item != nil {
+			items = append(items, doc.item)
+			return
+		}
+		invalid = append(invalid, doc.problems[0].String())
+		note := config.Problem{Position: doc.position, Code: config.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, doc.problems[0])}
+		if !slices.ContainsFunc(u.notes, func(p config.Problem) bool { return p.Message == note.Message }) {
+			u.notes = append(u.notes, note)
+		}
+	})
+	if len(invalid) > 0 && c.OnInvalid != kind.OnInvalidExclude {
+		return nil, fmt.Errorf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0])
+	}
+	return items, nil
+}
+
+func overlap(a, b map[string]bool) bool {
+	for key := range a {
+		if b[key] {
+			return true
+		}
+	}
+	return false
+}

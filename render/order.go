@@ -39,6 +39,20 @@ func CompareApplyOrder(a, b ObjectID) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
+// foundation are the kinds that the objects of every phase may need.
+var foundation = map[string]bool{
+	"CustomResourceDefinition": true, "Namespace": true, "ClusterClass": true, "RuntimeClass": true, "PriorityClass": true,
+	"StorageClass": true, "VolumeSnapshotClass": true, "IngressClass": true, "GatewayClass": true,
+}
+
 func sortObjects(objects []*Object) {
-	slices.SortFunc(objects, func(a, b *Object) int { return CompareApplyOrder(a.ID, b.ID) })
+	stage := func(o *Object) int {
+		if foundation[o.ID.Kind] {
+			return -1
+		}
+		return o.Phase
+	}
+	slices.SortFunc(objects, func(a, b *Object) int {
+		return cmp.Or(cmp.Compare(stage(a), stage(b)), CompareApplyOrder(a.ID, b.ID))
+	})
 }

@@ -262,6 +262,7 @@ func encodeBundles(bundles []*Bundle) []byte {
 		for _, o := range b.Objects {
 			e.id(o.ID)
 			e.text(o.Version)
+			e.number(o.Phase)
 			e.position(o.Spec)
 			e.position(o.Template)
 			e.text(string(o.JSON))
@@ -279,7 +280,7 @@ func decodeBundles(unit *Unit, packed []byte) ([]*Bundle, error) {
 		target := config.TargetName(d.text())
 		objects := make([]*Object, d.count())
 		for j := range objects {
-			o := &Object{ID: d.id(), Version: d.text(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
+			o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
 			o.Digest = digest(o.JSON)
 			objects[j] = o
 		}

@@ -155,72 +155,74 @@ func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	}
 }
 
+// inputs are what templates may read besides the spec, on one target.
+func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
+	return kind.Inputs{
+		File:    u.file,
+		Files:   u.files,
+		Data:    func(path []string) { u.reads.note(readData, strings.Join(path, "\x00")) },
+		Collect: func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
+	}
+}
+
 // file reads a file that a spec names: in the unit's folder or below it.
 func (u *unitRenderer) file(name string) ([]byte, error) {
-	if !fs.ValidPath(name) || name == "." {
-		return nil, config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", name))
-	}
-	name = path.Join(string(u.unit.Path), name)
-	u.reads.note(readFile, name)
-	content, err := u.repository.Tree.ReadFile(name)
+	full, err := u.beside(name)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", path.Base(name), cause(err))
+		return nil, err
+	}
+	u.reads.note(readFile, full)
+	content, err := u.repository.Tree.ReadFile(full)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, cause(err))
 	}
 	return content, nil
 }
 
+func (u *unitRenderer) beside(name string) (string, error) {
+	if !fs.ValidPath(name) || name == "." {
+		return "", config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", name))
+	}
+	return path.Join(string(u.unit.Path), name), nil
+}
+
+// files lists the files in a folder beside the spec and below it, as paths
+// from that folder, sorted.
+func (u *unitRenderer) files(folder string) ([]string, error) {
+	root, err := u.beside(folder)
+	if err != nil {
+		return nil, err
+	}
+	u.reads.note(readFolder, root)
+	var names []string
+	err = fs.WalkDir(u.repository.Tree, root, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q: %w", folder, cause(err))
+		case e.IsDir():
+			return nil
+		case !e.Type().IsRegular():
+			return config.Refusal(fmt.Sprintf("%q: only plain files and folders may be in it", strings.TrimPrefix(name, string(u.unit.Path)+"/")))
+		}
+		names = append(names, strings.TrimPrefix(name, root+"/"))
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
-	templates := kind.NewPlace(u.unit, p.target, kind.Inputs{})
-	var objects []*Object
-	seen := map[ObjectID]*Object{}
+	e := expansion{unitRenderer: u, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
+		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
 	for _, src := range u.sources {
-		for _, o := range u.sourceObjects(src, templates, p) {
-			if other := seen[o.ID]; other != nil {
-				u.found.add(config.Problem{Position: o.Spec, Code: config.CodeDuplicate, Via: via(o.Template),
-					Message: fmt.Sprintf("%s: wanted twice in this unit, first at %s", o.ID, other.Spec)})
-				continue
-			}
-			seen[o.ID] = o
-			objects = append(objects, o)
-		}
-	}
-	return objects
-}
-
-func via(template config.Position) []config.Position {
-	if template.File == "" {
-		return nil
-	}
-	return []config.Position{template}
-}
-
-func (u *unitRenderer) sourceObjects(src source, templates *kind.Place, p place) []*Object {
-	if src.spec == nil {
-		d := draft{unit: u.unit, doc: src.doc, object: src.hard, hard: u.hard.of(p.cluster.Kubernetes), kinds: u.kinds}
-		return u.seal(nil, &d)
-	}
-	rendered, problems := src.spec.Render(templates)
-	u.found.add(problems...)
-	var objects []*Object
-	for _, r := range rendered {
-		object, problems := src.overrides.Apply(r.ID, r.Object)
-		if len(problems) > 0 {
-			u.found.add(problems...)
+		if src.spec == nil {
+			e.seal(&draft{unit: u.unit, doc: src.doc, object: src.hard, hard: e.hard, kinds: u.kinds})
 			continue
 		}
-		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, hard: u.hard.of(p.cluster.Kubernetes), template: r.Node, templateAt: r.At, kinds: u.kinds})
+		e.expand(src, nil)
 	}
-	return objects
-}
-
-func (u *unitRenderer) seal(objects []*Object, d *draft) []*Object {
-	o := d.seal()
-	if len(d.problems) > 0 {
-		u.found.add(d.problems...)
-		return objects
-	}
-	return append(objects, o)
+	return e.objects
 }
 
 // targetProblems gathers what is wrong on single targets, so that a problem on

@@ -57,9 +57,9 @@ func (w *world) hash(what what, name string) string {
 		}
 		return hash
 	case readData:
-		return w.data.Hash(splitDataPath(name))
+		return w.data.Hash(strings.Split(name, "\x00"))
 	case readCollection:
-		return w.offers.hash(name)
+		return w.offers.hash(w, name)
 	}
 	panic(fmt.Sprintf("a read of type %q", what))
 }

@@ -121,7 +121,7 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := render.NewCommit(config.Sub(tree, d.Path), d.compiler.Cache, d.compiler.Version)
+	commit, err := render.NewCommit(config.Sub(tree, d.Path), d.Compiler.Cache, d.Compiler.Version)
 	if err != nil {
 		return nil, err
 	}

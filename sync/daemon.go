@@ -37,6 +37,8 @@ type Options struct {
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
 	Log  *slog.Logger
+	// Compiler renders the commits. The zero value keeps results in memory.
+	Compiler render.Compiler
 	// Now is the clock. Nil is the real one.
 	Now func() time.Time
 	// Observe, where it is set, is shown the record and the state after every
@@ -47,7 +49,6 @@ type Options struct {
 // Daemon follows one monorepo. It is used by one goroutine at a time.
 type Daemon struct {
 	Options
-	compiler render.Compiler
 	snapshot *render.Snapshot // of the last commit; nil before the first
 	wanted   *rollout.Wanted  // what it wants
 	// wantedFrom remembers what was made of each unit, while it is unchanged.

@@ -53,7 +53,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		r.fail(err)
 		return
 	}
-	d.snapshot = d.compiler.Snapshot(commit, config.Sub(tree, d.Path))
+	d.snapshot = d.Compiler.Snapshot(commit, config.Sub(tree, d.Path))
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
 	r.Rendered = d.snapshot.Rendered

@@ -84,7 +84,7 @@ func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why s
 	if d.snapshot == nil || d.snapshot.Held {
 		return nil, "it is not known what the commit wants"
 	}
-	for _, by := range d.compiler.Wants(j.cluster, id) {
+	for _, by := range d.Compiler.Wants(j.cluster, id) {
 		if by.Unit != j.Unit || by.Target != j.Target {
 			return &by, ""
 		}

@@ -30,7 +30,9 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			if output != "text" && output != "json" {
 				return fmt.Errorf("-o %q: want text or json", output)
 			}
-			snapshot, err := where.snapshot(&render.Compiler{}, where.argument(args, 0))
+			compiler, done := where.compiler()
+			defer done()
+			snapshot, err := where.snapshot(compiler, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

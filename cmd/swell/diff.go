@@ -39,11 +39,13 @@ compared because one side has problems with them.`,
 			if !ok {
 				return fmt.Errorf("-o %q: want text, json or markdown", output)
 			}
-			base, err := where.snapshot(&render.Compiler{}, args[0])
+			compiler, done := where.compiler()
+			defer done()
+			base, err := where.snapshot(compiler, args[0])
 			if err != nil {
 				return err
 			}
-			head, err := where.snapshot(&render.Compiler{}, where.argument(args, 1))
+			head, err := where.snapshot(compiler, where.argument(args, 1))
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,9 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if !ok {
 				return fmt.Errorf("-o %q: want yaml, json or name", output)
 			}
-			snapshot, err := where.snapshot(&render.Compiler{}, where.argument(args, 0))
+			compiler, done := where.compiler()
+			defer done()
+			snapshot, err := where.snapshot(compiler, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

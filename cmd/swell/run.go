@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -108,13 +110,18 @@ func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll fu
 	if err != nil {
 		return nil, nil, errors.Join(err, state.Close())
 	}
+	kept, err := cache.Open(filepath.Join(settings.State, "cache"), cacheLimit)
+	if err != nil {
+		return nil, nil, errors.Join(err, src.Close(), state.Close())
+	}
 	closeAll = func() {
-		if err := errors.Join(src.Close(), state.Close()); err != nil {
+		if err := errors.Join(kept.Close(), src.Close(), state.Close()); err != nil {
 			log.Error("close", "err", err)
 		}
 	}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		Drift: settings.Drift, Poll: repo.Poll, Log: log})
+		Drift: settings.Drift, Poll: repo.Poll, Log: log,
+		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()
 		return nil, nil, err

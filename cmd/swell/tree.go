@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/sync/source"
 )
 
@@ -22,11 +23,14 @@ import (
 type place struct {
 	repo string // the folder of the Git repository for revisions
 	path string // the monorepo's folder inside that repository
+
+	cacheDir string // empty: the user's; see openCache
 }
 
 func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in")
 	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: its root)")
+	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps what was rendered, to be faster the next time; none for no such folder (default: swell in the user's cache folder)")
 }
 
 // open finds the tree for a folder that holds a monorepo, or else for a Git
@@ -75,6 +79,33 @@ func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapsh
 		return nil, err
 	}
 	return compiler.Snapshot(commit, tree), nil
+}
+
+// cacheLimit is the size that a cache of rendered units may have, in bytes.
+// 100,000 units take about 200 MB.
+const cacheLimit = 1 << 30
+
+// compiler makes a compiler with the cache that the flags name. Without one
+// that can be used, it remembers nothing from run to run.
+func (p *place) compiler() (c *render.Compiler, done func()) {
+	c = &render.Compiler{Version: buildID()}
+	dir := p.cacheDir
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			dir = "none"
+		}
+		dir = filepath.Join(user, "swell")
+	}
+	if dir == "none" {
+		return c, func() {}
+	}
+	kept, err := cache.Open(dir, cacheLimit)
+	if err != nil {
+		return c, func() {}
+	}
+	c.Cache = kept
+	return c, func() { _ = kept.Close() } // nothing is lost with it
 }
 
 // argument is the i-th argument, or the working tree where there is none: the

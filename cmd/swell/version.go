@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -35,6 +36,23 @@ func versionText() string {
 		}
 	}
 	return "devel"
+}
+
+// buildID tells builds apart, so that none takes what another has rendered for
+// its own: the version of a release, or else the program's file as it is.
+func buildID() string {
+	if version != "" {
+		return version
+	}
+	file, err := os.Executable()
+	if err != nil {
+		return versionText()
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return versionText()
+	}
+	return fmt.Sprintf("%s %d %s", versionText(), info.Size(), info.ModTime().UTC())
 }
 
 func versionCommand() *cobra.Command {

@@ -6,6 +6,9 @@ package kind
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -65,18 +68,40 @@ func (*Data) Hash([]string) string { return "" }
 
 func LoadData(tree config.Tree, folder string) (*Data, config.Problems) { return &Data{}, nil }
 
+func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Position, doc *config.Document, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
+	return nil, nil
+}
+func (k *Kind) Message() protoreflect.MessageDescriptor { return nil }
+
 type Inputs struct {
+	Files   func(folder string) ([]string, error)
 	File    func(path string) ([]byte, error)
 	Data    func(path []string)
 	Collect func(c *Collection) ([]*Collected, error)
 }
 
 type Scope string
+type OnInvalid string
+
+const (
+	ScopeTenant      Scope     = "tenant"
+	ScopeFleet       Scope     = "fleet"
+	OnInvalidExclude OnInvalid = "exclude"
+)
+
+func (k *Kinds) All() []*Kind {
+	var all []*Kind
+	for _, k := range k.byName {
+		all = append(all, k)
+	}
+	return all
+}
+func (s *Spec) Message() proto.Message { return nil }
 
 type Collection struct {
 	Name, APIVersion, Kind string
 	Scope                  Scope
-	OnInvalid              string
+	OnInvalid              OnInvalid
 }
 type Collected struct{}
 

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// maxDepth is how deep easy kinds may stand for other easy kinds.
+const maxDepth = 8
+
+// expansion gathers the objects of a unit on one target.
+type expansion struct {
+	*unitRenderer
+	templates  *kind.Place
+	hard       *schema.Set
+	kubernetes string
+	objects    []*Object
+	seen       map[ObjectID]*Object
+}
+
+// expand renders a spec. What it renders may be easy specs again; chain is
+// where the templates stand that led to this one, outermost first.
+func (e *expansion) expand(src source, chain []config.Position) {
+	rendered, problems := src.spec.Render(e.templates)
+	e.found.add(problems...)
+	for _, r := range rendered {
+		object, problems := src.overrides.Apply(r.ID, r.Object)
+		if len(problems) > 0 {
+			e.found.add(problems...)
+			continue
+		}
+		apiVersion, _ := object["apiVersion"].(string)
+		kindName, _ := object["kind"].(string)
+		d := &draft{unit: e.unit, doc: src.doc, object: object, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
+		if nested := e.kinds.ByName(apiVersion, kindName); nested != nil {
+			e.nest(nested, src, d)
+			continue
+		}
+		e.seal(d)
+	}
+}
+
+// nest expands a rendered easy spec.
+func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
+	chain := append(slices.Clip(d.chain), d.templateAt)
+	if len(chain) > maxDepth {
+		var names []string
+		for _, at := range chain {
+			names = append(names, at.String())
+		}
+		d.problem(config.CodeRender, nil, "easy kinds stand for easy kinds more than %d deep: %s", maxDepth, strings.Join(names, " -> "))
+		e.found.add(d.problems...)
+		return
+	}
+	at := func(path []any) config.Position {
+		n := nodeAt(d.template, path)
+		return config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
+	}
+	spec, problems := nested.DecodeValue(d.object, at, src.doc, e.file)
+	for _, p := range problems {
+		q := src.doc.Problem(src.doc.Node, p.Code, "%s %s: %s: %s", src.doc.Kind, src.doc.Name, d.what(), p.Message)
+		q.Via = append(slices.Clip(d.chain), p.Position)
+		e.found.add(q)
+	}
+	if spec != nil {
+		e.expand(source{doc: src.doc, spec: spec}, chain)
+	}
+}
+
+// seal checks an object and takes it up.
+func (e *expansion) seal(d *draft) {
+	e.noteKind(d)
+	o := d.seal()
+	if len(d.problems) > 0 {
+		e.found.add(d.problems...)
+		return
+	}
+	if other := e.seen[o.ID]; other != nil {
+		e.found.add(config.Problem{Position: o.Spec, Code: config.CodeDuplicate, Via: via(o.Template),
+			Message: fmt.Sprintf("%s: wanted twice in this unit, first at %s", o.ID, other.Spec)})
+		return
+	}
+	e.seen[o.ID] = o
+	e.objects = append(e.objects, o)
+}
+
+// noteKind notes that the schema of the object's kind was read, unless it is
+// one that the program brings.
+func (e *expansion) noteKind(d *draft) {
+	apiVersion, _ := d.object["apiVersion"].(string)
+	kindName, _ := d.object["kind"].(string)
+	if k := e.hard.Kind(apiVersion, kindName); k == nil || k.Definition() != "" {
+		e.reads.note(readHard, strings.Join([]string{e.kubernetes, apiVersion, kindName}, " "))
+	}
+}
+
+func via(template config.Position) []config.Position {
+	if template.File == "" {
+		return nil
+	}
+	return []config.Position{template}
+}
