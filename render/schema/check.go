@@ -159,7 +159,7 @@ func (c *checker) form(t *Type, value any) bool {
 	l, isList := value.([]any)
 	switch t.Form {
 	case Any:
-		if isMap && (t.Fields != nil || len(t.Required) > 0 || t.Elem != nil) {
+		if isMap {
 			c.mapping(t, m)
 		} else if isList && t.Elem != nil {
 			c.list(t, l)
@@ -223,7 +223,7 @@ func (c *checker) mapping(t *Type, m map[string]any) {
 	for name, value := range m {
 		if field := t.Fields[name]; field != nil {
 			c.below(name, field, value)
-		} else if t.Elem != nil {
+		} else if t.Form == Map && t.Elem != nil {
 			c.below(name, t.Elem, value)
 		}
 	}

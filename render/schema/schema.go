@@ -35,8 +35,10 @@ func Versions() []string {
 
 // Set is the kinds of one Kubernetes version. It is safe for concurrent use.
 type Set struct {
-	kinds map[string]*Kind // by "apiVersion kind"
-	raw   map[string]json.RawMessage
+	kinds map[string]*Kind  // by "apiVersion kind"
+	gone  map[string]string // by the same, why a version of a custom resource is none
+	hash  string
+	raw   map[string]json.RawMessage // not of a set that has custom resources
 
 	mu    sync.Mutex
 	types map[string]*Type
@@ -46,7 +48,9 @@ type Set struct {
 type Kind struct {
 	Namespaced bool
 
-	set  *Set
+	crd  string // the definition that it is of; empty for Kubernetes' own
+	hash string
+	set  *Set // nil for a custom resource, whose type is there from the start
 	name string
 	once sync.Once
 	typ  *Type
@@ -87,13 +91,13 @@ func read(version string) (*Set, error) {
 	if err := json.NewDecoder(z).Decode(&content); err != nil {
 		return nil, err
 	}
-	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}}
+	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}, hash: hash("kubernetes "+version, packed)}
 	for _, k := range content.Kinds {
 		apiVersion := k.Version
 		if k.Group != "" {
 			apiVersion = k.Group + "/" + k.Version
 		}
-		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type}
+		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type, hash: set.hash}
 	}
 	return set, nil
 }
@@ -113,6 +117,9 @@ func (s *Set) Names() []string {
 // Type is the type of the kind's objects.
 func (k *Kind) Type() *Type {
 	k.once.Do(func() {
+		if k.set == nil {
+			return
+		}
 		k.set.mu.Lock()
 		defer k.set.mu.Unlock()
 		k.typ = k.set.namedLocked(k.name)
