@@ -124,6 +124,9 @@ func (d *draft) suggestKind(apiVersion, kindName string) string {
 	if len(d.kinds.unnamed) > 0 {
 		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(d.kinds.unnamed, ", "))
 	}
+	if instead := d.hard.Instead(apiVersion, kindName); instead != "" {
+		return instead
+	}
 	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(slices.Collect(maps.Keys(d.kinds.byName)), d.hard.Names()))
 }
 

@@ -6,6 +6,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -47,11 +48,22 @@ func (s *Set) namedLocked(name string) *Type {
 	}
 	*t = *s.compileLocked(&schema)
 	for field, rules := range sure[name] {
-		narrowed := *t.Fields[field]
-		narrowed.Rules = rules
-		t.Fields[field] = &narrowed
+		t.narrow(field, rules)
+	}
+	if rules := sureNames[name]; rules != nil {
+		metadata := *t.Fields["metadata"]
+		metadata.Fields = maps.Clone(metadata.Fields)
+		metadata.narrow("name", rules)
+		t.Fields["metadata"] = &metadata
 	}
 	return t
+}
+
+// narrow gives a field rules in place of those that it has.
+func (t *Type) narrow(field string, rules *Rules) {
+	narrowed := *t.Fields[field]
+	narrowed.Rules = rules
+	t.Fields[field] = &narrowed
 }
 
 func (s *Set) compileLocked(schema *openAPI) *Type {

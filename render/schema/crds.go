@@ -130,7 +130,7 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 	d.versions(base, crd, spec, func(v version) {
 		name := group + "/" + v.name + " " + kind
 		if !v.served {
-			found.gone[name] = "not served any more"
+			found.gone[name] = "this version is not served"
 			return
 		}
 		content := AppendJSON(nil, []any{group, kind, namespaced, v.schema})
@@ -316,7 +316,10 @@ func (s *Set) Instead(apiVersion, kind string) string {
 		return reason
 	}
 	slices.Sort(same)
-	return fmt.Sprintf("%s; write apiVersion %s", reason, strings.Join(same, " or "))
+	for i, version := range same {
+		same[i] = fmt.Sprintf("%q", version+" "+kind)
+	}
+	return fmt.Sprintf("%s, did you mean %s?", reason, strings.Join(same, " or "))
 }
 
 // removed are kinds that Kubernetes had once and has under no other name.

@@ -214,13 +214,9 @@ func strip(all map[string]map[string]any, used map[string]any, schema map[string
 	for _, key := range []string{"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"} {
 		delete(schema, key)
 	}
-	switch d := schema["default"].(type) {
+	switch schema["default"].(type) {
 	case map[string]any, []any:
 		delete(schema, "default")
-	case string:
-		if d == "" { // of every text that has no default
-			delete(schema, "default")
-		}
 	}
 	if ref, ok := schema["$ref"].(string); ok {
 		use(all, used, strings.TrimPrefix(ref, "#/components/schemas/"))

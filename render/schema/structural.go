@@ -97,6 +97,11 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 		t.Rules.Format = "" // ignored there
 	}
 	t.Required = d.names(s, "required")
+	for _, name := range []string{"apiVersion", "kind"} {
+		if embedded := t.Form != Any && s["x-kubernetes-embedded-resource"] == true; embedded && !slices.Contains(t.Required, name) {
+			t.Required = append(t.Required, name)
+		}
+	}
 	t.Default = d.defaultOf(t, s)
 	t.defaults = t.hasDefaults()
 	return t

@@ -38,6 +38,23 @@ var sure = map[string]map[string]*Rules{
 	"io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec": {"minReplicas": count, "maxReplicas": positive},
 }
 
+// sureNames are rules for the names of objects, beyond that of all names.
+var sureNames = map[string]*Rules{
+	"io.k8s.api.core.v1.Namespace": {check: nameLabel},
+	"io.k8s.api.core.v1.Service":   {check: nameLabel},
+	"io.k8s.api.batch.v1.CronJob":  {MaxLength: &cronJobName},
+}
+
+var cronJobName = int64(52) // its Jobs' names add 11 characters
+
+// nameLabel takes no notice of what is no name at all.
+func nameLabel(value any) []flaw {
+	if s, ok := value.(string); ok && config.IsName(s) && !config.IsLabel(s) {
+		return []flaw{{want: "at most 63 lower-case letters, digits and -"}}
+	}
+	return nil
+}
+
 var (
 	one, zero, lastPort = 1.0, 0.0, 65535.0
 
