@@ -40,7 +40,8 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	if p.before != nil && !p.replaced[definitionKind] {
 		return p.before.hard
 	}
-	hard := &hardKinds{sets: map[string]*schema.Set{}}
+	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
+	var origins []origin
 	sum := sha256.New()
 	for _, e := range p.holding(definitionKind) {
 		docs, _ := w.documents(e.source, &recorder{world: w})
@@ -50,7 +51,8 @@ func (w *world) defineHard(p *pass) *hardKinds {
 			}
 			if object, ok := plain(doc); ok {
 				hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
-				sum.Write(schema.AppendJSON(nil, object))
+				origins = append(origins, origin{e.source.Path, doc})
+				fmt.Fprintf(sum, "%s %s\n", doc.Position(), schema.AppendJSON(nil, object))
 			}
 		}
 	}
@@ -58,7 +60,26 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	if p.before != nil && p.before.hard.hash == hard.hash {
 		return p.before.hard
 	}
+	newest, err := schema.Kubernetes("")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	_, problems := newest.With(hard.definitions)
+	for _, found := range problems {
+		from := origins[found.CRD]
+		message := found.Message
+		if len(found.Path) > 0 {
+			message = schema.PathText(found.Path) + ": " + message
+		}
+		hard.problems[from.unit] = append(hard.problems[from.unit], from.doc.Problem(nodeAt(from.doc.Node, found.Path), found.Code, "%s", message))
+	}
 	return hard
+}
+
+// origin is where a definition stands.
+type origin struct {
+	unit config.UnitPath
+	doc  *config.Document
 }
 
 func plain(doc *config.Document) (map[string]any, bool) {

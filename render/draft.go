@@ -127,6 +127,9 @@ func (d *draft) suggestKind(apiVersion, kindName string) string {
 	if unnamed := d.kinds.Unnamed(); len(unnamed) > 0 {
 		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(unnamed, ", "))
 	}
+	if instead := d.hard.Instead(apiVersion, kindName); instead != "" {
+		return instead
+	}
 	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(d.kinds.Names(), d.hard.Names()))
 }
 

@@ -45,11 +45,12 @@ func (w *world) hash(what what, name string) string {
 	case readHard:
 		version, rest, _ := strings.Cut(name, " ")
 		apiVersion, kindName, _ := strings.Cut(rest, " ")
-		if k := w.hard.of(version).Kind(apiVersion, kindName); k != nil {
+		set := w.hard.of(version)
+		if k := set.Kind(apiVersion, kindName); k != nil {
 			return k.Hash()
 		}
-		// What is unknown may be one of the kinds whose name is not known.
-		return strings.Join(w.kinds.Unnamed(), " ")
+		// The message about it may name these.
+		return set.Instead(apiVersion, kindName) + " " + strings.Join(w.kinds.Unnamed(), " ")
 	case readFile, readFolder:
 		hash, err := w.repository.Tree.Hash(name)
 		if err != nil {
@@ -69,6 +70,8 @@ func (w *world) hash(what what, name string) string {
 type hardKinds struct {
 	definitions []schema.CRD
 	hash        string
+	// problems of definitions freeze the units that hold them.
+	problems map[config.UnitPath]config.Problems
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set

@@ -166,7 +166,9 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 				continue
 			}
 		case schema.Map:
-			field = t.Elem
+			if field = t.Fields[key.Value]; field == nil {
+				field = t.Elem
+			}
 		}
 		if field == nil {
 			field = anything

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -46,61 +47,141 @@ func PathText(path []any) string {
 
 // Check holds a value, made of map[string]any, []any, string, int64, float64,
 // bool and nil, against a type: unknown fields, wrong types, missing required
-// fields, items of keyed lists that share a key. It returns every violation,
-// in the order of sorted keys.
+// fields, broken rules, items of keyed lists that share a key. It returns every
+// violation, in the order of their paths and messages. A value without any
+// costs no allocation, unless the type has defaults.
 //
 // The values of a Secret are in no message.
 func Check(t *Type, value any) []Violation {
-	c := checker{}
-	if m, ok := value.(map[string]any); ok && m["kind"] == "Secret" {
-		c.secret = true
+	var c checker
+	if m, ok := value.(map[string]any); ok {
+		kind, _ := m["kind"].(string)
+		c.secret = kind == "Secret"
+	}
+	if t.defaults {
+		value = withDefaults(t, value)
 	}
 	c.check(t, value)
-	return c.violations
+	if len(c.found) > 1 {
+		slices.SortFunc(c.found, compareViolations)
+	}
+	return c.found
 }
 
-type checker struct {
-	path       []any
-	secret     bool
-	violations []Violation
+func compareViolations(a, b Violation) int {
+	return cmp.Or(comparePaths(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 }
+
+// comparePaths puts what is above first, then goes by index and by key.
+func comparePaths(a, b []any) int {
+	return slices.CompareFunc(a, b, func(x, y any) int {
+		i, isIndex := x.(int)
+		j, both := y.(int)
+		if isIndex && both {
+			return cmp.Compare(i, j)
+		}
+		return cmp.Compare(fmt.Sprint(x), fmt.Sprint(y))
+	})
+}
+
+// step is one step of a path: a key, or an index when name is empty and
+// isIndex is set. Unlike an element of Violation.Path it needs no allocation.
+type step struct {
+	name    string
+	index   int
+	isIndex bool
+}
+
+// checker stays on the stack: it has no pointer to itself.
+type checker struct {
+	room   [16]step // the path's first steps: objects are seldom deeper
+	deeper []step
+	depth  int
+	secret bool
+	found  []Violation
+}
+
+func (c *checker) push(s step) {
+	if c.depth < len(c.room) {
+		c.room[c.depth] = s
+	} else {
+		c.deeper = append(c.deeper[:c.depth-len(c.room)], s)
+	}
+	c.depth++
+}
+
+func (c *checker) pop() { c.depth-- }
 
 func (c *checker) violation(code config.Code, format string, args ...any) {
-	c.violations = append(c.violations, Violation{Path: slices.Clone(c.path), Code: code, Message: fmt.Sprintf(format, args...)})
+	path := make([]any, c.depth)
+	for i := range path {
+		s := step{}
+		if i < len(c.room) {
+			s = c.room[i]
+		} else {
+			s = c.deeper[i-len(c.room)]
+		}
+		if path[i] = s.name; s.isIndex {
+			path[i] = s.index
+		}
+	}
+	c.found = append(c.found, Violation{Path: path, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// violationBelow is a violation one step down.
+func (c *checker) violationBelow(s step, code config.Code, format string, args ...any) {
+	c.push(s)
+	c.violation(code, format, args...)
+	c.pop()
 }
 
 func (c *checker) check(t *Type, value any) {
 	if value == nil {
 		return // as if it were not there, as for the API server
 	}
+	if !c.form(t, value) {
+		if c.secret {
+			c.violation(config.CodeType, "want %s", t.Form)
+		} else {
+			c.violation(config.CodeType, "want %s, got %s", t.Form, Describe(value))
+		}
+		return
+	}
+	if t.Rules != nil {
+		c.rules(t.Rules, value)
+	}
+}
+
+// form checks what t.Form says and what is inside the value. It returns false
+// when the value is of another form.
+func (c *checker) form(t *Type, value any) bool {
+	m, isMap := value.(map[string]any)
+	l, isList := value.([]any)
 	switch t.Form {
 	case Any:
-		return
-	case Object:
-		if m, ok := value.(map[string]any); ok {
-			c.object(t, m)
-			return
-		}
-	case Map:
-		if m, ok := value.(map[string]any); ok {
+		if isMap {
 			c.mapping(t, m)
-			return
-		}
-	case List:
-		if l, ok := value.([]any); ok {
+		} else if isList && t.Elem != nil {
 			c.list(t, l)
-			return
 		}
-	default:
-		if Fits(t.Form, value) {
-			return
+		return true
+	case Object:
+		if isMap {
+			c.object(t, m)
 		}
+		return isMap
+	case Map:
+		if isMap {
+			c.mapping(t, m)
+		}
+		return isMap
+	case List:
+		if isList {
+			c.list(t, l)
+		}
+		return isList
 	}
-	if c.secret {
-		c.violation(config.CodeType, "want %s", t.Form)
-		return
-	}
-	c.violation(config.CodeType, "want %s, got %s", t.Form, Describe(value))
+	return Fits(t.Form, value)
 }
 
 func (c *checker) object(t *Type, m map[string]any) {
@@ -113,12 +194,13 @@ func (c *checker) object(t *Type, m map[string]any) {
 		}
 		c.below(name, field, value)
 	}
-	slices.Sort(unknown)
 	for _, name := range unknown {
-		c.path = append(c.path, name)
-		c.violation(config.CodeUnknown, "unknown field%s", config.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))))
-		c.path = c.path[:len(c.path)-1]
+		c.violationBelow(step{name: name}, config.CodeUnknown, "unknown field%s", config.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))))
 	}
+	c.required(t, m)
+}
+
+func (c *checker) required(t *Type, m map[string]any) {
 	for _, name := range t.Required {
 		if m[name] == nil {
 			c.violation(config.CodeObject, "%s: missing", name)
@@ -129,67 +211,40 @@ func (c *checker) object(t *Type, m map[string]any) {
 // below checks a value one step down. Scalars, most of an object, take no
 // path with them unless they are wrong.
 func (c *checker) below(name string, t *Type, value any) {
-	if t.Form >= String && Fits(t.Form, value) {
+	if t.Rules == nil && t.Form >= String && Fits(t.Form, value) {
 		return
 	}
-	c.path = append(c.path, name)
+	c.push(step{name: name})
 	c.check(t, value)
-	c.path = c.path[:len(c.path)-1]
+	c.pop()
 }
 
 func (c *checker) mapping(t *Type, m map[string]any) {
 	for name, value := range m {
-		c.below(name, t.Elem, value)
+		if field := t.Fields[name]; field != nil {
+			c.below(name, field, value)
+		} else if t.Form == Map && t.Elem != nil {
+			c.below(name, t.Elem, value)
+		}
 	}
+	c.required(t, m)
 }
 
 func (c *checker) list(t *Type, l []any) {
 	for i, item := range l {
-		c.path = append(c.path, i)
-		if item == nil {
+		c.push(step{index: i, isIndex: true})
+		if item == nil && !t.Elem.Nullable && t.Form == List {
 			c.violation(config.CodeType, "an empty item: want a value, or no item at all")
 		}
 		c.check(t.Elem, item)
-		c.path = c.path[:len(c.path)-1]
+		c.pop()
 	}
-	if len(t.Keys) == 0 || len(l) < 2 {
-		return
+	if len(t.Keys) > 0 {
+		c.keyed(t, l)
 	}
-	first := make(map[string]int, len(l))
-	for i, item := range l {
-		key, ok := itemKey(t.Keys, item)
-		if !ok {
-			continue
-		}
-		if j, seen := first[key]; seen {
-			c.path = append(c.path, i)
-			c.violation(config.CodeDuplicate, "same %s as item %d", key, j)
-			c.path = c.path[:len(c.path)-1]
-			continue
-		}
-		first[key] = i
+	if t.Set {
+		c.unique(l)
 	}
-}
-
-// itemKey is what tells an item of a keyed list apart, as text. An item
-// without any of the keys has none.
-func itemKey(keys []string, item any) (string, bool) {
-	m, ok := item.(map[string]any)
-	if !ok {
-		return "", false
-	}
-	var parts []string
-	for _, key := range keys {
-		switch value := m[key]; {
-		case value != nil:
-			parts = append(parts, fmt.Sprintf("%s %v", key, value))
-		case key == "protocol":
-			parts = append(parts, "protocol TCP") // the API server's default
-		default:
-			return "", false
-		}
-	}
-	return strings.Join(parts, ", "), true
 }
 
 // suffixes of a resource.Quantity, but for an exponent.

@@ -5,18 +5,24 @@
 
 // This program makes kubernetes-X.Y.json.gz out of the OpenAPI v3 documents
 // that the Kubernetes source carries: every kind that can be created, and the
-// types they are made of, without descriptions and defaults.
+// types they are made of, without descriptions, and with no defaults but those
+// of scalars. The documents leave out which texts an enum takes; those come
+// from the Go code that an API server makes its own documents from.
 package main
 
 import (
 	"compress/gzip"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -41,11 +47,11 @@ func download(release string) string {
 	check(err)
 	var module struct{ Dir string }
 	check(json.Unmarshal(out, &module))
-	return filepath.Join(module.Dir, "api", "openapi-spec", "v3")
+	return module.Dir
 }
 
 func write(name, dir string) {
-	files, err := filepath.Glob(filepath.Join(dir, "api*_openapi.json"))
+	files, err := filepath.Glob(filepath.Join(dir, "api", "openapi-spec", "v3", "api*_openapi.json"))
 	check(err)
 	all := map[string]map[string]any{}
 	kinds := map[string]kind{}
@@ -68,6 +74,7 @@ func write(name, dir string) {
 			}
 		}
 	}
+	enums := addEnums(all, filepath.Join(dir, "pkg", "generated", "openapi", "zz_generated.openapi.go"))
 	used := map[string]any{}
 	list := []kind{}
 	for _, k := range kinds {
@@ -84,7 +91,81 @@ func write(name, dir string) {
 	check(json.NewEncoder(z).Encode(map[string]any{"kinds": list, "types": used}))
 	check(z.Close())
 	check(f.Close())
-	log.Printf("%s: %d kinds, %d types", name, len(list), len(used))
+	log.Printf("%s: %d kinds, %d types, %d enums", name, len(list), len(used), enums)
+}
+
+// addEnums adds the values of enums to the properties of all types, and counts
+// them. In the generated code each type has a function, named for it, that
+// holds a literal of its schema.
+func addEnums(all map[string]map[string]any, file string) int {
+	code, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	check(err)
+	functions := map[string]*ast.FuncDecl{}
+	for _, d := range code.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			functions[f.Name.Name] = f
+		}
+	}
+	count := 0
+	for name, schema := range all {
+		short := "k8sio_" + strings.TrimPrefix(name, "io.k8s.")
+		if _, path, ok := strings.Cut(name, ".pkg."); ok {
+			short = "pkg_" + path
+		}
+		f := functions["schema_"+strings.ReplaceAll(short, ".", "_")]
+		properties, _ := schema["properties"].(map[string]any)
+		if f == nil || properties == nil {
+			continue
+		}
+		for field, values := range enumsOf(f) {
+			property := properties[field].(map[string]any)
+			for _, inner := range []string{"items", "additionalProperties"} {
+				if below, ok := property[inner].(map[string]any); ok {
+					property = below
+				}
+			}
+			property["enum"] = values
+			count++
+		}
+	}
+	return count
+}
+
+// enumsOf finds the enums in the literal of a schema, by property. Each
+// property here is a text or a list of texts.
+func enumsOf(f *ast.FuncDecl) map[string][]any {
+	enums := map[string][]any{}
+	property := ""
+	ast.Inspect(f, func(n ast.Node) bool {
+		pair, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		if literal, ok := pair.Value.(*ast.CompositeLit); ok {
+			switch key := pair.Key.(type) {
+			case *ast.BasicLit:
+				if literal.Type == nil { // of map[string]spec.Schema
+					property, _ = strconv.Unquote(key.Value)
+				}
+			case *ast.Ident:
+				if key.Name == "Enum" {
+					enums[property] = texts(literal)
+					return false
+				}
+			}
+		}
+		return true
+	})
+	return enums
+}
+
+func texts(list *ast.CompositeLit) (values []any) {
+	for _, e := range list.Elts {
+		text, err := strconv.Unquote(e.(*ast.BasicLit).Value)
+		check(err)
+		values = append(values, text)
+	}
+	return values
 }
 
 func addKind(kinds map[string]kind, path string, put json.RawMessage) {
@@ -130,8 +211,12 @@ func use(all map[string]map[string]any, used map[string]any, name string) {
 }
 
 func strip(all map[string]map[string]any, used map[string]any, schema map[string]any) {
-	for _, key := range []string{"description", "default", "x-kubernetes-group-version-kind", "x-kubernetes-unions"} {
+	for _, key := range []string{"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"} {
 		delete(schema, key)
+	}
+	switch schema["default"].(type) {
+	case map[string]any, []any:
+		delete(schema, "default")
 	}
 	if ref, ok := schema["$ref"].(string); ok {
 		use(all, used, strings.TrimPrefix(ref, "#/components/schemas/"))

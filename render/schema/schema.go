@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-//go:generate go run gen.go v1.36.3
+//go:generate go run gen.go v1.34.4 v1.35.4 v1.36.3
 //go:embed kubernetes-*.json.gz
 var files embed.FS
 
@@ -35,8 +35,10 @@ func Versions() []string {
 
 // Set is the kinds of one Kubernetes version. It is safe for concurrent use.
 type Set struct {
-	kinds map[string]*Kind // by "apiVersion kind"
-	raw   map[string]json.RawMessage
+	kinds map[string]*Kind  // by "apiVersion kind"
+	gone  map[string]string // by the same, why a version of a custom resource is none
+	hash  string
+	raw   map[string]json.RawMessage // not of a set that has custom resources
 
 	mu    sync.Mutex
 	types map[string]*Type
@@ -46,43 +48,14 @@ type Set struct {
 type Kind struct {
 	Namespaced bool
 
-	set  *Set
+	crd  string // the definition that it is of; empty for Kubernetes' own
+	// definition is the metadata.name of that one.
+	definition string
+	hash string
+	set  *Set // nil for a custom resource, whose type is there from the start
 	name string
 	once sync.Once
 	typ  *Type
-}
-
-// Form says what values a Type takes.
-type Form int
-
-const (
-	Any         Form = iota // whatever JSON can hold
-	Object                  // the fields of Type.Fields and no others
-	Map                     // any keys, values of Type.Elem
-	List                    // items of Type.Elem
-	String                  // text
-	Integer                 // a whole number
-	Number                  // any number
-	Boolean                 // true or false
-	IntOrString             // a port's number or name, a count or a percentage
-	Quantity                // "500m", "1Gi" or a number
-	Base64                  // bytes as text
-)
-
-var formNames = [...]string{"anything", "a mapping", "a mapping", "a list", "a text", "an integer", "a number", "true or false",
-	"an integer or a text", "a quantity like 500m or 1Gi", "a text in base64"}
-
-func (f Form) String() string { return formNames[f] }
-
-// Type is the type of a value in a hard object. It may refer to itself.
-type Type struct {
-	Form     Form
-	Fields   map[string]*Type // of an Object
-	Required []string         // of an Object
-	Elem     *Type            // of a Map or a List
-	// Keys are the fields that tell the items of a List apart for server-side
-	// apply; empty for a list that is replaced as a whole.
-	Keys []string
 }
 
 var loaded sync.Map // version -> func() (*Set, error)
@@ -120,13 +93,13 @@ func read(version string) (*Set, error) {
 	if err := json.NewDecoder(z).Decode(&content); err != nil {
 		return nil, err
 	}
-	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}}
+	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}, hash: hash("kubernetes "+version, packed)}
 	for _, k := range content.Kinds {
 		apiVersion := k.Version
 		if k.Group != "" {
 			apiVersion = k.Group + "/" + k.Version
 		}
-		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type}
+		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type, hash: set.hash}
 	}
 	return set, nil
 }
@@ -143,98 +116,19 @@ func (s *Set) Names() []string {
 	return names
 }
 
+// Definition is the name of the CustomResourceDefinition that the kind is of;
+// empty for Kubernetes' own kinds.
+func (k *Kind) Definition() string { return k.definition }
+
 // Type is the type of the kind's objects.
 func (k *Kind) Type() *Type {
 	k.once.Do(func() {
+		if k.set == nil {
+			return
+		}
 		k.set.mu.Lock()
 		defer k.set.mu.Unlock()
 		k.typ = k.set.namedLocked(k.name)
 	})
 	return k.typ
-}
-
-// openAPI is the part of an OpenAPI v3 schema that the embedded files use.
-type openAPI struct {
-	Ref                  string              `json:"$ref"`
-	AllOf                []openAPI           `json:"allOf"`
-	Type                 string              `json:"type"`
-	Format               string              `json:"format"`
-	Properties           map[string]*openAPI `json:"properties"`
-	AdditionalProperties *openAPI            `json:"additionalProperties"`
-	Items                *openAPI            `json:"items"`
-	Required             []string            `json:"required"`
-	ListType             string              `json:"x-kubernetes-list-type"`
-	ListMapKeys          []string            `json:"x-kubernetes-list-map-keys"`
-}
-
-// scalars are the named types that are written in a form of their own.
-var scalars = map[string]Form{
-	"io.k8s.apimachinery.pkg.api.resource.Quantity":   Quantity,
-	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": IntOrString,
-}
-
-func (s *Set) namedLocked(name string) *Type {
-	if t := s.types[name]; t != nil {
-		return t
-	}
-	t := &Type{Form: scalars[name]}
-	s.types[name] = t // before its fields: a type may refer to itself
-	raw, ok := s.raw[name]
-	if !ok || t.Form != Any {
-		return t
-	}
-	var schema openAPI
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		panic(fmt.Sprintf("embedded schema %s: %v", name, err))
-	}
-	*t = *s.compileLocked(&schema)
-	return t
-}
-
-func (s *Set) compileLocked(schema *openAPI) *Type {
-	const prefix = "#/components/schemas/"
-	if schema.Ref != "" {
-		return s.namedLocked(strings.TrimPrefix(schema.Ref, prefix))
-	}
-	if len(schema.AllOf) == 1 {
-		return s.compileLocked(&schema.AllOf[0])
-	}
-	switch schema.Type {
-	case "object":
-		switch {
-		case schema.Properties != nil:
-			t := &Type{Form: Object, Required: schema.Required, Fields: make(map[string]*Type, len(schema.Properties))}
-			for name, field := range schema.Properties {
-				t.Fields[name] = s.compileLocked(field)
-			}
-			return t
-		case schema.AdditionalProperties != nil:
-			return &Type{Form: Map, Elem: s.compileLocked(schema.AdditionalProperties)}
-		}
-		return &Type{Form: Map, Elem: &Type{}}
-	case "array":
-		t := &Type{Form: List, Elem: &Type{}}
-		if schema.Items != nil {
-			t.Elem = s.compileLocked(schema.Items)
-		}
-		if schema.ListType == "map" {
-			t.Keys = schema.ListMapKeys
-		}
-		return t
-	case "string":
-		switch schema.Format {
-		case "byte":
-			return &Type{Form: Base64}
-		case "int-or-string":
-			return &Type{Form: IntOrString}
-		}
-		return &Type{Form: String}
-	case "integer":
-		return &Type{Form: Integer}
-	case "number":
-		return &Type{Form: Number}
-	case "boolean":
-		return &Type{Form: Boolean}
-	}
-	return &Type{}
 }

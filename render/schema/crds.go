@@ -1,0 +1,329 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// CRD is a CustomResourceDefinition, apiextensions.k8s.io/v1, as Check takes
+// it. Check against its own type is not part of With.
+type CRD struct {
+	Name   string // how messages about others call it, such as its file
+	Object map[string]any
+}
+
+// CRDProblem is why an API server would refuse a CustomResourceDefinition. Its
+// Path leads into the object.
+type CRDProblem struct {
+	CRD int // index into the list that was given
+	Violation
+}
+
+// With is the set and the kinds of custom resources beside it. A definition
+// with a problem adds no kind, the others do. Problems come in the order of the
+// definitions and, for one, of the versions and their schemas. The rules of
+// x-kubernetes-validations are parsed and not evaluated.
+func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
+	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone)}
+	if all.gone == nil {
+		all.gone = map[string]string{}
+	}
+	owners := map[string]string{}
+	for name := range s.kinds {
+		owners[groupKind(name)] = "Kubernetes itself"
+		if k := s.kinds[name]; k.crd != "" {
+			owners[groupKind(name)] = k.crd
+		}
+	}
+	var problems []CRDProblem
+	hashes := []string{}
+	for i, crd := range crds {
+		hashes = append(hashes, hash("definition", AppendJSON(nil, crd.Object)))
+		d := &definition{metadata: s.objectMeta()}
+		found := d.compile(s, crd, owners)
+		for _, v := range d.violations {
+			problems = append(problems, CRDProblem{i, v})
+		}
+		if len(d.violations) > 0 {
+			continue
+		}
+		maps.Copy(all.kinds, found.kinds)
+		maps.Copy(all.gone, found.gone)
+	}
+	slices.Sort(hashes)
+	all.hash = hash("set", []byte(s.hash+strings.Join(hashes, "")))
+	return all, problems
+}
+
+// hash tells contents of one sort apart.
+func hash(sort string, content []byte) string {
+	sum := sha256.Sum256(append([]byte(sort+"\n"), content...))
+	return hex.EncodeToString(sum[:])
+}
+
+// Hash is the same for sets that check alike: it covers the Kubernetes version
+// with its schemas and all definitions of custom resources, in any order.
+func (s *Set) Hash() string { return s.hash }
+
+// Hash is the same for kinds that check alike. It does not change when the
+// definitions of other custom resources do.
+func (k *Kind) Hash() string { return k.hash }
+
+// groupKind is the group and kind of "apiVersion kind".
+func groupKind(name string) string {
+	apiVersion, kind, _ := strings.Cut(name, " ")
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		group = "" // of v1
+	}
+	return group + " " + kind
+}
+
+// objectMeta is the type of every object's metadata.
+func (s *Set) objectMeta() *Type { return s.Kind("v1", "ConfigMap").Type().Fields["metadata"] }
+
+// kindsOf are the kinds of one definition, and the versions that are not
+// served, with the reason.
+type kindsOf struct {
+	kinds map[string]*Kind
+	gone  map[string]string
+}
+
+func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kindsOf {
+	found := kindsOf{kinds: map[string]*Kind{}, gone: map[string]string{}}
+	spec := get[map[string]any](d, crd.Object, "spec")
+	if spec == nil {
+		d.problem(config.CodeObject, "spec: missing")
+		return found
+	}
+	d.path = append(d.path, "spec")
+	group, kind, plural := d.identity(crd, spec)
+	if get[bool](d, spec, "preserveUnknownFields") {
+		d.problemAt("preserveUnknownFields", config.CodeObject, "not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema")
+	}
+	namespaced := false
+	switch scope := get[string](d, spec, "scope"); scope {
+	case "Namespaced":
+		namespaced = true
+	case "Cluster":
+	default:
+		d.problemAt("scope", config.CodeObject, "want Namespaced or Cluster, got %q", config.Shorten(scope))
+	}
+	name := group + " " + kind
+	if owner := owners[name]; owner != "" && kind != "" {
+		d.problemAt("names", config.CodeDuplicate, "kind %s of group %s is defined by %s already", config.Shorten(kind), config.Shorten(group), owner)
+	} else {
+		owners[name] = crd.Name
+	}
+	d.versions(base, crd, spec, func(v version) {
+		name := group + "/" + v.name + " " + kind
+		if !v.served {
+			found.gone[name] = "this version is not served"
+			return
+		}
+		content := AppendJSON(nil, []any{group, kind, namespaced, v.schema})
+		found.kinds[name] = &Kind{Namespaced: namespaced, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
+	})
+	return found
+}
+
+// identity checks the group and the names, which the name of the definition
+// is made of.
+func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural string) {
+	group = get[string](d, spec, "group")
+	if !config.IsName(group) || !strings.Contains(group, ".") {
+		d.problemAt("group", config.CodeObject, "%q: want a domain with a dot in it", config.Shorten(group))
+	}
+	names := get[map[string]any](d, spec, "names")
+	plural = get[string](d, names, "plural")
+	kind = get[string](d, names, "kind")
+	d.at(func() {
+		for _, field := range []string{"plural", "kind", "singular", "listKind"} {
+			value, _ := names[field].(string)
+			optional := field == "singular" || field == "listKind"
+			if field == "kind" || field == "listKind" {
+				value = strings.ToLower(value)
+			}
+			if (value != "" || !optional) && !isDNS1035(value) {
+				d.problemAt(field, config.CodeObject, "%q: want at most 63 letters, digits and -, a letter first", config.Shorten(value))
+			}
+		}
+		if listKind := names["listKind"]; kind != "" && listKind == kind {
+			d.problemAt("listKind", config.CodeObject, "%q: want another name than the kind's", config.Shorten(kind))
+		}
+	}, "names")
+	metadata, _ := crd.Object["metadata"].(map[string]any)
+	d.path = d.path[:0]
+	if name := plural + "." + group; metadata["name"] != name {
+		d.at(func() { d.problem(config.CodeObject, "want %q, the plural and the group", config.Shorten(name)) }, "metadata", "name")
+	}
+	d.approved(group, metadata)
+	d.path = append(d.path, "spec")
+	return group, kind, plural
+}
+
+// approved checks what an API server wants for a group of Kubernetes' own.
+func (d *definition) approved(group string, metadata map[string]any) {
+	const annotation = "api-approved.kubernetes.io"
+	ours := strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if value, _ := annotations[annotation].(string); ours && value == "" {
+		d.at(func() {
+			d.problem(config.CodeObject, "missing, group %s belongs to Kubernetes: write the URL of the approval, or unapproved and why", config.Shorten(group))
+		}, "metadata", "annotations", annotation)
+	}
+}
+
+// isDNS1035 says whether s is a label that does not begin with a digit.
+func isDNS1035(s string) bool { return config.IsLabel(s) && (s[0] < '0' || s[0] > '9') }
+
+// version is one version of a definition.
+type version struct {
+	name   string
+	served bool
+	schema map[string]any
+	typ    *Type
+}
+
+func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(version)) {
+	list := get[[]any](d, spec, "versions")
+	seen := map[string]bool{}
+	stored := 0
+	for i, item := range list {
+		d.at(func() {
+			m, ok := item.(map[string]any)
+			if !ok {
+				d.problem(config.CodeType, "want a mapping, got %s", Describe(item))
+				return
+			}
+			v := version{name: get[string](d, m, "name"), served: get[bool](d, m, "served")}
+			if get[bool](d, m, "storage") {
+				stored++
+			}
+			if !isDNS1035(v.name) {
+				d.problemAt("name", config.CodeObject, "%q: want at most 63 lower-case letters, digits and -, a letter first", config.Shorten(v.name))
+			}
+			if seen[v.name] {
+				d.problemAt("name", config.CodeDuplicate, "%q: a version of that name stands before", config.Shorten(v.name))
+			}
+			seen[v.name] = true
+			v.schema, v.typ = d.schema(m)
+			add(v)
+		}, "versions", i)
+	}
+	if stored != 1 {
+		d.problemAt("versions", config.CodeObject, "want exactly one with storage: true, got %d", stored)
+	}
+}
+
+// schema compiles the schema of a version.
+func (d *definition) schema(m map[string]any) (schema map[string]any, typ *Type) {
+	d.at(func() {
+		schema = get[map[string]any](d, get[map[string]any](d, m, "schema"), "openAPIV3Schema")
+		if schema == nil {
+			d.problem(config.CodeObject, "openAPIV3Schema: missing, every version has its schema")
+			return
+		}
+		d.at(func() {
+			if get[bool](d, schema, "nullable") {
+				d.problemAt("nullable", config.CodeObject, "not allowed for a whole object: remove it")
+			}
+			typ = d.typ(schema, true)
+		}, "openAPIV3Schema")
+	}, "schema")
+	return schema, typ
+}
+
+// ruleParser knows the syntax of x-kubernetes-validations, and no more.
+var ruleParser = sync.OnceValue(func() *cel.Env {
+	env, err := cel.NewCustomEnv(cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(), cel.Macros(cel.StandardMacros...))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return env
+})
+
+// maxRule is the longest rule that is parsed, in bytes.
+const maxRule = 64 << 10
+
+// validations parses the rules of a schema.
+func (d *definition) validations(s map[string]any) {
+	for i, item := range get[[]any](d, s, "x-kubernetes-validations") {
+		d.at(func() {
+			m, ok := item.(map[string]any)
+			if !ok {
+				d.problem(config.CodeType, "want a mapping, got %s", Describe(item))
+				return
+			}
+			rule := get[string](d, m, "rule")
+			if strings.TrimSpace(rule) == "" {
+				d.problem(config.CodeObject, "rule: missing")
+				return
+			}
+			if len(rule) > maxRule {
+				return
+			}
+			if _, issues := ruleParser().Parse(rule); issues.Err() != nil {
+				first := issues.Errors()[0]
+				d.problemAt("rule", config.CodeObject, "%q: %d:%d: %s", config.Shorten(rule), first.Location.Line(), first.Location.Column()+1, first.Message)
+			}
+		}, "x-kubernetes-validations", i)
+	}
+}
+
+// Instead says why there is no kind of that name and what to write: the end of
+// a message like "v1 Foo: no such kind". Empty when nothing better is known
+// than the names that are near.
+func (s *Set) Instead(apiVersion, kind string) string {
+	name := apiVersion + " " + kind
+	if s.kinds[name] != nil {
+		return ""
+	}
+	if hint := removed[name]; hint != "" {
+		return "; " + hint
+	}
+	var same, others []string
+	for known := range s.kinds {
+		version, knownKind, _ := strings.Cut(known, " ")
+		switch {
+		case knownKind != kind:
+		case groupKind(known) == groupKind(name):
+			same = append(same, version)
+		default:
+			others = append(others, version)
+		}
+	}
+	if len(same) == 0 {
+		same = others
+	}
+	reason := ""
+	if s.gone[name] != "" {
+		reason = " (" + s.gone[name] + ")"
+	}
+	if len(same) == 0 {
+		return reason
+	}
+	slices.Sort(same)
+	for i, version := range same {
+		same[i] = fmt.Sprintf("%q", version+" "+kind)
+	}
+	return fmt.Sprintf("%s, did you mean %s?", reason, strings.Join(same, " or "))
+}
+
+// removed are kinds that Kubernetes had once and has under no other name.
+var removed = map[string]string{
+	"policy/v1beta1 PodSecurityPolicy":     "removed in Kubernetes 1.25, Pod Security Admission takes its place",
+	"extensions/v1beta1 PodSecurityPolicy": "removed in Kubernetes 1.16, Pod Security Admission takes its place",
+}

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// document reads the one document of a text, as the compiler does.
+func document(t testing.TB, text []byte) map[string]any {
+	t.Helper()
+	docs, problems := config.ReadDocuments("x.yaml", text)
+	if len(problems) > 0 || len(docs) != 1 {
+		t.Fatalf("%d documents, %v\n%s", len(docs), problems, text)
+	}
+	value, problems := docs[0].Plain(docs[0].Node)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return value.(map[string]any)
+}
+
+// widgets is a definition with a bit of everything.
+func widgets(t testing.TB) []byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/widgets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func with(t testing.TB, crds ...CRD) *Set {
+	t.Helper()
+	base, err := Kubernetes("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, problems := base.With(crds)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return set
+}
+
+// TestCustomResource holds widgets, good and bad, against their definition.
+// The first line of each is what is found, empty for nothing.
+func TestCustomResource(t *testing.T) {
+	crd := document(t, widgets(t))
+	set := with(t, CRD{"widgets.yaml", crd})
+	if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
+		t.Error(found)
+	}
+	kind := set.Kind("shop.example.com/v1", "Widget")
+	if kind == nil || !kind.Namespaced {
+		t.Fatalf("got %+v, want a namespaced kind", kind)
+	}
+	archive, err := txtar.ParseFile("testdata/widgets.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		t.Run(f.Name, func(t *testing.T) {
+			var want []string
+			for line := range strings.Lines(string(f.Data)) {
+				if text, ok := strings.CutPrefix(line, "# "); ok {
+					want = append(want, strings.TrimSpace(text))
+				}
+			}
+			object := document(t, f.Data)
+			before := string(AppendJSON(nil, object))
+			var got []string
+			for _, v := range Check(kind.Type(), object) {
+				got = append(got, PathText(v.Path)+": "+v.Message)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+			if after := string(AppendJSON(nil, object)); after != before {
+				t.Errorf("Check changed the object to %s", after)
+			}
+		})
+	}
+}
+
+// TestBrokenDefinitions makes one mistake at a time in the definition.
+func TestBrokenDefinitions(t *testing.T) {
+	base, err := Kubernetes("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(widgets(t))
+	for _, c := range []struct{ old, new, want string }{
+		{"name: widgets.shop.example.com", "name: widget.shop.example.com", `metadata.name: want "widgets.shop.example.com", the plural and the group`},
+		{"group: shop.example.com", "group: shop", `spec.group: "shop": want a domain with a dot in it`},
+		{"group: shop.example.com", "group: shop.k8s.io", `metadata.annotations["api-approved.kubernetes.io"]: missing, group shop.k8s.io belongs to Kubernetes: write the URL of the approval, or unapproved and why`},
+		{"plural: widgets", "plural: Widgets", `spec.names.plural: "Widgets": want at most 63 letters, digits and -, a letter first`},
+		{"kind: Widget,", "kind: \"\",", `spec.names.kind: "": want at most 63 letters, digits and -, a letter first`},
+		{"scope: Namespaced", "scope: namespaced", `spec.scope: want Namespaced or Cluster, got "namespaced"`},
+		{"scope: Namespaced", "scope: Namespaced\n  preserveUnknownFields: true", "spec.preserveUnknownFields: not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema"},
+		{"storage: true", "storage: false", "spec.versions: want exactly one with storage: true, got 0"},
+		{"name: v1beta1", "name: v1", `spec.versions[1].name: "v1": a version of that name stands before`},
+		{"image: {type: string", "image: {description: an image", `spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.image: type: missing, a structural schema says it everywhere`},
+		{"image: {type: string", "image: {type: text", `spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.image.type: "text": no such type`},
+		{"image: {type: string", "image: {$ref: '#/x', type: string", `spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.image.$ref: not allowed in the schema of a custom resource: remove it`},
+		{`pattern: "^[a-z]`, `pattern: "(^[a-z]`, "image.pattern: \"(^[a-z][a-z0-9./:-]*$\": error parsing regexp: missing closing ): `(^[a-z][a-z0-9./:-]*$`"},
+		{"- {required: [size]}", "- {required: [size], type: object}", `oneOf[0].type: not allowed inside allOf, anyOf, oneOf and not: say it outside`},
+		{"x-kubernetes-list-map-keys: [name]", "x-kubernetes-list-map-keys: [nmae]", `ports.x-kubernetes-list-map-keys[0]: "nmae": the items have no such field, did you mean "name"?`},
+		{"required: [name, port]", "required: [port]", `ports.x-kubernetes-list-map-keys[0]: "name": want it required or with a default`},
+		{"default: 3", "default: many", `spec.properties.replicas.default: want an integer, got the text "many"`},
+		{"default: 3", "default: 300", `spec.properties.replicas.default: want at most 9, got the number 300`},
+		{"items: {type: string}", "uniqueItems: true", `zones: items: missing, every list says of what`},
+		{"items: {type: string}", "items: {type: string}, uniqueItems: true", `zones.uniqueItems: not allowed, write x-kubernetes-list-type: set`},
+		{"labels: {type: object, additionalProperties", "labels: {type: object, properties: {a: {type: string}}, additionalProperties", `labels.additionalProperties: not allowed beside properties: remove one of them`},
+		{"maxLength: 20", "pattern: x}, labels: {type: object", `metadata.properties.labels: only name and generateName of metadata can be restricted: remove it`},
+		{"rule: self.min <= self.max", "rule: self.min <= ", `rule: "self.min <=": 1:12: Syntax error`},
+		{"rule: self.min <= self.max", "message: x", `x-kubernetes-validations[0]: rule: missing`},
+		{"openAPIV3Schema:", "openAPIV3:", `spec.versions[0].schema: openAPIV3Schema: missing, every version has its schema`},
+	} {
+		if strings.Count(good, c.old) == 0 {
+			t.Fatalf("%q is not in the definition", c.old)
+		}
+		text := strings.Replace(good, c.old, c.new, 1)
+		set, problems := base.With([]CRD{{"widgets.yaml", document(t, []byte(text))}})
+		if !slices.ContainsFunc(problems, func(p CRDProblem) bool { return strings.Contains(PathText(p.Path)+": "+p.Message, c.want) }) {
+			t.Errorf("%q to %q: got %v, want %s", c.old, c.new, problems, c.want)
+		}
+		if set.Kind("shop.example.com/v1", "Widget") != nil {
+			t.Errorf("%q to %q: the kind is there", c.old, c.new)
+		}
+	}
+}
+
+// TestDefinedTwice: neither two definitions of one kind nor one of a kind of
+// Kubernetes.
+func TestDefinedTwice(t *testing.T) {
+	base, err := Kubernetes("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	widget := document(t, widgets(t))
+	other := document(t, bytes.ReplaceAll(widgets(t), []byte("widgets"), []byte("gadgets")))
+	deployment := document(t, []byte(strings.NewReplacer("shop.example.com", "apps.k8s.io", "kind: Widget", "kind: Deployment",
+		"{name: widgets", "{annotations: {api-approved.kubernetes.io: unapproved}, name: widgets").Replace(string(widgets(t)))))
+	group := deployment["spec"].(map[string]any)
+	group["group"] = "networking.k8s.io"
+	group["names"].(map[string]any)["kind"] = "Ingress"
+	deployment["metadata"].(map[string]any)["name"] = "widgets.networking.k8s.io"
+	set, problems := base.With([]CRD{{"a.yaml", widget}, {"b.yaml", other}, {"c.yaml", deployment}})
+	var got []string
+	for _, p := range problems {
+		got = append(got, fmt.Sprintf("%d %s: %s: %s", p.CRD, PathText(p.Path), p.Code, p.Message))
+	}
+	want := []string{
+		"1 spec.names: SW1010: kind Widget of group shop.example.com is defined by a.yaml already",
+		"2 spec.names: SW1010: kind Ingress of group networking.k8s.io is defined by Kubernetes itself already",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if set.Kind("shop.example.com/v1", "Widget") == nil || set.Kind("networking.k8s.io/v1", "Ingress") != base.Kind("networking.k8s.io/v1", "Ingress") {
+		t.Error("the first definition or the kind of Kubernetes is gone")
+	}
+}
+
+func TestHash(t *testing.T) {
+	widget := document(t, widgets(t))
+	gadget := document(t, []byte(strings.NewReplacer("widgets", "gadgets", "kind: Widget", "kind: Gadget").Replace(string(widgets(t)))))
+	changed := document(t, bytes.Replace(widgets(t), []byte("default: 3"), []byte("default: 4"), 1))
+	a, b := CRD{"a.yaml", widget}, CRD{"b.yaml", gadget}
+	both, reversed, alone, other := with(t, a, b), with(t, b, a), with(t, a), with(t, CRD{"a.yaml", changed}, b)
+	if both.Hash() != reversed.Hash() {
+		t.Error("the order of definitions changes the hash")
+	}
+	old, err := Kubernetes(Versions()[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashes := []string{both.Hash(), alone.Hash(), other.Hash(), with(t).Hash(), old.Hash()}
+	slices.Sort(hashes)
+	if len(slices.Compact(hashes)) != 5 {
+		t.Errorf("different sets have one hash: %v", hashes)
+	}
+	of := func(s *Set, kind string) string { return s.Kind("shop.example.com/v1", kind).Hash() }
+	if of(both, "Widget") != of(alone, "Widget") || of(both, "Gadget") != of(other, "Gadget") {
+		t.Error("a kind's hash changes with the definition of another")
+	}
+	if of(both, "Widget") == of(other, "Widget") {
+		t.Error("a kind's hash does not change with its own definition")
+	}
+	if both.Kind("v1", "Pod").Hash() != alone.Kind("v1", "Pod").Hash() {
+		t.Error("the hash of Pod changes with definitions")
+	}
+}
+
+func TestInstead(t *testing.T) {
+	set := with(t, CRD{"widgets.yaml", document(t, widgets(t))})
+	for name, want := range map[string]string{
+		"policy/v1beta1 PodDisruptionBudget":   `, did you mean "policy/v1 PodDisruptionBudget"?`,
+		"extensions/v1beta1 Ingress":           `, did you mean "networking.k8s.io/v1 Ingress"?`,
+		"policy/v1beta1 PodSecurityPolicy":     "; removed in Kubernetes 1.25, Pod Security Admission takes its place",
+		"shop.example.com/v1alpha1 Widget":     ` (this version is not served), did you mean "shop.example.com/v1 Widget" or "shop.example.com/v1beta1 Widget"?`,
+		"shop.example.com/v1 Wigdet":           "",
+		"apps/v1 Deployment":                   "",
+		"flowcontrol.example.com/v1 Something": "",
+	} {
+		apiVersion, kind, _ := strings.Cut(name, " ")
+		if got := set.Instead(apiVersion, kind); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// FuzzCRD reads any text as definitions of custom resources, and then as one
+// of them.
+func FuzzCRD(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(seeds) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, name := range seeds {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	base, err := Kubernetes("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		docs, _ := config.ReadDocuments("x.yaml", text)
+		var crds []CRD
+		for _, doc := range docs {
+			value, problems := doc.Plain(doc.Node)
+			if object, ok := value.(map[string]any); ok && len(problems) == 0 {
+				crds = append(crds, CRD{"x.yaml", object})
+			}
+		}
+		set, problems := base.With(crds)
+		again, same := base.With(crds)
+		if diff := cmp.Diff(problems, same); diff != "" || set.Hash() != again.Hash() {
+			t.Fatalf("twice the same, and not the same (-first +second):\n%s", diff)
+		}
+		for name, kind := range set.kinds {
+			if base.kinds[name] != nil {
+				continue
+			}
+			for _, crd := range crds {
+				first, second := Check(kind.Type(), crd.Object), Check(kind.Type(), crd.Object)
+				if diff := cmp.Diff(first, second); diff != "" {
+					t.Fatalf("%s (-first +second):\n%s", name, diff)
+				}
+			}
+		}
+	})
+}

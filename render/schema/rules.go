@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// broken adds a violation of a rule: what is wanted, and what there is.
+func (c *checker) broken(value any, format string, args ...any) {
+	want := fmt.Sprintf(format, args...)
+	if c.secret {
+		c.violation(config.CodeObject, "want %s", want)
+		return
+	}
+	c.violation(config.CodeObject, "want %s, got %s", want, Describe(value))
+}
+
+func (c *checker) rules(r *Rules, value any) {
+	switch v := value.(type) {
+	case string:
+		if v == "" && r.orEmpty {
+			return
+		}
+		c.text(r, v)
+	case int64:
+		c.number(r, value, float64(v))
+	case float64:
+		c.number(r, value, v)
+	case []any:
+		c.size(len(v), r.MinItems, r.MaxItems, "items")
+	case map[string]any:
+		c.size(len(v), r.MinProperties, r.MaxProperties, "fields")
+	}
+	if len(r.Enum) > 0 && !r.has(value) {
+		c.enum(r, value)
+	}
+	if r.check != nil {
+		for _, f := range r.check(value) {
+			c.flaw(f, value)
+		}
+	}
+	c.junctors(r, value)
+}
+
+func (c *checker) flaw(f flaw, value any) {
+	if f.key == "" {
+		if s, ok := value.(string); ok {
+			c.broken(s, "%s", f.want)
+		} else {
+			c.violation(config.CodeObject, "want %s", f.want)
+		}
+		return
+	}
+	c.violationBelow(step{name: f.key}, config.CodeObject, "want %s", f.want)
+}
+
+func (r *Rules) has(value any) bool {
+	for _, e := range r.Enum {
+		if equal(e, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// enum says which values are wanted: all when they are few, else the nearest.
+func (c *checker) enum(r *Rules, value any) {
+	const most = 12
+	var texts, quoted []string
+	for _, e := range r.Enum {
+		quoted = append(quoted, strings.TrimSpace(string(AppendJSON(nil, e))))
+		if s, ok := e.(string); ok {
+			texts = append(texts, s)
+		}
+	}
+	if len(quoted) <= most {
+		c.broken(value, "one of %s", strings.Join(quoted, ", "))
+		return
+	}
+	hint := ""
+	if s, ok := value.(string); ok && !c.secret {
+		hint = config.DidYouMean(s, texts)
+	}
+	if c.secret {
+		c.violation(config.CodeObject, "not one of the %d values that are known", len(quoted))
+		return
+	}
+	c.violation(config.CodeObject, "%s is not one of the %d values that are known%s", Describe(value), len(quoted), hint)
+}
+
+func (c *checker) text(r *Rules, s string) {
+	if r.MinLength != nil || r.MaxLength != nil {
+		c.size(utf8.RuneCountInString(s), r.MinLength, r.MaxLength, "characters")
+	}
+	if r.Pattern != nil && !r.Pattern.MatchString(s) {
+		c.broken(s, "a text that matches %s", config.Shorten(r.Pattern.String()))
+	}
+	if r.Format != "" && formats[r.Format] && !strfmt.Default.Validates(r.Format, s) {
+		c.broken(s, "a text of the format %s", r.Format)
+	}
+}
+
+func (c *checker) size(n int, least, most *int64, what string) {
+	if least != nil && int64(n) < *least {
+		c.violation(config.CodeObject, "want at least %d %s, got %d", *least, what, n)
+	}
+	if most != nil && int64(n) > *most {
+		c.violation(config.CodeObject, "want at most %d %s, got %d", *most, what, n)
+	}
+}
+
+func (c *checker) number(r *Rules, value any, f float64) {
+	if r.Format == "int32" && (f < math.MinInt32 || f > math.MaxInt32) {
+		c.broken(value, "a number of 32 bits")
+	}
+	if m := r.Minimum; m != nil && (f < *m || r.ExclusiveMinimum && f == *m) {
+		c.broken(value, "%s %s", map[bool]string{false: "at least", true: "more than"}[r.ExclusiveMinimum], number(*m))
+	}
+	if m := r.Maximum; m != nil && (f > *m || r.ExclusiveMaximum && f == *m) {
+		c.broken(value, "%s %s", map[bool]string{false: "at most", true: "less than"}[r.ExclusiveMaximum], number(*m))
+	}
+	if m := r.MultipleOf; m != nil && *m > 0 && !isMultiple(value, f, *m) {
+		c.broken(value, "a multiple of %s", number(*m))
+	}
+}
+
+// isMultiple takes 0.3 for a multiple of 0.1, as the API server does.
+func isMultiple(value any, f, of float64) bool {
+	if i, ok := value.(int64); ok && of == math.Trunc(of) && of < 1<<62 {
+		return i%int64(of) == 0
+	}
+	q := f / of
+	if of < 1 {
+		q = 1 / of * f
+	}
+	return math.Abs(q-math.Round(q)) <= 1e-9*math.Max(1, math.Abs(q))
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// junctors checks allOf, anyOf, oneOf and not.
+func (c *checker) junctors(r *Rules, value any) {
+	for _, t := range r.AllOf {
+		c.check(t, value)
+	}
+	if len(r.AnyOf) > 0 && c.fitting(r.AnyOf, value) == 0 {
+		c.none("anyOf", r.AnyOf, value)
+	}
+	if len(r.OneOf) > 0 {
+		switch n := c.fitting(r.OneOf, value); {
+		case n == 0:
+			c.none("oneOf", r.OneOf, value)
+		case n > 1:
+			c.violation(config.CodeObject, "fits %d alternatives of oneOf, want exactly one", n)
+		}
+	}
+	if r.Not != nil && c.holds(r.Not, value) {
+		c.violation(config.CodeObject, "is what the schema's not forbids")
+	}
+}
+
+// fitting counts the types that a value fits.
+func (c *checker) fitting(types []*Type, value any) (n int) {
+	for _, t := range types {
+		if c.holds(t, value) {
+			n++
+		}
+	}
+	return n
+}
+
+// holds says whether a value fits a type.
+func (c *checker) holds(t *Type, value any) bool {
+	sub := checker{secret: c.secret}
+	sub.check(t, value)
+	return len(sub.found) == 0
+}
+
+// none says why no alternative fits, for each of the first few.
+func (c *checker) none(junctor string, alternatives []*Type, value any) {
+	const most = 4
+	var reasons []string
+	for _, t := range alternatives[:min(most, len(alternatives))] {
+		sub := checker{secret: c.secret}
+		sub.check(t, value)
+		v := slices.MinFunc(sub.found, compareViolations)
+		reason := v.Message
+		if len(v.Path) > 0 {
+			reason = PathText(v.Path) + ": " + reason
+		}
+		reasons = append(reasons, reason)
+	}
+	c.violation(config.CodeObject, "fits no alternative of %s (%s)", junctor, strings.Join(reasons, "; or "))
+}
+
+// formats are those that the API server enforces on custom resources in all
+// supported versions; it ignores others. See supportedVersionedFormats in
+// k8s.io/apiextensions-apiserver/pkg/apiserver/validation.
+var formats = map[string]bool{"bsonobjectid": true, "uri": true, "email": true, "hostname": true, "ipv4": true, "ipv6": true, "cidr": true,
+	"mac": true, "uuid": true, "uuid3": true, "uuid4": true, "uuid5": true, "isbn": true, "isbn10": true, "isbn13": true, "creditcard": true,
+	"ssn": true, "hexcolor": true, "rgbcolor": true, "byte": true, "password": true, "date": true, "duration": true, "datetime": true, "date-time": true,
+	"k8s-short-name": true, "k8s-long-name": true}
+
+// withDefaults is the value as the API server sees it once it has put in the
+// defaults. The value itself is not changed.
+func withDefaults(t *Type, value any) any {
+	if t == nil || !t.defaults {
+		return value
+	}
+	switch v := value.(type) {
+	case []any:
+		l := make([]any, len(v))
+		for i, item := range v {
+			l[i] = withDefaults(t.Elem, item)
+		}
+		return l
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, item := range v {
+			field := t.Fields[name]
+			if field == nil {
+				field = t.Elem
+			}
+			m[name] = withDefaults(field, item)
+		}
+		for name, field := range t.Fields {
+			if m[name] == nil && field.Default != nil {
+				m[name] = withDefaults(field, field.Default)
+			}
+		}
+		return m
+	}
+	return value
+}

@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// maxDepth bounds how deep a schema may be nested. Those in use stay below 40.
+const maxDepth = 100
+
+// definition compiles the schemas of one CustomResourceDefinition. What it
+// refuses, an API server refuses: the rules are those of structural schemas in
+// k8s.io/apiextensions-apiserver/pkg/apiserver/schema/validation.go.
+type definition struct {
+	path       []any
+	violations []Violation
+	metadata   *Type // of every object
+}
+
+func (d *definition) problem(code config.Code, format string, args ...any) {
+	d.violations = append(d.violations, Violation{Path: slices.Clone(d.path), Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// at runs a function one or more steps down.
+func (d *definition) at(f func(), steps ...any) {
+	n := len(d.path)
+	d.path = append(d.path, steps...)
+	f()
+	d.path = d.path[:n]
+}
+
+func (d *definition) problemAt(step any, code config.Code, format string, args ...any) {
+	d.at(func() { d.problem(code, format, args...) }, step)
+}
+
+// get reads a field of a mapping; the zero value when it is absent or of
+// another type, which is a problem.
+func get[T any](d *definition, m map[string]any, name string) T {
+	var zero T
+	value := m[name]
+	if value == nil {
+		return zero
+	}
+	typed, ok := value.(T)
+	if !ok {
+		want := map[string]string{"string": "a text", "bool": "true or false", "[]interface {}": "a list", "map[string]interface {}": "a mapping"}[fmt.Sprintf("%T", zero)]
+		d.problemAt(name, config.CodeType, "want %s, got %s", want, Describe(value))
+	}
+	return typed
+}
+
+// forms are the values of type; those of an object are told apart further.
+var forms = map[string]Form{"object": Object, "array": List, "string": String, "integer": Integer, "number": Number, "boolean": Boolean}
+
+// forbidden are keywords of JSON Schema that a structural schema must not have.
+var forbidden = []string{"$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id"}
+
+// typ compiles a schema. Root is that of a whole object.
+func (d *definition) typ(s map[string]any, root bool) *Type {
+	if len(d.path) > 2*maxDepth {
+		d.problem(config.CodeObject, "nested too deep, want at most %d levels", maxDepth)
+		return &Type{}
+	}
+	for _, key := range forbidden {
+		if s[key] != nil {
+			d.problemAt(key, config.CodeObject, "not allowed in the schema of a custom resource: remove it")
+		}
+	}
+	t := &Type{Nullable: get[bool](d, s, "nullable")}
+	name := get[string](d, s, "type")
+	open := get[bool](d, s, "x-kubernetes-preserve-unknown-fields")
+	switch form, known := forms[name]; {
+	case get[bool](d, s, "x-kubernetes-int-or-string"):
+		t.Form = IntOrString
+	case name == "" && open:
+		t.Nullable = true
+	case name == "":
+		d.problem(config.CodeObject, "type: missing, a structural schema says it everywhere")
+	case !known:
+		d.problemAt("type", config.CodeType, "%q: no such type%s", config.Shorten(name), config.DidYouMean(name, slices.Collect(maps.Keys(forms))))
+	case root && form != Object:
+		d.problemAt("type", config.CodeType, "want object for a whole object, got %q", name)
+	default:
+		t.Form = form
+	}
+	d.inside(t, s, root, open)
+	t.Rules = d.rules(s, s, t.Form == IntOrString, root)
+	if t.Rules != nil && t.Rules.Format == "int32" && t.Form != Integer {
+		t.Rules.Format = "" // ignored there
+	}
+	t.Required = d.names(s, "required")
+	for _, name := range []string{"apiVersion", "kind"} {
+		if embedded := t.Form != Any && s["x-kubernetes-embedded-resource"] == true; embedded && !slices.Contains(t.Required, name) {
+			t.Required = append(t.Required, name)
+		}
+	}
+	t.Default = d.defaultOf(t, s)
+	t.defaults = t.hasDefaults()
+	return t
+}
+
+// inside compiles what is below a mapping or a list.
+func (d *definition) inside(t *Type, s map[string]any, root, open bool) {
+	properties := get[map[string]any](d, s, "properties")
+	if len(properties) > 0 {
+		t.Fields = make(map[string]*Type, len(properties))
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		d.at(func() { t.Fields[name] = d.sub(properties[name], root && name == "metadata") }, "properties", name)
+	}
+	switch t.Form {
+	case Object:
+		d.object(t, s, root, open)
+	case List:
+		d.array(t, s)
+	}
+}
+
+// sub compiles a schema that stands at the present path. What the schema says
+// about the metadata of a whole object narrows the type of every metadata.
+func (d *definition) sub(value any, metadata bool) *Type {
+	s, ok := value.(map[string]any)
+	if !ok {
+		d.problem(config.CodeType, "want a schema, got %s", Describe(value))
+		return &Type{}
+	}
+	t := d.typ(s, false)
+	if !metadata {
+		return t
+	}
+	narrow := *d.metadata
+	narrow.Fields = maps.Clone(d.metadata.Fields)
+	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
+		if name != "name" && name != "generateName" {
+			d.at(func() {
+				d.problem(config.CodeObject, "only name and generateName of metadata can be restricted: remove it")
+			}, "properties", name)
+			continue
+		}
+		narrow.Fields[name] = t.Fields[name]
+	}
+	return &narrow
+}
+
+// object tells apart what type object can mean: fields, any keys, or both.
+func (d *definition) object(t *Type, s map[string]any, root, open bool) {
+	additional := s["additionalProperties"]
+	embedded := get[bool](d, s, "x-kubernetes-embedded-resource")
+	switch a := additional.(type) {
+	case nil:
+	case bool:
+		open = open || a
+	case map[string]any:
+		d.at(func() { t.Elem = d.typ(a, false) }, "additionalProperties")
+	default:
+		d.problemAt("additionalProperties", config.CodeType, "want a schema, got %s", Describe(additional))
+	}
+	switch {
+	case additional != nil && root:
+		d.problemAt("additionalProperties", config.CodeObject, "not allowed for a whole object: remove it")
+	case additional != nil && embedded:
+		d.problemAt("additionalProperties", config.CodeObject, "not allowed beside x-kubernetes-embedded-resource: remove it")
+	case additional != nil && additional != true && len(t.Fields) > 0:
+		d.problemAt("additionalProperties", config.CodeObject, "not allowed beside properties: remove one of them")
+	case embedded && !open && len(t.Fields) == 0:
+		d.problem(config.CodeObject, "properties: missing, an x-kubernetes-embedded-resource has them or x-kubernetes-preserve-unknown-fields")
+	}
+	switch {
+	case t.Elem != nil:
+		t.Form = Map
+	case open:
+		t.Form, t.Elem = Map, &Type{Nullable: true}
+	case t.Fields == nil:
+		t.Fields = map[string]*Type{}
+	}
+	if root || embedded {
+		d.anyObject(t, embedded)
+	}
+}
+
+// anyObject adds what every object of Kubernetes has.
+func (d *definition) anyObject(t *Type, embedded bool) {
+	if t.Fields == nil {
+		t.Fields = map[string]*Type{}
+	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if given := t.Fields[name]; given == nil {
+			t.Fields[name] = &Type{Form: String}
+		} else if given.Form != String {
+			d.at(func() { d.problem(config.CodeType, "want type string, got another") }, "properties", name)
+		}
+	}
+	if t.Fields["metadata"] == nil || embedded {
+		t.Fields["metadata"] = d.metadata
+	}
+}
+
+func (d *definition) array(t *Type, s map[string]any) {
+	t.Elem = &Type{}
+	items := get[map[string]any](d, s, "items")
+	if items == nil {
+		d.problem(config.CodeObject, "items: missing, every list says of what")
+		return
+	}
+	d.at(func() { t.Elem = d.typ(items, false) }, "items")
+	keys := d.names(s, "x-kubernetes-list-map-keys")
+	switch listType := get[string](d, s, "x-kubernetes-list-type"); listType {
+	case "", "atomic":
+		if len(keys) > 0 {
+			d.problemAt("x-kubernetes-list-map-keys", config.CodeObject, "only for x-kubernetes-list-type: map")
+		}
+	case "set":
+		t.Set = true
+	case "map":
+		t.Keys = keys
+		d.keys(t)
+	default:
+		d.problemAt("x-kubernetes-list-type", config.CodeObject, "want one of atomic, map, set, got %q", config.Shorten(listType))
+	}
+}
+
+// keys checks the keys of a keyed list: fields of its items, scalars, and such
+// as are always there.
+func (d *definition) keys(t *Type) {
+	if len(t.Keys) == 0 {
+		d.problem(config.CodeObject, "x-kubernetes-list-map-keys: missing")
+	}
+	for i, key := range t.Keys {
+		d.at(func() {
+			field := t.Elem.Fields[key]
+			switch {
+			case field == nil:
+				d.problem(config.CodeReference, "%q: the items have no such field%s", config.Shorten(key), config.DidYouMean(key, slices.Collect(maps.Keys(t.Elem.Fields))))
+			case field.Form < String:
+				d.problem(config.CodeObject, "%q: want a scalar, it is %s", config.Shorten(key), field.Form)
+			case field.Default == nil && !slices.Contains(t.Elem.Required, key):
+				d.problem(config.CodeObject, "%q: want it required or with a default", config.Shorten(key))
+			}
+		}, "x-kubernetes-list-map-keys", i)
+	}
+}
+
+// names reads a list of texts.
+func (d *definition) names(s map[string]any, field string) (names []string) {
+	for i, item := range get[[]any](d, s, field) {
+		name, ok := item.(string)
+		if !ok {
+			d.at(func() { d.problem(config.CodeType, "want a text, got %s", Describe(item)) }, field, i)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (d *definition) defaultOf(t *Type, s map[string]any) any {
+	value := s["default"]
+	if value == nil {
+		return nil
+	}
+	t.defaults = t.hasDefaults()
+	for _, v := range Check(t, value) {
+		v.Path = slices.Concat(d.path, []any{"default"}, v.Path)
+		d.violations = append(d.violations, v)
+	}
+	return value
+}
+
+func (t *Type) hasDefaults() bool {
+	if t.Elem != nil && t.Elem.defaults {
+		return true
+	}
+	for _, field := range t.Fields {
+		if field.defaults || field.Default != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// rules compiles the value validations of a schema; nil when it has none.
+// Outer is the structural schema that they belong to.
+func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rules {
+	r := &Rules{
+		Enum: get[[]any](d, s, "enum"), Format: get[string](d, s, "format"),
+		MinLength: d.count(s, "minLength"), MaxLength: d.count(s, "maxLength"),
+		MinItems: d.count(s, "minItems"), MaxItems: d.count(s, "maxItems"),
+		MinProperties: d.count(s, "minProperties"), MaxProperties: d.count(s, "maxProperties"),
+		Minimum: d.number(s, "minimum"), Maximum: d.number(s, "maximum"), MultipleOf: d.number(s, "multipleOf"),
+		ExclusiveMinimum: get[bool](d, s, "exclusiveMinimum"), ExclusiveMaximum: get[bool](d, s, "exclusiveMaximum"),
+	}
+	if m := r.MultipleOf; m != nil && *m <= 0 {
+		d.problemAt("multipleOf", config.CodeObject, "want a number above 0, got %s", number(*m))
+		r.MultipleOf = nil
+	}
+	if pattern := get[string](d, s, "pattern"); pattern != "" {
+		compiled, err := regexp.Compile(pattern)
+		if err != nil {
+			d.problemAt("pattern", config.CodeObject, "%q: %s", config.Shorten(pattern), err)
+		}
+		r.Pattern = compiled
+	}
+	if get[bool](d, s, "uniqueItems") {
+		d.problemAt("uniqueItems", config.CodeObject, "not allowed, write x-kubernetes-list-type: set")
+	}
+	r.AllOf = d.alternatives(s, outer, "allOf", intOrString, root)
+	if !intOrString || !isIntOrString(s["anyOf"]) {
+		r.AnyOf = d.alternatives(s, outer, "anyOf", intOrString, root)
+	}
+	r.OneOf = d.alternatives(s, outer, "oneOf", intOrString, root)
+	if not := get[map[string]any](d, s, "not"); not != nil {
+		d.at(func() { r.Not = d.nested(not, outer, intOrString, root) }, "not")
+	}
+	d.validations(s)
+	if r.isZero() {
+		return nil
+	}
+	return r
+}
+
+func (r *Rules) isZero() bool {
+	formatted := formats[r.Format] || r.Format == "int32"
+	return len(r.Enum)+len(r.AllOf)+len(r.AnyOf)+len(r.OneOf) == 0 && r.Not == nil && r.Pattern == nil && !formatted &&
+		r.MinLength == nil && r.MaxLength == nil && r.MinItems == nil && r.MaxItems == nil && r.MinProperties == nil && r.MaxProperties == nil &&
+		r.Minimum == nil && r.Maximum == nil && r.MultipleOf == nil
+}
+
+// isIntOrString says whether an anyOf is the one that says once more what
+// x-kubernetes-int-or-string does, with types, which are not allowed there.
+func isIntOrString(anyOf any) bool {
+	return equal(anyOf, []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}})
+}
+
+func (d *definition) alternatives(s, outer map[string]any, junctor string, intOrString, root bool) (types []*Type) {
+	for i, item := range get[[]any](d, s, junctor) {
+		d.at(func() {
+			sub, ok := item.(map[string]any)
+			if !ok {
+				d.problem(config.CodeType, "want a schema, got %s", Describe(item))
+				return
+			}
+			types = append(types, d.nested(sub, outer, intOrString, root))
+		}, junctor, i)
+	}
+	return types
+}
+
+// structure are keywords that only stand outside of allOf, anyOf, oneOf and
+// not.
+var structure = []string{"type", "additionalProperties", "default", "title", "description", "nullable", "x-kubernetes-preserve-unknown-fields",
+	"x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type",
+	"x-kubernetes-validations"}
+
+// nested compiles a schema inside allOf, anyOf, oneOf or not: a type without
+// form.
+func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Type {
+	if len(d.path) > 2*maxDepth {
+		d.problem(config.CodeObject, "nested too deep, want at most %d levels", maxDepth)
+		return &Type{}
+	}
+	for _, key := range structure {
+		if value := s[key]; value != nil && value != false && value != "" {
+			d.problemAt(key, config.CodeObject, "not allowed inside allOf, anyOf, oneOf and not: say it outside")
+		}
+	}
+	t := &Type{Required: d.names(s, "required")}
+	fields := get[map[string]any](d, s, "properties")
+	outerFields, _ := outer["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		d.at(func() {
+			if root && outerFields[name] == nil {
+				d.problem(config.CodeObject, "not in the properties outside: say there what it is")
+			}
+			if t.Fields == nil {
+				t.Fields = map[string]*Type{}
+			}
+			t.Fields[name] = d.nestedSub(fields[name], outerFields[name], root)
+		}, "properties", name)
+	}
+	if items := s["items"]; items != nil {
+		d.at(func() { t.Elem = d.nestedSub(items, outer["items"], root) }, "items")
+	}
+	if t.Rules = d.rules(s, outer, intOrString, root); t.Rules != nil && t.Rules.Format == "int32" {
+		t.Rules.Format = "" // ignored without a type
+	}
+	return t
+}
+
+func (d *definition) nestedSub(value, outer any, root bool) *Type {
+	s, ok := value.(map[string]any)
+	if !ok {
+		d.problem(config.CodeType, "want a schema, got %s", Describe(value))
+		return &Type{}
+	}
+	o, _ := outer.(map[string]any)
+	return d.nested(s, o, o["x-kubernetes-int-or-string"] == true, root)
+}
+
+// count reads a size, which is no less than 0.
+func (d *definition) count(s map[string]any, name string) *int64 {
+	n := d.number(s, name)
+	switch {
+	case n == nil:
+		return nil
+	case *n < 0 || *n > math.MaxInt64/2 || *n != math.Trunc(*n):
+		d.problemAt(name, config.CodeObject, "want a whole number of at least 0, got %s", number(*n))
+		return nil
+	}
+	i := int64(*n)
+	return &i
+}
+
+func (d *definition) number(s map[string]any, name string) *float64 {
+	switch v := s[name].(type) {
+	case nil:
+		return nil
+	case int64:
+		f := float64(v)
+		return &f
+	case float64:
+		return &v
+	default:
+		d.problemAt(name, config.CodeType, "want a number, got %s", Describe(v))
+		return nil
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import "regexp"
+
+// Form says what values a Type takes.
+type Form int
+
+const (
+	Any         Form = iota // whatever JSON can hold
+	Object                  // the fields of Type.Fields and no others
+	Map                     // any keys, values of Type.Elem
+	List                    // items of Type.Elem
+	String                  // text
+	Integer                 // a whole number
+	Number                  // any number
+	Boolean                 // true or false
+	IntOrString             // a port's number or name, a count or a percentage
+	Quantity                // "500m", "1Gi" or a number
+	Base64                  // bytes as text
+)
+
+var formNames = [...]string{"anything", "a mapping", "a mapping", "a list", "a text", "an integer", "a number", "true or false",
+	"an integer or a text", "a quantity like 500m or 1Gi", "a text in base64"}
+
+func (f Form) String() string { return formNames[f] }
+
+// Type is the type of a value in a hard object. It may refer to itself. A Type
+// must not be changed once it is in use.
+type Type struct {
+	Form Form
+	// Fields are the fields of an Object, and of a Map those keys that have a
+	// type of their own. Of Any they hold for a value that is a mapping.
+	Fields   map[string]*Type
+	Required []string // names of Fields
+	Elem     *Type    // of a Map or a List
+	// Keys are the fields that tell the items of a List apart for server-side
+	// apply; empty for a list that is replaced as a whole.
+	Keys []string
+	// Set says that no two items of a List are equal.
+	Set bool
+	// Nullable says that an item of a List may be null.
+	Nullable bool
+	// Default is what the API server takes for a field that is not there; nil
+	// for none.
+	Default any
+	// Rules are what Form does not say; nil for none.
+	Rules *Rules
+
+	defaults bool // a custom resource with defaults somewhere in it
+}
+
+// Rules narrow the values of a Type down. A rule for texts says nothing about
+// numbers, and so on, as in JSON Schema. A zero rule does not restrict.
+type Rules struct {
+	Enum    []any
+	Pattern *regexp.Regexp // of a text, found anywhere in it
+	// Format is of a text one that the API server enforces (ipv4, date-time,
+	// ...), of a number int32.
+	Format               string
+	MinLength, MaxLength *int64 // of a text, in characters
+	Minimum, Maximum     *float64
+	// ExclusiveMinimum says that Minimum itself is too small.
+	ExclusiveMinimum, ExclusiveMaximum bool
+	MultipleOf                         *float64
+	MinItems, MaxItems                 *int64
+	MinProperties, MaxProperties       *int64
+	// AllOf and the others hold types without a form.
+	AllOf, AnyOf, OneOf []*Type
+	Not                 *Type
+
+	// orEmpty says that an empty text is the same as none, although Enum does
+	// not have it.
+	orEmpty bool
+	// check finds what is wrong beyond that: what is wanted, and the key of a
+	// mapping that it is about.
+	check func(value any) []flaw
+}
+
+// flaw is what a rule in code finds.
+type flaw struct {
+	key  string // of the mapping that was checked; "" for the value itself
+	want string // the rest of "want ..."
+}
