@@ -50,10 +50,15 @@ type Unit struct {
 	// Files are the YAML files directly in the folder, without swell.yaml, as
 	// paths from the root, sorted.
 	Files []string
+	// Kustomization is the file of kustomize in the folder, as a path from the
+	// root: the unit is what it builds. Empty where there is none.
+	Kustomization string
 	// Defaults are merged from all swell.yaml from the root down to the unit.
 	Defaults *Defaults
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems Problems
+
+	stray bool // held because it stands below a kustomization
 }
 
 // Name is the last element of the path.
@@ -121,7 +126,9 @@ type folder struct {
 	inherited *Defaults
 	units     []*Unit // in it and below it, in reading order
 	folders   map[string]*folder
-	retry     bool // a swell.yaml in it or below it could not be read
+	retry     bool // a swell.yaml or a kustomization in it or below it could not be read
+	// kustomizations are those in it and below it.
+	kustomizations []*kustomization
 }
 
 func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
@@ -290,10 +297,14 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
 			current.units = append(current.units, &Unit{Path: UnitPath(name), Hash: hash, Defaults: inherited, Problems: Problems{problem}})
+		case slices.Contains(KustomizationFiles, e.Name()):
+			unit.Files = append(unit.Files, name)
+			unit.Kustomization = name
 		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			unit.Files = append(unit.Files, name)
 		}
 	}
+	own := l.readOwn(unit, current)
 	if len(unit.Files) > 0 {
 		current.units = append(current.units, unit)
 	}
@@ -311,7 +322,9 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		current.folders[sub] = below
 		current.retry = current.retry || below.retry
 		current.units = append(current.units, below.units...)
+		current.kustomizations = append(current.kustomizations, below.kustomizations...)
 	}
+	applyKustomizations(dir, own, current)
 	return current
 }
 

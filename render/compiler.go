@@ -135,7 +135,7 @@ func (c *Compiler) render(r *config.Repository, s *Snapshot) {
 	shared := r.FleetHash + c.kinds.hash
 	for _, unit := range r.Units {
 		key := unit.Hash + unit.Defaults.Hash + shared
-		if known := c.units[unit.Path]; known != nil && known.key == key && !c.kinds.retry {
+		if known := c.units[unit.Path]; known != nil && known.key == key && !c.kinds.retry && unchanged(r.Tree, known.unit.reads) {
 			next[unit.Path] = known
 			continue
 		}

@@ -46,6 +46,9 @@ type Unit struct {
 	// Needs are, by target, the units that bring what this unit's objects
 	// cannot be applied without: the namespaces they live in.
 	Needs map[config.TargetName][]Placed
+
+	// reads are what the unit depends on besides its folder.
+	reads []read
 }
 
 // Placed is a unit on a target.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/kustomize"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -98,8 +99,12 @@ func (u *unitRenderer) render(r *config.Repository, all *places, out *Unit) {
 	for _, p := range places {
 		out.Targets = append(out.Targets, p.target)
 	}
-	for _, file := range unit.Files {
-		u.read(file)
+	if unit.Kustomization != "" {
+		out.reads = u.build()
+	} else {
+		for _, file := range unit.Files {
+			u.read(file)
+		}
 	}
 	if len(u.problems) == 0 {
 		out.Bundles = make(map[config.TargetName]*Bundle, len(places))
@@ -172,6 +177,16 @@ func (u *unitRenderer) read(file string) {
 	for _, doc := range docs {
 		u.readDocument(doc)
 	}
+}
+
+// build has kustomize make the unit's documents. It returns what they depend on.
+func (u *unitRenderer) build() []read {
+	built, problems := kustomize.Build(u.tree, string(u.unit.Path))
+	u.problems = append(u.problems, problems...)
+	for _, doc := range built.Documents {
+		u.readDocument(doc)
+	}
+	return readsOf(u.tree, built.Reads)
 }
 
 func cause(err error) error {
