@@ -78,8 +78,8 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 		if c.full {
 			return k
 		}
-		if above := slices.IndexFunc(chain, func(user string) bool { return within(user, use.folder) }); above >= 0 {
-			c.problem(use.at, config.CodeReference, "%q is a folder of %s or one above it: want a folder beside or below", use.folder, path.Join(chain[above], "kustomization.yaml"))
+		if slices.ContainsFunc(chain, func(user string) bool { return within(user, use.folder) }) {
+			c.problem(use.at, config.CodeReference, "%q: a cycle: it leads here already, or holds what does", use.folder)
 			continue
 		}
 		used := c.visit(use.folder, chain)

@@ -16,7 +16,7 @@ var (
 	// kustomize tells the way to the cause from the outside in.
 	wrapped = regexp.MustCompile(`^.*recursed (?:accumulation|merging) (?:of|from) path '([^']*)': `)
 	// objectID is how kustomize writes an object: Kind.version.group/name.namespace.
-	objectID = regexp.MustCompile(`\b([A-Z][A-Za-z0-9]*)\.[\w.-]*/([\w:.-]+?)\.(?:\[no(?:Ns|GrpVer)\]|[\w-]+)`)
+	objectID = regexp.MustCompile(`\b([A-Z]\w*)\.(?:[\w-]+|\[noVer\])\.(?:[\w.-]+|\[noGrp\])/([^\s/"\[\]]+)\.(?:\[noNs\]|[a-z0-9-]+)`)
 	// harmless are causes that only hold names, and so may be shown where
 	// Secrets are in play: others quote what they stumbled over.
 	harmless = regexp.MustCompile(`^(no (resource )?matches|may not add resource|id |kustomization\.yaml is empty|namespace transformation produces ID conflict|unable to find|multiple matches|found multiple)`)
@@ -46,6 +46,10 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 		} else if doc := named(c.origins, m[1], m[2]); doc != nil {
 			p.Position = doc.Position()
 		}
+	}
+	text = objectID.ReplaceAllString(text, "$1 $2")
+	if strings.HasPrefix(text, "no resource matches") {
+		text, _, _ = strings.Cut(text, ": ") // the same again, twice
 	}
 	if c.secret && !harmless.MatchString(text) {
 		text = "cannot build this folder; the cause is not shown, as it may hold the value of a Secret: run kustomize build to see it"

@@ -103,7 +103,7 @@ func (c *closure) resource(k *kustomization, n *yaml.Node, field string) {
 		return
 	}
 	docs, problems := config.ReadDocuments(file, content)
-	c.problems = append(c.problems, problems...)
+	c.problems = append(c.problems, append(problems, dates(docs)...)...)
 	k.documents += len(docs)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	for _, doc := range docs {
@@ -160,6 +160,30 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 	return content, true
 }
 
+// date matches what YAML 1.1 takes for a point in time, and kustomize with it:
+// of an unquoted 2001-01-01 it makes 2001-01-01T00:00:00Z, where config and
+// the API server's own readers see a text.
+var date = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])`)
+
+// dates are the problems of dates that stand without quotes.
+func dates(docs []*config.Document) config.Problems {
+	var problems config.Problems
+	var look func(doc *config.Document, n *yaml.Node)
+	look = func(doc *config.Document, n *yaml.Node) {
+		const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+		if n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && date.MatchString(n.Value) {
+			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a text to others: write it in quotes"))
+		}
+		for _, child := range n.Content {
+			look(doc, child)
+		}
+	}
+	for _, doc := range docs {
+		look(doc, doc.Node)
+	}
+	return problems
+}
+
 // values follows a file of YAML that holds no objects.
 func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config.Document {
 	file, ok := c.local(k, n, n.Value, field)
@@ -171,7 +195,7 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config
 		return nil
 	}
 	docs, problems := config.ReadValues(file, content)
-	c.problems = append(c.problems, problems...)
+	c.problems = append(c.problems, append(problems, dates(docs)...)...)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	return docs
 }
@@ -180,6 +204,7 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config
 // known in a block (`|`), else all of it is at the text's own place.
 func (c *closure) inline(k *kustomization, n *yaml.Node) ([]*config.Document, config.Problems) {
 	docs, problems := config.ReadValues(k.doc.File, []byte(n.Value))
+	problems = append(problems, dates(docs)...)
 	block := n.Style&yaml.LiteralStyle != 0
 	for i, p := range problems {
 		problems[i].Position = k.doc.At(n)
@@ -250,7 +275,9 @@ func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
 		origin.Name = name.Value
 	}
 	k.documents++
-	c.origins = append(c.origins, origin)
+	if behavior := config.Lookup(n, "behavior"); behavior == nil || behavior.Value == "create" {
+		c.origins = append(c.origins, origin) // else it changes one that is there
+	}
 	for _, source := range items(n, "files") {
 		key, name, keyed := strings.Cut(source.Value, "=")
 		if !keyed {
