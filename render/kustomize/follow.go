@@ -170,7 +170,7 @@ func dates(docs []*config.Document) config.Problems {
 	var problems config.Problems
 	var look func(doc *config.Document, n *yaml.Node)
 	look = func(doc *config.Document, n *yaml.Node) {
-		const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+		quoted := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 		if n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && date.MatchString(n.Value) {
 			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a text to others: write it in quotes"))
 		}
