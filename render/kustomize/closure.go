@@ -4,7 +4,6 @@
 package kustomize
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -124,15 +123,6 @@ func (c *closure) read(folder string) *kustomization {
 		return k
 	}
 	c.follow(k)
-	plain, problems := k.doc.Plain(k.doc.Node)
-	c.problems = append(c.problems, problems...)
-	text, err := json.Marshal(plain)
-	if err != nil {
-		c.problem(k.doc.Position(), config.CodeType, "%s", err)
-		return k
-	}
-	// What was checked is what kustomize gets, not the text that it was read from.
-	c.write(file, text)
 	return k
 }
 

@@ -43,7 +43,7 @@ type Result struct {
 // can stand for a tree without end; these count every use.
 const (
 	maxFolders   = 1_000    // kustomizations
-	maxDocuments = 10_000   // documents of resources, and objects that come out
+	maxDocuments = 5_000    // documents of resources, and objects that come out
 	maxBytes     = 64 << 20 // of all files
 )
 
@@ -70,6 +70,9 @@ func (c *closure) build(folder string) []*config.Document {
 	defer config.Recover(folder, &c.problems)
 	c.reads[folder] = true
 	c.visit(folder, nil)
+	if len(c.problems) == 0 {
+		c.writeKustomizations()
+	}
 	if len(c.problems) > 0 {
 		return nil
 	}

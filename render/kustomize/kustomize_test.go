@@ -257,7 +257,7 @@ func TestLimits(t *testing.T) {
 	}
 	_, problems = Build(config.Files(fstest.MapFS{
 		"a/kustomization.yaml": {Data: []byte("resources: [x.yaml]")}, "a/x.yaml": {Data: []byte(many.String())}}), "a")
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "10000 documents") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "5000 documents") {
 		t.Errorf("got %v, want one problem of its documents", problems)
 	}
 }
