@@ -51,11 +51,13 @@ type Unit struct {
 	Files []string
 	// Defaults are merged from all swell.yaml from the root down to the unit.
 	Defaults *Defaults
-	// Kustomization is the path of the kustomization file of a unit that
-	// kustomize builds; empty for others.
+	// Kustomization is the file of kustomize in the folder, as a path from the
+	// root: the unit is what it builds. Empty where there is none.
 	Kustomization string
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems Problems
+
+	stray bool // held because it stands below a kustomization
 }
 
 // Name is the last element of the path.

@@ -21,9 +21,12 @@ type folder struct {
 	hash      string
 	inherited *Defaults
 	units     []*Unit   // in it, not below it
-	folders   []*folder // sorted by path; only those that hold units
+	folders   []*folder // sorted by path
 	count     int       // of the units in it and below it
-	retry     bool      // a swell.yaml in it or below it could not be read
+	retry     bool      // a swell.yaml or a kustomization in it or below it could not be read
+
+	loaded         []*folder        // those below it as they are without this one's kustomizations
+	kustomizations []*kustomization // in it and below it
 }
 
 // Units are all units: a folder comes before those below it, and folders side
@@ -143,11 +146,11 @@ func (f *folder) below(path string) *folder {
 	if f == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(f.folders, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
+	i, found := slices.BinarySearchFunc(f.loaded, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
 	if !found {
 		return nil
 	}
-	return f.folders[i]
+	return f.loaded[i]
 }
 
 // loadFolder lists the units in and below a folder. previous is the same
@@ -169,7 +172,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		}
 		return current
 	}
-	defaults := current.load(l, entries)
+	defaults, own := current.load(l, entries)
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -181,20 +184,21 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			continue
 		}
 		below := l.loadFolder(sub, subHash, defaults, previous.below(sub))
-		if below.count == 0 && !below.retry && len(below.folders) == 0 {
-			continue
+		if below.count == 0 && !below.retry && len(below.loaded) == 0 {
+			continue // nothing but files for specs
 		}
-		current.folders = append(current.folders, below)
+		current.loaded = append(current.loaded, below)
 		current.retry = current.retry || below.retry
-		current.count += below.count
+		current.kustomizations = append(current.kustomizations, below.kustomizations...)
 	}
-	slices.SortFunc(current.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(current.loaded, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	current.settle(own)
 	return current
 }
 
-// load finds the unit in a folder and returns the Defaults for what is in and
-// below it.
-func (f *folder) load(l *loader, entries []fs.DirEntry) *Defaults {
+// load finds the unit in a folder. It returns the Defaults for what is in and
+// below it, and its own kustomization, nil where there is none.
+func (f *folder) load(l *loader, entries []fs.DirEntry) (*Defaults, *kustomization) {
 	unit := &Unit{Path: UnitPath(f.path), Defaults: f.inherited}
 	sum := sha256.New()
 	for _, e := range entries {
@@ -211,7 +215,10 @@ func (f *folder) load(l *loader, entries []fs.DirEntry) *Defaults {
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
 			f.units = append(f.units, &Unit{Path: UnitPath(name), Defaults: f.inherited, Problems: Problems{problem}})
-		case strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
+		case slices.Contains(KustomizationFiles, e.Name()), strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
+			if slices.Contains(KustomizationFiles, e.Name()) {
+				unit.Kustomization = name
+			}
 			hash, err := l.tree.Hash(name)
 			if err != nil {
 				unit.Problems = append(unit.Problems, FileProblem(name, err))
@@ -221,10 +228,10 @@ func (f *folder) load(l *loader, entries []fs.DirEntry) *Defaults {
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
 		}
 	}
+	own := l.readOwn(unit, f)
 	if len(unit.Files) > 0 {
 		unit.Hash = hex.EncodeToString(sum.Sum(nil))
 		f.units = append(f.units, unit)
 	}
-	f.count = len(f.units)
-	return unit.Defaults
+	return unit.Defaults, own
 }

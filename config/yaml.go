@@ -46,9 +46,22 @@ const (
 var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
 
 // ReadDocuments parses a file of YAML documents. Documents that are empty or
-// hold only comments are left out. A problem in one document leaves that
-// document out, a syntax error also those after it.
+// hold only comments are left out, lists of objects (`kind: List`) are their
+// items. A problem in one document leaves that document out, a syntax error
+// also those after it.
 func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
+	return read(file, content, newDocuments)
+}
+
+// ReadValues is [ReadDocuments] for YAML of any shape, such as a patch or the
+// configuration of a tool: apiVersion, kind and name may be missing, Node may
+// be a list or a scalar, and lists of objects stay what they are. No message
+// holds a value.
+func ReadValues(file string, content []byte) ([]*Document, Problems) {
+	return read(file, content, newValue)
+}
+
+func read(file string, content []byte, each func(string, *yaml.Node) ([]*Document, Problems)) ([]*Document, Problems) {
 	if p := checkText(file, content); p != nil {
 		return nil, Problems{*p}
 	}
@@ -67,11 +80,9 @@ func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
 			continue
 		}
-		doc, found := newDocument(file, root.Content[0])
-		problems = append(problems, found...)
-		if doc != nil {
-			docs = append(docs, doc)
-		}
+		found, wrong := each(file, root.Content[0])
+		problems = append(problems, wrong...)
+		docs = append(docs, found...)
 	}
 }
 
@@ -114,19 +125,44 @@ func syntaxProblem(file string, err error) Problem {
 	return Problem{Position: pos, Code: CodeSyntax, Message: "not valid YAML: " + text}
 }
 
-func newDocument(file string, root *yaml.Node) (*Document, Problems) {
-	reader := yamlReader{file: file, secret: scalarAt(root, "kind") == "Secret"}
+// newDocuments is one document, or the items of a list of objects.
+func newDocuments(file string, root *yaml.Node) ([]*Document, Problems) {
+	kind := scalarAt(root, "kind")
+	reader := yamlReader{file: file, secret: kind == "Secret" || strings.HasSuffix(kind, listSuffix)}
 	root = reader.resolve(root, 0, nil)
 	if len(reader.problems) > 0 {
 		return nil, reader.problems
 	}
-	doc := &Document{File: file, Node: root}
+	if isList(root) {
+		return listItems(file, root)
+	}
+	doc, problems := newDocument(file, root)
+	if doc == nil {
+		return nil, problems
+	}
+	return []*Document{doc}, nil
+}
+
+func newValue(file string, root *yaml.Node) ([]*Document, Problems) {
+	reader := yamlReader{file: file, secret: true}
+	root = reader.resolve(root, 0, nil)
+	if len(reader.problems) > 0 {
+		return nil, reader.problems
+	}
+	return []*Document{identified(file, root)}, nil
+}
+
+// identified is a document with what it says about itself.
+func identified(file string, root *yaml.Node) *Document {
+	return &Document{File: file, Node: root, APIVersion: scalarAt(root, "apiVersion"), Kind: scalarAt(root, "kind"), Name: scalarAt(Lookup(root, "metadata"), "name")}
+}
+
+// newDocument is nil after a problem. The node is resolved already.
+func newDocument(file string, root *yaml.Node) (*Document, Problems) {
+	doc := identified(file, root)
 	if root.Kind != yaml.MappingNode {
 		return nil, Problems{doc.Problem(root, CodeDocument, "want a document with apiVersion and kind, got %s", describe(root))}
 	}
-	doc.APIVersion = scalarAt(root, "apiVersion")
-	doc.Kind = scalarAt(root, "kind")
-	doc.Name = scalarAt(Lookup(root, "metadata"), "name")
 	var problems Problems
 	for _, required := range []struct{ field, value string }{{"apiVersion", doc.APIVersion}, {"kind", doc.Kind}} {
 		if required.value == "" {

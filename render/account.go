@@ -20,12 +20,14 @@ func (p *pass) account() {
 		changes[e.unit.Path] = nil
 		delete(p.retry, e.unit.Path)
 		delete(p.collectors, e.unit.Path)
+		delete(p.elsewhere, e.unit.Path)
 	}
 	for _, e := range p.touched {
 		unit := p.world.assemble(e)
 		path := unit.Path
 		set(p.retry, path, unit.Problems.Retry() || !e.result.lasting())
 		set(p.collectors, path, e.result.collects())
+		set(p.elsewhere, path, e.result.reads.elsewhere(path))
 		if e.unit != nil && unit.same(e.unit) {
 			continue
 		}

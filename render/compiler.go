@@ -41,6 +41,7 @@ type Compiler struct {
 	retry      map[config.UnitPath]bool // a file could not be read
 	troubled   map[config.UnitPath]bool // the unit in units has problems
 	collectors map[config.UnitPath]bool // the unit collects documents of others
+	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
 	contested  map[config.UnitPath]config.Problems
 }
 
@@ -113,7 +114,8 @@ type pass struct {
 func (c *Compiler) begin(r *config.Repository) *pass {
 	if c.entries == nil {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
-		c.retry, c.troubled, c.collectors = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		c.retry, c.troubled = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		c.collectors, c.elsewhere = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		if c.Cache == nil {
 			c.Cache = cache.Memory()
 		}
@@ -130,7 +132,22 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		p.world.places = newPlaces(r)
 		changed = slices.Collect(r.Units())
 	}
+	for _, path := range gone {
+		p.gone = append(p.gone, c.entries[path])
+		delete(c.entries, path)
+	}
+	for path := range c.elsewhere {
+		if e := c.entries[path]; e != nil && !e.result.reads.filesUnchanged(p.world) {
+			changed = append(changed, e.source)
+			e.static = cache.Key{} // and with it all that came of the files
+		}
+	}
+	touched := map[config.UnitPath]bool{}
 	for _, unit := range changed {
+		if touched[unit.Path] {
+			continue
+		}
+		touched[unit.Path] = true
 		e := c.entries[unit.Path]
 		if e == nil {
 			e = &entry{}
@@ -138,10 +155,6 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		}
 		e.source = unit
 		p.touched = append(p.touched, e)
-	}
-	for _, path := range gone {
-		p.gone = append(p.gone, c.entries[path])
-		delete(c.entries, path)
 	}
 	return p
 }
@@ -162,8 +175,12 @@ func (p *pass) lookUp() {
 		}
 		e.static, e.result, e.traces = static, nil, p.world.traces(static)
 		if len(e.traces) > 0 {
-			e.holds = e.traces[0].holds
-			return
+			for _, trace := range e.traces {
+				if trace.reads.filesUnchanged(p.world) {
+					e.holds = trace.holds
+					return
+				}
+			}
 		}
 		e.holds = p.world.scan(e.source)
 	})

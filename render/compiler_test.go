@@ -56,6 +56,7 @@ func TestGolden(t *testing.T) {
 		"ledger":     {"services/pay/ledger", "myt-1/rz20a"},
 		"space":      {"services/shop/space", "sas-1/rz01a"},
 		"priorities": {"services/platform/priorities", "vla-1"},
+		"smoke":      {"services/platform/smoke/canary", "sas-1/rz00a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bundle, err := s.Bundle(where.Unit, where.Target)

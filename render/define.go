@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/kustomize"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -101,6 +103,13 @@ func (p *pass) holding(kind string) []*entry {
 
 // documents reads the documents of a unit.
 func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Document, config.Problems) {
+	if unit.Kustomization != "" {
+		b := w.build(unit)
+		for _, name := range b.result.Reads {
+			reads.note(readFile, name)
+		}
+		return b.result.Documents, b.problems
+	}
 	var all []*config.Document
 	var problems config.Problems
 	for _, file := range unit.Files {
@@ -113,6 +122,21 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Documen
 		all, problems = append(all, docs...), append(problems, found...)
 	}
 	return all, problems
+}
+
+// build is what kustomize makes of one unit.
+type build struct {
+	once     sync.Once
+	result   kustomize.Result
+	problems config.Problems
+}
+
+// build has kustomize make a unit's documents, once for a commit.
+func (w *world) build(unit *config.Unit) *build {
+	known, _ := w.builds.LoadOrStore(unit.Path, &build{})
+	b := known.(*build)
+	b.once.Do(func() { b.result, b.problems = kustomize.Build(w.repository.Tree, string(unit.Path)) })
+	return b
 }
 
 // checkPlacement finds what is wrong with where the unit is placed.

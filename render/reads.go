@@ -6,6 +6,9 @@ package render
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
 )
 
 // what kind of thing a render read.
@@ -60,4 +63,25 @@ func (rs reads) unchanged(w *world) bool {
 		}
 	}
 	return true
+}
+
+// filesUnchanged says so of the files alone.
+func (rs reads) filesUnchanged(w *world) bool {
+	for _, r := range rs {
+		if (r.what == readFile || r.what == readFolder) && w.hash(r.what, r.name) != r.hash {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere says whether a file was read that is not in the unit's folder or
+// below it.
+func (rs reads) elsewhere(unit config.UnitPath) bool {
+	for _, r := range rs {
+		if (r.what == readFile || r.what == readFolder) && r.name != string(unit) && !strings.HasPrefix(r.name, string(unit)+"/") {
+			return true
+		}
+	}
+	return false
 }

@@ -20,6 +20,13 @@ func (w *world) scan(unit *config.Unit) []string {
 			kinds = append(kinds, shared(kind))
 		}
 	}
+	if unit.Kustomization != "" {
+		docs, _ := w.documents(unit, &recorder{world: w})
+		for _, doc := range docs {
+			add(doc.Kind)
+		}
+		return kinds
+	}
 	for _, file := range unit.Files {
 		content, err := w.repository.Tree.ReadFile(file)
 		if err != nil {

@@ -61,7 +61,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		}
 		u.readDocument(doc)
 	}
-	if len(u.problems) > 0 {
+	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
 	}
 	for i, place := range placed {

@@ -33,6 +33,7 @@ type world struct {
 	data       *kind.Data
 	offers     *offers
 	problems   config.Problems // of the data files
+	builds     sync.Map        // *build by unit
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -177,7 +178,8 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %q %q %s\n", format, w.version, unit.Path, unit.Hash)
 	d := unit.Defaults
-	fmt.Fprintf(sum, "%q %s %q\n", d.Tenant, d.OverridesHash, unit.Kustomization)
+	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
+	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
 	}

@@ -68,13 +68,14 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// TestOnlyOneDoor: go-git, ssa and SQLite each have one package that knows
+// TestOnlyOneDoor: go-git, ssa, SQLite and kustomize each have one package that knows
 // them, and the pure packages know no transport.
 func TestOnlyOneDoor(t *testing.T) {
 	doors := map[string]string{
 		"github.com/go-git/":        module + "sync/source",
 		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
 		"modernc.org/sqlite":        module + "sync/store",
+		"sigs.k8s.io/kustomize/api": module + "render/kustomize",
 	}
 	for _, p := range goList(t, "..", "./...") {
 		for _, imported := range p.Imports {

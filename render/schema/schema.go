@@ -48,14 +48,14 @@ type Set struct {
 type Kind struct {
 	Namespaced bool
 
-	crd  string // the definition that it is of; empty for Kubernetes' own
+	crd string // the definition that it is of; empty for Kubernetes' own
 	// definition is the metadata.name of that one.
 	definition string
-	hash string
-	set  *Set // nil for a custom resource, whose type is there from the start
-	name string
-	once sync.Once
-	typ  *Type
+	hash       string
+	set        *Set // nil for a custom resource, whose type is there from the start
+	name       string
+	once       sync.Once
+	typ        *Type
 }
 
 var loaded sync.Map // version -> func() (*Set, error)

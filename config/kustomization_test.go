@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// repositoryOf is a monorepo with these files below services.
+func repositoryOf(files map[string]string) fstest.MapFS {
+	tree := fstest.MapFS{
+		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\n")},
+		"fleet/a.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {kubernetes: \"1.36\", tenants: [\"*\"]}\n---\n" +
+			"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")},
+		"services/.keep": {},
+	}
+	for name, content := range files {
+		tree["services/"+name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return tree
+}
+
+// units are a line for each unit: its path, and its problems.
+func units(r *Repository) string {
+	var b strings.Builder
+	for _, p := range r.Problems {
+		fmt.Fprintln(&b, p)
+	}
+	for u := range r.Units() {
+		fmt.Fprintf(&b, "%s %s\n", strings.TrimPrefix(string(u.Path), "services/"), u.Problems)
+	}
+	return b.String()
+}
+
+// TestKustomizeUnits: which folders are units where kustomize is used.
+func TestKustomizeUnits(t *testing.T) {
+	const plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	const stray = " stands below services/app/kustomization.yaml, which does not name it: a folder below a kustomization is no unit of its own; name it there or move it out\n"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"base and overlays": {map[string]string{
+			"app/base/kustomization.yaml":          "resources: [x.yaml]",
+			"app/base/x.yaml":                      plain,
+			"app/overlays/test/kustomization.yaml": "resources: [../../base]",
+			"app/overlays/prod/kustomization.yml":  "bases: [../../base/]",
+		}, "app/overlays/prod \napp/overlays/test \n"},
+		"nobody names it": {map[string]string{"app/base/Kustomization": "namePrefix: x", "app/base/x.yaml": plain}, "app/base \n"},
+		"components": {map[string]string{
+			"app/one/kustomization.yaml": "kind: Component\nresources: [x.yaml]",
+			"app/two/kustomization.yaml": "kind: Component # a comment\n bad: yaml",
+		}, ""},
+		"another team's": {map[string]string{
+			"shop/cart/kustomization.yaml": "namePrefix: x",
+			"pay/x/kustomization.yaml":     "resources: [../../shop/cart]",
+		}, "pay/x \nshop/cart \n"},
+		"below": {map[string]string{
+			"app/kustomization.yaml":       "resources: [a, b/x.yaml]\npatches: [{path: p/q/x.yaml}]\nconfigMapGenerator: [{name: x, files: [k=conf/x.yaml]}]",
+			"app/a/kustomization.yaml":     "resources: [x.yaml]",
+			"app/a/x.yaml":                 plain,
+			"app/b/x.yaml":                 plain,
+			"app/p/q/x.yaml":               plain,
+			"app/conf/x.yaml":              plain,
+			"app/other/x.yaml":             plain,
+			"app/deep/er/Kustomization":    "namePrefix: x",
+			"app/deep/conf/x/y.yaml":       plain,
+			"app/deep/swell.yaml":          "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {tenant: x}\n",
+			"app/a/below/the/base/x.yaml":  plain,
+			"app/a/below/the/base/.hidden": "",
+		}, "app \n" +
+			"app/a/below/the/base services/app/a/below/the/base/x.yaml: " + strings.ReplaceAll(stray[1:], "app/", "app/a/") +
+			"app/deep/conf/x services/app/deep/conf/x/y.yaml:" + stray +
+			"app/deep/er services/app/deep/er/Kustomization:" + stray +
+			"app/other services/app/other/x.yaml:" + stray},
+		"a base of a file that is no YAML": {map[string]string{
+			"app/base/kustomization.yaml": "namePrefix: x",
+			"app/prod/kustomization.yaml": "resources:\n- ../base\n - x: y\n",
+			"app/test/kustomization.yaml": "# - ../prod\n\tresources: [\"../base\"]\n",
+		}, "app/prod \napp/test \n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := Files(repositoryOf(test.files))
+			first := Load(tree, nil)
+			if diff := cmp.Diff(test.want, units(first)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			test.files["zzz/x.yaml"] = plain
+			again := Load(Files(repositoryOf(test.files)), first)
+			if diff := cmp.Diff(test.want+"zzz \n", units(again)); diff != "" {
+				t.Errorf("loaded after an earlier commit (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// flaky cannot read one file.
+type flaky struct {
+	Tree
+	file string
+}
+
+func (f flaky) ReadFile(name string) ([]byte, error) {
+	if name == f.file {
+		return nil, errors.New("the disk is away")
+	}
+	return f.Tree.ReadFile(name)
+}
+
+// TestUnreadKustomization: while it is not known what an overlay names, its
+// base is neither rendered as a unit nor taken for gone.
+func TestUnreadKustomization(t *testing.T) {
+	tree := Files(repositoryOf(map[string]string{"app/base/kustomization.yaml": "namePrefix: x", "app/prod/kustomization.yaml": "resources: [../base]"}))
+	first := Load(flaky{tree, "services/app/prod/kustomization.yaml"}, nil)
+	want := "app/base services/app/prod/kustomization.yaml: the disk is away\napp/prod services/app/prod/kustomization.yaml: the disk is away\n"
+	if diff := cmp.Diff(want, units(first)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("app/prod \n", units(Load(tree, first))); diff != "" {
+		t.Errorf("once it can be read (-want +got):\n%s", diff)
+	}
+}

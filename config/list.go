@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// listSuffix ends the kinds of Kubernetes' lists: List, ConfigMapList and all
+// others.
+const listSuffix = "List"
+
+// isList says whether a document stands for the objects in its items, as
+// `kubectl get -o yaml` writes them. A kind that merely ends in "List" has no
+// items of its own at the top.
+func isList(root *yaml.Node) bool {
+	kind := scalarAt(root, "kind")
+	return kind == listSuffix || strings.HasSuffix(kind, listSuffix) && Lookup(root, "items") != nil
+}
+
+// listItems are the objects of a list, each with its own lines. What the
+// list's metadata says is for API clients and is left out. A list in a list is
+// a problem: no API server writes one.
+func listItems(file string, root *yaml.Node) ([]*Document, Problems) {
+	list := identified(file, root)
+	items := Lookup(root, "items")
+	switch {
+	case items == nil:
+		return nil, Problems{list.Problem(root, CodeDocument, "items: missing, a %s is made of objects", list.Kind)}
+	case isNull(items):
+		return nil, nil
+	case items.Kind != yaml.SequenceNode:
+		return nil, Problems{list.Problem(items, CodeType, "items: want a list of objects")}
+	}
+	var docs []*Document
+	var problems Problems
+	for _, item := range items.Content {
+		if isList(item) {
+			problems = append(problems, list.Problem(item, CodeDocument, "a %s in a %s: write its items into the outer one", scalarAt(item, "kind"), list.Kind))
+			continue
+		}
+		if item.Kind != yaml.MappingNode {
+			problems = append(problems, list.Problem(item, CodeDocument, "items: want an object with apiVersion and kind"))
+			continue
+		}
+		doc, found := newDocument(file, item)
+		problems = append(problems, found...)
+		if doc != nil {
+			docs = append(docs, doc)
+		}
+	}
+	return docs, problems
+}

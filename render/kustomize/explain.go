@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+)
+
+var (
+	// kustomize tells the way to the cause from the outside in.
+	wrapped = regexp.MustCompile(`^.*recursed (?:accumulation|merging) (?:of|from) path '([^']*)': `)
+	// objectID is how kustomize writes an object: Kind.version.group/name.namespace.
+	objectID = regexp.MustCompile(`\b([A-Z]\w*)\.(?:[\w-]+|\[noVer\])\.(?:[\w.-]+|\[noGrp\])/([^\s/"\[\]]+)\.(?:\[noNs\]|[a-z0-9-]+)`)
+	// harmless are causes that only hold names, and so may be shown where
+	// Secrets are in play: others quote what they stumbled over.
+	harmless = regexp.MustCompile(`^(no (resource )?matches|may not add resource|id |kustomization\.yaml is empty|namespace transformation produces ID conflict|unable to find|multiple matches|found multiple)`)
+)
+
+// longest is how much of a cause is shown, in bytes.
+const longest = 300
+
+// explain makes one problem of an error of kustomize, at the patch or the
+// resource that it speaks of where there is one.
+func (c *closure) explain(root *kustomization, err error) config.Problem {
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	k := root
+	if m := wrapped.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if inner := c.folders[strings.TrimPrefix(m[1], "/")]; inner != nil {
+			k = inner
+		}
+	}
+	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(c.folders))) {
+		text = strings.ReplaceAll(text, "/"+folder, folder)
+	}
+	p := k.doc.Problem(k.doc.Node, config.CodeRender, "kustomize: ")
+	if m := objectID.FindStringSubmatch(text); m != nil {
+		if doc := named(c.patches, m[1], m[2]); doc != nil {
+			p.Position = doc.Position()
+		} else if doc := named(c.origins, m[1], m[2]); doc != nil {
+			p.Position = doc.Position()
+		}
+	}
+	text = objectID.ReplaceAllString(text, "$1 $2")
+	if strings.HasPrefix(text, "no resource matches") {
+		text, _, _ = strings.Cut(text, ": ") // the same again, twice
+	}
+	if c.secret && !harmless.MatchString(text) {
+		text = "cannot build this folder; the cause is not shown, as it may hold the value of a Secret: run kustomize build to see it"
+	}
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	p.Message += strings.TrimSpace(text)
+	return p
+}
+
+func named(docs []*config.Document, kind, name string) *config.Document {
+	for _, doc := range docs {
+		if doc.Kind == kind && doc.Name == name {
+			return doc
+		}
+	}
+	return nil
+}

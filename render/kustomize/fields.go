@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize
+
+import (
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// checkFields holds a kustomization against kustomize's own Go type. Kustomize
+// does so too, but takes fields in any case of letters and names no place; what
+// it would take for another field than is written must not get to it. Messages
+// hold no value, as it may be one of a Secret.
+func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string) config.Problems {
+	if want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return nil
+	}
+	wrong := func(what string) config.Problems {
+		return config.Problems{k.doc.Problem(n, config.CodeType, "%s: want %s", path, what)}
+	}
+	switch want.Kind() {
+	case reflect.Interface: // a value of any kind
+		return nil
+	case reflect.Struct:
+		if n.Kind != yaml.MappingNode {
+			return wrong("a mapping")
+		}
+		return k.checkStruct(n, want, path)
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			return wrong("a mapping")
+		}
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			return wrong("a list")
+		}
+	case reflect.String:
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+			return wrong("a text: write it in quotes")
+		}
+	case reflect.Bool:
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
+			return wrong("true or false")
+		}
+	case reflect.Int, reflect.Int64:
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!int" {
+			return wrong("a whole number")
+		}
+	}
+	var problems config.Problems
+	for i, child := range n.Content {
+		if want.Kind() == reflect.Slice || i%2 == 1 {
+			problems = append(problems, k.checkFields(child, want.Elem(), path)...)
+		}
+	}
+	return problems
+}
+
+func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string) config.Problems {
+	fields := map[string]reflect.Type{}
+	var names []string
+	for _, f := range reflect.VisibleFields(want) {
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			name = f.Name
+		}
+		fields[name] = f.Type
+		names = append(names, name)
+	}
+	var problems config.Problems
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		at := strings.TrimPrefix(path+"."+key.Value, ".")
+		if fields[key.Value] == nil {
+			problems = append(problems, k.doc.Problem(key, config.CodeUnknown, "%s: unknown field%s", config.Shorten(at), config.DidYouMean(key.Value, names)))
+			continue
+		}
+		problems = append(problems, k.checkFields(n.Content[i+1], fields[key.Value], at)...)
+	}
+	return problems
+}

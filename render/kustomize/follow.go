@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"io/fs"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// follow reads what the kustomization names.
+func (c *closure) follow(k *kustomization) {
+	n := k.doc.Node
+	for _, field := range []string{"resources", "bases"} {
+		for _, item := range items(n, field) {
+			c.resource(k, item, field)
+		}
+	}
+	for _, item := range items(n, "components") {
+		if file, ok := c.local(k, item, item.Value, "components"); ok {
+			c.folder(k, item, file, "components")
+		}
+	}
+	for _, item := range items(n, "configurations") {
+		c.values(k, item, "configurations")
+	}
+	for _, item := range items(n, "patchesStrategicMerge") {
+		c.inlineOrFile(k, item, "patchesStrategicMerge")
+	}
+	for _, field := range []string{"patches", "patchesJson6902", "replacements"} {
+		for _, item := range items(n, field) {
+			c.patch(k, item, field)
+		}
+	}
+	for _, field := range []string{"configMapGenerator", "secretGenerator"} {
+		for _, item := range items(n, field) {
+			c.generator(k, item, field)
+		}
+	}
+	for _, field := range []string{"generators", "transformers", "validators"} {
+		for _, item := range items(n, field) {
+			c.plugin(k, item, field)
+		}
+	}
+}
+
+// elsewhere matches what kustomize would take for a URL or for a repository to
+// clone, from the start of the text: what Go's url.Parse gives the scheme http
+// or https, and what kustomize's own git package takes a host from.
+var elsewhere = regexp.MustCompile(`(?i)^\s*(git::|https?:|ssh://|file://|[a-z][a-z0-9-]*@|github\.com[/:])`)
+
+// local is the path from the root of a file or folder that the kustomization
+// names. A name that leads out of the monorepo is refused.
+func (c *closure) local(k *kustomization, n *yaml.Node, name, field string) (string, bool) {
+	refuse := func(format string, args ...any) (string, bool) {
+		args = append([]any{field, config.Shorten(name)}, args...)
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: "+format, args...))
+		return "", false
+	}
+	switch {
+	case elsewhere.MatchString(name) || strings.Contains(name, "://"):
+		return refuse("a remote place: nothing is fetched, want a path in the monorepo; copy it there")
+	case name == "":
+		return refuse("want a path")
+	case path.IsAbs(name):
+		return refuse("an absolute path: want one relative to the kustomization")
+	case slices.ContainsFunc(strings.Split(name, "/"), ambiguous):
+		return refuse("want a plain path; is the list indented as it should be?")
+	}
+	file := path.Join(k.folder, name)
+	if !fs.ValidPath(file) {
+		return refuse("leads out of the monorepo")
+	}
+	return file, true
+}
+
+// ambiguous says whether an element of a path hides a `..` or characters that
+// no path of a repository needs.
+func ambiguous(element string) bool {
+	return element != ".." && strings.Contains(element, "..") || strings.ContainsAny(element, "\\\x00\r\n\u0085\u2028\u2029")
+}
+
+// resource follows an entry of resources: a file of documents, or a folder.
+func (c *closure) resource(k *kustomization, n *yaml.Node, field string) {
+	file, ok := c.local(k, n, n.Value, field)
+	if !ok {
+		return
+	}
+	if info, err := fs.Stat(c.tree, file); err == nil && info.IsDir() {
+		c.folder(k, n, file, field)
+		return
+	}
+	content, ok := c.file(k, n, file, field)
+	if !ok {
+		return
+	}
+	docs, problems := config.ReadDocuments(file, content)
+	c.problems = append(c.problems, append(problems, dates(docs)...)...)
+	k.documents += len(docs)
+	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
+	for _, doc := range docs {
+		if !slices.ContainsFunc(c.origins, func(o *config.Document) bool { return o.At(o.Node) == doc.Position() }) {
+			c.origins = append(c.origins, doc)
+		}
+	}
+}
+
+func isSecret(doc *config.Document) bool { return doc.Kind == "Secret" }
+
+// folder notes that the kustomization uses another one.
+func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
+	c.reads[folder] = true
+	for _, name := range config.KustomizationFiles {
+		if _, err := fs.Stat(c.tree, path.Join(folder, name)); err == nil {
+			k.uses = append(k.uses, use{folder: folder, component: field == "components", at: k.doc.At(n)})
+			return
+		}
+	}
+	info, err := fs.Stat(c.tree, folder)
+	switch {
+	case err != nil:
+		c.unread(k, n, folder, field, err)
+	case !info.IsDir():
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: a file: want a folder with a kustomization", field, config.Shorten(n.Value)))
+	default:
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: no %s in that folder", field, config.Shorten(n.Value), config.KustomizationFiles[0]))
+	}
+}
+
+// unread is the problem of a file that is named but cannot be read.
+func (c *closure) unread(k *kustomization, n *yaml.Node, file, field string, err error) {
+	p := config.FileProblem(file, err)
+	p.Position, p.Message = k.doc.At(n), field+": "+file+": "+p.Message
+	c.problems = append(c.problems, p)
+}
+
+// file reads a file and hands it to kustomize. As with kustomize itself, only
+// folders may lie outside the kustomization's own.
+func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]byte, bool) {
+	c.reads[file] = true
+	content, err := c.tree.ReadFile(file)
+	if err != nil {
+		c.unread(k, n, file, field, err)
+		return nil, false
+	}
+	if !within(file, k.folder) {
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, file))
+		return nil, false
+	}
+	k.bytes += len(content)
+	c.write(file, content)
+	return content, true
+}
+
+// date matches what YAML 1.1 takes for a point in time, and kustomize with it:
+// of an unquoted 2001-01-01 it makes 2001-01-01T00:00:00Z, where config and
+// the API server's own readers see a text.
+var date = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])`)
+
+// dates are the problems of dates that stand without quotes.
+func dates(docs []*config.Document) config.Problems {
+	var problems config.Problems
+	var look func(doc *config.Document, n *yaml.Node)
+	look = func(doc *config.Document, n *yaml.Node) {
+		quoted := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+		if n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && date.MatchString(n.Value) {
+			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a text to others: write it in quotes"))
+		}
+		for _, child := range n.Content {
+			look(doc, child)
+		}
+	}
+	for _, doc := range docs {
+		look(doc, doc.Node)
+	}
+	return problems
+}
+
+// values follows a file of YAML that holds no objects.
+func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config.Document {
+	file, ok := c.local(k, n, n.Value, field)
+	if !ok {
+		return nil
+	}
+	content, ok := c.file(k, n, file, field)
+	if !ok {
+		return nil
+	}
+	docs, problems := config.ReadValues(file, content)
+	c.problems = append(c.problems, append(problems, dates(docs)...)...)
+	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
+	return docs
+}
+
+// inline reads YAML that stands as a text in the kustomization. Its lines are
+// known in a block (`|`), else all of it is at the text's own place.
+func (c *closure) inline(k *kustomization, n *yaml.Node) ([]*config.Document, config.Problems) {
+	docs, problems := config.ReadValues(k.doc.File, []byte(n.Value))
+	problems = append(problems, dates(docs)...)
+	block := n.Style&yaml.LiteralStyle != 0
+	for i, p := range problems {
+		problems[i].Position = k.doc.At(n)
+		if block && p.Line > 0 {
+			problems[i].Line, problems[i].Column = n.Line+p.Line, 0
+		}
+	}
+	for _, doc := range docs {
+		at := config.Position{Line: n.Line, Column: n.Column}
+		if block {
+			at = config.Position{Line: n.Line + doc.Node.Line}
+		}
+		doc.Node = &yaml.Node{Kind: doc.Node.Kind, Line: at.Line, Column: at.Column, Content: doc.Node.Content}
+	}
+	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
+	return docs, problems
+}
+
+// patch follows an entry of patches, patchesJson6902 or replacements.
+func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
+	if target := config.Lookup(config.Lookup(n, "target"), "kind"); target != nil && target.Value == "Secret" {
+		c.secret = true
+	}
+	if file := config.Lookup(n, "path"); file != nil {
+		c.patches = append(c.patches, c.values(k, file, field+".path")...)
+	}
+	if text := config.Lookup(n, "patch"); text != nil {
+		docs, problems := c.inline(k, text)
+		c.problems = append(c.problems, problems...)
+		c.patches = append(c.patches, docs...)
+	}
+}
+
+// inlineOrFile follows an entry of patchesStrategicMerge: kustomize takes what
+// does not read as an object for a path.
+func (c *closure) inlineOrFile(k *kustomization, n *yaml.Node, field string) {
+	if !strings.Contains(n.Value, "\n") && !strings.Contains(n.Value, ": ") {
+		c.patches = append(c.patches, c.values(k, n, field)...)
+		return
+	}
+	c.patches = append(c.patches, c.inlineObjects(k, n, field)...)
+}
+
+// inlineObjects are objects that stand as a text in the kustomization. What
+// reads as an object here but not to kustomize must not be a remote place.
+func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []*config.Document {
+	if elsewhere.MatchString(n.Value) {
+		c.local(k, n, n.Value, field)
+		return nil
+	}
+	docs, problems := c.inline(k, n)
+	c.problems = append(c.problems, problems...)
+	for _, doc := range docs {
+		if doc.APIVersion == "" || doc.Kind == "" || doc.Name == "" {
+			c.problems = append(c.problems, k.doc.Problem(doc.Node, config.CodeDocument, "%s: want a path, or an object with apiVersion, kind and metadata.name", field))
+		}
+	}
+	return docs
+}
+
+// generator follows an entry of configMapGenerator or secretGenerator.
+func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
+	origin := &config.Document{File: k.doc.File, Node: n, APIVersion: "v1", Kind: "ConfigMap"}
+	if field == "secretGenerator" {
+		origin.Kind, c.secret = "Secret", true
+	}
+	if name := config.Lookup(n, "name"); name != nil {
+		origin.Name = name.Value
+	}
+	k.documents++
+	if behavior := config.Lookup(n, "behavior"); behavior == nil || behavior.Value == "create" {
+		c.origins = append(c.origins, origin) // else it changes one that is there
+	}
+	for _, source := range items(n, "files") {
+		key, name, keyed := strings.Cut(source.Value, "=")
+		if !keyed {
+			name = key
+		}
+		if keyed && key == "" || strings.Contains(name, "=") {
+			c.problems = append(c.problems, k.doc.Problem(source, config.CodeType, "%s.files: want a path, or key=path", field))
+			continue
+		}
+		c.data(k, source, name, field+".files")
+	}
+	envs := items(n, "envs")
+	if env := config.Lookup(n, "env"); env != nil {
+		envs = append(slices.Clip(envs), env)
+	}
+	for _, source := range envs {
+		c.data(k, source, source.Value, field+".envs")
+	}
+	for _, literal := range items(n, "literals") {
+		if strings.Index(literal.Value, "=") < 1 {
+			c.problems = append(c.problems, k.doc.Problem(literal, config.CodeType, "%s.literals: want key=value", field))
+		}
+	}
+}
+
+// data follows a file whose content becomes a value.
+func (c *closure) data(k *kustomization, n *yaml.Node, name, field string) {
+	if file, ok := c.local(k, n, name, field); ok {
+		c.file(k, n, file, field)
+	}
+}
+
+// builtins are the transformers and generators of kustomize that read no files,
+// and so may be configured in documents of their own. Those that do have a
+// field in the kustomization, where their paths are followed.
+var builtins = []string{"AnnotationsTransformer", "IAMPolicyGenerator", "ImageTagTransformer", "LabelTransformer", "NamespaceTransformer",
+	"PatchTransformer", "PrefixSuffixTransformer", "PrefixTransformer", "ReplicaCountTransformer", "SuffixTransformer", "ValueAddTransformer"}
+
+// plugin follows an entry of generators, transformers or validators. Only
+// kustomize's own plugins are taken; any other would be a program to run.
+func (c *closure) plugin(k *kustomization, n *yaml.Node, field string) {
+	var docs []*config.Document
+	at := func(doc *config.Document) config.Position { return doc.Position() }
+	if strings.ContainsAny(n.Value, "\n{") || strings.Contains(n.Value, ": ") {
+		docs = c.inlineObjects(k, n, field)
+	} else {
+		docs = c.values(k, n, field)
+	}
+	for _, doc := range docs {
+		file := false
+		if doc.Node.Kind == yaml.MappingNode {
+			for i := 0; i+1 < len(doc.Node.Content); i += 2 {
+				file = file || strings.EqualFold(doc.Node.Content[i].Value, "path")
+			}
+		}
+		switch {
+		case doc.APIVersion != "builtin":
+			c.problem(at(doc), config.CodeReference, "%s: %s %s: a plugin: programs, containers and Go plugins are not run, want one of kustomize's own (apiVersion: builtin)", field, config.Shorten(doc.APIVersion), config.Shorten(doc.Kind))
+		case !slices.Contains(builtins, doc.Kind):
+			c.problem(at(doc), config.CodeReference, "%s: %s: not taken from here%s", field, config.Shorten(doc.Kind), config.DidYouMean(doc.Kind, builtins))
+		case doc.Name == "":
+			c.problem(at(doc), config.CodeDocument, "%s: %s: metadata.name: missing", field, doc.Kind)
+		case file:
+			c.problem(at(doc), config.CodeReference, "%s: %s: path: not taken from here, write the patch itself", field, doc.Kind)
+		}
+	}
+}
