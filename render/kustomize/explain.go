@@ -17,6 +17,10 @@ var (
 	wrapped = regexp.MustCompile(`^.*recursed (?:accumulation|merging) (?:of|from) path '([^']*)': `)
 	// objectID is how kustomize writes an object: Kind.version.group/name.namespace.
 	objectID = regexp.MustCompile(`\b([A-Z]\w*)\.(?:[\w-]+|\[noVer\])\.(?:[\w.-]+|\[noGrp\])/([^\s/"\[\]]+)\.(?:\[noNs\]|[a-z0-9-]+)`)
+	// goID is the same as Go prints it.
+	goID = regexp.MustCompile(`resid\.ResId\{Gvk:resid\.Gvk\{[^}]*?Kind:"([^"]*)"[^}]*\}, Name:"([^"]*)"[^}]*\}`)
+	// dumps are Go values with their addresses, which differ each time.
+	dumps = regexp.MustCompile(`&\{0x[0-9a-f]+ <nil>\}|\b0x[0-9a-f]{8,}\b`)
 	// harmless are causes that only hold names, and so may be shown where
 	// Secrets are in play: others quote what they stumbled over.
 	harmless = regexp.MustCompile(`^(no (resource )?matches|may not add resource|id |kustomization\.yaml is empty|namespace transformation produces ID conflict|unable to find|multiple matches|found multiple)`)
@@ -40,14 +44,19 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 		text = strings.ReplaceAll(text, "/"+folder, folder)
 	}
 	p := k.doc.Problem(k.doc.Node, config.CodeRender, "kustomize: ")
-	if m := objectID.FindStringSubmatch(text); m != nil {
+	text = strings.TrimPrefix(dumps.ReplaceAllString(text, ""), "merging from generator : ")
+	m := objectID.FindStringSubmatch(text)
+	if m == nil {
+		m = goID.FindStringSubmatch(text)
+	}
+	if m != nil {
 		if doc := named(c.patches, m[1], m[2]); doc != nil {
 			p.Position = doc.Position()
 		} else if doc := named(c.origins, m[1], m[2]); doc != nil {
 			p.Position = doc.Position()
 		}
 	}
-	text = objectID.ReplaceAllString(text, "$1 $2")
+	text = goID.ReplaceAllString(objectID.ReplaceAllString(text, "$1 $2"), "$1 $2")
 	if strings.HasPrefix(text, "no resource matches") {
 		text, _, _ = strings.Cut(text, ": ") // the same again, twice
 	}

@@ -4,12 +4,12 @@
 package kustomize
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-
-	"io/fs"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -119,8 +119,13 @@ func isSecret(doc *config.Document) bool { return doc.Kind == "Secret" }
 func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
 	c.reads[folder] = true
 	for _, name := range config.KustomizationFiles {
-		if _, err := fs.Stat(c.tree, path.Join(folder, name)); err == nil {
+		_, err := fs.Stat(c.tree, path.Join(folder, name))
+		if err == nil {
 			k.uses = append(k.uses, use{folder: folder, component: field == "components", at: k.doc.At(n)})
+			return
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.unread(k, n, path.Join(folder, name), field, err)
 			return
 		}
 	}

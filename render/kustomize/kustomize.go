@@ -77,7 +77,7 @@ func (c *closure) build(folder string) []*config.Document {
 		return nil
 	}
 	root := c.folders[folder]
-	built, err := run(c.disk, folder)
+	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil)
 	if err != nil {
 		c.problems = append(c.problems, c.explain(root, err))
 		return nil
@@ -101,12 +101,17 @@ func (c *closure) build(folder string) []*config.Document {
 	return documents
 }
 
-// run is the only place where kustomize's code runs.
-func run(disk filesys.FileSystem, folder string) (resmap.ResMap, error) {
+// run is the only place where kustomize's code runs. The order is that of the
+// files, unless the kustomization sorts: then kustomize must not be told one.
+func run(disk filesys.FileSystem, folder string, sorts bool) (resmap.ResMap, error) {
 	building.Lock()
 	defer building.Unlock()
+	order := krusty.ReorderOptionNone
+	if sorts {
+		order = krusty.ReorderOptionUnspecified
+	}
 	return krusty.MakeKustomizer(&krusty.Options{
-		Reorder:          krusty.ReorderOptionNone,
+		Reorder:          order,
 		LoadRestrictions: types.LoadRestrictionsRootOnly,
 		PluginConfig:     types.DisabledPluginConfig(),
 	}).Run(disk, "/"+folder)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -296,6 +297,46 @@ func TestReadsOfAProblem(t *testing.T) {
 	}
 }
 
+// flaky cannot read one file.
+type flaky struct {
+	config.Tree
+	file string
+}
+
+func (f flaky) Open(name string) (fs.File, error) {
+	if name == f.file {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("the disk is away")}
+	}
+	return f.Tree.Open(name)
+}
+
+func (f flaky) ReadFile(name string) ([]byte, error) {
+	if name == f.file {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the disk is away")}
+	}
+	return f.Tree.ReadFile(name)
+}
+
+// TestRetry: a file that cannot be read now may be read another time.
+func TestRetry(t *testing.T) {
+	tree := config.Files(fstest.MapFS{
+		"a/kustomization.yaml":    {Data: []byte("resources: [../base, x.yaml]\nconfigMapGenerator: [{name: v, files: [data]}]")},
+		"a/data":                  {Data: []byte("x")},
+		"a/x.yaml":                {Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")},
+		"base/kustomization.yaml": {Data: []byte("resources: [y.yaml]")},
+		"base/y.yaml":             {Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: z}}")},
+	})
+	if _, problems := Build(tree, "a"); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, file := range []string{"a/kustomization.yaml", "a/data", "a/x.yaml", "base/kustomization.yaml", "base/y.yaml"} {
+		_, problems := Build(flaky{tree, file}, "a")
+		if len(problems) != 1 || !problems.Retry() || !strings.Contains(problems[0].Message, "the disk is away") {
+			t.Errorf("%s: got %v, want one problem that may pass", file, problems)
+		}
+	}
+}
+
 // many is one folder of n objects, over a base.
 func many(n int) fstest.MapFS {
 	files := fstest.MapFS{"overlay/kustomization.yaml": {Data: []byte("namespace: shop\nresources: [../base]\nimages: [{name: web, newTag: '2'}]\nlabels: [{pairs: {team: shop}}]\n")}}
@@ -340,7 +381,7 @@ func BenchmarkKustomize50(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := run(disk, "overlay"); err != nil {
+		if _, err := run(disk, "overlay", false); err != nil {
 			b.Fatal(err)
 		}
 	}
