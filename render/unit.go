@@ -17,8 +17,12 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-// places are the targets that units may be placed on, in both topologies.
-type places struct{ cells, clusters []place }
+// places are the targets that units may be placed on, in both topologies, and
+// what Defaults change there.
+type places struct {
+	cells, clusters []place
+	defaults        defaultOverrides
+}
 
 type place struct {
 	target  config.Target
@@ -63,6 +67,7 @@ type unitRenderer struct {
 	kinds    *kindSet
 	unit     *config.Unit
 	sources  []source
+	defaults []*defaultOverride // in order; mostly none
 	problems config.Problems
 	found    targetProblems
 }
@@ -97,6 +102,10 @@ func (u *unitRenderer) render(r *config.Repository, all *places, out *Unit) {
 	places := u.place(r, all)
 	for _, p := range places {
 		out.Targets = append(out.Targets, p.target)
+	}
+	u.defaults = all.defaults.of(r, u.kinds, unit.Defaults)
+	for _, d := range u.defaults {
+		u.problems = append(u.problems, d.problems...)
 	}
 	for _, file := range unit.Files {
 		u.read(file)
@@ -263,21 +272,56 @@ func via(template config.Position) []config.Position {
 
 func (u *unitRenderer) sourceObjects(src source, templates *kind.Place, p place) []*Object {
 	if src.spec == nil {
-		d := draft{unit: u.unit, doc: src.doc, object: src.hard, hard: p.hard, kinds: u.kinds}
+		object, ok := u.override(p, src, src.doc.Name, src.hard)
+		if !ok {
+			return nil
+		}
+		d := draft{unit: u.unit, doc: src.doc, object: object, hard: p.hard, kinds: u.kinds}
 		return u.seal(nil, &d)
 	}
 	rendered, problems := src.spec.Render(templates)
 	u.found.add(problems...)
 	var objects []*Object
 	for _, r := range rendered {
-		object, problems := src.overrides.Apply(r.ID, r.Object)
-		if len(problems) > 0 {
-			u.found.add(problems...)
+		object, ok := u.override(p, src, r.ID, r.Object)
+		if !ok {
 			continue
 		}
 		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, hard: p.hard, template: r.Node, templateAt: r.At, kinds: u.kinds})
 	}
 	return objects
+}
+
+// override applies the overrides of the Defaults and then the spec's own to an
+// object; most objects have none. id is the object's in its easy kind, or its
+// name when it is written out in the unit. ok is false after a problem.
+func (u *unitRenderer) override(p place, src source, id string, object map[string]any) (changed map[string]any, ok bool) {
+	var overrides []*override.Override
+	for _, d := range u.defaults {
+		if d.holdsFor(&p.target, src.spec != nil, src.doc.Kind, id) {
+			overrides = append(overrides, d.override)
+		}
+	}
+	if own := src.overrides.Of(id); own != nil {
+		overrides = append(overrides, own)
+	}
+	if len(overrides) == 0 {
+		return object, true
+	}
+	apiVersion, _ := object["apiVersion"].(string)
+	kindName, _ := object["kind"].(string)
+	var hard *schema.Type
+	if k := p.hard.Kind(apiVersion, kindName); k != nil {
+		hard = k.Type()
+	}
+	changed, problems := override.Apply(object, hard, overrides...)
+	for i := range problems {
+		if problems[i].File != src.doc.File { // of Defaults: say which document it does not fit
+			problems[i].Via = []config.Position{src.doc.Position()}
+		}
+	}
+	u.found.add(problems...)
+	return changed, len(problems) == 0
 }
 
 func (u *unitRenderer) seal(objects []*Object, d *draft) []*Object {

@@ -157,7 +157,7 @@ func (c *checker) list(t *Type, l []any) {
 	}
 	first := make(map[string]int, len(l))
 	for i, item := range l {
-		key, ok := itemKey(t.Keys, item)
+		key, ok := ItemKey(t.Keys, item)
 		if !ok {
 			continue
 		}
@@ -171,9 +171,9 @@ func (c *checker) list(t *Type, l []any) {
 	}
 }
 
-// itemKey is what tells an item of a keyed list apart, as text. An item
+// ItemKey is what tells an item of a keyed list apart, as text: "name main". An item
 // without any of the keys has none.
-func itemKey(keys []string, item any) (string, bool) {
+func ItemKey(keys []string, item any) (string, bool) {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return "", false
