@@ -20,14 +20,14 @@ const maxWork = 16 << 20
 // Apply returns the object with the overrides, one after another. The object
 // that came in is not changed, and is returned as it is when there are none.
 // hard is the type of the object, for the keys of its lists; nil when it is
-// not known. The result is good for nothing when there is a problem.
+// not known. The result is nil when there is a problem.
 func Apply(object map[string]any, hard *schema.Type, overrides ...*Override) (map[string]any, config.Problems) {
 	if len(overrides) == 0 {
 		return object, nil
 	}
 	a := newApplier(object, hard)
 	a.applyAll(overrides)
-	return a.object, a.problems
+	return a.result(), a.problems
 }
 
 // Trace is Apply that says as well which places of the result are from the
@@ -39,7 +39,7 @@ func Trace(object map[string]any, hard *schema.Type, overrides ...*Override) (ma
 	a := newApplier(object, hard)
 	a.trace = &tracer{}
 	a.applyAll(overrides)
-	return a.object, a.trace.sorted(), a.problems
+	return a.result(), a.trace.sorted(), a.problems
 }
 
 // applier applies overrides to one object.
@@ -57,6 +57,13 @@ func newApplier(object map[string]any, hard *schema.Type) *applier {
 	a := &applier{hard: hard, secret: object["kind"] == "Secret", work: maxWork}
 	a.object = deepCopy(object).(map[string]any)
 	return a
+}
+
+func (a *applier) result() map[string]any {
+	if len(a.problems) > 0 {
+		return nil
+	}
+	return a.object
 }
 
 func (a *applier) applyAll(overrides []*Override) {
@@ -160,8 +167,9 @@ func (a *applier) spend(bytes int) bool {
 	return a.work >= 0
 }
 
-// perValue is what one value costs besides its text, in bytes.
-const perValue = 16
+// perValue is what one value costs besides its text, in bytes: about what a
+// field with its name takes.
+const perValue = 32
 
 // copy is a deep copy of a value that is written into the object; nil when
 // that is too much work.
