@@ -53,7 +53,7 @@ func readDefault(r *config.Repository, kinds *kindSet, from *config.Override) *d
 	ids, broken := kinds.objectsOf(from.Kind)
 	d.easy = len(ids) > 0
 	switch names := kinds.bareNames(r); {
-	case broken:
+	case broken, from.Kind == "": // has its problem already
 	case d.easy && from.Object == "":
 		problem("object", config.CodeReference, "missing, want the id of an object of the kind %s: %s", from.Kind, strings.Join(ids, ", "))
 	case d.easy && !slices.Contains(ids, from.Object):
