@@ -222,7 +222,7 @@ func plainJSON(t fataler, value any) any {
 // can be walked on any object.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"a", "a.b", `a."b.c"`, "a[0]", "a[-1].b", "a[?b=='c'].d", "a[99999999999999999999]", `a."`, "@", "@.a", "*", "a.*", "a[*]", "a[1:2:3]",
-		"a[?b==`1` && contains(c, 'd') || !(e)]", "a[?b[?c]]", "a[?sort(@)[0]=='x']", "a[]", "a | b", "f(a)", "a.[b]", "a[?'", "a[?`]`]", "spec.items[?name=='a' && v<`2`].v"} {
+		"a[?b==`1` && contains(c, 'd') || !(e)]", "a[?b[?c]]", "a[?sort(@)[0]=='x']", "a[]", "a | b", "f(a)", "a.[b]", "a[?'", "a[?`]`]", "spec.items[?name=='a' && v<`2`].v", strings.Repeat("\x80", maxPath+1)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
