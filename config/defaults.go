@@ -56,7 +56,8 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 			Topology string
 			Match    matchSpec
 		}
-		Labels map[string]string
+		Labels    map[string]string
+		Overrides []overrideSpec
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return problems
@@ -71,14 +72,43 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")
 	}
 	d.Labels = overlay(d.Labels, spec.Labels)
+	problems = d.addOverrides(doc, spec.Overrides)
 	if p := spec.Placement; p != nil {
-		match, problems := p.Match.match(doc, "spec", "placement", "match", "labels")
+		match, found := p.Match.match(doc, "spec", "placement", "match", "labels")
+		problems = append(problems, found...)
 		if p.Topology != "" && p.Topology != "cell" && p.Topology != "cluster" {
 			problems = append(problems, doc.at("spec.placement.topology: want cell or cluster, got %q", CodeType, "spec", "placement", "topology")(p.Topology))
 		}
 		d.Placement = &Placement{WholeClusters: p.Topology == "cluster", Match: match}
 		d.PlacementAt = doc.positionOf("spec", "placement")
-		return problems
 	}
-	return nil
+	return problems
+}
+
+// overrideSpec is the part of an Override that says what it holds for; the
+// operations are read where they are applied.
+type overrideSpec struct {
+	Match        matchSpec
+	Kind, Object string
+}
+
+// addOverrides adds the overrides of a document behind the inherited ones.
+func (d *Defaults) addOverrides(doc *Document, specs []overrideSpec) Problems {
+	var problems Problems
+	var own []*Override
+	if len(specs) > 0 {
+		sum := sha256.Sum256([]byte(d.OverridesHash + "\x00" + d.Hash))
+		d.OverridesHash = hex.EncodeToString(sum[:])
+	}
+	for i, spec := range specs {
+		place := fmt.Sprintf("spec.overrides[%d]", i)
+		match, found := spec.Match.match(doc, "spec", "overrides", i, "match", "labels")
+		problems = append(problems, found...)
+		if spec.Kind == "" {
+			problems = append(problems, doc.at("%s.kind: missing, want the kind of the documents that it holds for", CodeReference, "spec", "overrides", i)(place))
+		}
+		own = append(own, &Override{Doc: doc, Node: doc.node("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
+	}
+	d.Overrides = slices.Concat(d.Overrides, own) // never into the inherited array
+	return problems
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // Repository is a monorepo as it was read: what there is and where, with the
@@ -70,6 +72,8 @@ type Defaults struct {
 	// Placement is nil where none is written.
 	Placement *Placement
 	Labels    map[string]string
+	// Overrides in the order in which they are applied: from the root down.
+	Overrides []*Override
 	// Hash is the address of everything that was merged, OverridesHash that
 	// of the files with overrides among it.
 	Hash, OverridesHash string
@@ -77,6 +81,21 @@ type Defaults struct {
 	Problems Problems
 	// RolloutAt and PlacementAt are where those were written.
 	RolloutAt, PlacementAt Position
+}
+
+// Override is one item of spec.overrides of Defaults: changes to the objects
+// of one kind. The operations in it are read by the package override.
+type Override struct {
+	Doc   *Document
+	Node  *yaml.Node // the item
+	Place string     // "spec.overrides[0]", for messages
+	Match Match      // targets; the zero Match is all of them
+	// Kind of the documents: an easy kind, or one of Kubernetes for objects
+	// that are written out in a unit. Never empty.
+	Kind string
+	// Object is the id of an object in an easy kind, or the name of a
+	// Kubernetes object; empty is every one of the kind.
+	Object string
 }
 
 // Placement picks the targets of a unit.

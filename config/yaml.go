@@ -469,7 +469,7 @@ func Shorten(s string) string {
 		return s
 	}
 	cut := most
-	for !utf8.RuneStart(s[cut]) {
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
 	return s[:cut] + "..."

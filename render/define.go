@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/swell-sh/swell/config"
@@ -165,6 +166,15 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", unknown)
 	} else if len(placed) == 0 {
 		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
+	}
+	for _, o := range d.Overrides {
+		if unknown := r.UnknownValues(o.Match); len(unknown) > 0 {
+			n := o.Node
+			if at := config.Lookup(n, "match"); at != nil {
+				n = at
+			}
+			problems = append(problems, o.Doc.Problem(n, config.CodeReference, "%s.match: no target of the fleet has %s", o.Place, strings.Join(unknown, ", ")))
+		}
 	}
 	for _, p := range placed {
 		if rollout != nil && rollout.WaveOf(p.target) < 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -19,6 +20,7 @@ const maxDepth = 8
 // expansion gathers the objects of a unit on one target.
 type expansion struct {
 	*unitRenderer
+	target     *config.Target
 	templates  *kind.Place
 	hard       *schema.Set
 	kubernetes string
@@ -32,9 +34,8 @@ func (e *expansion) expand(src source, chain []config.Position) {
 	rendered, problems := src.spec.Render(e.templates)
 	e.found.add(problems...)
 	for _, r := range rendered {
-		object, problems := src.overrides.Apply(r.ID, r.Object)
-		if len(problems) > 0 {
-			e.found.add(problems...)
+		object, ok := e.override(src, r.ID, r.Object)
+		if !ok {
 			continue
 		}
 		apiVersion, _ := object["apiVersion"].(string)
@@ -46,6 +47,42 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		}
 		e.seal(d)
 	}
+}
+
+// override applies the overrides of the Defaults and then the spec's own to an
+// object; most objects have none. id is the object's in its easy kind, or its
+// name when it is written out in the unit. ok is false after a problem.
+func (e *expansion) override(src source, id string, object map[string]any) (changed map[string]any, ok bool) {
+	var overrides []*override.Override
+	for _, d := range e.defaults {
+		if d.holdsFor(e.target, src.spec != nil, src.kindName(), id) {
+			overrides = append(overrides, d.override)
+		}
+	}
+	if own := src.overrides.Of(id); own != nil {
+		overrides = append(overrides, own)
+	}
+	if len(overrides) == 0 {
+		return object, true
+	}
+	changed, problems := override.Apply(object, e.typeOf(object), overrides...)
+	for i := range problems {
+		if problems[i].File != src.doc.File { // of Defaults: say which document it does not fit
+			problems[i].Via = []config.Position{src.doc.Position()}
+		}
+	}
+	e.found.add(problems...)
+	return changed, len(problems) == 0
+}
+
+// typeOf is the type that an object should have; nil when it is not known.
+func (e *expansion) typeOf(object map[string]any) *schema.Type {
+	apiVersion, _ := object["apiVersion"].(string)
+	kindName, _ := object["kind"].(string)
+	if k := e.hard.Kind(apiVersion, kindName); k != nil {
+		return k.Type()
+	}
+	return nil
 }
 
 // nest expands a rendered easy spec.

@@ -17,6 +17,7 @@ type what byte
 const (
 	readKind       what = 'K' // "apiVersion kind" of a document: the easy kind of that name, or that there is none
 	readHard       what = 'H' // "version apiVersion kind": a hard kind that is not Kubernetes' own, or that there is none
+	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
 	readData       what = 'D' // a value of the data files, by its path

@@ -22,7 +22,8 @@ type unitRenderer struct {
 	unit     *config.Unit
 	reads    recorder
 	sources  []source
-	silent   bool // the unit holds documents that render to nothing by themselves
+	defaults []*defaultOverride // in order; mostly none
+	silent   bool               // the unit holds documents that render to nothing by themselves
 	problems config.Problems
 	notes    config.Problems
 	found    targetProblems
@@ -35,6 +36,14 @@ type source struct {
 	spec      *kind.Spec // nil for a hard object
 	overrides override.Overrides
 	hard      map[string]any
+}
+
+// kindName is the kind of the document that the objects come from.
+func (s *source) kindName() string {
+	if s.spec != nil {
+		return s.spec.Kind().Name
+	}
+	return s.doc.Kind
 }
 
 // renderUnit renders a unit for its places.
@@ -53,6 +62,10 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 // render fills in the heads and bundles.
 func (u *unitRenderer) render(placed []place, out *result) {
 	defer config.Recover(string(u.unit.Path), &u.problems)
+	u.defaults = u.world.defaults.of(u.world, &u.reads, u.unit.Defaults)
+	for _, d := range u.defaults {
+		u.problems = append(u.problems, d.problems...)
+	}
 	docs, problems := u.documents(u.unit, &u.reads)
 	u.problems = append(u.problems, problems...)
 	for _, doc := range docs {
@@ -213,11 +226,13 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
-	e := expansion{unitRenderer: u, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
+	e := expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
 		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
 	for _, src := range u.sources {
 		if src.spec == nil {
-			e.seal(&draft{unit: u.unit, doc: src.doc, object: src.hard, hard: e.hard, kinds: u.kinds})
+			if object, ok := e.override(src, src.doc.Name, src.hard); ok {
+				e.seal(&draft{unit: u.unit, doc: src.doc, object: object, hard: e.hard, kinds: u.kinds})
+			}
 			continue
 		}
 		e.expand(src, nil)

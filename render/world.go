@@ -34,6 +34,7 @@ type world struct {
 	offers     *offers
 	problems   config.Problems // of the data files
 	builds     sync.Map        // *build by unit
+	defaults   defaultOverrides
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -52,6 +53,8 @@ func (w *world) hash(what what, name string) string {
 		}
 		// The message about it may name these.
 		return set.Instead(apiVersion, kindName) + " " + strings.Join(w.kinds.Unnamed(), " ")
+	case readNamed:
+		return w.named(name)
 	case readFile, readFolder:
 		hash, err := w.repository.Tree.Hash(name)
 		if err != nil {

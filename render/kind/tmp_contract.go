@@ -118,3 +118,6 @@ func (k *Kinds) HashOf(apiVersion, kind string) string {
 	}
 	return ""
 }
+
+func (k *Kinds) BrokenName(name string) bool { return len(k.broken) > 0 }
+func (s *Spec) Kind() *Kind                  { return s.kind }

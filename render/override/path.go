@@ -4,220 +4,232 @@
 package override
 
 import (
+	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+	"github.com/jmespath-community/go-jmespath/pkg/util"
 
 	"github.com/swell-sh/swell/config"
 )
 
+// maxPath is how long a path may be, in bytes: it bounds how deep the parser
+// recurses and what a filter can compute.
+const maxPath = 1000
+
+// path leads to places in an object. The empty path is the object itself.
+type path []step
+
 // step is one step of a path.
 type step struct {
-	kind  stepKind
-	text  string // as written, for messages
-	name  string // the field's, or the one that a filter looks at
-	index int
-	value string // that a filter wants
+	kind   stepKind
+	text   string // as written, for messages
+	name   string
+	index  int
+	slice  []util.SliceParam
+	filter *filter
 }
 
 type stepKind int
 
 const (
-	byName stepKind = iota
-	byIndex
-	byFilter
+	byName   stepKind = iota
+	byIndex           // [1], [-1]
+	bySlice           // [0:2]
+	byFilter          // [?...]
+	byItem            // [*]
+	byValue           // * of a mapping
 )
 
 var (
-	namePart   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*`)
+	namePart   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 	quotedPart = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"`)
-	indexPart  = regexp.MustCompile(`^\[(-?[0-9]+)\]`)
-	filterPart = regexp.MustCompile(`^\[\?\s*([A-Za-z_][A-Za-z0-9_-]*)\s*==\s*'([^']*)'\s*\]`)
+	indexPart  = regexp.MustCompile(`^-?[0-9]+$`)
+	slicePart  = regexp.MustCompile(`^(-?[0-9]+)?:(-?[0-9]+)?(?::(-?[0-9]+)?)?$`)
+	// oddName is a name that JMESPath wants in double quotes.
+	oddName = regexp.MustCompile(`^[^\s.\[\](){}|&=!<>'"` + "`" + `@*,:]+`)
 )
 
-func parsePath(text string) ([]step, error) {
-	var steps []step
+// parsePath reads a path. What is accepted is JMESPath, but not all of it.
+func parsePath(text string) (path, error) {
+	switch {
+	case text == "":
+		return nil, fmt.Errorf("empty: want a path like spec.replicas")
+	case len(text) > maxPath:
+		return nil, fmt.Errorf("%q: %d bytes, want at most %d", config.Shorten(text), len(text), maxPath)
+	}
 	rest := text
+	if text == "@" || strings.HasPrefix(text, "@.") {
+		rest = strings.TrimPrefix(text[1:], ".")
+	}
+	var steps path
 	for rest != "" {
-		if len(steps) > 0 && rest[0] == '.' {
-			rest = rest[1:]
-		} else if len(steps) > 0 && rest[0] != '[' {
-			return nil, fmt.Errorf("%q: want . or [ before %q", text, rest)
+		if len(steps) > 0 {
+			var err error
+			if rest, err = separator(rest); err != nil {
+				return nil, fmt.Errorf("%q: %w", text, err)
+			}
 		}
 		s, length, err := parseStep(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", text, err)
 		}
+		s.text = rest[:length]
 		steps = append(steps, s)
 		rest = rest[length:]
 	}
-	if len(steps) == 0 {
-		return nil, fmt.Errorf("empty: want a path like spec.replicas")
-	}
-	if steps[0].kind != byName {
+	if len(steps) > 0 && steps[0].kind != byName && steps[0].kind != byValue {
 		return nil, fmt.Errorf("%q: want a field's name first", text)
+	}
+	if _, err := parsing.NewParser().Parse(text); err != nil {
+		return nil, fmt.Errorf("%q: no JMESPath: %s", text, strings.TrimPrefix(err.Error(), "SyntaxError: "))
 	}
 	return steps, nil
 }
 
+// separator takes away what stands between two steps.
+func separator(rest string) (string, error) {
+	trimmed := strings.TrimLeft(rest, " ")
+	switch {
+	case strings.HasPrefix(rest, ".["):
+		return "", fmt.Errorf("want a name after the dot at %q: an index or a filter stands without one", rest)
+	case rest[0] == '.':
+		return rest[1:], nil
+	case rest[0] == '[':
+		return rest, nil
+	case strings.HasPrefix(trimmed, "("):
+		return "", fmt.Errorf("a function gives a value and no place, at %q: functions stand in filters, like [?contains(name, 'x')]", rest)
+	case strings.HasPrefix(trimmed, "|") && !strings.HasPrefix(trimmed, "||"):
+		return "", fmt.Errorf("a pipe gives a value and no place, at %q: write one path", rest)
+	case rest[0] != ' ' && oddName.MatchString(rest):
+		return "", fmt.Errorf("want . or [ before %q: a name with other characters than letters, digits and _ stands in double quotes", rest)
+	}
+	return "", fmt.Errorf("want . or [ before %q", rest)
+}
+
 func parseStep(rest string) (step, int, error) {
 	if m := namePart.FindString(rest); m != "" {
-		return step{kind: byName, text: m, name: m}, len(m), nil
+		return step{kind: byName, name: m}, len(m), nil
+	}
+	switch {
+	case rest != "" && rest[0] == '*':
+		return step{kind: byValue}, 1, nil
+	case rest != "" && rest[0] == '[':
+		return parseBrackets(rest)
+	case rest != "" && rest[0] == '{':
+		return step{}, 0, fmt.Errorf("several fields at once make a value and no place, at %q: write an operation for each", rest)
 	}
 	if m := quotedPart.FindString(rest); m != "" {
-		name, err := strconv.Unquote(m)
-		if err == nil && name == "" {
+		var name string
+		err := json.Unmarshal([]byte(m), &name)
+		if err != nil {
+			return step{}, 0, fmt.Errorf("%s: not a text in double quotes as JSON has it", m)
+		}
+		if name == "" {
 			err = fmt.Errorf("want a name between the quotes at %q", rest)
 		}
-		return step{kind: byName, text: m, name: name}, len(m), err
+		return step{kind: byName, name: name}, len(m), err
 	}
-	if m := indexPart.FindStringSubmatch(rest); m != nil {
-		i, err := strconv.Atoi(m[1])
-		return step{kind: byIndex, text: m[0], index: i}, len(m[0]), err
-	}
-	if m := filterPart.FindStringSubmatch(rest); m != nil {
-		return step{kind: byFilter, text: m[0], name: m[1], value: m[2]}, len(m[0]), nil
+	if m := oddName.FindString(rest); m != "" {
+		return step{}, 0, fmt.Errorf("want a name, [index] or [?name=='value'] at %q: write %q in double quotes", rest, m)
 	}
 	return step{}, 0, fmt.Errorf(`want a name, [index] or [?name=='value'] at %q`, rest)
 }
 
-// apply changes the object in place.
-func (u *update) apply(object map[string]any) error {
-	_, err := u.descend(object, 0)
-	return err
+func parseBrackets(rest string) (step, int, error) {
+	length := bracketed(rest)
+	if length == 0 {
+		return step{}, 0, fmt.Errorf("the [ is never closed at %q", rest)
+	}
+	s, err := parseInner(rest[1 : length-1])
+	return s, length, err
 }
 
-// descend returns value with the update applied below it; the steps before
-// depth have been taken.
-func (u *update) descend(value any, depth int) (any, error) {
-	if depth == len(u.path) {
-		return merge(value, u.value), nil
-	}
-	s := u.path[depth]
-	if s.kind == byName {
-		return u.descendField(value, depth)
-	}
-	items, ok := value.([]any)
-	if !ok {
-		return nil, u.noMatch(depth, fmt.Sprintf("it is %s and no list", form(value)))
-	}
-	matched := false
-	kept := make([]any, 0, len(items))
-	for i, item := range items {
-		if !s.picks(i, items) {
-			kept = append(kept, item)
-			continue
-		}
-		matched = true
-		if u.removes(depth) {
-			continue
-		}
-		changed, err := u.descend(item, depth+1)
+// parseInner reads what stands between brackets.
+func parseInner(inner string) (step, error) {
+	switch {
+	case inner == "":
+		return step{}, fmt.Errorf("[] makes a new list, which is no place: write [*] for every item")
+	case inner == "*":
+		return step{kind: byItem}, nil
+	case indexPart.MatchString(inner):
+		i, err := strconv.Atoi(inner)
 		if err != nil {
-			return nil, err
+			return step{}, fmt.Errorf("[%s]: no list is that long", inner)
 		}
-		kept = append(kept, changed)
+		return step{kind: byIndex, index: i}, nil
+	case slicePart.MatchString(inner):
+		return parseSlice(inner)
+	case inner[0] == '?':
+		f, err := parseFilter(inner[1:])
+		if err != nil {
+			return step{}, fmt.Errorf("[%s]: %w", inner, err)
+		}
+		return step{kind: byFilter, filter: f}, nil
 	}
-	if !matched {
-		return nil, u.noMatch(depth, fmt.Sprintf("the list there has %d items%s", len(items), u.itemNames(s, items)))
+	if quotedPart.FindString(inner) == inner || namePart.FindString(inner) == inner {
+		return step{}, fmt.Errorf("[%s]: want .%s for a field", inner, inner)
 	}
-	return kept, nil
+	return step{}, fmt.Errorf("want a name, [index] or [?name=='value'] at %q", "["+inner+"]")
 }
 
-// removes says whether the update takes away what the step at depth leads to.
-func (u *update) removes(depth int) bool { return u.value == nil && depth == len(u.path)-1 }
-
-func (u *update) descendField(value any, depth int) (any, error) {
-	s := u.path[depth]
-	m, ok := value.(map[string]any)
-	if !ok {
-		return nil, u.noMatch(depth, fmt.Sprintf("it is %s and no mapping", form(value)))
+func parseSlice(inner string) (step, error) {
+	params := make([]util.SliceParam, 3)
+	for i, text := range slicePart.FindStringSubmatch(inner)[1:] {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 32) // the library adds them up
+		if err != nil {
+			return step{}, fmt.Errorf("[%s]: no list is that long", inner)
+		}
+		params[i] = util.SliceParam{N: int(n), Specified: true}
 	}
-	field, ok := m[s.name]
-	if !ok && depth < len(u.path)-1 {
-		return nil, u.noMatch(depth, "there is only "+strings.Join(slices.Sorted(maps.Keys(m)), ", ")+didYouMean(s.name, m))
+	if params[2].Specified && params[2].N <= 0 {
+		return step{}, fmt.Errorf("[%s]: want a step from 1", inner)
 	}
-	if u.removes(depth) {
-		delete(m, s.name)
-		return m, nil
-	}
-	changed, err := u.descend(field, depth+1)
-	if err != nil {
-		return nil, err
-	}
-	m[s.name] = changed
-	return m, nil
+	return step{kind: bySlice, slice: params}, nil
 }
 
-func didYouMean(name string, m map[string]any) string {
-	if hint := config.DidYouMean(name, slices.Collect(maps.Keys(m))); strings.HasPrefix(hint, ", did you mean") {
-		return hint
-	}
-	return ""
-}
-
-func (s step) picks(i int, items []any) bool {
-	if s.kind == byIndex {
-		return i == s.index || i == len(items)+s.index
-	}
-	m, ok := items[i].(map[string]any)
-	return ok && m[s.name] == s.value
-}
-
-// itemNames lists the names that a filter could have picked. Other values are
-// not shown: they may be a Secret's.
-func (u *update) itemNames(s step, items []any) string {
-	if s.kind != byFilter || s.name != "name" || u.path[0].name == "data" || u.path[0].name == "stringData" {
-		return ""
-	}
-	var names []string
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok && m["name"] != nil {
-			names = append(names, fmt.Sprint(m["name"]))
+// bracketed is the length up to the bracket that closes the one at the start;
+// 0 when none does. Brackets in quotes do not count.
+func bracketed(text string) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case '\'', '"', '`':
+			for i++; i < len(text) && text[i] != c; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
 		}
 	}
-	return ", with name " + strings.Join(names, ", ")
+	return 0
 }
 
-// noMatch says how far the path led and what is there.
-func (u *update) noMatch(depth int, what string) error {
-	return fmt.Errorf("%q matches nothing: %s is there, but %s", pathText(u.path), orObject(pathText(u.path[:depth])), what)
-}
-
-func orObject(path string) string {
-	if path == "" {
-		return "the object"
-	}
-	return path
-}
-
-func pathText(path []step) string {
+// text is the path as it was written. In messages about a Secret filters are
+// left out: they may hold its values.
+func (p path) text(secret bool) string {
 	var b strings.Builder
-	for i, s := range path {
-		if i > 0 && s.kind == byName {
+	for i, s := range p {
+		if i > 0 && (s.kind == byName || s.kind == byValue) {
 			b.WriteByte('.')
+		}
+		if secret && s.kind == byFilter {
+			b.WriteString("[?...]")
+			continue
 		}
 		b.WriteString(s.text)
 	}
 	return b.String()
-}
-
-// form says what a value is. It never shows it: it may be a Secret's.
-func form(value any) string {
-	switch value.(type) {
-	case map[string]any:
-		return "a mapping"
-	case []any:
-		return "a list"
-	case nil:
-		return "nothing"
-	case string:
-		return "a text"
-	case bool:
-		return "true or false"
-	}
-	return "a number"
 }

@@ -99,6 +99,21 @@ func keyText(t *Type, m map[string]any, values bool) string {
 	return strings.Join(parts, ", ")
 }
 
+// ItemKey is what tells an item of a keyed list apart, as text: "name main".
+// ok is false for an item without all of the keys.
+func ItemKey(t *Type, item any) (key string, ok bool) {
+	m, ok := item.(map[string]any)
+	for _, key := range t.Keys {
+		// A required field may have a default in Kubernetes' documents too,
+		// which is the zero of Go and means nothing.
+		ok = ok && keyValue(t, m, key) != nil && (m[key] != nil || !slices.Contains(t.Elem.Required, key))
+	}
+	if !ok {
+		return "", false
+	}
+	return keyText(t, m, true), true
+}
+
 // unique finds items that are equal to an earlier one.
 func (c *checker) unique(l []any) {
 	if len(l) <= few {
