@@ -257,6 +257,7 @@ func randomSchema(t *rapid.T, depth int) map[string]any {
 // randomRules adds value validations, those of outer's type mostly.
 func randomRules(t *rapid.T, s, outer map[string]any, depth int) {
 	some := func() bool { return rapid.IntRange(0, 3).Draw(t, "some") == 0 }
+	rare := func() bool { return rapid.IntRange(0, 15).Draw(t, "rare") == 0 }
 	add := func(name string, values ...any) {
 		if some() {
 			s[name] = rapid.SampledFrom(values).Draw(t, name)
@@ -296,11 +297,11 @@ func randomRules(t *rapid.T, s, outer map[string]any, depth int) {
 		return
 	}
 	for _, junctor := range []string{"allOf", "anyOf", "oneOf"} {
-		if some() && some() {
+		if rare() {
 			s[junctor] = []any{randomNested(t, outer, depth-1), randomNested(t, outer, depth-1)}
 		}
 	}
-	if some() && some() {
+	if rare() {
 		s["not"] = randomNested(t, outer, depth-1)
 	}
 }

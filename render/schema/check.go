@@ -59,7 +59,8 @@ func Check(t *Type, value any) []Violation {
 		c.secret = kind == "Secret"
 	}
 	if t.defaults {
-		value = withDefaults(t, value)
+		d := defaulter{left: maxDefaults}
+		value = d.add(t, value)
 	}
 	c.check(t, value)
 	if len(c.found) > 1 {
@@ -98,6 +99,7 @@ type checker struct {
 	deeper []step
 	depth  int
 	secret bool
+	quiet  bool // only whether there is a violation is wanted, not each reason
 	found  []Violation
 }
 

@@ -57,6 +57,11 @@ func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 			problems = append(problems, CRDProblem{i, v})
 		}
 		if len(d.violations) > 0 {
+			for name := range found.kinds {
+				if all.kinds[name] == nil {
+					all.gone[name] = "its definition in " + crd.Name + " has a problem"
+				}
+			}
 			continue
 		}
 		maps.Copy(all.kinds, found.kinds)
@@ -94,8 +99,8 @@ func groupKind(name string) string {
 // objectMeta is the type of every object's metadata.
 func (s *Set) objectMeta() *Type { return s.Kind("v1", "ConfigMap").Type().Fields["metadata"] }
 
-// kindsOf are the kinds of one definition, and the versions that are not
-// served, with the reason.
+// kindsOf are the kinds of one definition, and those of its versions that are
+// not served, with the reason.
 type kindsOf struct {
 	kinds map[string]*Kind
 	gone  map[string]string

@@ -170,6 +170,10 @@ func TestDefinedTwice(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
+	broken, _ := base.With([]CRD{{"a.yaml", document(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
+	if got, want := broken.Instead("shop.example.com/v1", "Widget"), " (its definition in a.yaml has a problem)"; got != want {
+		t.Errorf("a kind of a broken definition: got %q, want %q", got, want)
+	}
 	if set.Kind("shop.example.com/v1", "Widget") == nil || set.Kind("networking.k8s.io/v1", "Ingress") != base.Kind("networking.k8s.io/v1", "Ingress") {
 		t.Error("the first definition or the kind of Kubernetes is gone")
 	}
@@ -220,6 +224,54 @@ func TestInstead(t *testing.T) {
 		if got := set.Instead(apiVersion, kind); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestHostileDefinitions: schemas that are small and ask for much work.
+func TestHostileDefinitions(t *testing.T) {
+	d := definition{}
+	nested := map[string]any{"required": []any{"a"}}
+	for range 60 {
+		nested = map[string]any{"anyOf": []any{nested}}
+	}
+	nested["type"], nested["properties"] = "object", map[string]any{"a": map[string]any{"type": "string"}}
+	if found := Check(d.typ(nested, false), map[string]any{}); len(found) != 1 {
+		t.Errorf("anyOf in anyOf: got %v, want one violation", found)
+	}
+	deep := map[string]any{"type": "string"}
+	for range 10_000 {
+		deep = map[string]any{"type": "array", "items": deep}
+	}
+	d = definition{}
+	if d.typ(deep, false); len(d.violations) != 1 {
+		t.Errorf("a deep schema: got %d problems, want one", len(d.violations))
+	}
+	patterns := map[string]any{}
+	for i := range 300 {
+		patterns[fmt.Sprint("p", i)] = map[string]any{"type": "string", "pattern": strings.Repeat("(a{10}){100}", 20)}
+	}
+	d = definition{}
+	if d.typ(map[string]any{"type": "object", "properties": patterns}, false); len(d.violations) != 1 {
+		t.Errorf("large patterns: got %d problems, want one", len(d.violations))
+	}
+	field := map[string]any{"type": "string", "default": "x"}
+	for range 4 {
+		below := map[string]any{}
+		for i := range 4 {
+			below[fmt.Sprint(i)] = field
+		}
+		field = map[string]any{"type": "object", "default": map[string]any{}, "properties": below}
+	}
+	d = definition{}
+	list := d.typ(map[string]any{"type": "array", "items": field}, false)
+	objects := make([]any, 2000) // of 340 defaults each
+	for i := range objects {
+		objects[i] = map[string]any{}
+	}
+	limited := defaulter{left: maxDefaults}
+	limited.add(list, objects)
+	if found := Check(list, objects); len(found) > 0 || limited.left != 0 {
+		t.Errorf("defaults in defaults: got %v, %d left, want all used up", found, limited.left)
 	}
 }
 

@@ -182,17 +182,21 @@ func (c *checker) fitting(types []*Type, value any) (n int) {
 
 // holds says whether a value fits a type.
 func (c *checker) holds(t *Type, value any) bool {
-	sub := checker{secret: c.secret}
+	sub := checker{secret: c.secret, quiet: true}
 	sub.check(t, value)
 	return len(sub.found) == 0
 }
 
 // none says why no alternative fits, for each of the first few.
 func (c *checker) none(junctor string, alternatives []*Type, value any) {
+	if c.quiet { // else each level of nesting would double the work
+		c.violation(config.CodeObject, "fits no alternative of %s", junctor)
+		return
+	}
 	const most = 4
 	var reasons []string
 	for _, t := range alternatives[:min(most, len(alternatives))] {
-		sub := checker{secret: c.secret}
+		sub := checker{secret: c.secret, quiet: true}
 		sub.check(t, value)
 		v := slices.MinFunc(sub.found, compareViolations)
 		reason := v.Message
@@ -212,9 +216,16 @@ var formats = map[string]bool{"bsonobjectid": true, "uri": true, "email": true, 
 	"ssn": true, "hexcolor": true, "rgbcolor": true, "byte": true, "password": true, "date": true, "duration": true, "datetime": true, "date-time": true,
 	"k8s-short-name": true, "k8s-long-name": true}
 
-// withDefaults is the value as the API server sees it once it has put in the
-// defaults. The value itself is not changed.
-func withDefaults(t *Type, value any) any {
+// maxDefaults bounds how many defaults are added to one object. No object of
+// an honest definition comes near it.
+const maxDefaults = 100_000
+
+// defaulter makes values as the API server sees them once it has put in the
+// defaults. Beyond maxDefaults it leaves them out.
+type defaulter struct{ left int }
+
+// add is the value with its defaults. The value itself is not changed.
+func (d *defaulter) add(t *Type, value any) any {
 	if t == nil || !t.defaults {
 		return value
 	}
@@ -222,7 +233,7 @@ func withDefaults(t *Type, value any) any {
 	case []any:
 		l := make([]any, len(v))
 		for i, item := range v {
-			l[i] = withDefaults(t.Elem, item)
+			l[i] = d.add(t.Elem, item)
 		}
 		return l
 	case map[string]any:
@@ -232,11 +243,12 @@ func withDefaults(t *Type, value any) any {
 			if field == nil {
 				field = t.Elem
 			}
-			m[name] = withDefaults(field, item)
+			m[name] = d.add(field, item)
 		}
 		for name, field := range t.Fields {
-			if m[name] == nil && field.Default != nil {
-				m[name] = withDefaults(field, field.Default)
+			if m[name] == nil && field.Default != nil && d.left > 0 {
+				d.left--
+				m[name] = d.add(field, field.Default)
 			}
 		}
 		return m

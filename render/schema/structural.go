@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -23,6 +24,7 @@ type definition struct {
 	path       []any
 	violations []Violation
 	metadata   *Type // of every object
+	patterns   int   // instructions of all patterns so far
 }
 
 func (d *definition) problem(code config.Code, format string, args ...any) {
@@ -301,13 +303,7 @@ func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rul
 		d.problemAt("multipleOf", config.CodeObject, "want a number above 0, got %s", number(*m))
 		r.MultipleOf = nil
 	}
-	if pattern := get[string](d, s, "pattern"); pattern != "" {
-		compiled, err := regexp.Compile(pattern)
-		if err != nil {
-			d.problemAt("pattern", config.CodeObject, "%q: %s", config.Shorten(pattern), err)
-		}
-		r.Pattern = compiled
-	}
+	r.Pattern = d.pattern(s)
 	if get[bool](d, s, "uniqueItems") {
 		d.problemAt("uniqueItems", config.CodeObject, "not allowed, write x-kubernetes-list-type: set")
 	}
@@ -324,6 +320,31 @@ func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rul
 		return nil
 	}
 	return r
+}
+
+// maxPatterns bounds the patterns of a definition, in instructions: (a{10}){100}
+// is 1000 of them. Those in use stay below a tenth of it.
+const maxPatterns = 1 << 20
+
+func (d *definition) pattern(s map[string]any) *regexp.Regexp {
+	pattern := get[string](d, s, "pattern")
+	if pattern == "" || d.patterns > maxPatterns {
+		return nil
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		d.problemAt("pattern", config.CodeObject, "%q: %s", config.Shorten(pattern), err)
+		return nil
+	}
+	if parsed, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		if program, err := syntax.Compile(parsed.Simplify()); err == nil {
+			d.patterns += len(program.Inst)
+		}
+	}
+	if d.patterns > maxPatterns {
+		d.problemAt("pattern", config.CodeObject, "the patterns up to here are too large to compile")
+	}
+	return compiled
 }
 
 func (r *Rules) isZero() bool {
