@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
@@ -272,30 +273,31 @@ func via(template config.Position) []config.Position {
 
 func (u *unitRenderer) sourceObjects(src source, templates *kind.Place, p place) []*Object {
 	if src.spec == nil {
-		object, ok := u.override(p, src, src.doc.Name, src.hard)
+		object, touched, ok := u.override(p, src, src.doc.Name, src.hard)
 		if !ok {
 			return nil
 		}
-		d := draft{unit: u.unit, doc: src.doc, object: object, hard: p.hard, kinds: u.kinds}
+		d := draft{unit: u.unit, doc: src.doc, object: object, touched: touched, hard: p.hard, kinds: u.kinds}
 		return u.seal(nil, &d)
 	}
 	rendered, problems := src.spec.Render(templates)
 	u.found.add(problems...)
 	var objects []*Object
 	for _, r := range rendered {
-		object, ok := u.override(p, src, r.ID, r.Object)
+		object, touched, ok := u.override(p, src, r.ID, r.Object)
 		if !ok {
 			continue
 		}
-		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, hard: p.hard, template: r.Node, templateAt: r.At, kinds: u.kinds})
+		objects = u.seal(objects, &draft{unit: u.unit, doc: src.doc, object: object, touched: touched, hard: p.hard, template: r.Node, templateAt: r.At, kinds: u.kinds})
 	}
 	return objects
 }
 
 // override applies the overrides of the Defaults and then the spec's own to an
 // object; most objects have none. id is the object's in its easy kind, or its
-// name when it is written out in the unit. ok is false after a problem.
-func (u *unitRenderer) override(p place, src source, id string, object map[string]any) (changed map[string]any, ok bool) {
+// name when it is written out in the unit. touched tells what they changed, nil
+// when there are none; ok is false after a problem.
+func (u *unitRenderer) override(p place, src source, id string, object map[string]any) (changed map[string]any, touched func() []override.Touched, ok bool) {
 	var overrides []*override.Override
 	for _, d := range u.defaults {
 		if d.holdsFor(&p.target, src.spec != nil, src.doc.Kind, id) {
@@ -306,7 +308,7 @@ func (u *unitRenderer) override(p place, src source, id string, object map[strin
 		overrides = append(overrides, own)
 	}
 	if len(overrides) == 0 {
-		return object, true
+		return object, nil, true
 	}
 	apiVersion, _ := object["apiVersion"].(string)
 	kindName, _ := object["kind"].(string)
@@ -321,7 +323,11 @@ func (u *unitRenderer) override(p place, src source, id string, object map[strin
 		}
 	}
 	u.found.add(problems...)
-	return changed, len(problems) == 0
+	touched = sync.OnceValue(func() []override.Touched {
+		_, touched, _ := override.Trace(object, hard, overrides...)
+		return touched
+	})
+	return changed, touched, len(problems) == 0
 }
 
 func (u *unitRenderer) seal(objects []*Object, d *draft) []*Object {

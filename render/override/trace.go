@@ -107,3 +107,14 @@ func compareSteps(a, b any) int {
 	u, _ := b.(string)
 	return cmp.Compare(s, u)
 }
+
+// Origin is the operation that the value at a path is from; ok is false when it
+// is from none.
+func Origin(touched []Touched, path []any) (at config.Position, ok bool) {
+	t := tracer{touched: touched}
+	above := t.above(path)
+	if above == nil || above.Removed {
+		return config.Position{}, false
+	}
+	return above.At, true
+}
