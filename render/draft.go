@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -28,8 +29,9 @@ const maxObject = 1 << 20
 // draft is a hard object before it is checked and made final.
 type draft struct {
 	unit       *config.Unit
-	doc        *config.Document // the spec, or the hard object itself
-	object     map[string]any   // may be shared; copied before it is changed
+	doc        *config.Document          // the spec, or the hard object itself
+	object     map[string]any            // may be shared; copied before it is changed
+	touched    func() []override.Touched // by overrides; nil when there are none
 	hard       *schema.Set
 	kinds      *kind.Kinds // for suggestions
 	template   *yaml.Node  // of the object in its kind; nil for a hard object
@@ -38,12 +40,23 @@ type draft struct {
 	problems   config.Problems
 }
 
-// problem adds a problem at a path into the object: at its line in a hard
-// document; for a rendered object at the spec, via its line in the template.
+// problem adds a problem at a path into the object: at the override that the
+// value is from; else at its line in a hard document; for a rendered object at
+// the spec, via its line in the template.
 func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
 		message = schema.PathText(path) + ": " + message
+	}
+	if d.touched != nil {
+		if at, ok := override.Origin(d.touched(), path); ok {
+			p := config.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
+			if at.File != d.doc.File {
+				p.Via = []config.Position{d.doc.Position()}
+			}
+			d.problems = append(d.problems, p)
+			return
+		}
 	}
 	if d.template == nil {
 		d.problems = append(d.problems, d.doc.Problem(nodeAt(d.doc.Node, path), code, "%s", message))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
@@ -34,13 +35,13 @@ func (e *expansion) expand(src source, chain []config.Position) {
 	rendered, problems := src.spec.Render(e.templates)
 	e.found.add(problems...)
 	for _, r := range rendered {
-		object, ok := e.override(src, r.ID, r.Object)
+		object, touched, ok := e.override(src, r.ID, r.Object)
 		if !ok {
 			continue
 		}
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
-		d := &draft{unit: e.unit, doc: src.doc, object: object, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
+		d := &draft{unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
 		if nested := e.kinds.ByName(apiVersion, kindName); nested != nil {
 			e.nest(nested, src, d)
 			continue
@@ -51,8 +52,9 @@ func (e *expansion) expand(src source, chain []config.Position) {
 
 // override applies the overrides of the Defaults and then the spec's own to an
 // object; most objects have none. id is the object's in its easy kind, or its
-// name when it is written out in the unit. ok is false after a problem.
-func (e *expansion) override(src source, id string, object map[string]any) (changed map[string]any, ok bool) {
+// name when it is written out in the unit. touched tells what they changed, nil
+// when there are none; ok is false after a problem.
+func (e *expansion) override(src source, id string, object map[string]any) (changed map[string]any, touched func() []override.Touched, ok bool) {
 	var overrides []*override.Override
 	for _, d := range e.defaults {
 		if d.holdsFor(e.target, src.spec != nil, src.kindName(), id) {
@@ -63,16 +65,21 @@ func (e *expansion) override(src source, id string, object map[string]any) (chan
 		overrides = append(overrides, own)
 	}
 	if len(overrides) == 0 {
-		return object, true
+		return object, nil, true
 	}
-	changed, problems := override.Apply(object, e.typeOf(object), overrides...)
+	hard := e.typeOf(object)
+	changed, problems := override.Apply(object, hard, overrides...)
 	for i := range problems {
 		if problems[i].File != src.doc.File { // of Defaults: say which document it does not fit
 			problems[i].Via = []config.Position{src.doc.Position()}
 		}
 	}
 	e.found.add(problems...)
-	return changed, len(problems) == 0
+	touched = sync.OnceValue(func() []override.Touched {
+		_, touched, _ := override.Trace(object, hard, overrides...)
+		return touched
+	})
+	return changed, touched, len(problems) == 0
 }
 
 // typeOf is the type that an object should have; nil when it is not known.

@@ -230,8 +230,8 @@ func (u *unitRenderer) objects(p place) []*Object {
 		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
 	for _, src := range u.sources {
 		if src.spec == nil {
-			if object, ok := e.override(src, src.doc.Name, src.hard); ok {
-				e.seal(&draft{unit: u.unit, doc: src.doc, object: object, hard: e.hard, kinds: u.kinds})
+			if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
+				e.seal(&draft{unit: u.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: u.kinds})
 			}
 			continue
 		}

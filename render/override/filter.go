@@ -24,7 +24,7 @@ type filter struct{ condition parsing.ASTNode }
 // they get and does not depend on the order of a mapping: a filter cannot be
 // made to run for long, and picks the same items each time.
 var filterFunctions = []string{"abs", "avg", "ceil", "contains", "ends_with", "floor", "length", "max", "min", "not_null",
-	"sort", "starts_with", "sum", "to_number", "type"}
+	"starts_with", "sum", "to_number", "type"}
 
 func filterCaller() interpreter.FunctionCaller {
 	all := functions.GetDefaultFunctions()

@@ -185,6 +185,8 @@ func TestProblems(t *testing.T) {
 		{"patch of no known form", widget, "    patch: [{op: ad, path: /spec/x, value: 1}]", `patch[0].op: unknown operation, did you mean "add"?`},
 		{"patch with a path of the other kind", widget, "    patch: [{op: remove, path: spec.x}]", `patch[0].path: "spec.x": want a JSON pointer like /spec/replicas`},
 		{"patch with a bad escape", widget, "    patch: [{op: remove, path: /spec/a~2}]", "want ~0 for ~ and ~1 for /"},
+		{"a large value in many places", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"},"l":[` + strings.Repeat("1,", 20_000) + `1]}`,
+			"    set: [{path: 'l[*]', value: " + strings.Repeat("x", 1000) + "}]", "the overrides of this object look at and write more than 16 MiB"},
 		{"patch that doubles", widget, doubling, "the overrides of this object look at and write more than 16 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -200,7 +200,7 @@ func (a *applier) add(p pointer, value any) error {
 				}
 			}
 			a.spend(perValue * len(h))
-			a.trace.shift(a.path, i, 1)
+			a.trace.inserted(a.path, i)
 			a.trace.set(append(a.path, i))
 			return slices.Insert(h, i, a.copy(value)), nil
 		}
@@ -219,7 +219,7 @@ func (a *applier) take(p pointer) (any, error) {
 		}
 		if h, ok := holder.([]any); ok {
 			i := stepOf(h, token).(int)
-			a.trace.shift(a.path, i, -1)
+			a.trace.deleted(a.path, []int{i})
 			a.spend(perValue * len(h))
 			return slices.Delete(h, i, i+1), nil
 		}

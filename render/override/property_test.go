@@ -166,6 +166,10 @@ func TestPropertyTrace(t *testing.T) {
 	})
 }
 
+func isBelow(path, above []any) bool {
+	return len(path) >= len(above) && slices.Equal(path[:len(above)], above)
+}
+
 // differences are the paths of leaves of b that a does not have.
 func differences(path []any, a, b any) [][]any {
 	var all [][]any

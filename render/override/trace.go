@@ -5,6 +5,7 @@ package override
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -24,8 +25,15 @@ type Touched struct {
 
 // tracer follows the operations on one object. A nil tracer does nothing.
 type tracer struct {
-	at      config.Position
-	touched []Touched
+	at   config.Position // of the operation
+	root spot
+}
+
+// spot is a place in the object that was touched, or that leads to such.
+type spot struct {
+	touched, removed bool
+	at               config.Position
+	below            map[any]*spot // by string key or int index
 }
 
 func (t *tracer) begin(at config.Position) {
@@ -49,61 +57,111 @@ func (t *tracer) removed(path []any) {
 }
 
 func (t *tracer) note(path []any, removed bool) {
-	t.touched = slices.DeleteFunc(t.touched, func(old Touched) bool { return isBelow(old.Path, path) })
-	if above := t.above(path); above == nil || above.Removed || removed || above.At != t.at {
-		t.touched = append(t.touched, Touched{Path: slices.Clone(path), Removed: removed, At: t.at})
-	}
-}
-
-// above is the nearest place above a path that was touched; nil when there is
-// none.
-func (t *tracer) above(path []any) *Touched {
-	var nearest *Touched
-	for i := range t.touched {
-		if one := &t.touched[i]; isBelow(path, one.Path) && (nearest == nil || len(one.Path) > len(nearest.Path)) {
-			nearest = one
+	s := &t.root
+	var above *spot // the nearest that was touched
+	for _, step := range path {
+		if s.touched {
+			above = s
 		}
+		next := s.below[step]
+		if next == nil {
+			next = &spot{}
+			if s.below == nil {
+				s.below = map[any]*spot{}
+			}
+			s.below[step] = next
+		}
+		s = next
 	}
-	return nearest
+	*s = spot{touched: true, removed: removed, at: t.at}
+	if above != nil && !above.removed && !removed && above.at == t.at {
+		s.touched = false // the one above says it
+	}
 }
 
-// shift notes that the item at an index of a list was removed (by is -1), or
-// that one was put there (1).
-func (t *tracer) shift(list []any, index, by int) {
+// inserted notes that an item was put into a list.
+func (t *tracer) inserted(list []any, index int) {
+	t.renumber(list, func(i int) int {
+		if i >= index {
+			return i + 1
+		}
+		return i
+	})
+}
+
+// deleted notes that items of a list, by ascending index, were taken away.
+func (t *tracer) deleted(list []any, indexes []int) {
+	if len(indexes) == 0 {
+		return
+	}
+	t.renumber(list, func(i int) int {
+		before, deleted := slices.BinarySearch(indexes, i)
+		if deleted {
+			return -1
+		}
+		return i - before
+	})
+}
+
+// renumber moves the items of a list; those that move to -1 are no more.
+func (t *tracer) renumber(list []any, to func(int) int) {
 	if t == nil {
 		return
 	}
-	depth := len(list)
-	t.touched = slices.DeleteFunc(t.touched, func(old Touched) bool {
-		return by < 0 && len(old.Path) > depth && isBelow(old.Path, list) && old.Path[depth] == any(index)
-	})
-	for _, old := range t.touched {
-		if len(old.Path) <= depth || !isBelow(old.Path, list) {
-			continue
-		}
-		if i, ok := old.Path[depth].(int); ok && i >= index {
-			old.Path[depth] = i + by
+	s := &t.root
+	for _, step := range list {
+		if s = s.below[step]; s == nil {
+			return
 		}
 	}
+	moved := make(map[any]*spot, len(s.below))
+	for step, item := range s.below {
+		if i, ok := step.(int); !ok {
+			moved[step] = item
+		} else if j := to(i); j >= 0 {
+			moved[j] = item
+		}
+	}
+	s.below = moved
 }
 
-// isBelow says whether path is the one above, or leads through it.
-func isBelow(path, above []any) bool {
-	return len(path) >= len(above) && slices.Equal(path[:len(above)], above)
+func (t *tracer) sorted() []Touched { return t.root.appendTo(nil, nil) }
+
+func (s *spot) appendTo(all []Touched, path []any) []Touched {
+	if s.touched {
+		all = append(all, Touched{Path: slices.Clone(path), Removed: s.removed, At: s.at})
+	}
+	for _, step := range slices.SortedFunc(maps.Keys(s.below), compareSteps) {
+		all = s.below[step].appendTo(all, append(path, step))
+	}
+	return all
 }
 
-func (t *tracer) sorted() []Touched {
-	slices.SortFunc(t.touched, func(a, b Touched) int { return slices.CompareFunc(a.Path, b.Path, compareSteps) })
-	return t.touched
-}
-
+// compareSteps puts indexes before names.
 func compareSteps(a, b any) int {
 	i, isIndex := a.(int)
 	j, alsoIndex := b.(int)
-	if isIndex && alsoIndex {
+	switch {
+	case isIndex && alsoIndex:
 		return cmp.Compare(i, j)
+	case isIndex:
+		return -1
+	case alsoIndex:
+		return 1
 	}
-	s, _ := a.(string)
-	u, _ := b.(string)
-	return cmp.Compare(s, u)
+	return cmp.Compare(a.(string), b.(string))
+}
+
+// Origin is the operation that the value at a path is from, of what [Trace]
+// found; ok is false when it is from none.
+func Origin(touched []Touched, path []any) (at config.Position, ok bool) {
+	for depth := len(path); depth >= 0; depth-- {
+		i, found := slices.BinarySearchFunc(touched, path[:depth], func(one Touched, path []any) int {
+			return slices.CompareFunc(one.Path, path, compareSteps)
+		})
+		if found {
+			return touched[i].At, !touched[i].Removed
+		}
+	}
+	return config.Position{}, false
 }

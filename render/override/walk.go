@@ -110,11 +110,8 @@ func (w *walk) list(items []any, t *schema.Type, depth int) any {
 		items[i] = w.descend(items[i], elem, depth+1)
 		w.path = w.path[:len(w.path)-1]
 	}
-	for i := len(items) - 1; i >= 0; i-- {
-		if items[i] == (any)(gone{}) {
-			w.trace.shift(w.path, i, -1)
-		}
-	}
+	picked = slices.DeleteFunc(picked, func(i int) bool { return items[i] != (any)(gone{}) })
+	w.trace.deleted(w.path, picked)
 	return slices.DeleteFunc(items, func(item any) bool { return item == (any)(gone{}) })
 }
 
