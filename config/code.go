@@ -20,6 +20,7 @@ const (
 	CodeEmpty     Code = "SW1013" // a unit that renders to nothing
 	CodeFile      Code = "SW1014" // a file or folder that cannot be read
 	CodeInternal  Code = "SW1015" // a mistake in swell itself
+	CodeRule      Code = "SW1016" // a value that breaks a rule of its kind's schema
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -37,5 +38,6 @@ var Codes = map[Code]string{
 	CodeOverride:  "the override does not fit the object that the kind renders",
 	CodeEmpty:     "the unit renders to no object at all, which never deletes anything by itself",
 	CodeFile:      "the file or folder cannot be read",
+	CodeRule:      "the value has the right type but breaks a rule that the kind's .proto sets for it; the message says which",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }
