@@ -127,11 +127,15 @@ func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 	}
 }
 
-// required finds what proto2 requires and is not there.
+// required finds what proto2, or an edition's legacy feature, requires and is
+// not there.
 func (d *decoder) required(at *yaml.Node, m protoreflect.Message) {
-	numbers := m.Descriptor().RequiredNumbers()
-	for i := range numbers.Len() {
-		if field := m.Descriptor().Fields().ByNumber(numbers.Get(i)); !m.Has(field) {
+	fields := m.Descriptor().Fields()
+	if m.Descriptor().ParentFile().Syntax() == protoreflect.Proto3 {
+		return
+	}
+	for i := range fields.Len() {
+		if field := fields.Get(i); field.Cardinality() == protoreflect.Required && !m.Has(field) {
 			d.push(step{key: string(field.Name())})
 			d.problem(at, CodeRule, "value is required")
 			d.pop()
