@@ -276,8 +276,12 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		return current
 	}
 	unit := &Unit{Path: UnitPath(dir), Hash: hash, Defaults: inherited}
+	odd := checkNames(dir, entries)
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
+		if p, found := odd[e.Name()]; found && !e.IsDir() {
+			unit.Problems = append(unit.Problems, p)
+		}
 		switch {
 		case e.Name() == settingsFile:
 			unit.Defaults = l.loadDefaults(name, e.Type(), inherited)
@@ -307,7 +311,11 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			l.problem(FileProblem(sub, err))
 			continue
 		}
-		below := l.loadFolder(sub, subHash, unit.Defaults, previous.folders[sub])
+		defaults := unit.Defaults
+		if p, found := odd[e.Name()]; found {
+			defaults = defaults.with(p)
+		}
+		below := l.loadFolder(sub, subHash, defaults, previous.folders[sub])
 		current.folders[sub] = below
 		current.retry = current.retry || below.retry
 		current.units = append(current.units, below.units...)

@@ -62,7 +62,7 @@ func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
 			return docs, problems
 		}
 		if err != nil {
-			return docs, append(problems, syntaxProblem(file, err))
+			return docs, append(problems, syntaxProblem(file, content, err))
 		}
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
 			continue
@@ -103,7 +103,14 @@ func checkText(file string, content []byte) *Problem {
 	return nil
 }
 
-func syntaxProblem(file string, err error) Problem {
+var (
+	// parserError is what the YAML library says in its grammar. Only there it
+	// counts lines from 0.
+	parserError   = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (undefined tag handle|duplicate %|incompatible YAML))`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+func syntaxProblem(file string, content []byte, err error) Problem {
 	text := strings.TrimSpace(err.Error())
 	pos := Position{File: file}
 	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
@@ -111,7 +118,15 @@ func syntaxProblem(file string, err error) Problem {
 		text = text[len(m[0]):]
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	return Problem{Position: pos, Code: CodeSyntax, Message: "not valid YAML: " + text}
+	if parserError.MatchString(text) {
+		pos.Line++
+	}
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil { // it has no line
+		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
+			pos.Line = 1 + bytes.Count(before, []byte("\n"))
+		}
+	}
+	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
 }
 
 func newDocument(file string, root *yaml.Node) (*Document, Problems) {
@@ -133,6 +148,9 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
 		}
 	}
+	if name := Lookup(Lookup(root, "metadata"), "name"); !isPrintable(doc.Name) {
+		problems = append(problems, doc.Problem(name, CodeType, "metadata.name: %q: want a name whose characters all show", doc.Name))
+	}
 	if problems != nil {
 		return nil, problems
 	}
@@ -141,7 +159,7 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 
 // Problem is a problem at one of the document's nodes.
 func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) Problem {
-	return Problem{Position: d.At(n), Code: code, Message: fmt.Sprintf(format, args...)}
+	return Problem{Position: d.At(n), Code: code, Message: Printable(fmt.Sprintf(format, args...))}
 }
 
 // yamlReader writes out aliases and merge keys and refuses what means
@@ -154,7 +172,7 @@ type yamlReader struct {
 }
 
 func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(fmt.Sprintf(format, args...))})
 }
 
 // resolve returns the node with aliases written out. Nodes without an alias
