@@ -67,11 +67,14 @@ const (
 	maxProtoSize     = 1 << 20 // bytes of all files
 	maxProtoDepth    = 100     // braces within braces
 	maxProtoProblems = 100
+	maxProtoPublic   = 32  // words "public": names are looked for along every path of public imports
+	maxProtoMessage  = 500 // bytes of a problem's text
 )
 
 type protoCompiler struct {
 	open             func(name string) ([]byte, error)
 	files, size      int
+	public           int
 	problems, unread Problems
 }
 
@@ -95,7 +98,7 @@ func (c *protoCompiler) compile(name string) linker.File {
 		if errors.As(err, &withPos) {
 			_ = c.report(withPos)
 		} else {
-			c.problems = append(c.problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: oneLine(err.Error())})
+			c.problems = append(c.problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: cut(oneLine(err.Error()), maxProtoMessage)})
 		}
 	}
 	if len(files) == 0 {
@@ -109,7 +112,7 @@ func (c *protoCompiler) report(err reporter.ErrorWithPos) error {
 	c.problems = append(c.problems, Problem{
 		Position: Position{pos.Filename, pos.Line, pos.Col},
 		Code:     CodeKind,
-		Message:  oneLine(err.Unwrap().Error()),
+		Message:  cut(oneLine(err.Unwrap().Error()), maxProtoMessage),
 	})
 	if len(c.problems) >= maxProtoProblems {
 		return err
@@ -133,49 +136,69 @@ func (c *protoCompiler) read(path string) (io.ReadCloser, error) {
 	case c.size > maxProtoSize:
 		return nil, Refusal(fmt.Sprintf("more than %d bytes of .proto up to here", maxProtoSize))
 	}
-	if line := tooDeep(content); line > 0 {
-		c.problems = append(c.problems, Problem{Position: Position{File: path, Line: line}, Code: CodeKind,
-			Message: fmt.Sprintf("nested more than %d levels deep", maxProtoDepth)})
-		return nil, Refusal(fmt.Sprintf("nested more than %d levels deep", maxProtoDepth))
+	depth, public := measure(content)
+	c.public += public
+	switch {
+	case depth > 0:
+		refused := fmt.Sprintf("nested more than %d levels deep", maxProtoDepth)
+		c.problems = append(c.problems, Problem{Position: Position{File: path, Line: depth}, Code: CodeKind, Message: refused})
+		return nil, Refusal(refused)
+	case c.public > maxProtoPublic:
+		return nil, Refusal(fmt.Sprintf("more than %d public imports up to here", maxProtoPublic))
 	}
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// tooDeep is the line where brackets are open too deep, 0 when none is. Texts
-// and comments do not count.
-func tooDeep(content []byte) int {
+// measure finds the line where brackets are open too deep, 0 when none is, and
+// counts the words "public". Texts and comments do not count.
+func measure(content []byte) (deep, public int) {
 	line, depth := 1, 0
-	skip := func(rest []byte, end string) int {
-		n := bytes.Index(rest, []byte(end))
-		if n < 0 {
-			return len(rest)
-		}
-		return n + len(end)
-	}
-	for i := 0; i < len(content); i++ {
-		from := i
+	for i := 0; i < len(content); {
+		n := 1
 		switch c := content[i]; {
 		case bytes.HasPrefix(content[i:], []byte("//")):
-			i += skip(content[i:], "\n") - 1
+			n = through(content[i:], 2, "\n")
 		case bytes.HasPrefix(content[i:], []byte("/*")):
-			i += 1 + skip(content[i+2:], "*/")
+			n = through(content[i:], 2, "*/")
 		case c == '"' || c == '\'':
-			for i++; i < len(content) && content[i] != c && content[i] != '\n'; i++ {
-				if content[i] == '\\' {
-					i++
-				}
-			}
+			n = literal(content[i:])
 		case strings.IndexByte("{[(<", c) >= 0:
 			depth++
 		case strings.IndexByte("}])>", c) >= 0:
 			depth = max(0, depth-1)
+		case bytes.HasPrefix(content[i:], []byte("public")):
+			public++
 		}
-		line += bytes.Count(content[from:min(i+1, len(content))], []byte("\n"))
 		if depth > maxProtoDepth {
-			return line
+			return line, public
+		}
+		line += bytes.Count(content[i:i+n], []byte("\n"))
+		i += n
+	}
+	return 0, public
+}
+
+// through is how far the end is, itself included, looking from an offset on.
+func through(content []byte, from int, end string) int {
+	n := bytes.Index(content[from:], []byte(end))
+	if n < 0 {
+		return len(content)
+	}
+	return from + n + len(end)
+}
+
+// literal is the length of the text in quotes that content begins with. A line
+// break ends it.
+func literal(content []byte) int {
+	for i := 1; i < len(content); i++ {
+		switch content[i] {
+		case '\\':
+			i++
+		case content[0], '\n':
+			return i + 1
 		}
 	}
-	return 0
+	return len(content)
 }
 
 // Envelope makes the message of a whole easy document out of the message that

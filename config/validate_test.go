@@ -317,3 +317,63 @@ message Spec { string a = 1; }`, nil)
 		t.Errorf("got %s", got)
 	}
 }
+
+// FuzzDecode reads documents as specs of a kind with rules: whatever the text,
+// it ends, each problem is one line, and the same text gives the same problems.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{"", "spec: {image: x, file: a}", "spec:\n  items: [{name: a, inner: {div: 0}}]\n  numbered: {0x1: {}}",
+		"spec: {config: {fromFile: a}, password: x, wait: 1h, data: aGk=, all: [1, 2], codes: [ABC], maybe: 1}",
+		"spec: {replicas: {a: 1, B: 0}, hosts: [a, a], opt: ''}", "metadata: {labels: &a {x: *a}}"} {
+		f.Add([]byte(seed))
+	}
+	envelope, rules, problems := kindOf(f, ruled, predefined("!rule || this.matches('^[A-Z]{3}$')"))
+	if len(problems) > 0 {
+		f.Fatal(problems)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		first := checkSpec(t, envelope, rules, string(text))
+		for _, p := range first {
+			if p.Message == "" || !isPrintable(p.Message) {
+				t.Errorf("problem %q: want one line that prints", p.Message)
+			}
+			if strings.Contains(p.Message, "hunter2") {
+				t.Errorf("%s: what a file holds", p)
+			}
+		}
+		if again := checkSpec(t, envelope, rules, string(text)); again.String() != first.String() {
+			t.Errorf("first\n%s\nthen\n%s", first, again)
+		}
+	})
+}
+
+// BenchmarkDecode reads specs of a kind without rules, and of the same kind
+// with some.
+func BenchmarkDecode(b *testing.B) {
+	const spec = "apiVersion: v1\nkind: K\nmetadata: {name: x}\nspec:\n  image: x\n  replicas: {sas: 2, vla: 3}\n  hosts: [a.example.com]\n  items: [{name: ab}]\n"
+	const fields = `message K { Spec spec = 1; }
+message Spec { string image = 1%s; map<string, int32> replicas = 2%s; repeated string hosts = 3%s; repeated Item items = 4; }
+message Item { string name = 1; }
+`
+	for name, text := range map[string]string{
+		"plain": "syntax = \"proto3\";\n" + fmt.Sprintf(fields, "", "", ""),
+		"rules": ruledHead + fmt.Sprintf(fields, " [(buf.validate.field).required = true]", " [(buf.validate.field).map.values.int32.gte = 1]", " [(buf.validate.field).repeated.items.string.hostname = true]"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			envelope, rules, problems := kindOf(b, text, nil)
+			if len(problems) > 0 || (rules == nil) != (name == "plain") {
+				b.Fatal(problems, rules)
+			}
+			docs, problems := ReadDocuments("f.yaml", []byte(spec))
+			if len(problems) > 0 {
+				b.Fatal(problems)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				message, _ := docs[0].Decode(envelope, Decoding{})
+				if problems := rules.Check(docs[0], message); len(problems) > 0 {
+					b.Fatal(problems)
+				}
+			}
+		})
+	}
+}

@@ -445,14 +445,15 @@ func describe(n *yaml.Node) string {
 }
 
 // Shorten cuts a text that is too long for a message.
-func Shorten(s string) string {
-	const most = 60
+func Shorten(s string) string { return cut(s, 60) }
+
+// cut leaves at most so many bytes of a text, and dots for the others.
+func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	cut := most
-	for !utf8.RuneStart(s[cut]) {
-		cut--
+	for !utf8.RuneStart(s[most]) {
+		most--
 	}
-	return s[:cut] + "..."
+	return s[:most] + "..."
 }
