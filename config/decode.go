@@ -65,7 +65,9 @@ type step struct {
 }
 
 func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
-	d.problems = append(d.problems, d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
+	if len(d.problems) <= MaxProblems {
+		d.problems.add(d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
+	}
 }
 
 // describe says what a node is, without its value where that is secret.

@@ -67,6 +67,20 @@ func (p Problem) String() string {
 	return b.String()
 }
 
+// MaxProblems is how many problems of one document are told. A document with
+// more is not what it should be altogether.
+const MaxProblems = 100
+
+// add adds a problem, up to MaxProblems and one that says so.
+func (ps *Problems) add(p Problem) {
+	if len(*ps) == MaxProblems {
+		p.Message = fmt.Sprintf("and more: only the first %d problems of a document are told", MaxProblems)
+	}
+	if len(*ps) <= MaxProblems {
+		*ps = append(*ps, p)
+	}
+}
+
 // Problems are sorted by position, then by text, and hold no two equal lines,
 // once [Problems.Sorted] has been called.
 type Problems []Problem

@@ -22,7 +22,7 @@ func (c *ruleCheck) problem(path []step, ofKey bool, format string, args ...any)
 	if len(path) > 0 {
 		p.Message = pathText(path) + ": " + p.Message
 	}
-	c.problems = append(c.problems, p)
+	c.problems.add(p)
 }
 
 // find returns where a problem of the value on the path is shown, and the

@@ -186,32 +186,33 @@ func Scalar(n *yaml.Node) (any, error) {
 // Plain is the node as plain Go values: map[string]any, []any and what
 // [Scalar] returns. Problems are collected; the value is nil when there is one.
 func (d *Document) Plain(n *yaml.Node) (any, Problems) {
+	var problems Problems
+	v := d.plain(n, &problems)
+	return v, problems
+}
+
+func (d *Document) plain(n *yaml.Node, problems *Problems) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		var problems Problems
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			v, found := d.Plain(n.Content[i+1])
-			problems = append(problems, found...)
-			m[n.Content[i].Value] = v
+			m[n.Content[i].Value] = d.plain(n.Content[i+1], problems)
 		}
-		return m, problems
+		return m
 	case yaml.SequenceNode:
 		l := make([]any, len(n.Content))
-		var problems Problems
 		for i, item := range n.Content {
-			v, found := d.Plain(item)
-			problems = append(problems, found...)
-			l[i] = v
+			l[i] = d.plain(item, problems)
 		}
-		return l, problems
+		return l
 	}
 	v, err := Scalar(n)
 	if err != nil && d.Kind == "Secret" {
 		err = errors.New("a number that JSON cannot hold") // without its value
 	}
 	if err != nil {
-		return nil, Problems{d.Problem(n, CodeType, "%s", err)}
+		problems.add(d.Problem(n, CodeType, "%s", err))
+		return nil
 	}
-	return v, nil
+	return v
 }

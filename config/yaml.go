@@ -41,6 +41,8 @@ const (
 	// written out, the guard against alias bombs. An object of 1 MiB, the most
 	// an API server stores, has fewer.
 	maxNodes = 500_000
+	// maxDocuments is how many documents one file may hold.
+	maxDocuments = 2000
 )
 
 var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
@@ -63,6 +65,10 @@ func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
 		}
 		if err != nil {
 			return docs, append(problems, syntaxProblem(file, content, err))
+		}
+		if len(docs) == maxDocuments || len(problems) > MaxProblems {
+			return docs, append(problems, Problem{Position: Position{file, root.Line, root.Column}, Code: CodeSyntax,
+				Message: fmt.Sprintf("the file is not read any further: more than %d documents or %d problems up to here", maxDocuments, MaxProblems)})
 		}
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
 			continue
@@ -172,7 +178,9 @@ type yamlReader struct {
 }
 
 func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(fmt.Sprintf(format, args...))})
+	if len(r.problems) <= MaxProblems {
+		r.problems.add(Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(fmt.Sprintf(format, args...))})
+	}
 }
 
 // resolve returns the node with aliases written out. Nodes without an alias

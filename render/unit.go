@@ -235,12 +235,18 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 	return content, nil
 }
 
+// maxUnitProblems is how many problems a unit has when no more are looked for.
+const maxUnitProblems = 1000
+
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
 	templates := kind.NewPlace(u.unit, &p.target)
 	var objects []*Object
 	seen := map[ObjectID]*Object{}
 	for _, src := range u.sources {
+		if len(u.found.problems) > maxUnitProblems {
+			break
+		}
 		for _, o := range u.sourceObjects(src, templates, p) {
 			if other := seen[o.ID]; other != nil {
 				u.found.add(config.Problem{Position: o.Spec, Code: config.CodeDuplicate, Via: via(o.Template),
