@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
@@ -158,9 +157,10 @@ func (c *ruleCompiler) problem(of protoreflect.Descriptor, format string, args .
 	})
 }
 
-// oneLine is a text without line breaks and other characters that do not print.
+// oneLine is a text without line breaks, and printable.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }), " ")
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' })
+	return Printable(strings.Join(lines, " "))
 }
 
 // extensions are the extensions of all files: rules that a kind defines for
