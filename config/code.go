@@ -20,6 +20,7 @@ const (
 	CodeEmpty     Code = "SW1013" // a unit that renders to nothing
 	CodeFile      Code = "SW1014" // a file or folder that cannot be read
 	CodeInternal  Code = "SW1015" // a mistake in swell itself
+	CodeRule      Code = "SW1016" // a value that breaks a rule of its kind's schema
 	CodeCollect   Code = "SW1017" // a document that was left out of a collection
 )
 
@@ -38,6 +39,7 @@ var Codes = map[Code]string{
 	CodeOverride:  "the override does not fit the object that the kind renders",
 	CodeEmpty:     "the unit renders to no object at all, which never deletes anything by itself",
 	CodeFile:      "the file or folder cannot be read",
+	CodeRule:      "the value has the right type but breaks a rule that the kind's .proto sets for it; the message says which",
 	CodeCollect:   "the document of another unit has a problem and was left out; its own unit says which",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

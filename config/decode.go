@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -33,7 +35,12 @@ type Decoding struct {
 func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
 	dec := decoder{doc: d, how: how}
 	decoded := dynamicpb.NewMessage(message)
-	dec.message(d.Node, decoded)
+	dec.message(d.Node, d.Node, decoded)
+	if spec := message.Fields().ByName("spec"); spec != nil && spec.Message() != nil && Lookup(d.Node, "spec") == nil {
+		dec.push(step{key: "spec"}) // none is an empty one
+		dec.required(d.Node, dynamicpb.NewMessage(spec.Message()))
+		dec.pop()
+	}
 	if len(dec.problems) > 0 {
 		return nil, dec.problems
 	}
@@ -44,61 +51,97 @@ type decoder struct {
 	doc      *Document
 	how      Decoding
 	path     []step
+	key      *yaml.Node // of the value being read; in a list the list's
+	secret   int        // how many of the fields on the path are marked debug_redact
 	problems Problems
 }
 
-// step is one step of a path into a document: a key, or an index where key is
-// empty.
+// step is one step of a path into a document: a key, or an index where item is
+// set.
 type step struct {
 	key   string
 	index int
+	item  bool
 }
 
 func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
-	d.problems = append(d.problems, d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
+	if len(d.problems) <= MaxProblems {
+		d.problems.add(d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
+	}
+}
+
+// describe says what a node is, without its value where that is secret.
+func (d *decoder) describe(n *yaml.Node) string {
+	if d.secret > 0 && n.Kind == yaml.ScalarNode && !isNull(n) {
+		return "something else"
+	}
+	return describe(n)
 }
 
 func pathText(path []step) string {
 	var b strings.Builder
 	for i, s := range path {
 		switch {
-		case s.key == "":
+		case s.item:
 			fmt.Fprintf(&b, "[%d]", s.index)
-		case i > 0 && isPlainKey(s.key):
-			b.WriteString("." + s.key)
+		case !isPlainKey(s.key):
+			fmt.Fprintf(&b, "[%q]", Shorten(s.key))
 		case i > 0:
-			fmt.Fprintf(&b, "[%q]", s.key)
+			b.WriteString("." + Shorten(s.key))
 		default:
-			b.WriteString(s.key)
+			b.WriteString(Shorten(s.key))
 		}
 	}
 	return b.String()
 }
 
 func isPlainKey(key string) bool {
-	return !strings.ContainsAny(key, `./[]"' `)
+	return key != "" && !strings.ContainsFunc(key, func(r rune) bool {
+		return strings.ContainsRune(`./[]"' \`, r) || !unicode.IsPrint(r)
+	})
 }
 
 func (d *decoder) push(s step) { d.path = append(d.path, s) }
 func (d *decoder) pop()        { d.path = d.path[:len(d.path)-1] }
 
-func (d *decoder) message(n *yaml.Node, into protoreflect.Message) {
+// message reads a mapping; key is where a problem of the whole is shown.
+func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, CodeType, "want a mapping, got %s", describe(n))
+		d.problem(n, CodeType, "want a mapping, got %s", d.describe(n))
 		return
 	}
 	fields := into.Descriptor().Fields()
+	before := len(d.problems)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		d.push(step{key: key.Value})
 		field := fields.ByName(protoreflect.Name(key.Value))
 		switch {
 		case field != nil:
-			d.field(value, field, into)
+			d.field(key, value, field, into)
 		case !d.lifted(key.Value):
 			d.problem(key, CodeUnknown, "unknown field%s", DidYouMean(key.Value, d.fieldNames(fields)))
 		}
 		d.pop()
+	}
+	if len(d.problems) == before {
+		d.required(key, into)
+	}
+}
+
+// required finds what proto2, or an edition's legacy feature, requires and is
+// not there.
+func (d *decoder) required(at *yaml.Node, m protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	if m.Descriptor().ParentFile().Syntax() == protoreflect.Proto3 {
+		return
+	}
+	for i := range fields.Len() {
+		if field := fields.Get(i); field.Cardinality() == protoreflect.Required && !m.Has(field) {
+			d.push(step{key: string(field.Name())})
+			d.problem(at, CodeRule, "value is required")
+			d.pop()
+		}
 	}
 }
 
@@ -126,9 +169,13 @@ func (d *decoder) fieldNames(fields protoreflect.FieldDescriptors) []string {
 	return names
 }
 
-func (d *decoder) field(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Message) {
+func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Message) {
 	if isNull(n) && !isValue(field) {
 		return // as in JSON: not set
+	}
+	if redacted(field) {
+		d.secret++
+		defer func() { d.secret-- }()
 	}
 	if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 		if other := into.WhichOneof(oneof); other != nil {
@@ -136,7 +183,11 @@ func (d *decoder) field(n *yaml.Node, field protoreflect.FieldDescriptor, into p
 			return
 		}
 	}
+	outer := d.key
+	d.key = key
 	switch {
+	case field.Kind() == protoreflect.GroupKind && field.ParentFile().Syntax() == protoreflect.Proto2:
+		d.problem(key, CodeType, "a group of proto2 is not understood: declare a message in the kind's .proto instead")
 	case field.IsMap():
 		d.mapping(n, field, into.Mutable(field).Map())
 	case field.IsList():
@@ -146,6 +197,7 @@ func (d *decoder) field(n *yaml.Node, field protoreflect.FieldDescriptor, into p
 			into.Set(field, v)
 		}
 	}
+	d.key = outer
 }
 
 func isValue(field protoreflect.FieldDescriptor) bool {
@@ -154,11 +206,11 @@ func isValue(field protoreflect.FieldDescriptor) bool {
 
 func (d *decoder) list(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.List) {
 	if n.Kind != yaml.SequenceNode {
-		d.problem(n, CodeType, "want a list, got %s", describe(n))
+		d.problem(n, CodeType, "want a list, got %s", d.describe(n))
 		return
 	}
 	for i, item := range n.Content {
-		d.push(step{index: i})
+		d.push(step{index: i, item: true})
 		element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewElement() }
 		if v, ok := d.value(item, field, element); ok {
 			into.Append(v)
@@ -169,14 +221,19 @@ func (d *decoder) list(n *yaml.Node, field protoreflect.FieldDescriptor, into pr
 
 func (d *decoder) mapping(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Map) {
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, CodeType, "want a mapping, got %s", describe(n))
+		d.problem(n, CodeType, "want a mapping, got %s", d.describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		d.push(step{key: key.Value})
+		d.key = key
 		k, ok := d.mapKey(key, field.MapKey())
-		if ok {
+		switch {
+		case !ok:
+		case into.Has(k):
+			d.problem(key, CodeType, "set twice: the same key is written in another way above")
+		default:
 			element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewValue() }
 			if v, ok := d.value(value, field.MapValue(), element); ok {
 				into.Set(k, v)
@@ -210,8 +267,10 @@ func (d *decoder) value(n *yaml.Node, field protoreflect.FieldDescriptor, empty 
 	v := empty(field)
 	if wellKnown, ok := wellKnownTypes[field.Message().FullName()]; ok {
 		wellKnown(d, n, v.Message())
+	} else if top := d.path[len(d.path)-1]; top.item {
+		d.message(n, n, v.Message())
 	} else {
-		d.message(n, v.Message())
+		d.message(d.key, n, v.Message())
 	}
 	return v, len(d.problems) == before
 }
@@ -224,12 +283,16 @@ func (d *decoder) scalar(n *yaml.Node, field protoreflect.FieldDescriptor) (prot
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		d.problem(n, CodeType, "want %s, got %s", kindNames[kind], describe(n))
+		d.problem(n, CodeType, "want %s, got %s", kindNames[kind], d.describe(n))
 		return protoreflect.Value{}, false
 	}
 	v, ok := parseScalar(n, field)
 	if !ok {
-		d.problem(n, CodeType, "want %s, got %s%s", kindNames[kind], describe(n), scalarHint(n, field))
+		hint := ""
+		if d.secret == 0 {
+			hint = scalarHint(n, field)
+		}
+		d.problem(n, CodeType, "want %s, got %s%s", kindNames[kind], d.describe(n), hint)
 	}
 	return v, ok
 }
@@ -271,14 +334,14 @@ func parseScalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect
 		i, err := strconv.ParseInt(n.Value, 0, 32)
 		return protoreflect.ValueOfInt32(int32(i)), err == nil && n.Tag == "!!int"
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		i, err := strconv.ParseInt(n.Value, 0, 64)
-		return protoreflect.ValueOfInt64(i), err == nil && (n.Tag == "!!int" || n.Tag == "!!str")
+		i, err := strconv.ParseInt(n.Value, integerBase(n), 64)
+		return protoreflect.ValueOfInt64(i), err == nil
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
 		i, err := strconv.ParseUint(n.Value, 0, 32)
 		return protoreflect.ValueOfUint32(uint32(i)), err == nil && n.Tag == "!!int"
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		i, err := strconv.ParseUint(n.Value, 0, 64)
-		return protoreflect.ValueOfUint64(i), err == nil && (n.Tag == "!!int" || n.Tag == "!!str")
+		i, err := strconv.ParseUint(n.Value, integerBase(n), 64)
+		return protoreflect.ValueOfUint64(i), err == nil
 	case protoreflect.FloatKind:
 		f, ok := parseFloat(n, 32)
 		return protoreflect.ValueOfFloat32(float32(f)), ok
@@ -291,10 +354,28 @@ func parseScalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect
 	return protoreflect.Value{}, false
 }
 
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+
+// integerBase is that of a 64-bit integer, 1 (an error) when it is none. As in
+// JSON it may be a text too, because JSON's numbers end at 2^53; then only in
+// digits.
+func integerBase(n *yaml.Node) int {
+	switch {
+	case n.Tag == "!!int":
+		return 0
+	case n.Tag == "!!str" && decimal.MatchString(n.Value):
+		return 10
+	}
+	return 1
+}
+
 // parseFloat reads a finite number: JSON, and so Kubernetes, has no other.
 func parseFloat(n *yaml.Node, bits int) (float64, bool) {
 	if n.Tag != "!!float" && n.Tag != "!!int" {
 		return 0, false
+	}
+	if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil && n.Tag == "!!int" { // 0x10, 1_000
+		return float64(i), true
 	}
 	f, err := strconv.ParseFloat(n.Value, bits)
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
@@ -325,7 +406,7 @@ func (d *decoder) readFile(path *yaml.Node, kind protoreflect.Kind) (protoreflec
 	d.push(step{key: "fromFile"})
 	defer d.pop()
 	if path.Kind != yaml.ScalarNode || path.Tag != "!!str" {
-		d.problem(path, CodeType, "want the path of a file beside the spec, got %s", describe(path))
+		d.problem(path, CodeType, "want the path of a file beside the spec, got %s", d.describe(path))
 		return protoreflect.Value{}, false
 	}
 	content, err := d.how.File(path.Value)

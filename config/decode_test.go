@@ -234,3 +234,42 @@ func FuzzReadDocuments(f *testing.F) {
 		}
 	})
 }
+
+// TestReadDocumentsEdges: files without documents, and files at the limits.
+func TestReadDocumentsEdges(t *testing.T) {
+	const doc = "apiVersion: v1\nkind: K\n"
+	for name, c := range map[string]struct {
+		text string
+		docs int
+		want string
+	}{
+		"empty":          {"", 0, ""},
+		"comment":        {"# nothing\n", 0, ""},
+		"markers":        {"---\n---\n# x\n--- ~\n...\n", 0, ""},
+		"between":        {"---\n# x\n---\n" + doc + "---\n", 1, ""},
+		"carriage":       {"apiVersion: v1\r\nkind: K\r\n", 1, ""},
+		"JSON":           {`{"apiVersion": "v1", "kind": "K"}`, 1, ""},
+		"trailing JSON":  {`{"apiVersion": "v1", "kind": "K"} {"a": 1}`, 1, "f.yaml:1: not valid YAML: did not find expected <document start>"},
+		"unclosed":       {doc + "a: {b: [c\n", 0, "f.yaml:3: not valid YAML: did not find expected ',' or ']'"},
+		"tab":            {doc + "a:\n\tb: 1\n", 0, "f.yaml:4: not valid YAML: found character that cannot start any token"},
+		"unknown anchor": {doc + "a: b\nc: *d\n", 0, "f.yaml:4: not valid YAML: unknown anchor 'd' referenced"},
+		"null key":       {doc + "~: b\n", 0, "f.yaml:3:1: key ~ is nothing: write it in quotes"},
+		"float key":      {doc + "1.5: b\n", 0, "f.yaml:3:1: key 1.5 is the number 1.5: write it in quotes"},
+		"complex key":    {doc + "? {a: b}\n: c\n", 0, "f.yaml:3:3: a key must be a plain name, got a mapping"},
+		"hidden anchor":  {doc + "a: &x\u202e [*x\u202e]\n", 0, "f.yaml:3: not valid YAML: did not find expected alphabetic or numeric character"},
+		"directive":      {"%YAML 1.3\n---\n" + doc, 0, "not valid YAML"},
+		"hidden name":    {doc + "metadata: {name: \"a\\u200bb\"}\n", 0, `f.yaml:3:18: metadata.name: "a\u200bb": want a name whose characters all show`},
+		"many documents": {strings.Repeat("---\n"+doc, maxDocuments+1), maxDocuments, "f.yaml:6001:1: the file is not read any further: more than 2000 documents"},
+		"many problems":  {doc + "a:\n" + strings.Repeat("- yes\n", 1000), 0, "and more: only the first 100 problems of a document are told"},
+		"long":           {doc + "a: " + strings.Repeat("x", 50<<20) + "\n", 1, ""}, // a Tree gives no such file
+	} {
+		docs, problems := ReadDocuments("f.yaml", []byte(c.text))
+		got := problems.String()
+		if len(docs) != c.docs || !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %d documents and %.300s\nwant %d and %s", name, len(docs), got, c.docs, c.want)
+		}
+		if len(problems) > MaxProblems+2 {
+			t.Errorf("%s: %d problems", name, len(problems))
+		}
+	}
+}

@@ -20,13 +20,14 @@ type Position struct {
 }
 
 func (p Position) String() string {
+	file := Printable(p.File)
 	switch {
 	case p.Line == 0:
-		return p.File
+		return file
 	case p.Column == 0:
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+		return fmt.Sprintf("%s:%d", file, p.Line)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	return fmt.Sprintf("%s:%d:%d", file, p.Line, p.Column)
 }
 
 func comparePositions(a, b Position) int {
@@ -66,6 +67,20 @@ func (p Problem) String() string {
 	return b.String()
 }
 
+// MaxProblems is how many problems of one document are told. A document with
+// more is not what it should be altogether.
+const MaxProblems = 100
+
+// add adds a problem, up to MaxProblems and one that says so.
+func (ps *Problems) add(p Problem) {
+	if len(*ps) == MaxProblems {
+		p.Message = fmt.Sprintf("and more: only the first %d problems of a document are told", MaxProblems)
+	}
+	if len(*ps) <= MaxProblems {
+		*ps = append(*ps, p)
+	}
+}
+
 // Problems are sorted by position, then by text, and hold no two equal lines,
 // once [Problems.Sorted] has been called.
 type Problems []Problem
@@ -74,7 +89,10 @@ type Problems []Problem
 // receiver's backing array is reused.
 func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
-		return cmp.Or(comparePositions(a.Position, b.Position), cmp.Compare(a.String(), b.String()))
+		if c := comparePositions(a.Position, b.Position); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.String(), b.String())
 	})
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Code == b.Code && a.Unit == b.Unit && a.String() == b.String()

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
 	"github.com/bufbuild/protocompile/reporter"
@@ -39,50 +41,164 @@ var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
 	return file.Messages()
 })
 
+// rulesProto is where the rules of values are declared. Go carries the file.
+const rulesProto = "buf/validate/validate.proto"
+
 // CompileProto compiles one .proto file in process. open reads an imported
-// file by the name written in the import; the well-known types need no file.
-// Every error of the file and its imports is a problem with its position.
-func CompileProto(name string, open func(name string) ([]byte, error)) (linker.File, Problems) {
-	var problems, unread Problems
-	report := func(err reporter.ErrorWithPos) error {
-		pos := err.GetPosition()
-		problems = append(problems, Problem{
-			Position: Position{pos.Filename, pos.Line, pos.Col},
-			Code:     CodeKind,
-			Message:  err.Unwrap().Error(),
-		})
-		return nil // go on, to find the others
+// file by the name written in the import; the well-known types and
+// buf/validate/validate.proto need no file. Every error of the file and its
+// imports is a problem with its position.
+func CompileProto(name string, open func(name string) ([]byte, error)) (compiled linker.File, problems Problems) {
+	c := protoCompiler{open: open}
+	defer func() {
+		if len(problems) > 0 {
+			compiled, problems = nil, problems.Sorted()
+		}
+	}()
+	defer Recover(name, &problems)
+	compiled = c.compile(name)
+	return compiled, append(c.problems, c.unread...)
+}
+
+// What is compiled together is bounded: the compiler recurses into messages
+// and imports, and takes the square of some counts.
+const (
+	maxProtoFiles    = 200
+	maxProtoSize     = 1 << 20 // bytes of all files
+	maxProtoDepth    = 100     // braces within braces
+	maxProtoProblems = 100
+	maxProtoPublic   = 32  // words "public": names are looked for along every path of public imports
+	maxProtoMessage  = 500 // bytes of a problem's text
+)
+
+type protoCompiler struct {
+	open             func(name string) ([]byte, error)
+	files, size      int
+	public           int
+	problems, unread Problems
+}
+
+func (c *protoCompiler) compile(name string) linker.File {
+	sources := &protocompile.SourceResolver{Accessor: c.read}
+	resolve := func(path string) (protocompile.SearchResult, error) {
+		if path == rulesProto {
+			return protocompile.SearchResult{Desc: validate.File_buf_validate_validate_proto}, nil
+		}
+		return sources.FindFileByPath(path)
 	}
 	compiler := protocompile.Compiler{
-		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-			Accessor: func(path string) (io.ReadCloser, error) {
-				content, err := open(path)
-				if err != nil && mayPass(err) {
-					unread = append(unread, FileProblem(path, err))
-				}
-				if err != nil {
-					return nil, err
-				}
-				return io.NopCloser(strings.NewReader(string(content))), nil
-			},
-		}),
-		Reporter:       reporter.NewReporter(report, nil),
+		Resolver:       protocompile.WithStandardImports(protocompile.ResolverFunc(resolve)),
+		Reporter:       reporter.NewReporter(c.report, nil),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 		MaxParallelism: 1,
 	}
 	files, err := compiler.Compile(context.Background(), name)
-	if err != nil && len(problems) == 0 {
+	if err != nil && len(c.problems) == 0 {
 		var withPos reporter.ErrorWithPos
 		if errors.As(err, &withPos) {
-			_ = report(withPos)
+			_ = c.report(withPos)
 		} else {
-			problems = append(problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: err.Error()})
+			c.problems = append(c.problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: cut(oneLine(err.Error()), maxProtoMessage)})
 		}
 	}
-	if problems = append(problems, unread...); len(problems) > 0 {
-		return nil, problems.Sorted()
+	if len(files) == 0 {
+		return nil
 	}
-	return files[0], nil
+	return files[0]
+}
+
+func (c *protoCompiler) report(err reporter.ErrorWithPos) error {
+	pos := err.GetPosition()
+	c.problems = append(c.problems, Problem{
+		Position: Position{pos.Filename, pos.Line, pos.Col},
+		Code:     CodeKind,
+		Message:  cut(oneLine(err.Unwrap().Error()), maxProtoMessage),
+	})
+	if len(c.problems) >= maxProtoProblems {
+		return err
+	}
+	return nil // go on, to find the others
+}
+
+func (c *protoCompiler) read(path string) (io.ReadCloser, error) {
+	content, err := c.open(path)
+	if err != nil && mayPass(err) {
+		c.unread = append(c.unread, FileProblem(path, err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.files++
+	c.size += len(content)
+	switch {
+	case c.files > maxProtoFiles:
+		return nil, Refusal(fmt.Sprintf("more than %d files are imported up to here", maxProtoFiles))
+	case c.size > maxProtoSize:
+		return nil, Refusal(fmt.Sprintf("more than %d bytes of .proto up to here", maxProtoSize))
+	}
+	depth, public := measure(content)
+	c.public += public
+	switch {
+	case depth > 0:
+		refused := fmt.Sprintf("nested more than %d levels deep", maxProtoDepth)
+		c.problems = append(c.problems, Problem{Position: Position{File: path, Line: depth}, Code: CodeKind, Message: refused})
+		return nil, Refusal(refused)
+	case c.public > maxProtoPublic:
+		return nil, Refusal(fmt.Sprintf("more than %d public imports up to here", maxProtoPublic))
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// measure finds the line where brackets are open too deep, 0 when none is, and
+// counts the words "public". Texts and comments do not count.
+func measure(content []byte) (deep, public int) {
+	line, depth := 1, 0
+	for i := 0; i < len(content); {
+		n := 1
+		switch c := content[i]; {
+		case bytes.HasPrefix(content[i:], []byte("//")):
+			n = through(content[i:], 2, "\n")
+		case bytes.HasPrefix(content[i:], []byte("/*")):
+			n = through(content[i:], 2, "*/")
+		case c == '"' || c == '\'':
+			n = literal(content[i:])
+		case strings.IndexByte("{[(<", c) >= 0:
+			depth++
+		case strings.IndexByte("}])>", c) >= 0:
+			depth = max(0, depth-1)
+		case bytes.HasPrefix(content[i:], []byte("public")):
+			public++
+		}
+		if depth > maxProtoDepth {
+			return line, public
+		}
+		line += bytes.Count(content[i:i+n], []byte("\n"))
+		i += n
+	}
+	return 0, public
+}
+
+// through is how far the end is, itself included, looking from an offset on.
+func through(content []byte, from int, end string) int {
+	n := bytes.Index(content[from:], []byte(end))
+	if n < 0 {
+		return len(content)
+	}
+	return from + n + len(end)
+}
+
+// literal is the length of the text in quotes that content begins with. A line
+// break ends it.
+func literal(content []byte) int {
+	for i := 1; i < len(content); i++ {
+		switch content[i] {
+		case '\\':
+			i++
+		case content[0], '\n':
+			return i + 1
+		}
+	}
+	return len(content)
 }
 
 // Envelope makes the message of a whole easy document out of the message that
@@ -107,6 +223,12 @@ func Envelope(message protoreflect.MessageDescriptor) (protoreflect.MessageDescr
 				messageField("metadata", 3, metadata), messageField("spec", 4, spec.Message()),
 			},
 		}},
+	}
+	if options, ok := message.Options().(*descriptorpb.MessageOptions); ok { // rules among them
+		file.MessageType[0].Options = options
+	}
+	if options, ok := spec.Options().(*descriptorpb.FieldOptions); ok {
+		file.MessageType[0].Field[3].Options = options
 	}
 	built, err := protodesc.NewFile(file, resolver{metadata.ParentFile(), specFile})
 	if err != nil {

@@ -172,7 +172,8 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		}
 		return current
 	}
-	defaults, own := current.load(l, entries)
+	odd := checkNames(dir, entries)
+	defaults, own := current.load(l, entries, odd)
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -183,7 +184,11 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			l.problem(FileProblem(sub, err))
 			continue
 		}
-		below := l.loadFolder(sub, subHash, defaults, previous.below(sub))
+		inherited := defaults
+		if p, found := odd[e.Name()]; found {
+			inherited = inherited.with(p)
+		}
+		below := l.loadFolder(sub, subHash, inherited, previous.below(sub))
 		if below.count == 0 && !below.retry && len(below.loaded) == 0 {
 			continue // nothing but files for specs
 		}
@@ -197,12 +202,16 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 }
 
 // load finds the unit in a folder. It returns the Defaults for what is in and
-// below it, and its own kustomization, nil where there is none.
-func (f *folder) load(l *loader, entries []fs.DirEntry) (*Defaults, *kustomization) {
+// below it, and its own kustomization, nil where there is none. odd
+// are the problems of names.
+func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
 	unit := &Unit{Path: UnitPath(f.path), Defaults: f.inherited}
 	sum := sha256.New()
 	for _, e := range entries {
 		name := path.Join(f.path, e.Name())
+		if p, found := odd[e.Name()]; found && !e.IsDir() {
+			unit.Problems = append(unit.Problems, p)
+		}
 		switch {
 		case e.Name() == settingsFile:
 			unit.Defaults = l.loadDefaults(name, e.Type(), f.inherited)

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -26,6 +28,8 @@ func init() { // not an initialiser: the functions refer to the table through th
 		"google.protobuf.Value":     (*decoder).anyValue,
 		"google.protobuf.Struct":    (*decoder).structValue,
 		"google.protobuf.ListValue": (*decoder).listValue,
+		"google.protobuf.FieldMask": (*decoder).fieldMask,
+		"google.protobuf.Any":       (*decoder).any,
 	}
 	for _, name := range []protoreflect.FullName{"Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes"} {
 		wellKnownTypes["google.protobuf."+name+"Value"] = (*decoder).wrapper
@@ -41,24 +45,62 @@ func (d *decoder) wrapper(n *yaml.Node, into protoreflect.Message) {
 
 func (d *decoder) duration(n *yaml.Node, into protoreflect.Message) {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %s", describe(n))
+		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %s", d.describe(n))
 		return
 	}
 	v, err := time.ParseDuration(n.Value)
 	if err != nil {
-		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %q", Shorten(n.Value))
+		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %s", d.quote(n))
 		return
 	}
 	setSeconds(into, int64(v/time.Second), int32(v%time.Second))
 }
 
+// firstSecond is that of the year 1, the first one that a Timestamp can hold.
+var firstSecond = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+
 func (d *decoder) timestamp(n *yaml.Node, into protoreflect.Message) {
 	v, err := time.Parse(time.RFC3339Nano, n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil {
-		d.problem(n, CodeType, "want a time like 2006-01-02T15:04:05Z, got %s", describe(n))
+	if n.Kind != yaml.ScalarNode || err != nil || v.Unix() < firstSecond {
+		d.problem(n, CodeType, "want a time like 2006-01-02T15:04:05Z, got %s", d.describe(n))
 		return
 	}
 	setSeconds(into, v.Unix(), int32(v.Nanosecond()))
+}
+
+func (d *decoder) quote(n *yaml.Node) string {
+	if d.secret > 0 {
+		return "something else"
+	}
+	return strconv.Quote(Shorten(n.Value))
+}
+
+var maskPath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+// fieldMask reads paths of fields, as they are written in the .proto, with
+// commas between them.
+func (d *decoder) fieldMask(n *yaml.Node, into protoreflect.Message) {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		d.problem(n, CodeType, "want paths of fields like \"a,b.c\", got %s", d.describe(n))
+		return
+	}
+	field := into.Descriptor().Fields().ByName("paths")
+	if n.Value == "" {
+		return
+	}
+	for path := range strings.SplitSeq(n.Value, ",") {
+		if !maskPath.MatchString(path) {
+			d.problem(n, CodeType, "want paths of fields like \"a,b.c\", got %s", d.quote(n))
+			return
+		}
+		into.Mutable(field).List().Append(protoreflect.ValueOfString(path))
+	}
+}
+
+// any refuses google.protobuf.Any: which messages it may hold is not written
+// in the kind, so nothing could be checked.
+func (d *decoder) any(n *yaml.Node, _ protoreflect.Message) {
+	d.problem(n, CodeType, "google.protobuf.Any is not understood: declare the message, a oneof of messages or a google.protobuf.Value in the kind's .proto")
 }
 
 func setSeconds(into protoreflect.Message, seconds int64, nanos int32) {
@@ -88,6 +130,9 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		return
 	}
 	v, err := Scalar(n)
+	if err != nil && d.secret > 0 {
+		err = errors.New("a number that JSON cannot hold")
+	}
 	if err != nil {
 		d.problem(n, CodeType, "%s", err)
 		return
@@ -101,7 +146,11 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		into.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v))
 	case int64:
 		if v > 1<<53 || v < -1<<53 {
-			d.problem(n, CodeType, "%d does not fit a JSON number exactly: write %q", v, n.Value)
+			if d.secret > 0 {
+				d.problem(n, CodeType, "a number that does not fit a JSON number exactly: write it in quotes")
+			} else {
+				d.problem(n, CodeType, "%d does not fit a JSON number exactly: write %q", v, n.Value)
+			}
 			return
 		}
 		into.Set(fields.ByName("number_value"), protoreflect.ValueOfFloat64(float64(v)))
@@ -137,32 +186,33 @@ func Scalar(n *yaml.Node) (any, error) {
 // Plain is the node as plain Go values: map[string]any, []any and what
 // [Scalar] returns. Problems are collected; the value is nil when there is one.
 func (d *Document) Plain(n *yaml.Node) (any, Problems) {
+	var problems Problems
+	v := d.plain(n, &problems)
+	return v, problems
+}
+
+func (d *Document) plain(n *yaml.Node, problems *Problems) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		var problems Problems
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			v, found := d.Plain(n.Content[i+1])
-			problems = append(problems, found...)
-			m[n.Content[i].Value] = v
+			m[n.Content[i].Value] = d.plain(n.Content[i+1], problems)
 		}
-		return m, problems
+		return m
 	case yaml.SequenceNode:
 		l := make([]any, len(n.Content))
-		var problems Problems
 		for i, item := range n.Content {
-			v, found := d.Plain(item)
-			problems = append(problems, found...)
-			l[i] = v
+			l[i] = d.plain(item, problems)
 		}
-		return l, problems
+		return l
 	}
 	v, err := Scalar(n)
 	if err != nil && d.Kind == "Secret" {
 		err = errors.New("a number that JSON cannot hold") // without its value
 	}
 	if err != nil {
-		return nil, Problems{d.Problem(n, CodeType, "%s", err)}
+		problems.add(d.Problem(n, CodeType, "%s", err))
+		return nil
 	}
-	return v, nil
+	return v
 }

@@ -41,6 +41,8 @@ const (
 	// written out, the guard against alias bombs. An object of 1 MiB, the most
 	// an API server stores, has fewer.
 	maxNodes = 500_000
+	// maxDocuments is how many documents one file may hold.
+	maxDocuments = 2000
 )
 
 var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
@@ -75,7 +77,11 @@ func read(file string, content []byte, each func(string, *yaml.Node) ([]*Documen
 			return docs, problems
 		}
 		if err != nil {
-			return docs, append(problems, syntaxProblem(file, err))
+			return docs, append(problems, syntaxProblem(file, content, err))
+		}
+		if len(docs) == maxDocuments || len(problems) > MaxProblems {
+			return docs, append(problems, Problem{Position: Position{file, root.Line, root.Column}, Code: CodeSyntax,
+				Message: fmt.Sprintf("the file is not read any further: more than %d documents or %d problems up to here", maxDocuments, MaxProblems)})
 		}
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
 			continue
@@ -114,7 +120,14 @@ func checkText(file string, content []byte) *Problem {
 	return nil
 }
 
-func syntaxProblem(file string, err error) Problem {
+var (
+	// parserError is what the YAML library says in its grammar. Only there it
+	// counts lines from 0.
+	parserError   = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (undefined tag handle|duplicate %|incompatible YAML))`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+func syntaxProblem(file string, content []byte, err error) Problem {
 	text := strings.TrimSpace(err.Error())
 	pos := Position{File: file}
 	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
@@ -122,7 +135,15 @@ func syntaxProblem(file string, err error) Problem {
 		text = text[len(m[0]):]
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	return Problem{Position: pos, Code: CodeSyntax, Message: "not valid YAML: " + text}
+	if parserError.MatchString(text) {
+		pos.Line++
+	}
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil { // it has no line
+		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
+			pos.Line = 1 + bytes.Count(before, []byte("\n"))
+		}
+	}
+	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
 }
 
 // newDocuments is one document, or the items of a list of objects.
@@ -169,6 +190,9 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
 		}
 	}
+	if name := Lookup(Lookup(root, "metadata"), "name"); !isPrintable(doc.Name) {
+		problems = append(problems, doc.Problem(name, CodeType, "metadata.name: %q: want a name whose characters all show", doc.Name))
+	}
 	if problems != nil {
 		return nil, problems
 	}
@@ -177,7 +201,7 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 
 // Problem is a problem at one of the document's nodes.
 func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) Problem {
-	return Problem{Position: d.At(n), Code: code, Message: fmt.Sprintf(format, args...)}
+	return Problem{Position: d.At(n), Code: code, Message: Printable(fmt.Sprintf(format, args...))}
 }
 
 // yamlReader writes out aliases and merge keys and refuses what means
@@ -190,7 +214,9 @@ type yamlReader struct {
 }
 
 func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: fmt.Sprintf(format, args...)})
+	if len(r.problems) <= MaxProblems {
+		r.problems.add(Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(fmt.Sprintf(format, args...))})
+	}
 }
 
 // resolve returns the node with aliases written out. Nodes without an alias
@@ -463,14 +489,15 @@ func describe(n *yaml.Node) string {
 }
 
 // Shorten cuts a text that is too long for a message.
-func Shorten(s string) string {
-	const most = 60
+func Shorten(s string) string { return cut(s, 60) }
+
+// cut leaves at most so many bytes of a text, and dots for the others.
+func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
 	}
-	return s[:cut] + "..."
+	return s[:most] + "..."
 }

@@ -68,6 +68,26 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 	d.problems = append(d.problems, p)
 }
 
+// violations become problems: all of them, or the first ones in the order of
+// their paths when there are very many.
+func (d *draft) violations(all []schema.Violation) {
+	if len(all) > config.MaxProblems {
+		paths := make(map[string]schema.Violation, len(all))
+		for _, v := range all {
+			paths[schema.PathText(v.Path)+"\x00"+v.Message] = v
+		}
+		texts := slices.Sorted(maps.Keys(paths))
+		d.problem(config.CodeObject, nil, "%d problems, of which the first %d are told", len(texts), min(len(texts), config.MaxProblems))
+		all = all[:0]
+		for _, text := range texts[:min(len(texts), config.MaxProblems)] {
+			all = append(all, paths[text])
+		}
+	}
+	for _, v := range all {
+		d.problem(v.Code, v.Path, "%s", v.Message)
+	}
+}
+
 // what names the object as well as it can be told by now.
 func (d *draft) what() string {
 	kindName, _ := d.object["kind"].(string)
@@ -118,9 +138,7 @@ func (d *draft) seal() *Object {
 		id.Group, version = group, v
 	}
 	metadata := d.metadata(&id, hard.Namespaced)
-	for _, v := range schema.Check(hard.Type(), d.object) {
-		d.problem(v.Code, v.Path, "%s", v.Message)
-	}
+	d.violations(schema.Check(hard.Type(), d.object))
 	phase := d.phase(metadata)
 	if len(d.problems) > 0 {
 		return nil

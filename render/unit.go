@@ -224,11 +224,17 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 	return names, err
 }
 
+// maxUnitProblems is how many problems a unit has when no more are looked for.
+const maxUnitProblems = 1000
+
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
 	e := expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
 		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
 	for _, src := range u.sources {
+		if len(u.found.problems) > maxUnitProblems {
+			break
+		}
 		if src.spec == nil {
 			if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
 				e.seal(&draft{unit: u.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: u.kinds})

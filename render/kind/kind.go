@@ -29,6 +29,7 @@ type Kind struct {
 	hash   string
 
 	envelope protoreflect.MessageDescriptor
+	rules    *config.Rules // of the spec's values
 	adapter  types.Adapter // makes CEL values of specs
 	lets     []let
 	objects  []*object
@@ -132,6 +133,8 @@ func (l *loader) load() {
 		return
 	}
 	l.kind.envelope = envelope
+	l.kind.rules, problems = config.CompileRules(envelope, message)
+	l.problems = append(l.problems, problems...)
 	if l.env, err = newEnvironment(envelope); err != nil {
 		l.problem(l.spec("message"), "spec.message: %s", err)
 		return

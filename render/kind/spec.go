@@ -33,8 +33,12 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	problems = k.rules.Check(doc, message)
 	if doc.Name == "" {
-		return nil, config.Problems{doc.Problem(doc.Node, config.CodeDocument, "metadata.name: missing")}
+		problems = append(problems, doc.Problem(doc.Node, config.CodeDocument, "metadata.name: missing"))
+	}
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return &Spec{kind: k, doc: doc, self: k.adapter.NativeToValue(message)}, nil
 }

@@ -252,12 +252,15 @@ func TestLimits(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "want at most 1000 kustomizations") {
 		t.Errorf("got %v, want one problem of its size", problems)
 	}
-	var many strings.Builder
-	for i := range maxDocuments + 1 {
-		fmt.Fprintf(&many, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}}\n", i)
+	many := fstest.MapFS{"a/kustomization.yaml": {Data: []byte("resources: [0.yaml, 1.yaml, 2.yaml, 3.yaml, 4.yaml, 5.yaml]")}}
+	for i := range maxDocuments + 1000 { // 1,000 in a file, fewer than one may hold
+		name := fmt.Sprintf("a/%d.yaml", i/1000)
+		if many[name] == nil {
+			many[name] = &fstest.MapFile{}
+		}
+		many[name].Data = fmt.Appendf(many[name].Data, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}}\n", i)
 	}
-	_, problems = Build(config.Files(fstest.MapFS{
-		"a/kustomization.yaml": {Data: []byte("resources: [x.yaml]")}, "a/x.yaml": {Data: []byte(many.String())}}), "a")
+	_, problems = Build(config.Files(many), "a")
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "5000 documents") {
 		t.Errorf("got %v, want one problem of its documents", problems)
 	}

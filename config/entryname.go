@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Printable is a text with characters that do not show, such as line breaks
+// and marks for the direction of writing, escaped as in Go.
+func Printable(text string) string {
+	if isPrintable(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	return b.String()
+}
+
+func isPrintable(text string) bool {
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return false
+		}
+	}
+	return true
+}
+
+// checkNames finds entries of a folder that not every file system tells apart,
+// or that people cannot: a problem for each, by its name.
+func checkNames(dir string, entries []fs.DirEntry) map[string]Problem {
+	var found map[string]Problem
+	add := func(name, format string, args ...any) {
+		if found == nil {
+			found = map[string]Problem{}
+		}
+		found[name] = Problem{Position: Position{File: path.Join(dir, name)}, Code: CodeFile, Message: fmt.Sprintf(format, args...)}
+	}
+	first := make(map[string]string, len(entries)) // by the name in lower case
+	for _, e := range entries {
+		name := e.Name()
+		if !isPrintable(name) {
+			add(name, "%q: a name with characters that do not show", name)
+		}
+		folded := strings.ToLower(name)
+		if other, ok := first[folded]; ok {
+			add(name, "%q: differs from %q in case only, which not every file system tells apart", name, other)
+			add(other, "%q: differs from %q in case only, which not every file system tells apart", other, name)
+			continue
+		}
+		first[folded] = name
+	}
+	return found
+}
+
+// with are the defaults with one more problem.
+func (d *Defaults) with(p Problem) *Defaults {
+	held := *d
+	held.Problems = append(slices.Clip(held.Problems), p)
+	held.Hash += "\x00" + p.String()
+	return &held
+}
