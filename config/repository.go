@@ -24,6 +24,8 @@ type Repository struct {
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes.
 	KindsHash string
+	// DataFolder is where facts that kinds read stand; it need not be there.
+	DataFolder string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
 	// Units are sorted by path.
@@ -86,8 +88,8 @@ const settingsFile = "swell.yaml"
 
 // layout is the Repository document with its defaults filled in.
 type layout struct {
-	fleet, kinds string
-	units        []string
+	fleet, kinds, data string
+	units              []string
 }
 
 // Load reads a monorepo. Folders that are unchanged since previous, which may
@@ -138,6 +140,7 @@ func (l *loader) load(previous map[string]*folder) {
 	}
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
+	l.repository.DataFolder = layout.data
 	none := &Defaults{Rollout: "default"}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
@@ -171,34 +174,37 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	var spec struct {
-		Fleet, Kinds string
-		Units        []string
+		Fleet, Kinds, Data string
+		Units              []string
 	}
 	if !l.decode(docs[0], &spec) {
 		return layout{}, false
 	}
-	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, units: spec.Units}
+	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, data: spec.Data, units: spec.Units}
 	if found.fleet == "" {
 		found.fleet = "fleet"
 	}
 	if found.kinds == "" {
 		found.kinds = "kinds"
 	}
+	if found.data == "" {
+		found.data = "data"
+	}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
-	for i, name := range append([]string{found.fleet, found.kinds}, found.units...) {
+	for i, name := range append([]string{found.fleet, found.kinds, found.data}, found.units...) {
 		if !fs.ValidPath(name) || name == "." {
-			field := []string{"fleet", "kinds", "units"}[min(i, 2)]
+			field := []string{"fleet", "kinds", "data", "units"}[min(i, 3)]
 			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.%s: %q: want a folder relative to the root, like %q", field, name, "services"))
 			return layout{}, false
 		}
 	}
-	folders := append([]string{found.fleet, found.kinds}, found.units...)
+	folders := append([]string{found.fleet, found.kinds, found.data}, found.units...)
 	for i, a := range folders {
 		for _, b := range folders[:i] {
 			if within(a, b) || within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}

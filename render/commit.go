@@ -32,7 +32,7 @@ func NewCommit(tree config.Tree) (*Commit, error) {
 	compiler.loadKinds(c.repository)
 	c.kinds = compiler.kinds
 	if c.kinds.retry {
-		return nil, fmt.Errorf("the kinds could not be read: %w", c.kinds.problems)
+		return nil, fmt.Errorf("the kinds could not be read: %w", c.kinds.Problems)
 	}
 	c.places = newPlaces(c.repository)
 	for _, unit := range c.repository.Units {

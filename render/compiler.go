@@ -65,7 +65,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	}
 	c.repository = repository
 	c.loadKinds(repository)
-	s.Problems = append(s.Problems, c.kinds.problems...)
+	s.Problems = append(s.Problems, c.kinds.Problems...)
 	c.render(repository, s)
 	s.finish()
 	return s
@@ -83,48 +83,28 @@ func checkVersions(r *config.Repository) config.Problems {
 
 // kindSet is the kinds of one commit.
 type kindSet struct {
-	hash     string
-	byName   map[string]*kind.Kind // by "apiVersion kind"
-	broken   map[string]string     // folders of kinds that do not load, by the same
-	unnamed  []string              // folders of those whose name is not known
-	problems config.Problems
-	retry    bool // a file could not be read
+	*kind.Kinds
+	hash  string
+	retry bool // a file could not be read
 }
 
 func (c *Compiler) loadKinds(r *config.Repository) {
-	if c.kinds != nil && c.kinds.hash == r.KindsHash && !c.kinds.retry {
+	data, err := r.Tree.Hash(r.DataFolder)
+	if err != nil {
+		data = err.Error()
+	}
+	hash := r.KindsHash + data
+	if c.kinds != nil && c.kinds.hash == hash && !c.kinds.retry {
 		return
 	}
-	set := &kindSet{hash: r.KindsHash, byName: map[string]*kind.Kind{}, broken: map[string]string{}}
 	newest, err := schema.Kubernetes("")
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	first := map[string]string{} // folders by the kind's name
-	for _, folder := range r.Kinds {
-		k, problems := kind.Load(r.Tree, folder.Path, newest)
-		set.problems = append(set.problems, problems...)
-		name := k.APIVersion() + " " + k.Name
-		switch {
-		case len(problems) > 0 && k.Name == "":
-			set.unnamed = append(set.unnamed, folder.Path)
-			continue
-		case len(problems) > 0:
-			set.broken[name] = folder.Path
-		case first[name] == "":
-			set.byName[name] = k
-		}
-		if other := first[name]; other != "" { // nobody knows which one is meant
-			set.problems = append(set.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
-				Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, other)})
-			set.broken[name] = folder.Path
-			delete(set.byName, name)
-			continue
-		}
-		first[name] = folder.Path
-	}
-	set.retry = set.problems.Retry()
-	c.kinds = set
+	facts, problems := kind.LoadData(r.Tree, r.DataFolder)
+	kinds := kind.LoadAll(r.Tree, r.Kinds, newest, facts)
+	kinds.Problems = append(kinds.Problems, problems...).Sorted()
+	c.kinds = &kindSet{Kinds: kinds, hash: hash, retry: kinds.Problems.Retry()}
 }
 
 // render renders the units that changed, on all cores, and takes over the

@@ -121,10 +121,10 @@ func (d *draft) seal() *Object {
 }
 
 func (d *draft) suggestKind(apiVersion, kindName string) string {
-	if len(d.kinds.unnamed) > 0 {
-		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(d.kinds.unnamed, ", "))
+	if len(d.kinds.Unnamed()) > 0 {
+		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(d.kinds.Unnamed(), ", "))
 	}
-	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(slices.Collect(maps.Keys(d.kinds.byName)), d.hard.Names()))
+	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(d.kinds.Names(), d.hard.Names()))
 }
 
 // serverOwned are fields of metadata that only the server or a controller may

@@ -18,7 +18,7 @@ func TestPanicIsAProblem(t *testing.T) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
 	r := config.Load(tree, nil)
 	unit := renderUnit(r, nil, r.Units[0], newPlaces(r))
-	_, problems := kind.Load(tree, "kinds/runtime", nil)
+	problems := kind.LoadAll(tree, []config.Folder{{Path: "kinds/runtime"}}, nil, nil).Problems
 	for _, found := range []config.Problems{unit.Problems, problems} {
 		if len(found) != 1 || found[0].Code != config.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
 			t.Errorf("got %v, want one internal error", found)

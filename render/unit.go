@@ -183,13 +183,12 @@ func cause(err error) error {
 }
 
 func (u *unitRenderer) readDocument(doc *config.Document) {
-	name := doc.APIVersion + " " + doc.Kind
-	easy := u.kinds.byName[name]
+	easy := u.kinds.ByName(doc.APIVersion, doc.Kind)
 	switch {
 	case isLocal(doc):
-	case u.kinds.broken[name] != "":
+	case u.kinds.Broken(doc.APIVersion, doc.Kind) != "":
 		p := doc.Problem(doc.Node, config.CodeKind, "%s %s: its kind does not load", doc.Kind, doc.Name)
-		p.Via = []config.Position{{File: u.kinds.broken[name]}}
+		p.Via = []config.Position{{File: u.kinds.Broken(doc.APIVersion, doc.Kind)}}
 		u.problems = append(u.problems, p)
 	case easy != nil:
 		u.readSpec(doc, easy)
@@ -237,7 +236,7 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
-	templates := kind.NewPlace(u.unit, &p.target)
+	templates := kind.NewPlace(u.unit, &p.target, kind.Inputs{File: u.file})
 	var objects []*Object
 	seen := map[ObjectID]*Object{}
 	for _, src := range u.sources {

@@ -95,6 +95,10 @@ func (c *checker) check(t *Type, value any) {
 		if Fits(t.Form, value) {
 			return
 		}
+		if m, ok := value.(map[string]any); ok && t.Fields != nil {
+			c.object(t, m)
+			return
+		}
 	}
 	if c.secret {
 		c.violation(config.CodeType, "want %s", t.Form)

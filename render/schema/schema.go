@@ -77,7 +77,7 @@ func (f Form) String() string { return formNames[f] }
 // Type is the type of a value in a hard object. It may refer to itself.
 type Type struct {
 	Form     Form
-	Fields   map[string]*Type // of an Object
+	Fields   map[string]*Type // of an Object; of a text or bytes, those of what may stand in their place
 	Required []string         // of an Object
 	Elem     *Type            // of a Map or a List
 	// Keys are the fields that tell the items of a List apart for server-side
