@@ -69,7 +69,7 @@ var textual = map[string]bool{
 	operators.Greater: true, operators.GreaterEquals: true, operators.Add: true, operators.In: true,
 	"startsWith": true, "endsWith": true, "contains": true, "lowerAscii": true, "upperAscii": true, "trim": true, "substring": true, "charAt": true,
 	"string": true, "bytes": true, "hash": true, "file": true, fileFunction: true, templateFunction: true, "json.encode": true, "yaml.encode": true,
-	"duration": true, "timestamp": true, "base64.encode": true, "base64.decode": true,
+	"duration": true, "timestamp": true, "base64.encode": true, matchesFunction: true, "base64.decode": true,
 }
 
 // counts says whether an expression's cost must be counted while it is
@@ -270,7 +270,6 @@ var guards = map[string]func(args []ref.Val) error{
 	"split":                 guardSplit,
 	"indexOf":               guardSearch,
 	"lastIndexOf":           guardSearch,
-	"matches":               guardMatches,
 	"strings.quote":         deep,
 	"base64.encode":         deep,
 	"reverse":               deep,
@@ -373,20 +372,6 @@ func guardSplit(args []ref.Val) error {
 func guardSearch(args []ref.Val) error {
 	if length(args[0])*length(args[1]) > maxProduct {
 		return errors.New("texts that are too long to search one in the other")
-	}
-	return nil
-}
-
-// maxMatched is the longest text in bytes that is matched with a pattern. The
-// time is the product of its length and the pattern's.
-const (
-	maxMatched = 16 << 10
-	maxPattern = 1000 // instructions
-)
-
-func guardMatches(args []ref.Val) error {
-	if length(args[0]) > maxMatched {
-		return fmt.Errorf("a text of %d bytes to match: want at most %d", length(args[0]), maxMatched)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ type Collection struct {
 func (k *Kind) Collections() []*Collection { return k.collections }
 
 // Collected is an item of a collection. It is safe for concurrent use.
-type Collected struct{ value ref.Val }
+type Collected struct{ message *dynamicpb.Message }
 
 // NewCollected makes a decoded spec an item of a collection: like `self`, with
 // `unit` besides.
@@ -67,7 +67,7 @@ func NewCollected(spec *Spec, unit *config.Unit) *Collected {
 		return true
 	})
 	item.Set(k.collected.Fields().ByName("unit"), protoreflect.ValueOfMessage(unitMessage(unit)))
-	return &Collected{k.adapter.NativeToValue(item)}
+	return &Collected{item}
 }
 
 // collectedMessage is the kind's envelope with the unit added.
@@ -137,12 +137,12 @@ func (l *loader) collections() {
 		}
 		if other := l.collectedKind(node, where, def.APIVersion, def.Kind); other != nil {
 			c.APIVersion, c.Kind, c.message = other.kind.APIVersion(), other.kind.Name, other.kind.collected
+			l.used = append(l.used, use{to: other, at: node, where: where})
 			if clash := sameName(l.kind.envelope, c.message); clash != "" {
 				l.problem(node, "%s: message %s is declared by this kind and by %s: give one of them another name or put it into a file that both import", where, clash, other.kind.Folder)
 				continue
 			}
 			l.kind.collections = append(l.kind.collections, c)
-			l.used = append(l.used, use{to: other, at: node, where: where})
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (l *loader) collectedKind(node *yaml.Node, where, apiVersion, kindName stri
 	at := valueNode(node, "kind")
 	switch {
 	case len(found) == 0:
-		l.problem(at, "%s.kind: %s: no such easy kind%s%s", where, config.Shorten(strings.TrimSpace(apiVersion+" "+kindName)), config.DidYouMean(kindName, names), l.all.unnamedHint())
+		l.problem(at, "%s.kind: %s: no such easy kind%s", where, config.Shorten(strings.TrimSpace(apiVersion+" "+kindName)), l.all.hint(kindName, names))
 		return nil
 	case len(found) > 1:
 		l.problem(at, "%s.kind: %s is the name of %d kinds: write its apiVersion too", where, kindName, len(found))
@@ -222,7 +222,7 @@ func (s *Spec) collect(scope *scope) error {
 		}
 		values := make([]ref.Val, len(items))
 		for i, item := range items {
-			values[i] = item.value
+			values[i] = s.kind.adapter.NativeToValue(item.message)
 		}
 		scope.bind(c.Name, types.NewRefValList(s.kind.adapter, values))
 	}

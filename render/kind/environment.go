@@ -33,6 +33,7 @@ const (
 	placeName        = "@place"
 	fileFunction     = "@file"
 	templateFunction = "@template"
+	matchesFunction  = "@matches"
 )
 
 // newEnvironment has the names that every expression of a kind knows.
@@ -46,7 +47,6 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 		cel.CustomTypeAdapter(registry), cel.CustomTypeProvider(registry),
 		cel.OptionalTypes(),
 		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Encoders(ext.EncodersVersion(0)),
-		cel.RegexProgramSizeLimit(maxPattern),
 		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
 		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
 		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
@@ -54,6 +54,7 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 		cel.Variable(placeName, cel.DynType),
 	)
 	options = append(options, ownFunctions(templates)...)
+	options = append(options, matching()...)
 	names := map[string]bool{"self": true, "target": true, "unit": true, "data": true}
 	for _, c := range collections {
 		names[c.Name] = true

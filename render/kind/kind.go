@@ -327,7 +327,7 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 	hard := l.hard.Kind(apiVersion, kindName)
 	if hard == nil {
 		name, names := apiVersion+" "+kindName, append(l.hard.Names(), l.all.names()...)
-		l.problem(n, "%s: %s %s: no such kind%s%s", where, config.Shorten(apiVersion), config.Shorten(kindName), config.DidYouMean(name, names), l.all.unnamedHint())
+		l.problem(n, "%s: %s %s: no such kind%s", where, config.Shorten(apiVersion), config.Shorten(kindName), l.all.hint(name, names))
 		return nil
 	}
 	return c.compile(n, hard.Type())

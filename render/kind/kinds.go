@@ -107,8 +107,8 @@ func (a *kindLoader) named(apiVersion, kind string) *loader { return a.known[api
 
 func (a *kindLoader) names() []string { return slices.Sorted(maps.Keys(a.known)) }
 
-// unnamedHint is the end of a message about an unknown kind.
-func (a *kindLoader) unnamedHint() string {
+// hint is the end of a message about an unknown kind.
+func (a *kindLoader) hint(got string, known []string) string {
 	var folders []string
 	for _, l := range a.loaders {
 		if l.kind.Name == "" {
@@ -116,7 +116,7 @@ func (a *kindLoader) unnamedHint() string {
 		}
 	}
 	if len(folders) == 0 {
-		return ""
+		return config.DidYouMean(got, known)
 	}
 	return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(folders, ", "))
 }

@@ -25,8 +25,8 @@ func (x *expression) missing(scope *scope, key string) string {
 		if found != "" {
 			return
 		}
-		operand, index := keyed(e)
-		if operand == nil {
+		operand, index, field := keyed(e)
+		if operand == nil || index == nil && field != key {
 			return
 		}
 		mapping, where := x.part(scope, operand)
@@ -45,18 +45,18 @@ func (x *expression) missing(scope *scope, key string) string {
 	return found
 }
 
-// keyed takes a select or an index apart: what is looked into, and the key
-// where it is an expression.
-func keyed(e ast.Expr) (operand, index ast.Expr) {
+// keyed takes a select or an index apart: what is looked into, and the key,
+// which is an expression or a field.
+func keyed(e ast.Expr) (operand, index ast.Expr, field string) {
 	switch e.Kind() {
 	case ast.SelectKind:
-		return e.AsSelect().Operand(), nil
+		return e.AsSelect().Operand(), nil, e.AsSelect().FieldName()
 	case ast.CallKind:
 		if call := e.AsCall(); call.FunctionName() == operators.Index {
-			return call.Args()[0], call.Args()[1]
+			return call.Args()[0], call.Args()[1], ""
 		}
 	}
-	return nil, nil
+	return nil, nil, ""
 }
 
 // part evaluates a part of the expression again and gives its text; nil when

@@ -137,40 +137,43 @@ func templateError(file string, err error) (line, column int, message string) {
 // meter makes every turn of a loop and every call of a template take a step:
 // Go goes over a number of 2^60, or down an endless recursion, without a word.
 func meter(tree *parse.Tree) {
-	meterList(tree.Root)
+	meterList(tree.ParseName, tree.Root)
 	if tree.Root != nil {
-		nodes := append([]parse.Node{callOf(enterFunction)}, tree.Root.Nodes...)
-		tree.Root.Nodes = append(nodes, callOf(leaveFunction))
+		nodes := append([]parse.Node{callOf(tree.ParseName, 1, enterFunction)}, tree.Root.Nodes...)
+		tree.Root.Nodes = append(nodes, callOf(tree.ParseName, 1, leaveFunction))
 	}
 }
 
-func meterList(list *parse.ListNode) {
+func meterList(file string, list *parse.ListNode) {
 	if list == nil {
 		return
 	}
 	for _, n := range list.Nodes {
 		switch n := n.(type) {
 		case *parse.RangeNode:
-			meterList(n.List)
-			meterList(n.ElseList)
-			n.List.Nodes = append([]parse.Node{callOf(stepFunction)}, n.List.Nodes...)
+			meterList(file, n.List)
+			meterList(file, n.ElseList)
+			n.List.Nodes = append([]parse.Node{callOf(file, n.Line, stepFunction)}, n.List.Nodes...)
 		case *parse.IfNode:
-			meterList(n.List)
-			meterList(n.ElseList)
+			meterList(file, n.List)
+			meterList(file, n.ElseList)
 		case *parse.WithNode:
-			meterList(n.List)
-			meterList(n.ElseList)
+			meterList(file, n.List)
+			meterList(file, n.ElseList)
 		}
 	}
 }
 
-// callOf is an action that calls a function without arguments.
-func callOf(function string) parse.Node {
-	trees, err := parse.Parse("call", "{{"+function+"}}", "", "", map[string]any{function: func() string { return "" }})
+// callOf is an action that calls a function without arguments. Errors in it
+// are at the line.
+func callOf(file string, line int, function string) parse.Node {
+	text := strings.Repeat("\n", line-1) + "{{" + function + "}}"
+	trees, err := parse.Parse(file, text, "", "", map[string]any{function: func() string { return "" }})
 	if err != nil {
 		panic(err) // it is always the same text
 	}
-	return trees["call"].Root.Nodes[0]
+	nodes := trees[file].Root.Nodes
+	return nodes[len(nodes)-1]
 }
 
 var errSteps = fmt.Errorf("the template takes more than %d steps", maxSteps)
