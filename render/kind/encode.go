@@ -6,6 +6,7 @@ package kind
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // appendJSON is the JSON of a plain value: keys sorted, no spaces, numbers in
@@ -45,13 +47,21 @@ func appendJSON(dst []byte, value any) []byte {
 }
 
 // appendQuoted is a text in double quotes, as JSON has it, which YAML reads
-// alike.
+// alike: characters that nobody sees are escaped, since some readers of YAML
+// refuse them or take them for the end of a line.
 func appendQuoted(dst []byte, s string) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // texts always encode
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	for _, r := range string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) {
+		if r < 0x10000 && !unicode.IsPrint(r) {
+			dst = fmt.Appendf(dst, "\\u%04x", r)
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
 }
 
 // appendScalar is a value that is no text, in a form that JSON, YAML 1.1 and
