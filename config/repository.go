@@ -25,7 +25,8 @@ type Repository struct {
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes.
 	KindsHash string
-	// Data is the folder of data files; DataHash changes when any of them does.
+	// Data is the folder of facts that kinds read; it need not be there.
+	// DataHash changes when any of them does.
 	Data, DataHash string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
@@ -110,8 +111,8 @@ const settingsFile = "swell.yaml"
 
 // layout is the Repository document with its defaults filled in.
 type layout struct {
-	fleet, kinds string
-	units        []string
+	fleet, kinds, data string
+	units              []string
 }
 
 // Load reads a monorepo. Folders that are unchanged since previous, which may
@@ -152,6 +153,10 @@ func (l *loader) load(previous *Repository) {
 	}
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
+	l.repository.Data = layout.data
+	if hash, err := l.tree.Hash(layout.data); err == nil {
+		l.repository.DataHash = hash
+	}
 	none := &Defaults{Rollout: "default"}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
@@ -183,34 +188,37 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	var spec struct {
-		Fleet, Kinds string
-		Units        []string
+		Fleet, Kinds, Data string
+		Units              []string
 	}
 	if !l.decode(docs[0], &spec) {
 		return layout{}, false
 	}
-	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, units: spec.Units}
+	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, data: spec.Data, units: spec.Units}
 	if found.fleet == "" {
 		found.fleet = "fleet"
 	}
 	if found.kinds == "" {
 		found.kinds = "kinds"
 	}
+	if found.data == "" {
+		found.data = "data"
+	}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
-	for i, name := range append([]string{found.fleet, found.kinds}, found.units...) {
+	for i, name := range append([]string{found.fleet, found.kinds, found.data}, found.units...) {
 		if !fs.ValidPath(name) || name == "." {
-			field := []string{"fleet", "kinds", "units"}[min(i, 2)]
+			field := []string{"fleet", "kinds", "data", "units"}[min(i, 3)]
 			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.%s: %q: want a folder relative to the root, like %q", field, name, "services"))
 			return layout{}, false
 		}
 	}
-	folders := append([]string{found.fleet, found.kinds}, found.units...)
+	folders := append([]string{found.fleet, found.kinds, found.data}, found.units...)
 	for i, a := range folders {
 		for _, b := range folders[:i] {
 			if within(a, b) || within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}

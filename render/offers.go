@@ -103,7 +103,7 @@ func (u *unitRenderer) offer(doc *config.Document, easy *kind.Kind) offered {
 		o.hash = "broken " + problems.String()
 		return o
 	}
-	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(spec.Message())
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(spec.Message().Interface())
 	if err != nil {
 		panic(err) // it was decoded a moment ago
 	}

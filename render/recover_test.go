@@ -23,7 +23,7 @@ func TestPanicIsAProblem(t *testing.T) {
 		break
 	}
 	unit := w.renderUnit(first, nil)
-	_, problems := kind.Load(tree, "kinds/runtime", nil)
+	problems := kind.LoadAll(tree, []config.Folder{{Path: "kinds/runtime"}}, nil, nil).Problems
 	for _, found := range []config.Problems{unit.problems, problems} {
 		if len(found) != 1 || found[0].Code != config.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
 			t.Errorf("got %v, want one internal error", found)

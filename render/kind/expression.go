@@ -4,97 +4,21 @@
 package kind
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
-	"cel.dev/cel-go/ext"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
 )
-
-// identifier is a name that `let` and `each` may bind.
-var identifier = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
-
-// environment is the names and functions that expressions may use.
-type environment struct {
-	cel   *cel.Env
-	names map[string]bool
-}
-
-func newEnvironment(envelope protoreflect.MessageDescriptor) (*environment, error) {
-	options := append(orderedMacros(),
-		cel.OptionalTypes(),
-		ext.Strings(), ext.Lists(), ext.Encoders(),
-		cel.Function("hash", cel.Overload("hash_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(hash))),
-		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
-		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
-		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
-	)
-	seen := map[string]bool{}
-	for _, root := range []protoreflect.FileDescriptor{envelope.ParentFile(), boundFile()} {
-		options = appendFiles(options, root, seen)
-	}
-	env, err := cel.NewEnv(options...)
-	if err != nil {
-		return nil, err
-	}
-	return &environment{cel: env, names: map[string]bool{"self": true, "target": true, "unit": true, "data": true}}, nil
-}
-
-// appendFiles registers a file after all that it imports. Google's well-known
-// types are CEL's own.
-func appendFiles(options []cel.EnvOption, file protoreflect.FileDescriptor, seen map[string]bool) []cel.EnvOption {
-	if seen[file.Path()] || strings.HasPrefix(file.Path(), "google/protobuf/") {
-		return options
-	}
-	seen[file.Path()] = true
-	imports := file.Imports()
-	for i := range imports.Len() {
-		options = appendFiles(options, imports.Get(i).FileDescriptor, seen)
-	}
-	return append(options, cel.TypeDescs(file))
-}
-
-// reserved words of CEL cannot be names.
-var reserved = map[string]bool{"as": true, "break": true, "const": true, "continue": true, "else": true, "false": true, "for": true,
-	"function": true, "if": true, "import": true, "in": true, "let": true, "loop": true, "namespace": true, "null": true,
-	"package": true, "return": true, "true": true, "var": true, "void": true, "while": true}
-
-// free says whether `let` and `each` may bind the name.
-func (e *environment) free(name string) bool {
-	return identifier.MatchString(name) && !reserved[name] && !e.names[name]
-}
-
-// with is the environment with one more name.
-func (e *environment) with(name string, typ *cel.Type) (*environment, error) {
-	extended, err := e.cel.Extend(cel.Variable(name, typ))
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]bool{name: true}
-	for n := range e.names {
-		names[n] = true
-	}
-	return &environment{cel: extended, names: names}, nil
-}
 
 // expression is one compiled CEL expression.
 type expression struct {
@@ -103,6 +27,10 @@ type expression struct {
 	at      config.Position
 	typ     *cel.Type
 	program cel.Program
+	counted bool // its cost is known after each evaluation
+	secret  bool // in an object of kind Secret: no value of it is in a message
+	env     *environment
+	checked *cel.Ast
 }
 
 // compile checks and plans an expression. The error is one line, with the
@@ -114,39 +42,96 @@ func (e *environment) compile(text string, at config.Position) (*expression, err
 		message, _, _ := strings.Cut(first.Message, "\n")
 		return nil, fmt.Errorf("%q: %s", text, strings.TrimSpace(message))
 	}
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
-	if loops(checked) {
-		options = append(options, cel.CostLimit(costLimit))
+	if err := e.checkData(checked.NativeRep()); err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	options := append(slices.Clip(e.options), cel.EvalOptions(cel.OptOptimize))
+	counted := counts(checked.NativeRep())
+	if counted {
+		options = append(options, countingOptions()...)
 	}
 	program, err := e.cel.Program(checked, options...)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %s", text, oneLine(err))
 	}
-	x := &expression{text: text, at: at, typ: checked.OutputType(), program: program}
+	x := &expression{text: text, at: at, typ: checked.OutputType(), program: program, counted: counted, env: e, checked: checked}
 	if e.names[text] {
 		x.name = text
 	}
 	return x, nil
 }
 
-// costLimit bounds an expression with a loop in CEL's own unit, about one for
-// each step. What it allows takes well under a second. An expression without a
-// loop is bounded by its own length; counting would only slow it down.
-const costLimit = 1_000_000
-
-// loops says whether the expression goes over a list or a map.
-func loops(checked *cel.Ast) bool {
-	found := false
-	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.ComprehensionKind
+// checkData finds files of data that do not exist. A file that is asked for
+// with ? or has() may be missing.
+func (e *environment) checkData(checked *ast.AST) error {
+	var err error
+	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		var operand ast.Expr
+		var name string
+		switch x.Kind() {
+		case ast.IdentKind:
+			*e.usesData = *e.usesData || x.AsIdent() == "data"
+		case ast.SelectKind:
+			if !x.AsSelect().IsTestOnly() {
+				operand, name = x.AsSelect().Operand(), x.AsSelect().FieldName()
+			}
+		case ast.CallKind:
+			if call := x.AsCall(); call.FunctionName() == operators.Index {
+				operand = call.Args()[0]
+				name, _ = literal(call.Args()[1])
+			}
+		}
+		if name == "" || operand.Kind() != ast.IdentKind || operand.AsIdent() != "data" || slices.Contains(e.files, name) || err != nil {
+			return
+		}
+		err = fmt.Errorf("data.%s: no such file of data%s", config.Shorten(name), config.DidYouMean(name, e.files))
 	}))
-	return found
+	return err
 }
 
 func oneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
+
+// run evaluates the expression.
+func (x *expression) run(scope *scope) (ref.Val, error) {
+	result, details, err := x.program.Eval(scope)
+	if err == nil && x.counted && details != nil {
+		if spent := details.ActualCost(); spent != nil {
+			err = scope.spend(*spent)
+		}
+	}
+	if err != nil {
+		return nil, &evalError{x.at, x.explain(scope, err)}
+	}
+	return result, nil
+}
+
+// explain is the error of an evaluation with the expression before it.
+func (x *expression) explain(scope *scope, err error) error {
+	var unread *readError
+	if x.secret && !errors.As(err, &unread) {
+		return fmt.Errorf("%q: cannot be evaluated for this spec; why is not said, since it may show what the Secret holds", x.text)
+	}
+	reason := oneLine(err)
+	switch {
+	case strings.Contains(reason, "actual cost limit exceeded"):
+		reason = fmt.Sprintf("takes more than %d steps", maxCost)
+	case strings.HasPrefix(reason, "no such key: "):
+		reason += x.missing(scope, strings.TrimPrefix(reason, "no such key: "))
+	}
+	return &explained{fmt.Sprintf("%q: %s", x.text, reason), err}
+}
+
+// explained is an error in other words.
+type explained struct {
+	text  string
+	cause error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.cause }
 
 func (x *expression) wantBool() error {
 	if x.typ.Kind() != cel.BoolKind && x.typ.Kind() != cel.DynKind {
@@ -211,7 +196,7 @@ func mismatch(typ *cel.Type, t *schema.Type) *cel.Type {
 		if t.Form == schema.Map {
 			return mismatch(typ.Parameters()[1], t.Elem)
 		}
-		ok = t.Form == schema.Object
+		ok = t.Form == schema.Object || t.Form >= schema.String && t.Fields != nil
 	case cel.StructKind:
 		ok = t.Form == schema.Map || t.Form == schema.Object
 	default: // dyn, null, errors: known only at run time
@@ -227,183 +212,18 @@ func mismatch(typ *cel.Type, t *schema.Type) *cel.Type {
 // string, int64, float64, bool, nil. An absent optional is not present.
 func (x *expression) value(scope *scope) (value any, present bool, err error) {
 	if x.name != "" {
-		return scope.plain(x.name)
+		value, present, err = scope.plain(x.name)
+	} else {
+		var result ref.Val
+		if result, err = x.run(scope); err != nil {
+			return nil, false, err
+		}
+		value, present, err = scope.convert(result)
 	}
-	result, _, err := x.program.Eval(scope)
 	if err != nil {
-		return nil, false, fmt.Errorf("%q: %s", x.text, oneLine(err))
-	}
-	if value, present, err = plain(result); err != nil {
-		return nil, false, fmt.Errorf("%q: %s", x.text, err)
+		return nil, false, &evalError{x.at, fmt.Errorf("%q: %w", x.text, err)}
 	}
 	return value, present, nil
-}
-
-var errUnplain = errors.New("not a value that JSON can hold")
-
-func plain(v ref.Val) (value any, present bool, err error) {
-	switch v := v.(type) {
-	case types.String:
-		return string(v), true, nil
-	case types.Int:
-		return int64(v), true, nil
-	case types.Bool:
-		return bool(v), true, nil
-	case types.Uint:
-		if v > math.MaxInt64 {
-			return nil, false, fmt.Errorf("%w: an integer above %d", errUnplain, math.MaxInt64)
-		}
-		return int64(v), true, nil
-	case types.Double:
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, false, fmt.Errorf("%w: %g", errUnplain, float64(v))
-		}
-		return float64(v), true, nil
-	case types.Null:
-		return nil, true, nil
-	case types.Bytes:
-		return base64.StdEncoding.EncodeToString(v), true, nil
-	case types.Duration:
-		return v.Duration.String(), true, nil
-	case types.Timestamp:
-		return v.UTC().Format(time.RFC3339Nano), true, nil
-	case *types.Optional:
-		if !v.HasValue() {
-			return nil, false, nil
-		}
-		return plain(v.GetValue())
-	case traits.Mapper:
-		return plainMap(v)
-	case traits.Lister:
-		return plainList(v)
-	}
-	if message, ok := v.Value().(proto.Message); ok {
-		return plainMessage(message.ProtoReflect())
-	}
-	return nil, false, fmt.Errorf("%w: %s", errUnplain, v.Type().TypeName())
-}
-
-func plainList(l traits.Lister) (any, bool, error) {
-	size, _ := l.Size().(types.Int)
-	list := make([]any, 0, int(size))
-	for it := l.Iterator(); it.HasNext() == types.True; {
-		item, present, err := plain(it.Next())
-		if err != nil {
-			return nil, false, err
-		}
-		if present {
-			list = append(list, item)
-		}
-	}
-	return list, true, nil
-}
-
-func plainMap(m traits.Mapper) (any, bool, error) {
-	keys := sortedKeys(m)
-	plainMap := make(map[string]any, len(keys))
-	for _, key := range keys {
-		value, present, err := plain(m.Get(key))
-		if err != nil {
-			return nil, false, err
-		}
-		if !present {
-			continue
-		}
-		text := keyText(key)
-		if _, taken := plainMap[text]; taken {
-			return nil, false, fmt.Errorf("%w: two keys that both read %q", errUnplain, text)
-		}
-		plainMap[text] = value
-	}
-	return plainMap, true, nil
-}
-
-// plainMessage is the fields of a message that are set, under their names, or
-// what CEL takes a well-known type for.
-func plainMessage(m protoreflect.Message) (any, bool, error) {
-	if likeCEL[m.Descriptor().FullName()] {
-		return plain(boundAdapter().NativeToValue(m.Interface()))
-	}
-	plainFields := map[string]any{}
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		field := fields.Get(i)
-		if !m.Has(field) {
-			continue
-		}
-		value, present, err := plainField(field, m.Get(field))
-		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", field.Name(), err)
-		}
-		if present {
-			plainFields[string(field.Name())] = value
-		}
-	}
-	return plainFields, true, nil
-}
-
-// likeCEL are the well-known types that CEL has values of its own for.
-var likeCEL = map[protoreflect.FullName]bool{
-	"google.protobuf.Duration": true, "google.protobuf.Timestamp": true,
-	"google.protobuf.Struct": true, "google.protobuf.Value": true, "google.protobuf.ListValue": true,
-	"google.protobuf.DoubleValue": true, "google.protobuf.FloatValue": true, "google.protobuf.BoolValue": true,
-	"google.protobuf.Int64Value": true, "google.protobuf.UInt64Value": true, "google.protobuf.Int32Value": true,
-	"google.protobuf.UInt32Value": true, "google.protobuf.StringValue": true, "google.protobuf.BytesValue": true,
-}
-
-func plainField(field protoreflect.FieldDescriptor, value protoreflect.Value) (any, bool, error) {
-	switch {
-	case field.IsMap():
-		return plainProtoMap(field.MapValue(), value.Map())
-	case field.IsList():
-		return plainProtoList(field, value.List())
-	}
-	return plainProtoValue(field, value)
-}
-
-func plainProtoList(field protoreflect.FieldDescriptor, l protoreflect.List) (any, bool, error) {
-	list := make([]any, l.Len())
-	for i := range list {
-		var err error
-		if list[i], _, err = plainProtoValue(field, l.Get(i)); err != nil {
-			return nil, false, err
-		}
-	}
-	return list, true, nil
-}
-
-func plainProtoMap(field protoreflect.FieldDescriptor, m protoreflect.Map) (any, bool, error) {
-	mapping := make(map[string]any, m.Len())
-	errs := map[string]error{}
-	m.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-		v, _, err := plainProtoValue(field, value)
-		if err != nil {
-			errs[key.String()] = err
-		}
-		mapping[key.String()] = v
-		return true
-	})
-	if len(errs) > 0 {
-		first := slices.Min(slices.Collect(maps.Keys(errs)))
-		return nil, false, fmt.Errorf("%s: %w", first, errs[first])
-	}
-	return mapping, true, nil
-}
-
-// plainProtoValue is one value of a field. An enum is its name, or its number
-// where it has none.
-func plainProtoValue(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, bool, error) {
-	switch native := v.Interface().(type) {
-	case protoreflect.Message:
-		return plainMessage(native)
-	case protoreflect.EnumNumber:
-		if known := field.Enum().Values().ByNumber(native); known != nil {
-			return string(known.Name()), true, nil
-		}
-		return int64(native), true, nil
-	default:
-		return plain(types.DefaultTypeAdapter.NativeToValue(native))
-	}
 }
 
 // text is a value inside a longer string.
@@ -422,19 +242,4 @@ func text(value any) (string, error) {
 		return strconv.FormatBool(v), nil
 	}
 	return "", fmt.Errorf("want a value that can stand inside a text, got %s", schema.Describe(value))
-}
-
-// hashDigits is the length of hash(x): 40 bits tell apart what one unit ever
-// renders, and leave room in a name of 63.
-const hashDigits = 10
-
-// hash is the function of that name: the first hexadecimal digits of the
-// SHA-256 of a value's canonical JSON.
-func hash(v ref.Val) ref.Val {
-	value, _, err := plain(v)
-	if err != nil {
-		return types.NewErr("hash: %s", err)
-	}
-	sum := sha256.Sum256(schema.AppendJSON(nil, value))
-	return types.String(hex.EncodeToString(sum[:])[:hashDigits])
 }

@@ -11,6 +11,7 @@ package kind
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/common/types"
@@ -23,16 +24,20 @@ import (
 
 // Kind is a compiled easy kind. It is safe for concurrent use.
 type Kind struct {
-	Folder string // "kinds/runtime"
+	Folder string // "kinds/runtime"; empty for a kind that is Go code in swell
 	Group  string // "easy.example.com"
 	Name   string // "Runtime"
-	hash   string
 
-	envelope protoreflect.MessageDescriptor
-	rules    *config.Rules // of the spec's values
-	adapter  types.Adapter // makes CEL values of specs
-	lets     []let
-	objects  []*object
+	envelope    protoreflect.MessageDescriptor
+	collected   protoreflect.MessageDescriptor // envelope with the unit
+	rules       *config.Rules                  // of the spec's values
+	adapter     types.Adapter                  // makes CEL values of specs
+	data        *Data
+	collections []*Collection
+	lets        []let
+	objects     []*object
+	native      *Go // of a kind in Go; it has no lets and objects
+	hash        string
 }
 
 // APIVersion is what specs of the kind carry. The version is always v1.
@@ -40,12 +45,22 @@ func (k *Kind) APIVersion() string { return k.Group + "/v1" }
 
 // ObjectIDs are the ids of the kind's objects, which overrides may name.
 func (k *Kind) ObjectIDs() []string {
+	if k.native != nil {
+		return slices.Clone(k.native.IDs)
+	}
 	ids := make([]string, len(k.objects))
 	for i, o := range k.objects {
 		ids[i] = o.id
 	}
 	return ids
 }
+
+// Hash is the address of exactly what was read to compile the kind: the files
+// of its folder that were read, imported protos, templates, the kinds that it
+// refers to, and the names of the files of data if it reads any. Its tests and
+// other kinds are not in it. Kinds of equal hashes behave the same, for one
+// version of swell.
+func (k *Kind) Hash() string { return k.hash }
 
 type let struct {
 	name string
@@ -64,26 +79,19 @@ type object struct {
 	template template
 }
 
-// Load compiles the kind in a folder of the tree. hard is what its objects
-// are checked against. The problems hold the kind's units and no others; with
-// problems the kind renders nothing, and its Name is empty when it was not got
-// as far as that.
-func Load(tree config.Tree, folder string, hard *schema.Set) (*Kind, config.Problems) {
-	l := loader{tree: tree, kind: &Kind{Folder: folder}, hard: hard}
-	func() {
-		defer config.Recover(folder, &l.problems)
-		l.load()
-	}()
-	return l.kind, l.problems.Sorted()
-}
-
+// loader compiles one kind: declare makes its message known to the others,
+// compile does the rest.
 type loader struct {
-	tree     config.Tree
-	kind     *Kind
-	hard     *schema.Set
-	doc      *config.Document
-	env      *environment
-	problems config.Problems
+	all       *kindLoader
+	tree      *recordingTree
+	kind      *Kind
+	hard      *schema.Set
+	doc       *config.Document
+	def       definition
+	env       *environment
+	templates map[string]*textTemplate
+	used      []use
+	problems  config.Problems
 }
 
 func (l *loader) problem(n *yaml.Node, format string, args ...any) {
@@ -93,6 +101,10 @@ func (l *loader) problem(n *yaml.Node, format string, args ...any) {
 // definition is an EasyKind's spec as it is written, without its templates.
 type definition struct {
 	Message string
+	Collect map[string]struct {
+		APIVersion, Kind, Scope string
+		OnInvalid               string
+	}
 	Let     []struct{ Name, Value string }
 	Objects []struct {
 		ID   string `json:"id"`
@@ -101,7 +113,8 @@ type definition struct {
 	}
 }
 
-func (l *loader) load() {
+// declare reads the definition and the message.
+func (l *loader) declare() {
 	file := path.Join(l.kind.Folder, "kind.yaml")
 	content, err := l.tree.ReadFile(file)
 	if err != nil {
@@ -119,15 +132,17 @@ func (l *loader) load() {
 		return
 	}
 	l.doc = docs[0]
-	var def definition
-	if l.problems = config.DecodeOwn(l.doc, &def); len(l.problems) > 0 {
+	if l.problems = config.DecodeOwn(l.doc, &l.def); len(l.problems) > 0 {
 		return
 	}
-	message := l.message(def.Message)
+	message := l.message(l.def.Message)
 	if message == nil {
 		return
 	}
 	envelope, err := config.Envelope(message)
+	if err == nil {
+		l.kind.collected, err = collectedMessage(envelope)
+	}
 	if err != nil {
 		l.problem(l.spec("message"), "spec.message: %s", err)
 		return
@@ -135,13 +150,48 @@ func (l *loader) load() {
 	l.kind.envelope = envelope
 	l.kind.rules, problems = config.CompileRules(envelope, message)
 	l.problems = append(l.problems, problems...)
-	if l.env, err = newEnvironment(envelope); err != nil {
+}
+
+// compile makes the expressions and templates. The messages of all kinds are
+// known by now.
+func (l *loader) compile() {
+	if l.kind.envelope == nil {
+		return
+	}
+	l.collections()
+	var err error
+	l.env, err = newEnvironment(l.kind.envelope, l.kind.collections, l.kind.data, l.textTemplate)
+	if err != nil {
 		l.problem(l.spec("message"), "spec.message: %s", err)
 		return
 	}
 	l.kind.adapter = l.env.cel.CELTypeAdapter()
-	l.lets(def)
-	l.objects(def)
+	l.lets(l.def)
+	l.objects(l.def)
+}
+
+// textTemplate finds a template file beside the kind. What is wrong in the
+// file is a problem there; the error says so.
+func (l *loader) textTemplate(name string) (*textTemplate, error) {
+	if t, ok := l.templates[name]; ok && t != nil {
+		return t, nil
+	} else if ok {
+		return nil, fmt.Errorf("template: %q: has a problem", name)
+	}
+	content, file, err := readTemplate(l.tree, l.kind.Folder, name)
+	if err != nil {
+		if p := config.FileProblem(file, err); p.Retry {
+			l.problems = append(l.problems, p)
+		}
+		return nil, err
+	}
+	t, problem := parseTemplate(file, content)
+	l.templates[name] = t
+	if problem != nil {
+		l.problems = append(l.problems, *problem)
+		return nil, fmt.Errorf("template: %q: has a problem", name)
+	}
+	return t, nil
 }
 
 // spec is the node of a field of the document's spec.
@@ -182,9 +232,6 @@ func (l *loader) lets(def definition) {
 }
 
 func (l *loader) objects(def definition) {
-	if len(def.Objects) == 0 {
-		l.problem(l.spec("objects"), "spec.objects: want at least one object")
-	}
 	first := map[string]int{}
 	for i, def := range def.Objects {
 		node := l.spec("objects").Content[i]
@@ -213,7 +260,7 @@ func (l *loader) objects(def definition) {
 		if def.When != "" {
 			o.when = l.condition(env, node, i, def.When)
 		}
-		o.template = l.template(env, o.node, i)
+		o.template = l.template(env, o.node, i, def.When != "" || len(def.Each) > 0)
 		l.kind.objects = append(l.kind.objects, o)
 	}
 }
@@ -263,20 +310,29 @@ func (l *loader) condition(env *environment, node *yaml.Node, i int, text string
 	return compiled
 }
 
-// template compiles an object's template against the schema of its kind.
-func (l *loader) template(env *environment, n *yaml.Node, i int) template {
+// template compiles an object's template against the schema of its kind: a
+// kind of hard objects, or another easy kind, whose spec it then is.
+func (l *loader) template(env *environment, n *yaml.Node, i int, conditional bool) template {
 	apiVersion, kindName := scalarText(n, "apiVersion"), scalarText(n, "kind")
 	where := fmt.Sprintf("spec.objects[%d].template", i)
 	if apiVersion == "" || kindName == "" {
 		l.problem(n, "%s: want an apiVersion and a kind, both without expressions", where)
 		return nil
 	}
+	c := compiler{loader: l, env: env, where: where, secret: kindName == "Secret"}
+	if easy := l.all.named(apiVersion, kindName); easy != nil {
+		l.used = append(l.used, use{to: easy, at: n, where: where, nested: true, conditional: conditional})
+		if easy.kind.envelope == nil {
+			return nil // a problem by the use
+		}
+		return c.compile(n, schema.OfMessage(easy.kind.envelope))
+	}
 	hard := l.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		l.problem(n, "%s: %s %s: no such kind%s", where, config.Shorten(apiVersion), config.Shorten(kindName), config.DidYouMean(apiVersion+" "+kindName, l.hard.Names()))
+		name, names := apiVersion+" "+kindName, append(l.hard.Names(), l.all.names()...)
+		l.problem(n, "%s: %s %s: no such kind%s", where, config.Shorten(apiVersion), config.Shorten(kindName), l.all.hint(name, names))
 		return nil
 	}
-	c := compiler{loader: l, env: env, where: where, secret: kindName == "Secret"}
 	return c.compile(n, hard.Type())
 }
 

@@ -111,7 +111,7 @@ number: 12345678
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	got, _, err := plainMessage(message)
+	got, _, err := new(conversion).plainMessage(message)
 	if err != nil {
 		t.Fatal(err)
 	}

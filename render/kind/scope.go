@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"errors"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -11,11 +12,15 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// scope is the names bound while a spec is rendered.
+// scope is the names bound while a spec is rendered, and what rendering it has
+// taken.
 type scope struct {
 	self  ref.Val
 	place *Place
-	bound []binding // by let and each, as far as they are known by now
+	data  *Data
+	bound []binding // by collect, let and each, as far as they are known by now
+	cost  uint64
+	made  conversion // of all values that went into objects
 }
 
 type binding struct {
@@ -41,6 +46,10 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.place.target, true
 	case "unit":
 		return s.place.unit, true
+	case "data":
+		return &facts{s.data.facts(), s.place.inputs.Data}, true
+	case placeName:
+		return s.place, true
 	}
 	for i := range s.bound {
 		if s.bound[i].name == name {
@@ -48,6 +57,22 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		}
 	}
 	return nil, false
+}
+
+var errCost = errors.New("the spec's expressions take more steps than one spec may on one target")
+
+// spend adds what an expression took, in CEL's unit.
+func (s *scope) spend(cost uint64) error {
+	if s.cost += cost; s.cost > maxSpecCost {
+		return errCost
+	}
+	return nil
+}
+
+// convert makes a plain value that goes into an object. All values of a spec
+// on a target share one budget.
+func (s *scope) convert(v ref.Val) (value any, present bool, err error) {
+	return s.made.plain(v)
 }
 
 // plain is what a name stands for, as plain values.
@@ -60,14 +85,14 @@ func (s *scope) plain(name string) (value any, present bool, err error) {
 		if b.converted {
 			return b.plain, true, nil
 		}
-		value, present, err = plain(b.value)
+		value, present, err = s.convert(b.value)
 		if present && err == nil {
 			b.plain, b.converted = value, true
 		}
 		return value, present, err
 	}
 	value, _ = s.ResolveName(name)
-	return plain(value.(ref.Val))
+	return s.convert(value.(ref.Val))
 }
 
 func (s *scope) Parent() cel.Activation { return nil }

@@ -6,12 +6,12 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
@@ -19,13 +19,23 @@ import (
 
 // Spec is an easy spec that has been read and found to fit its kind.
 type Spec struct {
-	kind *Kind
-	doc  *config.Document
-	self ref.Val
+	kind    *Kind
+	doc     *config.Document // where its problems are told
+	name    string
+	message protoreflect.Message
+	self    ref.Val
+	via     []config.Position // of the template that it came from
 }
 
 // OverrideField is the field of spec with the medium-mode patches.
 const OverrideField = "override"
+
+// Kind is the kind that the spec is of.
+func (s *Spec) Kind() *Kind { return s.kind }
+
+// Message is the spec as a message: apiVersion, kind, metadata and spec. It must
+// not be changed.
+func (s *Spec) Message() protoreflect.Message { return s.message }
 
 // Decode reads a document of the kind. file reads the files named by fromFile.
 func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
@@ -40,40 +50,15 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return &Spec{kind: k, doc: doc, self: k.adapter.NativeToValue(message)}, nil
+	return k.spec(doc, doc.Name, message), nil
 }
 
-// Place is what a template knows of the place it is rendered for. It is made
-// once per unit and target and shared by all specs.
-type Place struct{ target, unit ref.Val }
-
-// NewPlace describes a unit on a target to templates.
-func NewPlace(unit *config.Unit, target *config.Target, inputs Inputs) *Place {
-	messages := boundFile().Messages()
-	t := dynamicpb.NewMessage(messages.ByName("Target"))
-	setText(t, "name", string(target.Name))
-	setText(t, "cluster", target.Cluster)
-	setText(t, "cell", target.Cell)
-	setTexts(t, "labels", target.Labels)
-	setTexts(t, "variables", target.Variables)
-	u := dynamicpb.NewMessage(messages.ByName("Unit"))
-	setText(u, "path", string(unit.Path))
-	setText(u, "name", unit.Name())
-	setText(u, "tenant", unit.Defaults.Tenant)
-	setTexts(u, "labels", unit.Defaults.Labels)
-	adapter := boundAdapter()
-	return &Place{target: adapter.NativeToValue(t), unit: adapter.NativeToValue(u)}
-}
-
-func setText(m *dynamicpb.Message, field protoreflect.Name, value string) {
-	m.Set(m.Descriptor().Fields().ByName(field), protoreflect.ValueOfString(value))
-}
-
-func setTexts(m *dynamicpb.Message, field protoreflect.Name, values map[string]string) {
-	into := m.Mutable(m.Descriptor().Fields().ByName(field)).Map()
-	for k, v := range values {
-		into.Set(protoreflect.ValueOfString(k).MapKey(), protoreflect.ValueOfString(v))
+func (k *Kind) spec(doc *config.Document, name string, message protoreflect.Message) *Spec {
+	s := &Spec{kind: k, doc: doc, name: name, message: message}
+	if k.adapter != nil {
+		s.self = k.adapter.NativeToValue(message.Interface())
 	}
+	return s
 }
 
 // Rendered is one object that a spec stands for, before overrides.
@@ -87,59 +72,106 @@ type Rendered struct {
 // Render evaluates the kind's templates for one spec in one place. The
 // problems are at the spec, via the line of the kind.
 func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
-	scope := &scope{self: s.self, place: place}
-	var problems config.Problems
-	fail := func(err error, at config.Position) {
-		var evaluation *evalError
-		if errors.As(err, &evaluation) {
-			at = evaluation.at
-		}
-		p := s.doc.Problem(s.doc.Node, config.CodeRender, "%s %s: %s", s.kind.Name, s.doc.Name, err)
-		p.Via = []config.Position{at}
-		problems = append(problems, p)
+	if s.kind.native != nil {
+		return s.renderGo(place)
 	}
-	for _, let := range s.kind.lets {
-		value, _, err := let.program.Eval(scope)
-		if err != nil {
-			fail(fmt.Errorf("%q: %s", let.text, oneLine(err)), let.at)
-			return nil, problems
-		}
-		scope.bind(let.name, value)
+	r := renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data}}
+	r.scope.made.most = 4
+	if err := r.bind(); err != nil {
+		r.fail(err, config.Position{File: s.kind.Folder})
+		return nil, r.problems
 	}
-	lets := len(scope.bound)
-	var rendered []Rendered
 	for _, o := range s.kind.objects {
-		items := []ref.Val{nil}
-		if o.each != nil {
-			var err error
-			if items, err = o.items(scope); err != nil {
-				fail(err, o.at)
-				continue
-			}
-		}
-		for _, item := range items {
-			scope.bound = scope.bound[:lets]
-			if item != nil {
-				scope.bind(o.eachName, item)
-			}
-			object, present, err := o.render(scope)
-			if err != nil {
-				fail(err, o.at)
-				break
-			}
-			if present {
-				rendered = append(rendered, Rendered{ID: o.id, Object: object, At: o.at, Node: o.node})
-			}
-		}
-		scope.bound = scope.bound[:lets]
+		r.object(o)
 	}
-	return rendered, problems
+	return r.rendered, r.problems
+}
+
+// renderer renders one spec.
+type renderer struct {
+	spec     *Spec
+	scope    *scope
+	rendered []Rendered
+	problems config.Problems
+}
+
+// fail records a problem at the spec, via the place of the error in the kind,
+// which is at when the error does not know.
+func (r *renderer) fail(err error, at config.Position) {
+	var evaluation *evalError
+	if errors.As(err, &evaluation) {
+		at = evaluation.at
+	}
+	r.problems = append(r.problems, r.spec.problem(err, at))
+}
+
+// problem is a problem of rendering.
+func (s *Spec) problem(err error, at config.Position) config.Problem {
+	p := s.doc.Problem(s.doc.Node, config.CodeRender, "%s %s: %s", s.kind.Name, s.name, err)
+	p.Via = append(slices.Clip(s.via), at)
+	var unread *readError
+	if errors.As(err, &unread) {
+		p.Code, p.Retry = config.CodeReference, config.FileProblem("", unread.err).Retry
+	}
+	return p
+}
+
+// bind evaluates what all objects know.
+func (r *renderer) bind() error {
+	if err := r.spec.collect(r.scope); err != nil {
+		return err
+	}
+	for i := range r.spec.kind.lets {
+		let := &r.spec.kind.lets[i]
+		value, err := let.run(r.scope)
+		if err == nil {
+			if err = checkBound(value); err != nil {
+				err = &evalError{let.at, fmt.Errorf("%q: %w", let.text, err)}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		r.scope.bind(let.name, value)
+	}
+	return nil
+}
+
+// object renders one entry of the kind's objects, once or for each item.
+func (r *renderer) object(o *object) {
+	bound := len(r.scope.bound)
+	defer func() { r.scope.bound = r.scope.bound[:bound] }()
+	items := []ref.Val{nil}
+	if o.each != nil {
+		var err error
+		if items, err = o.items(r.scope); err != nil {
+			r.fail(err, o.at)
+			return
+		}
+	}
+	for _, item := range items {
+		r.scope.bound = r.scope.bound[:bound]
+		if item != nil {
+			r.scope.bind(o.eachName, item)
+		}
+		object, present, err := o.render(r.scope)
+		if err == nil && present && len(r.rendered) == maxObjects {
+			err = fmt.Errorf("more than %d objects", maxObjects)
+		}
+		if err != nil {
+			r.fail(err, o.at)
+			return
+		}
+		if present {
+			r.rendered = append(r.rendered, Rendered{ID: o.id, Object: object, At: o.at, Node: o.node})
+		}
+	}
 }
 
 func (o *object) items(scope *scope) ([]ref.Val, error) {
-	result, _, err := o.each.program.Eval(scope)
+	result, err := o.each.run(scope)
 	if err != nil {
-		return nil, &evalError{o.each.at, fmt.Errorf("%q: %s", o.each.text, oneLine(err))}
+		return nil, err
 	}
 	if optional, ok := result.(*types.Optional); ok {
 		if !optional.HasValue() {
@@ -153,6 +185,9 @@ func (o *object) items(scope *scope) ([]ref.Val, error) {
 	}
 	var items []ref.Val
 	for it := iterable.Iterator(); it.HasNext() == types.True; {
+		if len(items) == maxObjects {
+			return nil, &evalError{o.each.at, fmt.Errorf("%q: more than %d items", o.each.text, maxObjects)}
+		}
 		items = append(items, it.Next())
 	}
 	if _, isMap := result.(traits.Mapper); isMap {
@@ -163,9 +198,9 @@ func (o *object) items(scope *scope) ([]ref.Val, error) {
 
 func (o *object) render(scope *scope) (object map[string]any, present bool, err error) {
 	if o.when != nil {
-		result, _, err := o.when.program.Eval(scope)
+		result, err := o.when.run(scope)
 		if err != nil {
-			return nil, false, &evalError{o.when.at, fmt.Errorf("%q: %s", o.when.text, oneLine(err))}
+			return nil, false, err
 		}
 		if result != types.True {
 			return nil, false, nil

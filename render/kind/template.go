@@ -30,17 +30,14 @@ type evalError struct {
 }
 
 func (e *evalError) Error() string { return e.err.Error() }
+func (e *evalError) Unwrap() error { return e.err }
 
 type static struct{ value any }
 
 func (t static) eval(*scope) (any, bool, error) { return t.value, true, nil }
 
 func (x *expression) eval(scope *scope) (any, bool, error) {
-	value, present, err := x.value(scope)
-	if err != nil {
-		return nil, false, &evalError{x.at, err}
-	}
-	return value, present, nil
+	return x.value(scope)
 }
 
 type mapping struct {
@@ -97,12 +94,18 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		if err == nil {
 			s, err = text(value)
 		}
+		if err != nil && x.secret {
+			err = fmt.Errorf("%q: want a value that can stand inside a text", x.text)
+		}
 		if err != nil {
 			return nil, false, &evalError{x.at, err}
 		}
 		b.WriteString(s)
 	}
 	b.WriteString(t.texts[len(t.texts)-1])
+	if b.Len() > maxText {
+		return nil, false, &evalError{t.expressions[0].at, errTooLarge}
+	}
 	return b.String(), true, nil
 }
 
@@ -144,6 +147,9 @@ func (c *compiler) compile(n *yaml.Node, t *schema.Type) template {
 }
 
 func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
+	if t.Form >= schema.String && t.Fields != nil { // a text that may stand in a file
+		t = &schema.Type{Form: schema.Object, Fields: t.Fields}
+	}
 	if t.Form != schema.Any && t.Form != schema.Object && t.Form != schema.Map {
 		c.problemAt(n, config.CodeType, "want %s, got a mapping", t.Form)
 		return static{}
@@ -247,6 +253,9 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 	var expressions []*expression
 	for _, code := range codes {
 		x, err := c.env.compile(code, c.doc.At(n))
+		if err == nil {
+			x.secret = c.secret
+		}
 		if err == nil && whole {
 			err = x.fits(t)
 		}

@@ -183,6 +183,10 @@ func (c *checker) form(t *Type, value any) bool {
 		}
 		return isList
 	}
+	if isMap && t.Fields != nil {
+		c.object(t, m)
+		return true
+	}
 	return Fits(t.Form, value)
 }
 

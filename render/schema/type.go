@@ -32,7 +32,8 @@ func (f Form) String() string { return formNames[f] }
 type Type struct {
 	Form Form
 	// Fields are the fields of an Object, and of a Map those keys that have a
-	// type of their own. Of Any they hold for a value that is a mapping.
+	// type of their own. Of Any they hold for a value that is a mapping, and of
+	// a text or bytes they are what may stand in its place.
 	Fields   map[string]*Type
 	Required []string // names of Fields
 	Elem     *Type    // of a Map or a List

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Scope says whose documents a collection holds.
+type Scope string
+
+const (
+	ScopeTenant Scope = "tenant" // those of units of the spec's tenant; the default
+	ScopeFleet  Scope = "fleet"  // those of all units
+)
+
+// OnInvalid says what becomes of a collection with a document that has a
+// problem.
+type OnInvalid string
+
+const (
+	OnInvalidExclude OnInvalid = "exclude" // it is left out; the default
+	OnInvalidHold    OnInvalid = "hold"    // nothing is rendered from the others either
+)
+
+// Collection is a name under which a kind's expressions find the documents of
+// another kind.
+type Collection struct {
+	Name             string
+	APIVersion, Kind string
+	Scope            Scope
+	OnInvalid        OnInvalid
+	At               config.Position
+
+	message protoreflect.MessageDescriptor
+}
+
+// Collections are what the kind collects, by name. They are read whenever the
+// kind is rendered.
+func (k *Kind) Collections() []*Collection { return k.collections }
+
+// Collected is an item of a collection. It is safe for concurrent use.
+type Collected struct{ message *dynamicpb.Message }
+
+// NewCollected makes a decoded spec an item of a collection: like `self`, with
+// `unit` besides.
+func NewCollected(spec *Spec, unit *config.Unit) *Collected {
+	k := spec.kind
+	item := dynamicpb.NewMessage(k.collected)
+	spec.message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		item.Set(k.collected.Fields().ByName(field.Name()), value)
+		return true
+	})
+	item.Set(k.collected.Fields().ByName("unit"), protoreflect.ValueOfMessage(unitMessage(unit)))
+	return &Collected{item}
+}
+
+// collectedMessage is the kind's envelope with the unit added.
+func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.MessageDescriptor, error) {
+	unit := boundFile().Messages().ByName("Unit")
+	file := protodesc.ToFileDescriptorProto(envelope.ParentFile())
+	file.Name = new("swell/collected/" + string(envelope.Name()) + ".proto")
+	file.Package = new("swell.collected")
+	file.Dependency = append(file.Dependency, unit.ParentFile().Path())
+	message := file.MessageType[0]
+	message.Field = append(message.Field, &descriptorpb.FieldDescriptorProto{
+		Name: new("unit"), JsonName: new("unit"), Number: new(int32(5)),
+		Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
+		TypeName: new("." + string(unit.FullName())),
+	})
+	var files protoregistry.Files
+	if err := registerWithImports(&files, envelope.ParentFile()); err != nil {
+		return nil, err
+	}
+	if err := registerWithImports(&files, unit.ParentFile()); err != nil {
+		return nil, err
+	}
+	built, err := protodesc.NewFile(file, &files)
+	if err != nil {
+		return nil, err
+	}
+	return built.Messages().Get(0), nil
+}
+
+func registerWithImports(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
+	if _, err := files.FindFileByPath(file.Path()); err == nil {
+		return nil
+	}
+	for i := range file.Imports().Len() {
+		if err := registerWithImports(files, file.Imports().Get(i).FileDescriptor); err != nil {
+			return err
+		}
+	}
+	return files.RegisterFile(file)
+}
+
+// collections reads spec.collect, once all kinds are declared.
+func (l *loader) collections() {
+	for _, name := range slices.Sorted(maps.Keys(l.def.Collect)) {
+		def := l.def.Collect[name]
+		node := config.Lookup(l.spec("collect"), name)
+		where := "spec.collect." + name
+		if !(&environment{names: map[string]bool{"self": true, "target": true, "unit": true, "data": true}}).free(name) {
+			l.problem(node, "%s: want a new name of letters and digits that is no word of CEL", where)
+			continue
+		}
+		c := &Collection{Name: name, Scope: ScopeTenant, OnInvalid: OnInvalidExclude, At: l.doc.At(node)}
+		switch def.Scope {
+		case "":
+		case string(ScopeTenant), string(ScopeFleet):
+			c.Scope = Scope(def.Scope)
+		default:
+			l.problem(valueNode(node, "scope"), "%s.scope: want tenant or fleet, got %q", where, config.Shorten(def.Scope))
+		}
+		switch def.OnInvalid {
+		case "":
+		case string(OnInvalidExclude), string(OnInvalidHold):
+			c.OnInvalid = OnInvalid(def.OnInvalid)
+		default:
+			l.problem(valueNode(node, "onInvalid"), "%s.onInvalid: want exclude or hold, got %q", where, config.Shorten(def.OnInvalid))
+		}
+		if other := l.collectedKind(node, where, def.APIVersion, def.Kind); other != nil {
+			c.APIVersion, c.Kind, c.message = other.kind.APIVersion(), other.kind.Name, other.kind.collected
+			l.used = append(l.used, use{to: other, at: node, where: where})
+			if clash := sameName(l.kind.envelope, c.message); clash != "" {
+				l.problem(node, "%s: message %s is declared by this kind and by %s: give one of them another name or put it into a file that both import", where, clash, other.kind.Folder)
+				continue
+			}
+			l.kind.collections = append(l.kind.collections, c)
+		}
+	}
+}
+
+// collectedKind finds the kind to collect: by apiVersion and kind, or by kind
+// alone where only one kind has that name.
+func (l *loader) collectedKind(node *yaml.Node, where, apiVersion, kindName string) *loader {
+	if kindName == "" {
+		l.problem(node, "%s.kind: missing", where)
+		return nil
+	}
+	var found []*loader
+	var names []string
+	for _, other := range l.all.loaders {
+		if other.kind.Name == "" || other.kind.native != nil {
+			continue
+		}
+		names = append(names, other.kind.Name)
+		if other.kind.Name == kindName && (apiVersion == "" || other.kind.APIVersion() == apiVersion) {
+			found = append(found, other)
+		}
+	}
+	at := valueNode(node, "kind")
+	switch {
+	case len(found) == 0:
+		l.problem(at, "%s.kind: %s: no such easy kind%s", where, config.Shorten(strings.TrimSpace(apiVersion+" "+kindName)), l.all.hint(kindName, names))
+		return nil
+	case len(found) > 1:
+		l.problem(at, "%s.kind: %s is the name of %d kinds: write its apiVersion too", where, kindName, len(found))
+		return nil
+	case found[0].kind.collected == nil:
+		l.used = append(l.used, use{to: found[0], at: at, where: where + ".kind"})
+		return nil
+	}
+	return found[0]
+}
+
+// sameName is the first message that two trees of files declare in different
+// files; empty when there is none.
+func sameName(a, b protoreflect.MessageDescriptor) string {
+	first, second := map[protoreflect.FullName]string{}, map[protoreflect.FullName]string{}
+	declared(a.ParentFile(), first)
+	declared(b.ParentFile(), second)
+	for _, name := range slices.Sorted(maps.Keys(first)) {
+		if file, ok := second[name]; ok && file != first[name] {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+func declared(file protoreflect.FileDescriptor, into map[protoreflect.FullName]string) {
+	for i := range file.Messages().Len() {
+		declaredIn(file.Messages().Get(i), into)
+	}
+	for i := range file.Imports().Len() {
+		declared(file.Imports().Get(i).FileDescriptor, into)
+	}
+}
+
+func declaredIn(m protoreflect.MessageDescriptor, into map[protoreflect.FullName]string) {
+	into[m.FullName()] = m.ParentFile().Path()
+	for i := range m.Messages().Len() {
+		declaredIn(m.Messages().Get(i), into)
+	}
+}
+
+// collect binds the collections of a kind.
+func (s *Spec) collect(scope *scope) error {
+	for _, c := range s.kind.collections {
+		var items []*Collected
+		if scope.place.inputs.Collect != nil {
+			var err error
+			if items, err = scope.place.inputs.Collect(c); err != nil {
+				return &evalError{c.At, &readError{fmt.Errorf("collect %s: %w", c.Name, err)}}
+			}
+		}
+		values := make([]ref.Val, len(items))
+		for i, item := range items {
+			values[i] = s.kind.adapter.NativeToValue(item.message)
+		}
+		scope.bind(c.Name, types.NewRefValList(s.kind.adapter, values))
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// maxDataFile is the size in bytes of the largest file of facts. They are held
+// in memory as a whole, for as long as the kinds are.
+const maxDataFile = 1 << 20
+
+// Data is the facts that expressions read under the name `data`: what the
+// files data/*.yaml hold, one plain value each, under the file's base name. A
+// nil *Data has no files. It is safe for concurrent use.
+type Data struct {
+	root *fact
+	// retry is set when a file could not be read.
+	retry bool
+}
+
+// fact is one value of the facts.
+type fact struct {
+	value any      // plain
+	path  []string // from the root
+	keys  []string // of a mapping, sorted
+	below map[string]*fact
+}
+
+var dataName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// LoadData reads the files *.yaml directly in a folder of the tree. A folder
+// that is not there holds no facts. A file with a problem is left out.
+func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
+	var problems config.Problems
+	values := map[string]any{}
+	entries, err := tree.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		problems = append(problems, config.FileProblem(folder, err))
+	}
+	for _, e := range entries {
+		file := path.Join(folder, e.Name())
+		ext := path.Ext(e.Name())
+		if ext != ".yaml" && ext != ".yml" && e.Type().IsRegular() {
+			continue // a README
+		}
+		name := strings.TrimSuffix(e.Name(), ext)
+		switch _, taken := values[name]; {
+		case !e.Type().IsRegular():
+			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "want plain files only in the folder of data"})
+			continue
+		case !dataName.MatchString(name):
+			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile,
+				Message: fmt.Sprintf("%q: want a name of letters, digits, - and _, since expressions read the file as data.%s", config.Shorten(name), "name")})
+			continue
+		case taken:
+			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDuplicate, Message: fmt.Sprintf("data.%s: there is another file of that name", name)})
+			continue
+		}
+		value, found := readData(tree, file)
+		problems = append(problems, found...)
+		if len(found) == 0 {
+			values[name] = value
+		}
+	}
+	return &Data{root: newFact(nil, values), retry: problems.Retry()}, problems.Sorted()
+}
+
+func readData(tree config.Tree, file string) (any, config.Problems) {
+	content, err := tree.ReadFile(file)
+	if err == nil && len(content) > maxDataFile {
+		err = config.Refusal(fmt.Sprintf("%d bytes: want at most %d KiB of facts in one file", len(content), maxDataFile>>10))
+	}
+	if err != nil {
+		return nil, config.Problems{config.FileProblem(file, err)}
+	}
+	docs, problems := config.ReadValues(file, content)
+	switch {
+	case len(problems) > 0:
+		return nil, problems
+	case len(docs) == 0:
+		return nil, config.Problems{{Position: config.Position{File: file}, Code: config.CodeDocument, Message: "want one YAML document, got none"}}
+	case len(docs) > 1:
+		return nil, config.Problems{docs[1].Problem(docs[1].Node, config.CodeDocument, "want one YAML document, got another one")}
+	}
+	return docs[0].Plain(docs[0].Node)
+}
+
+func newFact(at []string, value any) *fact {
+	f := &fact{value: value, path: at}
+	mapping, ok := value.(map[string]any)
+	if !ok {
+		return f
+	}
+	f.below = make(map[string]*fact, len(mapping))
+	for key, value := range mapping {
+		f.keys = append(f.keys, key)
+		f.below[key] = newFact(append(slices.Clip(at), key), value)
+	}
+	slices.Sort(f.keys)
+	return f
+}
+
+// facts is the root of all facts.
+func (d *Data) facts() *fact {
+	if d == nil {
+		return newFact(nil, map[string]any{})
+	}
+	return d.root
+}
+
+// Retry says whether a file could not be read, which may go well another time.
+func (d *Data) Retry() bool { return d != nil && d.retry }
+
+// Files are the names under which files can be read, sorted.
+func (d *Data) Files() []string {
+	if d == nil {
+		return nil
+	}
+	return d.root.keys
+}
+
+// Hash is the address of the value at a path: [file, key, ...]. Nothing is
+// there for a path that ends nowhere, which has an address too. The empty path
+// is all facts.
+func (d *Data) Hash(at []string) string {
+	if d == nil {
+		return "absent"
+	}
+	f := d.root
+	for _, key := range at {
+		if f = f.below[key]; f == nil {
+			return "absent"
+		}
+	}
+	sum := sha256.Sum256(appendJSON(nil, f.value))
+	return hex.EncodeToString(sum[:])
+}

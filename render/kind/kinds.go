@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// Kinds is the easy kinds of one commit and those that are part of swell. It
+// is safe for concurrent use.
+type Kinds struct {
+	// Problems of all kinds, sorted. Those of a kind hold its specs and the
+	// kinds that refer to it, and no others.
+	Problems config.Problems
+
+	byName  map[string]*Kind  // by "apiVersion kind"
+	broken  map[string]string // folders of kinds that do not load, by the same
+	unnamed []string
+}
+
+// ByName finds a kind that loads; nil when there is none.
+func (k *Kinds) ByName(apiVersion, kind string) *Kind { return k.byName[apiVersion+" "+kind] }
+
+// Broken is the folder of a kind that is there but does not load; empty when
+// there is none.
+func (k *Kinds) Broken(apiVersion, kind string) string { return k.broken[apiVersion+" "+kind] }
+
+// Unnamed are the folders of kinds that do not load and whose name is not
+// known, sorted.
+func (k *Kinds) Unnamed() []string { return k.unnamed }
+
+// Names are the "apiVersion kind" of all kinds that load, sorted.
+func (k *Kinds) Names() []string { return slices.Sorted(maps.Keys(k.byName)) }
+
+// BrokenName says whether a kind of that name, in any group, is there but does
+// not load.
+func (k *Kinds) BrokenName(kind string) bool {
+	for name := range k.broken {
+		if _, bare, _ := strings.Cut(name, " "); bare == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// All are the kinds that load, by name.
+func (k *Kinds) All() []*Kind {
+	all := make([]*Kind, 0, len(k.byName))
+	for _, name := range k.Names() {
+		all = append(all, k.byName[name])
+	}
+	return all
+}
+
+// HashOf is [Kind.Hash] of the kind of that name, or says that it is broken;
+// empty when there is none.
+func (k *Kinds) HashOf(apiVersion, kind string) string {
+	if known := k.ByName(apiVersion, kind); known != nil {
+		return known.Hash()
+	}
+	if folder := k.Broken(apiVersion, kind); folder != "" {
+		return "broken " + folder
+	}
+	return ""
+}
+
+// kindLoader loads the kinds of one commit.
+type kindLoader struct {
+	loaders []*loader
+	known   map[string]*loader // by "apiVersion kind"; the first of that name
+}
+
+// use is a reference from one kind to another.
+type use struct {
+	to          *loader
+	at          *yaml.Node
+	where       string
+	nested      bool // by a template, else by collect
+	conditional bool // the object may be left out
+}
+
+// LoadAll compiles the kinds in folders of the tree, which may refer to each
+// other, and those that are part of swell. hard is what their objects are
+// checked against; data is what their expressions read, nil for nothing.
+func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *Data) *Kinds {
+	all := &kindLoader{known: map[string]*loader{}}
+	for _, g := range goKinds {
+		l := &loader{all: all, kind: g.kind()}
+		all.loaders = append(all.loaders, l)
+		all.known[l.name()] = l
+	}
+	kinds := &Kinds{byName: map[string]*Kind{}, broken: map[string]string{}}
+	for _, folder := range folders {
+		l := &loader{all: all, tree: &recordingTree{Tree: tree, read: map[string]string{}}, hard: hard,
+			kind: &Kind{Folder: folder.Path, data: data}, templates: map[string]*textTemplate{}}
+		l.guarded(l.declare)
+		all.loaders = append(all.loaders, l)
+		if l.kind.Name == "" {
+			kinds.unnamed = append(kinds.unnamed, folder.Path)
+		} else if all.known[l.name()] == nil {
+			all.known[l.name()] = l
+		}
+	}
+	for _, l := range all.loaders {
+		if l.kind.native == nil {
+			l.guarded(l.compile)
+		}
+	}
+	all.findEmpty()
+	all.findCycles()
+	all.spread()
+	for _, l := range all.loaders {
+		kinds.add(all, l)
+	}
+	kinds.Problems = kinds.Problems.Sorted()
+	return kinds
+}
+
+// guarded makes a mistake of swell a problem of the kind.
+func (l *loader) guarded(step func()) {
+	defer config.Recover(l.kind.Folder, &l.problems)
+	step()
+}
+
+func (l *loader) name() string { return l.kind.APIVersion() + " " + l.kind.Name }
+
+func (a *kindLoader) named(apiVersion, kind string) *loader { return a.known[apiVersion+" "+kind] }
+
+func (a *kindLoader) names() []string { return slices.Sorted(maps.Keys(a.known)) }
+
+// hint is the end of a message about an unknown kind.
+func (a *kindLoader) hint(got string, known []string) string {
+	var folders []string
+	for _, l := range a.loaders {
+		if l.kind.Name == "" {
+			folders = append(folders, l.kind.Folder)
+		}
+	}
+	if len(folders) == 0 {
+		return config.DidYouMean(got, known)
+	}
+	return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(folders, ", "))
+}
+
+// findEmpty finds kinds that stand for nothing. One that another kind collects
+// needs no objects of its own.
+func (a *kindLoader) findEmpty() {
+	collected := map[*loader]bool{}
+	for _, l := range a.loaders {
+		for _, use := range l.used {
+			collected[use.to] = collected[use.to] || !use.nested
+		}
+	}
+	for _, l := range a.loaders {
+		if l.kind.envelope != nil && l.kind.native == nil && len(l.def.Objects) == 0 && !collected[l] {
+			l.problem(l.spec("objects"), "spec.objects: want at least one object, or another kind that collects this one")
+		}
+	}
+}
+
+// findCycles finds kinds that would be nested in each other without end:
+// cycles of templates none of which can be left out. Others end at the depth
+// that specs may be expanded to.
+func (a *kindLoader) findCycles() {
+	state := map[*loader]int{} // 1: on the way, 2: done
+	var chain []*loader
+	var visit func(l *loader)
+	visit = func(l *loader) {
+		state[l] = 1
+		chain = append(chain, l)
+		for _, use := range l.used {
+			if !use.nested || use.conditional {
+				continue
+			}
+			switch state[use.to] {
+			case 0:
+				visit(use.to)
+			case 1:
+				names := []string{}
+				for _, on := range chain[slices.Index(chain, use.to):] {
+					names = append(names, on.kind.Name)
+				}
+				l.problem(use.at, "%s: a cycle of kinds without an end: %s -> %s", use.where, strings.Join(names, " -> "), use.to.kind.Name)
+			}
+		}
+		chain = chain[:len(chain)-1]
+		state[l] = 2
+	}
+	for _, l := range a.loaders {
+		if state[l] == 0 {
+			visit(l)
+		}
+	}
+}
+
+// spread makes kinds that refer to one that does not load problems too, until
+// nothing changes.
+func (a *kindLoader) spread() {
+	for again := true; again; {
+		again = false
+		for _, l := range a.loaders {
+			if len(l.problems) > 0 {
+				continue
+			}
+			for _, use := range l.used {
+				if len(use.to.problems) > 0 {
+					l.problem(use.at, "%s: kind %s does not load, see %s", use.where, use.to.kind.Name, use.to.kind.Folder)
+					again = true
+				}
+			}
+		}
+	}
+}
+
+// add enters a kind under its name.
+func (k *Kinds) add(all *kindLoader, l *loader) {
+	k.Problems = append(k.Problems, l.problems...)
+	name := l.name()
+	first := all.known[name]
+	switch {
+	case l.kind.Name == "":
+	case first != l: // nobody knows which one is meant
+		k.Problems = append(k.Problems, config.Problem{Position: config.Position{File: l.kind.Folder}, Code: config.CodeDuplicate,
+			Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, first.kind.Folder)})
+		k.broken[name] = l.kind.Folder
+		delete(k.byName, name)
+	case len(l.problems) > 0:
+		k.broken[name] = l.kind.Folder
+	default:
+		l.kind.hash = all.hash(l)
+		k.byName[name] = l.kind
+	}
+}
+
+// hash is that of all kinds that can be reached from one, itself included.
+func (a *kindLoader) hash(from *loader) string {
+	reached := map[*loader]bool{}
+	var visit func(l *loader)
+	visit = func(l *loader) {
+		if reached[l] {
+			return
+		}
+		reached[l] = true
+		for _, use := range l.used {
+			visit(use.to)
+		}
+	}
+	visit(from)
+	var own []string
+	for l := range reached {
+		if l != from {
+			own = append(own, l.ownHash())
+		}
+	}
+	slices.Sort(own)
+	sum := sha256.Sum256([]byte(from.ownHash() + strings.Join(own, "")))
+	return hex.EncodeToString(sum[:])
+}
+
+// ownHash is the address of what was read for the kind alone.
+func (l *loader) ownHash() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q\n", l.name())
+	if l.kind.native != nil {
+		fmt.Fprintf(sum, "go %d\n", l.kind.native.Version)
+		return hex.EncodeToString(sum.Sum(nil))
+	}
+	for _, file := range slices.Sorted(maps.Keys(l.tree.read)) {
+		fmt.Fprintf(sum, "%q %s\n", file, l.tree.read[file])
+	}
+	if l.env != nil && *l.env.usesData {
+		fmt.Fprintf(sum, "data %q\n", l.env.files)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// recordingTree notes which files were read, by the address of their content.
+type recordingTree struct {
+	config.Tree
+	read map[string]string
+}
+
+// ReadFile is that of the tree.
+func (t *recordingTree) ReadFile(name string) ([]byte, error) {
+	content, err := t.Tree.ReadFile(name)
+	if err != nil {
+		t.read[name] = "error " + err.Error()
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	t.read[name] = hex.EncodeToString(sum[:])
+	return content, nil
+}
