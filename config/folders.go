@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+// Folders says which folders of a monorepo hold what, as its Repository
+// document has it, with the defaults filled in.
+type Folders struct {
+	Fleet, Kinds string
+	Units        []string
+}
+
+// ReadFolders reads the Repository document alone. The folders may not exist.
+func ReadFolders(tree Tree) (Folders, Problems) {
+	l := loader{tree: tree, repository: &Repository{}}
+	layout, ok := l.layout()
+	if !ok {
+		return Folders{}, l.repository.Problems.Sorted()
+	}
+	return Folders{Fleet: layout.fleet, Kinds: layout.kinds, Units: layout.units}, nil
+}
+
+// KindFolders lists the folders of easy kinds, sorted. It is empty where there
+// is no folder of kinds.
+func (f Folders) KindFolders(tree Tree) ([]string, Problems) {
+	l := loader{tree: tree, repository: &Repository{}}
+	l.listKinds(f.Kinds)
+	var folders []string
+	for _, kind := range l.repository.Kinds {
+		folders = append(folders, kind.Path)
+	}
+	return folders, l.repository.Problems.Sorted()
+}
