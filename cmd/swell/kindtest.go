@@ -156,7 +156,7 @@ func (t *kindTester) testKind(kind string) error {
 		}
 		test, err := readKindTest(kind, file, raw)
 		if err != nil {
-			t.fail(file, "", err.Error())
+			t.fail(err.Error(), "", "")
 			continue
 		}
 		if err := t.run(test); err != nil {
