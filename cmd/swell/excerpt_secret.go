@@ -78,7 +78,8 @@ func (h *hider) walk(n *yaml.Node, next int, inside bool) {
 	}
 	if n.Kind == yaml.MappingNode && !inside && isSecret(n) {
 		inside, h.found = true, true
-		for line := n.Line; line < next || line <= lastLine(n); line++ {
+		// A value that is left out may stand behind the last line.
+		for line := max(1, n.Line); line <= min(len(h.lines), max(next-1, lastLine(n))); line++ {
 			h.hidden[line-1] = true
 		}
 	}
