@@ -168,7 +168,7 @@ func checkLocation(t *testing.T, location any, want config.Position) {
 	if get(t, artifact, "uriBaseId") != sarifRoot {
 		t.Errorf("%s: %v", want, artifact)
 	}
-	region, _ := get(t, location, "physicalLocation").(map[string]any)["region"]
+	region := get(t, location, "physicalLocation").(map[string]any)["region"]
 	switch {
 	case want.Line == 0 && region != nil:
 		t.Errorf("%s: region %v, want none", want, region)
