@@ -53,6 +53,10 @@ type Problem struct {
 	// first: a problem in a rendered object is at the spec's line, via the
 	// template's line. Empty for a problem in the document itself.
 	Via []Position `json:"via,omitempty"`
+	// Targets are those that the problem is found on, in the order of the
+	// fleet. Empty when it is all targets of the unit, or has nothing to do
+	// with targets.
+	Targets []TargetName `json:"targets,omitempty"`
 	// Retry is set when a file could not be read, which may go well another
 	// time. What came of it must not be remembered.
 	Retry bool `json:"-"`
@@ -60,7 +64,7 @@ type Problem struct {
 
 func (p Problem) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", p.Position, p.Message)
+	fmt.Fprintf(&b, "%s: %s", p.Position, p.Text())
 	for _, via := range p.Via {
 		fmt.Fprintf(&b, " (from %s)", via)
 	}
@@ -78,6 +82,18 @@ func (ps *Problems) add(p Problem) {
 	}
 	if len(*ps) <= MaxProblems {
 		*ps = append(*ps, p)
+	}
+}
+
+// Text is the message with the first of the targets that it is about.
+func (p Problem) Text() string {
+	switch more := len(p.Targets) - 1; {
+	case more < 0:
+		return p.Message
+	case more == 0:
+		return fmt.Sprintf("%s (on target %s)", p.Message, p.Targets[0])
+	default:
+		return fmt.Sprintf("%s (on target %s and %d more)", p.Message, p.Targets[0], more)
 	}
 }
 

@@ -143,6 +143,7 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 			pos.Line = 1 + bytes.Count(before, []byte("\n"))
 		}
 	}
+	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
 	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
 }
 

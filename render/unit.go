@@ -273,13 +273,8 @@ func (t *targetProblems) add(problems ...config.Problem) {
 // them.
 func (t *targetProblems) all(targets int) config.Problems {
 	for i := range t.problems {
-		on := t.targets[t.problems[i].String()]
-		switch more := len(on) - 1; {
-		case len(on) == targets:
-		case more == 0:
-			t.problems[i].Message += fmt.Sprintf(" (on target %s)", on[0])
-		default:
-			t.problems[i].Message += fmt.Sprintf(" (on target %s and %d more)", on[0], more)
+		if on := t.targets[t.problems[i].String()]; len(on) < targets {
+			t.problems[i].Targets = on
 		}
 	}
 	return t.problems

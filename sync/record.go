@@ -85,7 +85,7 @@ var alarming = map[string]bool{"failed": true, "unhealthy": true, "unreachable":
 // did something or looked at the branch.
 func (r *Record) log(log *slog.Logger) {
 	for _, p := range r.Problems {
-		log.Warn("problem", "commit", r.Commit.Short(), "unit", p.Unit, "code", p.Code, "at", p.Position.String(), "err", p.Message)
+		log.Warn("problem", "commit", r.Commit.Short(), "unit", p.Unit, "code", p.Code, "at", p.Position.String(), "err", p.Text())
 	}
 	for _, err := range r.Errors {
 		log.Error("pass", "commit", r.Commit.Short(), "err", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -18,30 +19,46 @@ import (
 func checkCommand() *cobra.Command {
 	var where place
 	var output string
+	var excerpt, color bool
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER | REVISION]",
 		Short: "Find everything that is wrong with a monorepo",
-		Long: `Render every unit for every target and print all problems, one a line, sorted by
-file and line. No cluster and no network is needed.
+		Long: `Render every unit for every target and print all problems, sorted by file and
+line. No cluster and no network is needed.
+
+text is one line a problem, or on a terminal the line with an excerpt of the
+file and of the kind's template that it came from. Lines of a Secret are never
+shown. json is a list of problems. sarif (2.1.0) and github (workflow commands
+of GitHub Actions) are for the pages of a forge: their paths are relative to the
+root of the Git repository, all others to the monorepo's folder. junit has a
+test case for each unit, and one for each file or kind that holds more than one.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
+		Example: `  swell check
+  swell check HEAD~1 -o json
+  swell check -o sarif > swell.sarif`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("-o %q: want text or json", output)
+			write, ok := map[string]func(io.Writer, *checked) error{"text": nil, "json": writeProblemList,
+				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit}[output]
+			if !ok {
+				return fmt.Errorf("-o %q: want text, json, sarif, github or junit", output)
 			}
 			compiler, done := where.compiler()
 			defer done()
-			snapshot, err := where.snapshot(compiler, where.argument(args, 0))
+			name := where.argument(args, 0)
+			snapshot, err := where.snapshot(compiler, name)
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				if err := writeList(cmd.OutOrStdout(), "ProblemList", snapshot.Problems); err != nil {
+			if output == "text" {
+				text := textFor(cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))
+				text.write(snapshot.Problems)
+			} else {
+				sources := newSources(snapshot.Repository.Tree)
+				if err := write(cmd.OutOrStdout(), &checked{snapshot, where.folder(name), sources}); err != nil {
 					return err
 				}
-			} else {
-				printProblems(cmd.OutOrStdout(), snapshot.Problems)
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), checkSummary(snapshot))
 			if len(snapshot.Problems) > 0 {
@@ -51,14 +68,48 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		},
 	}
 	where.flags(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json, sarif, github or junit")
+	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines that problems are at (default: on a terminal)")
+	cmd.Flags().BoolVar(&color, "color", false, "colours in text, and excerpts (default: on a terminal, unless NO_COLOR is set)")
 	return cmd
 }
 
-func printProblems(w io.Writer, problems config.Problems) {
-	for _, p := range problems {
-		fmt.Fprintf(w, "%s (%s)\n", p, p.Code)
+// checked is what the machines' formats are written from.
+type checked struct {
+	*render.Snapshot
+	// folder of the monorepo inside its Git repository, "." for the root or
+	// where there is no Git repository.
+	folder  string
+	sources *sources
+}
+
+// flagOr is a flag's value; nil when it was not given.
+func flagOr(cmd *cobra.Command, name string, value bool) *bool {
+	if !cmd.Flags().Changed(name) {
+		return nil
 	}
+	return &value
+}
+
+// textFor decides how text looks: as the flags say, else as fits the output.
+func textFor(out io.Writer, s *render.Snapshot, excerpt, color *bool) *problemText {
+	terminal := isTerminal(out)
+	text := &problemText{out: out, color: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if color != nil {
+		text.color = *color
+	}
+	if excerpt != nil && *excerpt || excerpt == nil && (terminal || text.color) {
+		text.sources = newSources(s.Repository.Tree)
+	}
+	return text
+}
+
+func printProblems(w io.Writer, problems config.Problems) {
+	(&problemText{out: w}).write(problems)
+}
+
+func writeProblemList(w io.Writer, c *checked) error {
+	return writeList(w, "ProblemList", c.Problems)
 }
 
 // writeList writes items as JSON in the form of a Kubernetes list.

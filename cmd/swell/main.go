@@ -46,7 +46,7 @@ func (h hinted) Unwrap() error { return h.error }
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(longUpdate(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -81,7 +81,7 @@ render, check and diff need no cluster and no daemon. run is the daemon.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand(), runCommand(), statusCommand(), demoCommand())
+	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand(), runCommand(), statusCommand(), demoCommand(), explainCommand(), kindCommand())
 	return root
 }
 

@@ -119,3 +119,30 @@ func (p *place) argument(args []string, i int) string {
 	}
 	return filepath.Join(p.repo, p.path)
 }
+
+// folder is where the monorepo that name means stands inside its Git
+// repository, with slashes; "." is the root, and a folder outside of Git.
+func (p *place) folder(name string) string {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return filepath.ToSlash(filepath.Clean(p.path)) // a revision
+	}
+	dir, err := filepath.Abs(name)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "."
+	}
+	for root := dir; ; root = filepath.Dir(root) {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			folder, err := filepath.Rel(root, dir)
+			if err != nil {
+				return "."
+			}
+			return filepath.ToSlash(folder)
+		}
+		if root == filepath.Dir(root) {
+			return "."
+		}
+	}
+}

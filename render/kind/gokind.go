@@ -55,7 +55,7 @@ func (g *Go) kind() *Kind {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return &Kind{Group: config.Group, Name: g.Kind, envelope: envelope, native: g}
+	return &Kind{Group: config.Group, Name: g.Kind, message: g.Message, envelope: envelope, native: g}
 }
 
 // embeddedMessage compiles a .proto that is part of swell.

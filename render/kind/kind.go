@@ -28,6 +28,7 @@ type Kind struct {
 	Group  string // "easy.example.com"
 	Name   string // "Runtime"
 
+	message     protoreflect.MessageDescriptor
 	envelope    protoreflect.MessageDescriptor
 	collected   protoreflect.MessageDescriptor // envelope with the unit
 	rules       *config.Rules                  // of the spec's values
@@ -61,6 +62,32 @@ func (k *Kind) ObjectIDs() []string {
 // other kinds are not in it. Kinds of equal hashes behave the same, for one
 // version of swell.
 func (k *Kind) Hash() string { return k.hash }
+
+// Message is the message that the kind declares, with a field spec; nil when
+// the kind was not got as far as that.
+func (k *Kind) Message() protoreflect.MessageDescriptor { return k.message }
+
+// Object is what is known of an object of a kind without a spec.
+type Object struct {
+	ID, APIVersion, Kind string
+	When                 string // CEL; empty for always
+	Each                 string // "name: CEL", the object is there for each item; empty for once
+}
+
+// Objects are the kind's objects, in the order written.
+func (k *Kind) Objects() []Object {
+	objects := make([]Object, len(k.objects))
+	for i, o := range k.objects {
+		objects[i] = Object{ID: o.id, APIVersion: scalarText(o.node, "apiVersion"), Kind: scalarText(o.node, "kind")}
+		if o.when != nil {
+			objects[i].When = o.when.text
+		}
+		if o.each != nil {
+			objects[i].Each = o.eachName + ": " + o.each.text
+		}
+	}
+	return objects
+}
 
 type let struct {
 	name string
@@ -139,6 +166,7 @@ func (l *loader) declare() {
 	if message == nil {
 		return
 	}
+	l.kind.message = message
 	envelope, err := config.Envelope(message)
 	if err == nil {
 		l.kind.collected, err = collectedMessage(envelope)

@@ -26,6 +26,7 @@ type Kinds struct {
 
 	byName  map[string]*Kind  // by "apiVersion kind"
 	broken  map[string]string // folders of kinds that do not load, by the same
+	all     []*Kind           // whose message is known
 	unnamed []string
 }
 
@@ -62,6 +63,10 @@ func (k *Kinds) All() []*Kind {
 	}
 	return all
 }
+
+// Declared are all kinds whose message is known, those with problems too, in
+// the order of their folders; those of swell itself come first.
+func (k *Kinds) Declared() []*Kind { return k.all }
 
 // HashOf is [Kind.Hash] of the kind of that name, or says that it is broken;
 // empty when there is none.
@@ -122,6 +127,9 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 	all.spread()
 	for _, l := range all.loaders {
 		kinds.add(all, l)
+		if l.kind.message != nil {
+			kinds.all = append(kinds.all, l.kind)
+		}
 	}
 	kinds.Problems = kinds.Problems.Sorted()
 	return kinds

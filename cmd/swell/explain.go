@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+func explainCommand() *cobra.Command {
+	var where place
+	var apiVersion string
+	var recursive bool
+	cmd := &cobra.Command{
+		Use:   "explain KIND[.FIELD...]",
+		Short: "Show what a kind or one of its fields is, and what it may hold",
+		Long: `Show the description, type and fields of a kind, or of the field that the path
+leads to. KIND is an easy kind of the monorepo, a kind of Kubernetes, or one of
+swell's own documents (Repository, Cluster, Rollout, Defaults, EasyKind, Daemon).
+Lists and mappings on the path are passed through. Of an easy kind also the
+objects are shown that it stands for; spec.override.ID leads on into them.
+
+Kinds of Kubernetes have no descriptions here: their schemas are embedded
+without.
+
+Exit codes: 0 shown, 2 no such kind or field.`,
+		Example: `  swell explain Runtime
+  swell explain Runtime.spec.autoscale
+  swell explain Runtime.spec.override.deployment.spec.strategy
+  swell explain Deployment.spec.template.spec.containers --recursive
+  swell explain HorizontalPodAutoscaler --api-version autoscaling/v1`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			known, notes, err := explainable(&where)
+			if err != nil {
+				return err
+			}
+			name, path := splitPath(args[0])
+			k, err := findKind(known, name, apiVersion)
+			if err != nil {
+				for _, note := range notes { // it may be one of those
+					fmt.Fprintln(cmd.ErrOrStderr(), "swell:", note)
+				}
+				return err
+			}
+			s, err := k.descend(path)
+			if err != nil {
+				return err
+			}
+			e := explanation{out: cmd.OutOrStdout()}
+			e.write(k, path, s, recursive)
+			return nil
+		},
+	}
+	where.flags(cmd)
+	cmd.Flags().StringVar(&apiVersion, "api-version", "", "apiVersion of the kind, where several have one of that name")
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of the fields too")
+	return cmd
+}
+
+// explained is a kind that can be explained.
+type explained struct {
+	apiVersion, name string
+	from             string // "an easy kind in kinds/runtime"
+	easy             bool
+	shape            shape
+	objects          []kind.Object // of an easy kind
+}
+
+func (k *explained) group() string {
+	group, _, found := strings.Cut(k.apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// explainable lists all kinds: swell's own, those of Kubernetes, and those of
+// the monorepo, if there is one here. notes are about kinds that do not load.
+func explainable(where *place) (known []*explained, notes []string, err error) {
+	for _, m := range config.OwnKinds() {
+		known = append(known, &explained{apiVersion: config.APIVersion, name: string(m.Name()), from: "a document of swell itself", shape: messageShape(m)})
+	}
+	hard, err := schema.Kubernetes("")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range hard.Names() {
+		apiVersion, kindName, _ := strings.Cut(name, " ")
+		known = append(known, &explained{apiVersion: apiVersion, name: kindName, from: "of Kubernetes " + schema.Versions()[0],
+			shape: lazyHardShape(hard.Kind(apiVersion, kindName))})
+	}
+	easy, notes, err := easyKinds(where, hard)
+	return append(known, easy...), notes, err
+}
+
+func easyKinds(where *place, hard *schema.Set) (known []*explained, notes []string, err error) {
+	dir := where.argument(nil, 0)
+	if isMonorepo(dir) != nil {
+		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil
+	}
+	tree, _, err := where.open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	folders, problems := config.ReadFolders(tree)
+	if len(problems) > 0 {
+		return nil, nil, problems
+	}
+	kinds, problems := folders.KindFolders(tree)
+	if len(problems) > 0 {
+		return nil, nil, problems
+	}
+	data, _ := kind.LoadData(tree, folders.Data)
+	all := kind.LoadAll(tree, kinds, hard, data)
+	for _, folder := range all.Unnamed() {
+		notes = append(notes, fmt.Sprintf("%s does not load, swell check says why", folder))
+	}
+	for _, k := range all.Declared() {
+		if all.Broken(k.APIVersion(), k.Name) != "" {
+			notes = append(notes, fmt.Sprintf("%s has problems, swell check shows them", k.Folder))
+		}
+		whole, err := config.Envelope(k.Message())
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s: %s", k.Folder, err))
+			continue
+		}
+		from := "an easy kind in " + k.Folder
+		if k.Folder == "" {
+			from = "an easy kind of swell"
+		}
+		s := messageShape(whole)
+		s.doc = kindDoc(k.Message())
+		known = append(known, &explained{apiVersion: k.APIVersion(), name: k.Name, from: from, easy: true,
+			shape: withOverride(s, k.Objects(), hard), objects: k.Objects()})
+	}
+	return known, notes, nil
+}
+
+var brackets = regexp.MustCompile(`\[[^\]]*\]`)
+
+// splitPath splits "Runtime.spec.hosts[0].name" into the kind and the path,
+// without indexes.
+func splitPath(text string) (kindName string, path []string) {
+	steps := strings.Split(brackets.ReplaceAllString(text, ""), ".")
+	return steps[0], steps[1:]
+}
+
+// findKind finds a kind by its name, in any case of letters, also in the
+// plural. Of several versions in one group it is the newest.
+func findKind(known []*explained, name, apiVersion string) (*explained, error) {
+	var found []*explained
+	for _, written := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "es"), strings.TrimSuffix(name, "ies") + "y"} {
+		for _, k := range known {
+			if strings.EqualFold(k.name, written) && (apiVersion == "" || k.apiVersion == apiVersion) {
+				found = append(found, k)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return nil, noSuchKind(known, name, apiVersion)
+	}
+	slices.SortFunc(found, func(a, b *explained) int {
+		return cmp.Or(cmp.Compare(a.group(), b.group()), kubeversion.CompareKubeAwareVersionStrings(versionOf(b), versionOf(a)))
+	})
+	found = slices.CompactFunc(found, func(a, b *explained) bool { return a.group() == b.group() })
+	if len(found) > 1 {
+		var names []string
+		for _, k := range found {
+			names = append(names, k.apiVersion)
+		}
+		return nil, hinted{fmt.Errorf("kind %s: several have it: %s", found[0].name, strings.Join(names, ", ")), "--api-version says which one is meant"}
+	}
+	return found[0], nil
+}
+
+func versionOf(k *explained) string { return k.apiVersion[strings.LastIndex(k.apiVersion, "/")+1:] }
+
+func noSuchKind(known []*explained, name, apiVersion string) error {
+	var names, versions []string
+	for _, k := range known {
+		names = append(names, k.name)
+		if strings.EqualFold(k.name, name) {
+			versions = append(versions, k.apiVersion)
+		}
+	}
+	if len(versions) > 0 {
+		return fmt.Errorf("kind %s: not in %q%s", name, apiVersion, config.DidYouMean(apiVersion, versions))
+	}
+	return fmt.Errorf("kind %q: no such kind%s", name, config.DidYouMean(name, names))
+}
+
+// descend finds what the path leads to.
+func (k *explained) descend(path []string) (shape, error) {
+	s := k.shape
+	for i, step := range path {
+		where := strings.Join(append([]string{k.name}, path[:i]...), ".")
+		if step == "*" && s.elements {
+			continue // any item, any key
+		}
+		fields := s.allFields()
+		if len(fields) == 0 {
+			return shape{}, fmt.Errorf("%s.%s: no such field, %s is %s", where, step, where, s.typ)
+		}
+		j := slices.IndexFunc(fields, func(f field) bool { return f.name == step })
+		if j < 0 {
+			var names []string
+			for _, f := range fields {
+				names = append(names, f.name)
+			}
+			return shape{}, fmt.Errorf("%s.%s: no such field%s", where, step, config.DidYouMean(step, names))
+		}
+		doc := fields[j].doc
+		if s = fields[j].shape; doc != "" {
+			s.doc = strings.TrimSpace(doc + "\n\n" + s.doc)
+		}
+	}
+	return s, nil
+}

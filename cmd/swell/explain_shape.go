@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// shape is what is told of a type, whichever schema it comes from.
+type shape struct {
+	typ      string // "a text", "a list of Port"
+	doc      string // paragraphs, with an empty line between
+	elements bool   // fields and values are those of the items of a list or a mapping
+	// key tells types with fields apart, to notice one inside itself.
+	key any
+	// fields are made when they are asked for: a type may be inside itself.
+	fields func() []field
+	values []enumValue
+	// closed is set for what is not shown as part of something larger.
+	closed bool
+}
+
+type field struct {
+	name, doc string
+	note      string // "required", "only one of target"
+	shape     shape
+}
+
+type enumValue struct{ name, doc string }
+
+func (s *shape) allFields() []field {
+	if s.fields == nil {
+		return nil
+	}
+	return s.fields()
+}
+
+// wellKnownShapes are the messages that are written in a form of their own.
+var wellKnownShapes = map[protoreflect.FullName]string{
+	"google.protobuf.Duration": "a duration like 30s or 1h30m", "google.protobuf.Timestamp": "a time like 2006-01-02T15:04:05Z",
+	"google.protobuf.Value": "anything", "google.protobuf.Struct": "a mapping of anything", "google.protobuf.ListValue": "a list of anything",
+	"google.protobuf.DoubleValue": "a number", "google.protobuf.FloatValue": "a number", "google.protobuf.BoolValue": "true or false",
+	"google.protobuf.Int64Value": "a 64-bit integer", "google.protobuf.UInt64Value": "a 64-bit integer from 0",
+	"google.protobuf.Int32Value": "a 32-bit integer", "google.protobuf.UInt32Value": "a 32-bit integer from 0",
+	"google.protobuf.StringValue": "a text", "google.protobuf.BytesValue": "bytes in base64",
+}
+
+var scalarShapes = map[protoreflect.Kind]string{
+	protoreflect.StringKind: "a text", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
+	protoreflect.Int32Kind: "a 32-bit integer", protoreflect.Sint32Kind: "a 32-bit integer", protoreflect.Sfixed32Kind: "a 32-bit integer",
+	protoreflect.Int64Kind: "a 64-bit integer", protoreflect.Sint64Kind: "a 64-bit integer", protoreflect.Sfixed64Kind: "a 64-bit integer",
+	protoreflect.Uint32Kind: "a 32-bit integer from 0", protoreflect.Fixed32Kind: "a 32-bit integer from 0",
+	protoreflect.Uint64Kind: "a 64-bit integer from 0", protoreflect.Fixed64Kind: "a 64-bit integer from 0",
+	protoreflect.FloatKind: "a number", protoreflect.DoubleKind: "a number",
+}
+
+func messageShape(m protoreflect.MessageDescriptor) shape {
+	if typ, ok := wellKnownShapes[m.FullName()]; ok {
+		return shape{typ: typ}
+	}
+	return shape{typ: string(m.Name()), doc: comment(m), key: m.FullName(), fields: func() []field {
+		fields := make([]field, m.Fields().Len())
+		for i := range fields {
+			f := m.Fields().Get(i)
+			fields[i] = field{name: string(f.Name()), doc: comment(f), shape: fieldShape(f)}
+			if oneof := f.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
+				fields[i].note = "only one of " + string(oneof.Name())
+			}
+		}
+		return fields
+	}}
+}
+
+func fieldShape(f protoreflect.FieldDescriptor) shape {
+	switch {
+	case f.IsMap():
+		s := fieldShape(f.MapValue())
+		return s.in("a mapping of " + article(scalarShapes[f.MapKey().Kind()]) + " to " + article(s.typ))
+	case f.IsList():
+		s := singleShape(f)
+		return s.in("a list of " + article(s.typ))
+	}
+	return singleShape(f)
+}
+
+// in is the shape of a list or a mapping of s.
+func (s shape) in(typ string) shape {
+	s.typ, s.elements = typ, true
+	return s
+}
+
+// article is a type's name without "a" in front.
+func article(typ string) string { return strings.TrimPrefix(typ, "a ") }
+
+func singleShape(f protoreflect.FieldDescriptor) shape {
+	switch {
+	case f.Message() != nil:
+		return messageShape(f.Message())
+	case f.Enum() != nil:
+		s := shape{typ: string(f.Enum().Name()), doc: comment(f.Enum())}
+		for i := range f.Enum().Values().Len() {
+			v := f.Enum().Values().Get(i)
+			s.values = append(s.values, enumValue{string(v.Name()), comment(v)})
+		}
+		return s
+	}
+	return shape{typ: scalarShapes[f.Kind()]}
+}
+
+// comment is what stands above a declaration in the .proto, or else behind it.
+func comment(d protoreflect.Descriptor) string {
+	at := d.ParentFile().SourceLocations().ByDescriptor(d)
+	if at.LeadingComments != "" {
+		return paragraphs(at.LeadingComments)
+	}
+	return paragraphs(at.TrailingComments)
+}
+
+// kindDoc describes a kind: the comment of its message, or that at the top of
+// the file.
+func kindDoc(m protoreflect.MessageDescriptor) string {
+	if doc := comment(m); doc != "" {
+		return doc
+	}
+	const syntax = 12 // the field of FileDescriptorProto
+	return paragraphs(m.ParentFile().SourceLocations().ByPath(protoreflect.SourcePath{syntax}).LeadingComments)
+}
+
+// paragraphs joins the lines of a comment; empty lines stay.
+func paragraphs(text string) string {
+	var all []string
+	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n\n") {
+		lines := strings.Split(paragraph, "\n")
+		if joined := strings.Join(strings.Fields(strings.Join(lines, " ")), " "); joined != "" {
+			all = append(all, joined)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// lazyHardShape is the shape of a kind of Kubernetes, whose type is put
+// together only when it is asked for.
+func lazyHardShape(k *schema.Kind) shape {
+	return shape{typ: "a mapping", key: k, fields: func() []field { return hardFields(k.Type()) }}
+}
+
+func hardShape(t *schema.Type) shape {
+	switch t.Form {
+	case schema.Object:
+		return shape{typ: "a mapping", key: t, fields: func() []field { return hardFields(t) }}
+	case schema.Map:
+		s := hardShape(t.Elem)
+		return s.in("a mapping of text to " + article(s.typ))
+	case schema.List:
+		s := hardShape(t.Elem)
+		typ := "a list of " + article(s.typ)
+		if len(t.Keys) > 0 {
+			typ += ", told apart by " + strings.Join(t.Keys, ", ")
+		}
+		return s.in(typ)
+	}
+	return shape{typ: t.Form.String()}
+}
+
+func hardFields(t *schema.Type) []field {
+	var fields []field
+	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
+		f := field{name: name, shape: hardShape(t.Fields[name])}
+		if slices.Contains(t.Required, name) {
+			f.note = "required"
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// withOverride adds swell's own field to the spec of an easy kind: the patches
+// of its objects by id. A field of that name in the message wins.
+func withOverride(whole shape, objects []kind.Object, hard *schema.Set) shape {
+	inner := whole.fields
+	whole.fields = func() []field {
+		fields := inner()
+		for i, f := range fields {
+			if f.name == "spec" {
+				fields[i].shape = withOverrideField(f.shape, objects, hard)
+			}
+		}
+		return fields
+	}
+	return whole
+}
+
+func withOverrideField(spec shape, objects []kind.Object, hard *schema.Set) shape {
+	inner := spec.fields
+	spec.fields = func() []field {
+		fields := inner()
+		if slices.ContainsFunc(fields, func(f field) bool { return f.name == kind.OverrideField }) {
+			return fields
+		}
+		return append(fields, field{name: kind.OverrideField, shape: overrideShape(objects, hard),
+			doc: "Patches of the objects that the spec stands for, by their ids. Each id holds update: a list of path and value. " +
+				"A mapping as value is merged field by field, null removes, everything else replaces."})
+	}
+	return spec
+}
+
+func overrideShape(objects []kind.Object, hard *schema.Set) shape {
+	return shape{typ: "a mapping by object id", closed: true, fields: func() []field {
+		var fields []field
+		for _, o := range objects {
+			s := shape{typ: "update: a list of path and value"}
+			if k := hard.Kind(o.APIVersion, o.Kind); k != nil {
+				s.key, s.fields = k, func() []field { return hardFields(k.Type()) }
+			}
+			fields = append(fields, field{name: o.ID, shape: s,
+				doc: fmt.Sprintf("Patches of the %s (%s). The fields below are what a path may start with.", o.Kind, o.APIVersion)})
+		}
+		return fields
+	}}
+}

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+)
+
+func kindTestCommand() *cobra.Command {
+	var where place
+	var update bool
+	cmd := &cobra.Command{
+		Use:   "test [KIND...]",
+		Short: "Render the tests of kinds and compare the results with what they should be",
+		Long: `Run kinds/KIND/tests/*.txtar, of all kinds or of those named. Each archive is one
+test, a unit and what becomes of it:
+
+  Any text up to the first file is a comment.
+  -- spec.yaml --
+  apiVersion: easy.example.com/v1
+  kind: Runtime
+  ...
+  -- app.toml --
+  A file that the spec takes in with fromFile.
+  -- want/test-1/a.yaml --
+  The objects on cell a of cluster test-1, in the order of applying, without
+  the labels and annotations that swell adds. Values of Secrets are hashes.
+
+An archive holds either a want/CLUSTER/CELL.yaml for each target that gets
+objects (want/CLUSTER.yaml for a whole cluster), or want/problems.txt with the
+problems, as swell check prints them. A result that is missing, other or not
+expected is a failure.
+
+The unit is placed on the cells a and b of a cluster test-1 with the label
+region: test, for the tenant test. A swell.yaml (Defaults) in the archive
+changes that, and files in fleet/ replace the cluster; they may bring a Rollout.
+Kinds and all else come from the monorepo; its own fleet and units do not take
+part.
+
+--update writes the results into the archives. Their comments and other files
+stay as they are.
+
+Exit codes: 0 all as expected, 1 failures, 2 could not test.`,
+		Example: `  swell kind test
+  swell kind test runtime --update`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := where.argument(nil, 0)
+			tester, err := newKindTester(dir)
+			if err != nil {
+				return err
+			}
+			tester.update, tester.out = update, cmd.OutOrStdout()
+			kinds, err := tester.pick(args)
+			if err != nil {
+				return err
+			}
+			for _, kind := range kinds {
+				if err := tester.testKind(kind); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), tester.summary())
+			if tester.failed > 0 {
+				return exit(exitProblems)
+			}
+			return nil
+		},
+	}
+	where.flags(cmd)
+	cmd.Flags().BoolVar(&update, "update", false, "write the results into the archives (-update is understood too)")
+	return cmd
+}
+
+// kindTester runs tests of the kinds of one monorepo.
+type kindTester struct {
+	dir      string // the monorepo on disk
+	tree     config.Tree
+	folders  config.Folders
+	compiler render.Compiler // compiles the kinds once for all tests
+	update   bool
+	out      io.Writer
+
+	passed, failed, updated int
+}
+
+func newKindTester(dir string) (*kindTester, error) {
+	if err := isMonorepo(dir); err != nil {
+		return nil, err
+	}
+	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir))}
+	var problems config.Problems
+	if t.folders, problems = config.ReadFolders(t.tree); len(problems) > 0 {
+		return nil, problems
+	}
+	return t, nil
+}
+
+// pick finds the folders of the kinds that are named, all where none is.
+func (t *kindTester) pick(names []string) ([]string, error) {
+	folders, problems := t.folders.KindFolders(t.tree)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var paths, known, picked []string
+	for _, folder := range folders {
+		paths, known = append(paths, folder.Path), append(known, path.Base(folder.Path))
+	}
+	if len(names) == 0 {
+		return paths, nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, path.Base(filepath.ToSlash(name))) })
+		if i < 0 {
+			return nil, fmt.Errorf("%q: no such kind in %s%s", name, t.folders.Kinds, config.DidYouMean(name, known))
+		}
+		picked = append(picked, paths[i])
+	}
+	slices.Sort(picked)
+	return slices.Compact(picked), nil
+}
+
+// testKind runs all tests of a kind. An error is one of reading or writing.
+func (t *kindTester) testKind(kind string) error {
+	dir := path.Join(kind, "tests")
+	entries, err := t.tree.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	found := false
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".txtar" {
+			continue
+		}
+		found = true
+		file := path.Join(dir, e.Name())
+		raw, err := t.tree.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		test, err := readKindTest(kind, file, raw)
+		if err != nil {
+			t.fail(err.Error(), "", "")
+			continue
+		}
+		if err := t.run(test); err != nil {
+			return err
+		}
+	}
+	if !found {
+		fmt.Fprintf(t.out, "none  %s: no tests/*.txtar\n", path.Base(kind))
+	}
+	return nil
+}
+
+// run renders a test and compares or writes the results.
+func (t *kindTester) run(test *kindTest) error {
+	got, err := t.render(test, t.tree)
+	if err != nil {
+		t.fail(test.name(), "", err.Error())
+		return nil
+	}
+	if maps.Equal(got, test.want) {
+		t.passed++
+		fmt.Fprintf(t.out, "ok    %s\n", test.name())
+		return nil
+	}
+	if !t.update {
+		t.fail(test.name(), differences(test.want, got), "")
+		return nil
+	}
+	changed, err := withWant(test.raw, got)
+	if err != nil {
+		t.fail(test.name(), "", err.Error())
+		return nil
+	}
+	if err := replaceFile(filepath.Join(t.dir, filepath.FromSlash(test.file)), changed); err != nil {
+		return err
+	}
+	t.updated++
+	fmt.Fprintf(t.out, "wrote %s\n", test.name())
+	return nil
+}
+
+// render gives a test's results: what its want sections should be.
+func (t *kindTester) render(test *kindTest, tree config.Tree) (map[string]string, error) {
+	replaced := append([]string{t.folders.Fleet}, t.folders.Units...)
+	laid, err := layOver(tree, test.files(t.folders), replaced...)
+	if err != nil {
+		return nil, err
+	}
+	return test.results(t.compiler.Snapshot("", laid), t.folders)
+}
+
+func (t *kindTester) fail(name, details, reason string) {
+	t.failed++
+	if reason != "" {
+		name += ": " + reason
+	}
+	fmt.Fprintf(t.out, "FAIL  %s\n%s", name, details)
+}
+
+func (t *kindTester) summary() string {
+	text := "swell: " + diff.Count(t.passed+t.failed+t.updated, "test")
+	if t.updated > 0 {
+		text += fmt.Sprintf(", %d written", t.updated)
+	}
+	if t.failed > 0 {
+		text += fmt.Sprintf(", %d failed", t.failed)
+	}
+	return text
+}
+
+// differences shows every section that is not as it should be.
+func differences(want, got map[string]string) string {
+	var b strings.Builder
+	names := slices.Sorted(maps.Keys(want))
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		wanted, isWanted := want[name]
+		result, isThere := got[name]
+		switch {
+		case !isWanted:
+			fmt.Fprintf(&b, "%s: not expected\n", name)
+		case !isThere:
+			fmt.Fprintf(&b, "%s: missing\n", name)
+		}
+		b.WriteString(udiff.Unified(name+" as expected", name+" as rendered", wanted, result))
+	}
+	if len(want) == 0 {
+		b.WriteString("the archive expects nothing: swell kind test --update writes what is rendered\n")
+	}
+	return b.String()
+}
+
+// replaceFile puts content in the place of a file's, all of it or nothing.
+func replaceFile(file string, content []byte) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".swell-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails once it is renamed
+	_, err = temporary.Write(content)
+	if err := errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
