@@ -33,7 +33,7 @@ type Decoding struct {
 // problems are returned, each at its line; the message is nil when there is
 // one.
 func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
-	dec := decoder{doc: d, how: how}
+	dec := decoder{doc: d, how: how, root: message}
 	decoded := dynamicpb.NewMessage(message)
 	dec.message(d.Node, d.Node, decoded)
 	if spec := message.Fields().ByName("spec"); spec != nil && spec.Message() != nil && Lookup(d.Node, "spec") == nil {
@@ -52,7 +52,7 @@ type decoder struct {
 	how      Decoding
 	path     []step
 	key      *yaml.Node // of the value being read; in a list the list's
-	secret   int        // how many of the fields on the path are marked debug_redact
+	root     protoreflect.MessageDescriptor
 	problems Problems
 }
 
@@ -72,7 +72,7 @@ func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
 
 // describe says what a node is, without its value where that is secret.
 func (d *decoder) describe(n *yaml.Node) string {
-	if d.secret > 0 && n.Kind == yaml.ScalarNode && !isNull(n) {
+	if redactedPath(d.root, d.path) && n.Kind == yaml.ScalarNode && !isNull(n) {
 		return "something else"
 	}
 	return describe(n)
@@ -132,10 +132,10 @@ func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 // required finds what proto2, or an edition's legacy feature, requires and is
 // not there.
 func (d *decoder) required(at *yaml.Node, m protoreflect.Message) {
-	fields := m.Descriptor().Fields()
 	if m.Descriptor().ParentFile().Syntax() == protoreflect.Proto3 {
 		return
 	}
+	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		if field := fields.Get(i); field.Cardinality() == protoreflect.Required && !m.Has(field) {
 			d.push(step{key: string(field.Name())})
@@ -173,10 +173,6 @@ func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, i
 	if isNull(n) && !isValue(field) {
 		return // as in JSON: not set
 	}
-	if redacted(field) {
-		d.secret++
-		defer func() { d.secret-- }()
-	}
 	if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 		if other := into.WhichOneof(oneof); other != nil {
 			d.problem(n, CodeType, "only one of %s may be set, %s is set too", oneof.Name(), other.Name())
@@ -186,7 +182,7 @@ func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, i
 	outer := d.key
 	d.key = key
 	switch {
-	case field.Kind() == protoreflect.GroupKind && field.ParentFile().Syntax() == protoreflect.Proto2:
+	case field.Message() != nil && field.Kind() == protoreflect.GroupKind && field.ParentFile().Syntax() == protoreflect.Proto2:
 		d.problem(key, CodeType, "a group of proto2 is not understood: declare a message in the kind's .proto instead")
 	case field.IsMap():
 		d.mapping(n, field, into.Mutable(field).Map())
@@ -231,7 +227,7 @@ func (d *decoder) mapping(n *yaml.Node, field protoreflect.FieldDescriptor, into
 		k, ok := d.mapKey(key, field.MapKey())
 		switch {
 		case !ok:
-		case into.Has(k):
+		case field.MapKey().Kind() != protoreflect.StringKind && into.Has(k): // texts were compared before
 			d.problem(key, CodeType, "set twice: the same key is written in another way above")
 		default:
 			element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewValue() }
@@ -289,7 +285,7 @@ func (d *decoder) scalar(n *yaml.Node, field protoreflect.FieldDescriptor) (prot
 	v, ok := parseScalar(n, field)
 	if !ok {
 		hint := ""
-		if d.secret == 0 {
+		if !redactedPath(d.root, d.path) {
 			hint = scalarHint(n, field)
 		}
 		d.problem(n, CodeType, "want %s, got %s%s", kindNames[kind], d.describe(n), hint)

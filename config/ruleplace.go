@@ -102,7 +102,12 @@ func isOwn(rule []*validate.FieldPathElement) bool {
 
 // secret says whether a value on the path, or below it, must be in no message.
 func (c *ruleCheck) secret(path []step, value *yaml.Node) bool {
-	message := c.rules.envelope
+	whole := value == nil || value.Kind != yaml.ScalarNode // an expression sees all of it
+	return redactedPath(c.rules.envelope, path) || whole && c.rules.secrets || value != nil && namesFile(value)
+}
+
+// redactedPath says whether a field on the path is marked debug_redact.
+func redactedPath(message protoreflect.MessageDescriptor, path []step) bool {
 	var field protoreflect.FieldDescriptor
 	for _, s := range path {
 		if field != nil && (field.IsList() && s.item || field.IsMap()) {
@@ -123,8 +128,7 @@ func (c *ruleCheck) secret(path []step, value *yaml.Node) bool {
 		}
 		message = field.Message()
 	}
-	whole := value == nil || value.Kind != yaml.ScalarNode // an expression sees all of it
-	return whole && c.rules.secrets || value != nil && namesFile(value)
+	return false
 }
 
 // namesFile says whether the value is a fromFile or holds one.

@@ -69,7 +69,7 @@ func (d *decoder) timestamp(n *yaml.Node, into protoreflect.Message) {
 }
 
 func (d *decoder) quote(n *yaml.Node) string {
-	if d.secret > 0 {
+	if redactedPath(d.root, d.path) {
 		return "something else"
 	}
 	return strconv.Quote(Shorten(n.Value))
@@ -130,7 +130,7 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		return
 	}
 	v, err := Scalar(n)
-	if err != nil && d.secret > 0 {
+	if err != nil && redactedPath(d.root, d.path) {
 		err = errors.New("a number that JSON cannot hold")
 	}
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		into.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v))
 	case int64:
 		if v > 1<<53 || v < -1<<53 {
-			if d.secret > 0 {
+			if redactedPath(d.root, d.path) {
 				d.problem(n, CodeType, "a number that does not fit a JSON number exactly: write it in quotes")
 			} else {
 				d.problem(n, CodeType, "%d does not fit a JSON number exactly: write %q", v, n.Value)
