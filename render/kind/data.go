@@ -26,8 +26,10 @@ const maxDataFile = 1 << 20
 // nil *Data has no files. It is safe for concurrent use.
 type Data struct {
 	root *fact
-	// retry is set when a file could not be read.
-	retry bool
+	// broken are the files and folders with a problem, sorted. No kind that
+	// reads data loads then: what is absent may only be unreadable.
+	broken []string
+	names  []string // of all files, those with a problem too
 }
 
 // fact is one value of the facts.
@@ -41,7 +43,8 @@ type fact struct {
 var dataName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // LoadData reads the files *.yaml directly in a folder of the tree. A folder
-// that is not there holds no facts. A file with a problem is left out.
+// that is not there holds no facts. While a file has a problem, kinds that read
+// data do not load.
 func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 	var problems config.Problems
 	values := map[string]any{}
@@ -74,7 +77,15 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 			values[name] = value
 		}
 	}
-	return &Data{root: newFact(nil, values), retry: problems.Retry()}, problems.Sorted()
+	data := &Data{root: newFact(nil, values)}
+	problems = problems.Sorted()
+	for _, p := range problems {
+		data.broken = append(data.broken, p.File)
+		data.names = append(data.names, strings.TrimSuffix(path.Base(p.File), path.Ext(p.File)))
+	}
+	data.broken = slices.Compact(data.broken)
+	data.names = slices.Compact(slices.Sorted(slices.Values(append(data.names, data.root.keys...))))
+	return data, problems
 }
 
 func readData(tree config.Tree, file string) (any, config.Problems) {
@@ -120,15 +131,13 @@ func (d *Data) facts() *fact {
 	return d.root
 }
 
-// Retry says whether a file could not be read, which may go well another time.
-func (d *Data) Retry() bool { return d != nil && d.retry }
-
-// Files are the names under which files can be read, sorted.
+// Files are the names of the files under which expressions read them, sorted.
+// Files with a problem are among them.
 func (d *Data) Files() []string {
 	if d == nil {
 		return nil
 	}
-	return d.root.keys
+	return d.names
 }
 
 // Hash is the address of the value at a path: [file, key, ...]. Nothing is

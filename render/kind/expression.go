@@ -70,7 +70,9 @@ func (e *environment) checkData(checked *ast.AST) error {
 		var name string
 		switch x.Kind() {
 		case ast.IdentKind:
-			*e.usesData = *e.usesData || x.AsIdent() == "data"
+			if x.AsIdent() == "data" && !*e.usesData { // not written any more once the kind is loaded
+				*e.usesData = true
+			}
 		case ast.SelectKind:
 			if !x.AsSelect().IsTestOnly() {
 				operand, name = x.AsSelect().Operand(), x.AsSelect().FieldName()

@@ -196,6 +196,9 @@ func (l *loader) compile() {
 	l.kind.adapter = l.env.cel.CELTypeAdapter()
 	l.lets(l.def)
 	l.objects(l.def)
+	if data := l.kind.data; data != nil && *l.env.usesData && len(data.broken) > 0 {
+		l.problem(l.doc.Node, "the kind reads data, of which %s has a problem", strings.Join(data.broken, ", "))
+	}
 }
 
 // textTemplate finds a template file beside the kind. What is wrong in the

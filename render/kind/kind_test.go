@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
@@ -255,7 +256,7 @@ func TestLoadData(t *testing.T) {
 		"data/big.yaml": "a: \"" + strings.Repeat("x", maxDataFile) + "\"\n",
 	})
 	data, problems := LoadData(tree, "data")
-	if diff := cmp.Diff([]string{"good", "same"}, data.Files()); diff != "" {
+	if diff := cmp.Diff([]string{"a.b", "big", "good", "none", "on", "same", "sub", "two"}, data.Files()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var got []string
@@ -276,5 +277,55 @@ func TestLoadData(t *testing.T) {
 	}
 	if data.Hash([]string{"good", "a", "c"}) != data.Hash([]string{"nosuch"}) {
 		t.Error("what is absent has two hashes")
+	}
+}
+
+// TestBrokenData: a file that did not parse was absent to data.?file, and units
+// were rendered without it.
+func TestBrokenData(t *testing.T) {
+	hard, err := schema.Kubernetes("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x, want := range map[string]string{
+		"string(data.?a.?x.orValue(1))": "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(data.a.x)":              "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"'no data'":                     "",
+	} {
+		tree := newTree(oneExpression(x), map[string]string{"data/a.yaml": "x: [\n"})
+		data, problems := LoadData(tree, "data")
+		if len(problems) != 1 {
+			t.Errorf("got %s", problems)
+		}
+		if kinds := LoadAll(tree, []config.Folder{{Path: "kinds/thing"}}, hard, data); kinds.Problems.String() != want {
+			t.Errorf("%s: got %s, want %s", x, kinds.Problems, want)
+		}
+	}
+}
+
+// TestParallel: one kind renders many specs at once, errors among them.
+func TestParallel(t *testing.T) {
+	spec := "  let: [{name: d, value: data.a.x}]\n" + oneExpression("template('a.tmpl', self.spec) + (self.spec.text.matches('h+ello') ? file('app.toml') : '') + string(data.a[self.spec.text])")
+	kinds := loadTree(t, newTree(spec, map[string]string{"kinds/thing/a.tmpl": "{{range .hosts}}{{.}}{{end}}", "data/a.yaml": "x: 1\nhello: {deep: 2}\n"}))
+	if len(kinds.Problems) > 0 {
+		t.Fatal(kinds.Problems)
+	}
+	place := NewPlace(testUnit, testTarget, Inputs{File: testFile})
+	var group errgroup.Group
+	for i := range 16 {
+		text := []string{"hello", "nosuch", "x"}[i%3]
+		spec := decodeThing(t, kinds, strings.Replace(thing, "text: hello", "text: "+text, 1))
+		group.Go(func() error {
+			for range 20 {
+				_, problems := spec.Render(place)
+				if failed := len(problems) > 0; failed != (text != "x") {
+					return fmt.Errorf("%s: %s", text, problems)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -75,16 +75,15 @@ func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
 	if s.kind.native != nil {
 		return s.renderGo(place)
 	}
-	r := renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data}}
-	r.scope.made.most = 4
-	if err := r.bind(); err != nil {
-		r.fail(err, config.Position{File: s.kind.Folder})
-		return nil, r.problems
-	}
-	for _, o := range s.kind.objects {
-		r.object(o)
-	}
+	r := s.renderer(place)
+	r.render()
 	return r.rendered, r.problems
+}
+
+func (s *Spec) renderer(place *Place) *renderer {
+	r := &renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data}}
+	r.scope.made.most = 4
+	return r
 }
 
 // renderer renders one spec.
@@ -93,6 +92,19 @@ type renderer struct {
 	scope    *scope
 	rendered []Rendered
 	problems config.Problems
+	// each is called after an object was rendered, with its names still bound;
+	// nil when nobody traces.
+	each func(o *object)
+}
+
+func (r *renderer) render() {
+	if err := r.bind(); err != nil {
+		r.fail(err, config.Position{File: r.spec.kind.Folder})
+		return
+	}
+	for _, o := range r.spec.kind.objects {
+		r.object(o)
+	}
 }
 
 // fail records a problem at the spec, via the place of the error in the kind,
@@ -164,6 +176,9 @@ func (r *renderer) object(o *object) {
 		}
 		if present {
 			r.rendered = append(r.rendered, Rendered{ID: o.id, Object: object, At: o.at, Node: o.node})
+			if r.each != nil {
+				r.each(o)
+			}
 		}
 	}
 }
