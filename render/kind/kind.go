@@ -27,6 +27,7 @@ type Kind struct {
 	Group  string // "easy.example.com"
 	Name   string // "Runtime"
 
+	easy     *schema.Easy
 	envelope protoreflect.MessageDescriptor
 	adapter  types.Adapter // makes CEL values of specs
 	lets     []let
