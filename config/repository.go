@@ -34,6 +34,17 @@ type Repository struct {
 
 	// roots are the folders of units, by path, for the next Load.
 	roots map[string]*folder
+	// layout is empty when swell.yaml could not be read.
+	layout layout
+}
+
+// Folders are the folders of the fleet, of kinds and of units, in this order,
+// whether they exist or not; none when swell.yaml could not be read.
+func (r *Repository) Folders() []string {
+	if r.layout.fleet == "" {
+		return nil
+	}
+	return append([]string{r.layout.fleet, r.layout.kinds}, r.layout.units...)
 }
 
 // Folder is a folder of the tree and the address of its content.
@@ -136,6 +147,7 @@ func (l *loader) load(previous map[string]*folder) {
 	if !ok {
 		return
 	}
+	l.repository.layout = layout
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	none := &Defaults{Rollout: "default"}

@@ -93,7 +93,7 @@ func TestGolden(t *testing.T) {
 			got := []txtar.File{
 				{Name: "crd.yaml", Data: asYAML(t, easy.CRD())},
 				{Name: "schema.json", Data: indented(t, easy.JSONSchema())},
-				{Name: "openapi.json", Data: indented(t, schema.OpenAPI([]*schema.Easy{easy}))},
+				{Name: "openapi.json", Data: indented(t, schema.OpenAPI([]*schema.Easy{easy}, nil))},
 			}
 			if *update {
 				kept := *archive
@@ -128,7 +128,7 @@ func TestDeterministic(t *testing.T) {
 	write := func() string {
 		easy := easyOf(t, archive)
 		all := []*schema.Easy{easy}
-		return string(asYAML(t, easy.CRD())) + string(indented(t, easy.JSONSchema())) + string(indented(t, schema.OpenAPI(all))) +
+		return string(asYAML(t, easy.CRD())) + string(indented(t, easy.JSONSchema())) + string(indented(t, schema.OpenAPI(all, nil))) +
 			string(indented(t, schema.EditorSchema(all, nil, true)))
 	}
 	first := write()

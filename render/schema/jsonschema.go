@@ -53,6 +53,9 @@ func EditorSchema(kinds []*Easy, own []protoreflect.MessageDescriptor, complete 
 		add(config.APIVersion, string(m.Name()), func(w *jsonWriter) map[string]any {
 			s := w.object(m)
 			w.envelope(s, config.APIVersion, string(m.Name()))
+			if text := comment(m); text != "" {
+				s["description"] = text
+			}
 			return s
 		})
 	}
