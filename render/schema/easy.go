@@ -63,6 +63,9 @@ func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
 // APIVersion is what objects of the kind carry. The version is always v1.
 func (e *Easy) APIVersion() string { return e.Group + "/v1" }
 
+// Message is the message that declares the kind.
+func (e *Easy) Message() protoreflect.MessageDescriptor { return e.message }
+
 // OverrideForbidden says whether specs may have no spec.override.
 func (e *Easy) OverrideForbidden() bool { return e.forbids.override }
 

@@ -23,7 +23,7 @@ func OpenAPI(kinds []*Easy, others map[string]any) map[string]any {
 	maps.Copy(definitions, others)
 	for _, e := range kinds {
 		paths[e.getPath()] = map[string]any{"get": map[string]any{
-			"responses":    map[string]any{"200": map[string]any{"description": "OK"}},
+			"responses":  map[string]any{"200": map[string]any{"description": "OK"}},
 			gvkExtension: e.gvk(),
 		}}
 		in := e.inline(true, ignore)
