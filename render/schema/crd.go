@@ -75,19 +75,13 @@ func fieldPaths(m protoreflect.MessageDescriptor, prefix string, stack []protore
 	}
 }
 
-// serverSchema is the schema of a whole object. The roots keep fields that the
-// message does not have, like spec.override.
+// serverSchema is the schema of a whole object.
 func (e *Easy) serverSchema(in *inliner) map[string]any {
 	s := in.object(e.message, nil)
 	properties, _ := s["properties"].(map[string]any)
 	if properties == nil {
 		properties = map[string]any{}
 		s["properties"] = properties
-	}
-	for _, root := range []string{"spec", "status"} {
-		if property, ok := properties[root].(map[string]any); ok && property["type"] == "object" && property["additionalProperties"] == nil {
-			property[keepUnknown] = true
-		}
 	}
 	maps.Copy(properties, objectMeta())
 	if text := comment(e.message); text != "" {

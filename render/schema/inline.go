@@ -45,7 +45,10 @@ func (e *Easy) inline(client bool, report func(d protoreflect.Descriptor, format
 		shared: map[protoreflect.FullName]protoreflect.MessageDescriptor{}, used: make([]bool, len(e.names.patches))}
 }
 
-// opaque is an object of which only the keys are known.
+// opaque is an object of any content. On a server, all messages keep the fields
+// that they do not know: a newer client may have sent them. It would else drop
+// them without a word, even where it is told to be strict, as soon as one
+// object around keeps them.
 func opaque() map[string]any { return map[string]any{"type": "object", keepUnknown: true} }
 
 // object is the schema of a message; keys are fields that must be there since
@@ -60,8 +63,8 @@ func (in *inliner) object(m protoreflect.MessageDescriptor, keys []string) map[s
 		return map[string]any{"$ref": "#/definitions/" + in.easy.definitionName(m)}
 	}
 	s := map[string]any{"type": "object"}
-	if again || in.nodes > maxNodes {
-		s = opaque()
+	if !in.client && len(in.stack) > 0 {
+		s = opaque() // but for the properties
 	}
 	in.stack = append(in.stack, m.FullName())
 	properties := map[string]any{}
