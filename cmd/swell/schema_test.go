@@ -312,6 +312,7 @@ func TestEveryFormOnAServer(t *testing.T) {
 		easy := easyOfArchive(t, archive)
 		resources[easy.Kind] = s.define(easy)
 	}
+	s.immutableItem(resources["Costs"])
 	where := resources["Everything"]
 	everything := func(spec string) map[string]any {
 		object := map[string]any{}
@@ -354,6 +355,27 @@ func TestEveryFormOnAServer(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", test.to, err, test.want)
 		}
 	}
+}
+
+// immutableItem: a field of an item cannot change, while items
+// come and go.
+func (s *crdServer) immutableItem(where dynamic.ResourceInterface) {
+	s.Helper()
+	costs := func(items string) map[string]any {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte("apiVersion: easy.example.com/v1\nkind: Costs\nmetadata: {name: a}\nspec: {items: "+items+"}"), &object); err != nil {
+			s.Fatal(err)
+		}
+		return object
+	}
+	s.applyTwice(where, costs("[{name: a, zone: x}, {name: b}]"))
+	s.applyTwice(where, costs("[{name: c, zone: z}, {name: b, zone: v}, {name: a, zone: x}]"))
+	_, err := s.apply(where, "test", costs("[{name: a, zone: z}]"))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "zone cannot be changed once it is set") {
+		s.Errorf("a changed field of an item: %v", err)
+	}
+	s.applyTwice(where, costs("[{name: c, zone: z}]"))
+	s.applyTwice(where, costs("[{name: a, zone: z}]"))
 }
 
 func easyOfArchive(t *testing.T, archive *txtar.Archive) *schema.Easy {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -41,13 +42,14 @@ func editorSettings(settings []byte, globs []string) ([]byte, error) {
 	}
 	schemas := member(object, "yaml.schemas")
 	if schemas == nil {
-		schemas = add(object, "yaml.schemas", "\n  ", hujson.Value{Value: &hujson.Object{}})
+		schemas = add(object, "yaml.schemas", lineOf(object, "\n  "), hujson.Value{Value: &hujson.Object{}})
 	}
 	of, ok := schemas.Value.(*hujson.Object)
 	if !ok {
 		return nil, errors.New(`"yaml.schemas": want an object`)
 	}
-	text, err := json.MarshalIndent(globs, "    ", "  ")
+	line := lineOf(of, lineOf(object, "\n  ")+"  ")
+	text, err := json.MarshalIndent(globs, line[1:], "  ")
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func editorSettings(settings []byte, globs []string) ([]byte, error) {
 	}
 	known := member(of, editorSchema)
 	if known == nil {
-		add(of, editorSchema, "\n    ", value)
+		add(of, editorSchema, line, value)
 	} else if !sameJSON(*known, value) {
 		known.Value = value.Value
 	}
@@ -73,13 +75,28 @@ func member(object *hujson.Object, name string) *hujson.Value {
 	return nil
 }
 
-// add appends a member on a line of its own; indent is what stands before it.
-// Comments at the object's end stay before it.
-func add(object *hujson.Object, name, indent string, value hujson.Value) *hujson.Value {
-	before := append(bytes.TrimRight(object.AfterExtra, " \t\r\n"), indent...)
+// lineOf is the start of a line with a member: as the object has it, or else as
+// is usual.
+func lineOf(object *hujson.Object, usual string) string {
+	for _, m := range object.Members {
+		if i := bytes.LastIndexByte(m.Name.BeforeExtra, '\n'); i >= 0 {
+			return string(m.Name.BeforeExtra[i:])
+		}
+	}
+	return usual
+}
+
+// add appends a member on a line of its own. Comments at the object's end stay
+// before it.
+func add(object *hujson.Object, name, line string, value hujson.Value) *hujson.Value {
+	end := object.AfterExtra
+	before := append(bytes.Clone(bytes.TrimRight(end, " \t\r\n")), line...)
 	value.BeforeExtra, value.AfterExtra = hujson.Extra(" "), nil
 	object.Members = append(object.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(name)}, Value: value})
-	object.AfterExtra = hujson.Extra(indent[:len(indent)-2])
+	object.AfterExtra = hujson.Extra("\n" + strings.TrimPrefix(line[1:], "  "))
+	if i := bytes.LastIndexByte(end, '\n'); i >= 0 {
+		object.AfterExtra = bytes.Clone(end[i:])
+	}
 	return &object.Members[len(object.Members)-1].Value
 }
 

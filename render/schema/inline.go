@@ -55,7 +55,7 @@ func opaque() map[string]any { return map[string]any{"type": "object", keepUnkno
 // they tell it apart from its neighbours in a list.
 func (in *inliner) object(m protoreflect.MessageDescriptor, keys []string) map[string]any {
 	if in.nodes++; in.nodes == maxNodes+1 {
-		in.report(m, "message %s: the schema of %s has more than %d parts with each message written where it is used", m.FullName(), in.easy.Kind, maxNodes)
+		in.report(in.easy.message, "message %s: its schema has more than %d parts with each message written where it is used", in.easy.message.FullName(), maxNodes)
 	}
 	again := slices.Contains(in.stack, m.FullName())
 	if again && in.client {
