@@ -255,9 +255,9 @@ func (w *jsonWriter) keys(f protoreflect.FieldDescriptor, r *rules) map[string]a
 	case "boolean":
 		return map[string]any{"enum": []any{"true", "false"}}
 	case "uint32", "uint64":
-		return map[string]any{"pattern": "^[0-9]+$"}
+		return map[string]any{"pattern": "^" + unsigned + "$"}
 	}
-	return map[string]any{"pattern": "^-?[0-9]+$"}
+	return map[string]any{"pattern": "^[-+]?" + unsigned + "$"}
 }
 
 // limited adds the rules of a value to its schema.

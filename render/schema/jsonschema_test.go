@@ -76,56 +76,60 @@ func faults(t testing.TB, s *jsonschema.Schema, text string) []string {
 	return places
 }
 
+// everythingSpecs are specs of everything.txtar, and where they are wrong; empty
+// when they are not. somewhere: the validator gives wrong places for names of
+// properties.
+var everythingSpecs = []struct{ spec, want string }{
+	{"text: x", ""},
+	{"text: {fromFile: a.txt}", ""},
+	{"text: {fromFil: a.txt}", "/spec/text"},
+	{"text: 1", "/spec/text"},
+	{"texd: x", "/spec"},
+	{"override: {deployment: {update: []}}", ""},
+	{"bytes: aGk=, bytesValue: {fromFile: x}, stringValue: {fromFile: x}", ""},
+	{"int64: 9223372036854775807, uint64: '18446744073709551615'", ""},
+	{"int64: x", "/spec/int64"},
+	{"uint64: -1", "/spec/uint64"},
+	{"int32: 2147483648", "/spec/int32"},
+	{"uint32: -1", "/spec/uint32"},
+	{"color: RED, colors: [1, BLUE], colorOf: {a: NONE}", ""},
+	{"color: GREEN", "/spec/color"},
+	{"colors: [3]", "/spec/colors/0"},
+	{"in: a", ""},
+	{"in: a, port: {name: x}", "/spec"},
+	{"in: a, anything: 1", "/spec"},
+	{"there: z", "/spec"},
+	{"tree: {name: a, children: [{name: b, leaves: {x: {tree: {name: c}}}}]}", ""},
+	{"tree: {children: [{children: [{nam: b}]}]}", "/spec/tree/children/0/children/0"},
+	{"byNumber: {'1': {number: 2}}, byBool: {'true': 1}", ""},
+	{"byNumber: {x: {number: 2}}", "somewhere"},
+	{"duration: 1h30m, timestamp: '2006-01-02T15:04:05Z', value: [1], struct: {a: 1}, listValue: [a], empty: {}", ""},
+	{"duration: 1d", "/spec/duration"},
+	{"timestamp: yesterday", "/spec/timestamp"},
+	{"old: {must: a, size: 1, level: LOW, item: [{name: a, hint: b}]}", ""},
+	{"old: {size: 1}", "/spec/old"},
+	{"edition: {must: x, closed: A}", ""},
+	{"edition: {explicit: x}", "/spec/edition"},
+	{"comment: for people", ""},
+	{"choice: {fromFile: x}", ""},
+	{"choice: c", "/spec/choice"},
+	{"bounded: 9", ""},
+	{"bounded: 10", "/spec/bounded"},
+	{"big: '2'", ""},
+	{"big: 3", "/spec/big"},
+	{"few: []", "/spec/few"},
+	{"few: [abcdef]", "/spec/few/0"},
+	{"fewLabels: {abcde: x}", "somewhere"},
+	{"notRed: BLUE", ""},
+	{"notRed: 1", "/spec/notRed"},
+}
+
 func TestJSONSchema(t *testing.T) {
 	easy := easyOf(t, parse(t, "everything.txtar"))
 	one := compile(t, easy.JSONSchema())
 	all := compile(t, schema.EditorSchema([]*schema.Easy{easy}, config.OwnDocuments(), true))
 	const head = "apiVersion: easy.example.com/v1\nkind: Everything\nmetadata: {name: a}\nspec: {ruled: {fromFile: a}, here: x, %s}\n"
-	// somewhere: the validator gives wrong places for names of properties.
-	for _, test := range []struct{ spec, want string }{
-		{"text: x", ""},
-		{"text: {fromFile: a.txt}", ""},
-		{"text: {fromFil: a.txt}", "/spec/text"},
-		{"text: 1", "/spec/text"},
-		{"texd: x", "/spec"},
-		{"override: {deployment: {update: []}}", ""},
-		{"bytes: aGk=, bytesValue: {fromFile: x}, stringValue: {fromFile: x}", ""},
-		{"int64: 9223372036854775807, uint64: '18446744073709551615'", ""},
-		{"int64: x", "/spec/int64"},
-		{"uint64: -1", "/spec/uint64"},
-		{"int32: 2147483648", "/spec/int32"},
-		{"uint32: -1", "/spec/uint32"},
-		{"color: RED, colors: [1, BLUE], colorOf: {a: NONE}", ""},
-		{"color: GREEN", "/spec/color"},
-		{"colors: [3]", "/spec/colors/0"},
-		{"in: a", ""},
-		{"in: a, port: {name: x}", "/spec"},
-		{"in: a, anything: 1", "/spec"},
-		{"there: z", "/spec"},
-		{"tree: {name: a, children: [{name: b, leaves: {x: {tree: {name: c}}}}]}", ""},
-		{"tree: {children: [{children: [{nam: b}]}]}", "/spec/tree/children/0/children/0"},
-		{"byNumber: {'1': {number: 2}}, byBool: {'true': 1}", ""},
-		{"byNumber: {x: {number: 2}}", "somewhere"},
-		{"duration: 1h30m, timestamp: '2006-01-02T15:04:05Z', value: [1], struct: {a: 1}, listValue: [a], empty: {}", ""},
-		{"duration: 1d", "/spec/duration"},
-		{"timestamp: yesterday", "/spec/timestamp"},
-		{"old: {must: a, size: 1, level: LOW, item: [{name: a, hint: b}]}", ""},
-		{"old: {size: 1}", "/spec/old"},
-		{"edition: {must: x, closed: A}", ""},
-		{"edition: {explicit: x}", "/spec/edition"},
-		{"comment: for people", ""},
-		{"choice: {fromFile: x}", ""},
-		{"choice: c", "/spec/choice"},
-		{"bounded: 9", ""},
-		{"bounded: 10", "/spec/bounded"},
-		{"big: '2'", ""},
-		{"big: 3", "/spec/big"},
-		{"few: []", "/spec/few"},
-		{"few: [abcdef]", "/spec/few/0"},
-		{"fewLabels: {abcde: x}", "somewhere"},
-		{"notRed: BLUE", ""},
-		{"notRed: 1", "/spec/notRed"},
-	} {
+	for _, test := range everythingSpecs {
 		text := fmt.Sprintf(head, test.spec)
 		want := []string(nil)
 		if test.want != "" {

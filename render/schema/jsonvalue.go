@@ -13,6 +13,9 @@ import (
 
 func decimal(value any) string { return fmt.Sprint(value) }
 
+// unsigned is how the decoder, with strconv, reads a whole number in a text.
+const unsigned = `(0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+)`
+
 // goDuration is what time.ParseDuration takes.
 const goDuration = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
@@ -59,9 +62,9 @@ func number(form string) map[string]any {
 	case "uint32":
 		return map[string]any{"type": "integer", "minimum": int64(0), "maximum": int64(math.MaxUint32)}
 	case "int64":
-		return map[string]any{"type": []any{"integer", "string"}, "pattern": "^-?(0|[1-9][0-9]*)$", "minimum": int64(math.MinInt64), "maximum": int64(math.MaxInt64)}
+		return map[string]any{"type": []any{"integer", "string"}, "pattern": "^[-+]?" + unsigned + "$", "minimum": int64(math.MinInt64), "maximum": int64(math.MaxInt64)}
 	case "uint64":
-		return map[string]any{"type": []any{"integer", "string"}, "pattern": "^(0|[1-9][0-9]*)$", "minimum": int64(0), "maximum": uint64(math.MaxUint64)}
+		return map[string]any{"type": []any{"integer", "string"}, "pattern": "^" + unsigned + "$", "minimum": int64(0), "maximum": uint64(math.MaxUint64)}
 	}
 	return map[string]any{"type": "number"}
 }
