@@ -34,9 +34,7 @@ func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]
 	case "list":
 		return map[string]any{"type": "array"}
 	case "mask":
-		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{
-			"type": "object", "additionalProperties": false, "properties": map[string]any{"paths": map[string]any{"type": "array", "items": map[string]any{"type": "string"}}},
-		}}}
+		return map[string]any{"type": "string"}
 	case "duration":
 		return map[string]any{"type": "string", "pattern": goDuration}
 	case "time":
