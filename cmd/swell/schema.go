@@ -189,8 +189,12 @@ func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
 	if err != nil {
 		return nil, err
 	}
+	first := map[string]string{} // folders by kind, and by the name of the definition
 	for _, folder := range k.repository.Kinds {
 		loaded, problems := kind.Load(k.repository.Tree, folder.Path, hard)
+		if len(problems) == 0 {
+			problems = alone(first, folder.Path, loaded.Schema())
+		}
 		if len(problems) == 0 {
 			k.picked = append(k.picked, loaded.Schema())
 			continue
@@ -203,6 +207,20 @@ func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
 		}
 	}
 	return k, nil
+}
+
+// alone says whether no earlier kind has the names of this one.
+func alone(first map[string]string, folder string, easy *schema.Easy) config.Problems {
+	var problems config.Problems
+	for _, name := range []string{easy.APIVersion() + " " + easy.Kind, easy.Plural + "." + easy.Group} {
+		if other := first[name]; other != "" {
+			problems = append(problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeDuplicate,
+				Message: fmt.Sprintf("kind %s: %s is the name of %s too", easy.Kind, name, other)})
+			continue
+		}
+		first[name] = folder
+	}
+	return problems
 }
 
 // pick leaves the kinds that are named, as Runtime or Runtime.easy.example.com;

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -38,7 +39,7 @@ func EditorSchema(kinds []*Easy, own []protoreflect.MessageDescriptor, complete 
 	known := map[string][]any{} // kinds by apiVersion
 	var all []any
 	add := func(apiVersion, kind string, write func(w *jsonWriter) map[string]any) {
-		name := apiVersion + "." + kind
+		name := strings.ReplaceAll(apiVersion, "/", ".") + "." + kind
 		definitions[name] = write(&jsonWriter{prefix: name + ".", definitions: definitions})
 		known[apiVersion] = append(known[apiVersion], kind)
 		all = append(all, map[string]any{"if": is(apiVersion, kind), "then": reference(name)})
@@ -86,25 +87,9 @@ type jsonWriter struct {
 	fromFile    bool
 }
 
-// reference refers to a definition. Names have slashes, which a reference
-// writes as ~1.
+// reference refers to a definition. Names have no slash.
 func reference(name string) map[string]any {
-	return map[string]any{"$ref": "#/definitions/" + escapePointer(name)}
-}
-
-func escapePointer(name string) string {
-	var b []byte
-	for i := range len(name) {
-		switch name[i] {
-		case '~':
-			b = append(b, "~0"...)
-		case '/':
-			b = append(b, "~1"...)
-		default:
-			b = append(b, name[i])
-		}
-	}
-	return string(b)
+	return map[string]any{"$ref": "#/definitions/" + name}
 }
 
 // easy is the schema of a whole spec of the kind.
