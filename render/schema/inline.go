@@ -29,6 +29,7 @@ type inliner struct {
 	// loose is set inside a list whose items cannot be told apart over time.
 	loose bool
 	nodes int
+	cost  int64 // of the rules so far, as an API server estimates it
 	// shared are the messages that were met inside themselves.
 	shared map[protoreflect.FullName]protoreflect.MessageDescriptor
 	used   []bool // by index of names.patches
@@ -226,6 +227,14 @@ func (in *inliner) limit(s map[string]any, r rules) {
 	}
 }
 
+// What an API server takes of its estimates of the cost of a rule, and of all
+// rules of a CRD (k8s.io/apiextensions-apiserver,
+// pkg/apis/apiextensions/validation). The rest of the total is for oneofs.
+const (
+	ruleLimit  = 10_000_000
+	totalLimit = 80_000_000
+)
+
 // oneofs adds that at most one field of each oneof is set: as a CEL rule,
 // which has a message, or where that might cost too much as plain keywords.
 func (in *inliner) oneofs(s map[string]any, m protoreflect.MessageDescriptor, properties map[string]any) {
@@ -266,15 +275,16 @@ func (in *inliner) immutable(s map[string]any, m protoreflect.MessageDescriptor,
 		if !ok || !fieldOptionsOf(f).immutable {
 			continue
 		}
-		const limit = 10_000_000 // of the API server's estimate of a rule
+		cost := in.instances * (size(property)/10 + 20)
 		switch {
 		case in.loose:
 			in.report(f, "%s: (swell.immutable): it is in a list whose items cannot be told apart: give the list (swell.keys)", f.FullName())
 		case !isExposed(property):
 			in.report(f, "%s: (swell.immutable): a value of any form cannot be compared by an API server", f.FullName())
-		case in.instances*(size(property)/10+20) > limit:
+		case cost > ruleLimit || in.cost+cost > totalLimit:
 			in.report(f, "%s: (swell.immutable): costs an API server too much where there may be any number: set max_items, max_pairs and max_len around it", f.FullName())
 		default:
+			in.cost += cost
 			name := celName(string(f.Name()))
 			addRule(s, map[string]any{"rule": fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s) && self.%[1]s == oldSelf.%[1]s", name),
 				"message": string(f.Name()) + " cannot be changed once it is set"})
