@@ -66,11 +66,12 @@ func (e *Easy) APIVersion() string { return e.Group + "/v1" }
 // Message is the message that declares the kind.
 func (e *Easy) Message() protoreflect.MessageDescriptor { return e.message }
 
-// OverrideForbidden says whether specs may have no spec.override.
-func (e *Easy) OverrideForbidden() bool { return e.forbids.override }
+// OverrideForbidden says whether specs may have no spec.override; false for nil.
+func (e *Easy) OverrideForbidden() bool { return e != nil && e.forbids.override }
 
-// FromFileForbidden says whether specs may not take texts from files.
-func (e *Easy) FromFileForbidden() bool { return e.forbids.fromFile }
+// FromFileForbidden says whether specs may not take texts from files; false for
+// nil.
+func (e *Easy) FromFileForbidden() bool { return e != nil && e.forbids.fromFile }
 
 // problem is one at the place where d is declared.
 func (e *Easy) problem(d protoreflect.Descriptor, format string, args ...any) {
