@@ -25,7 +25,7 @@ type Easy struct {
 
 	message  protoreflect.MessageDescriptor
 	names    names
-	forbids  forbidden
+	forbids  prohibited
 	problems config.Problems
 }
 

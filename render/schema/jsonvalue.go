@@ -48,12 +48,12 @@ func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]
 	case "enum":
 		return limited(map[string]any{}, f, r)
 	}
-	return limited(number(form(f)), f, r)
+	return limited(jsonNumber(form(f)), f, r)
 }
 
-// number is the schema of a number. 64-bit integers may be texts as well, for
+// jsonNumber is the schema of a number. 64-bit integers may be texts as well, for
 // readers that hold numbers in floating point.
-func number(form string) map[string]any {
+func jsonNumber(form string) map[string]any {
 	switch form {
 	case "int32":
 		return map[string]any{"type": "integer", "minimum": int64(math.MinInt32), "maximum": int64(math.MaxInt32)}

@@ -134,9 +134,9 @@ func (r *rules) values(m protoreflect.Message) {
 	}
 }
 
-// formats are well-known rules of texts and the format of draft-07 that says
+// textFormats are well-known rules of texts and the format of draft-07 that says
 // the same.
-var formats = map[protoreflect.Name]string{
+var textFormats = map[protoreflect.Name]string{
 	"email": "email", "hostname": "hostname", "ipv4": "ipv4", "ipv6": "ipv6", "uri": "uri", "uri_ref": "uri-reference",
 }
 
@@ -171,8 +171,8 @@ func (r *rules) text(m protoreflect.Message) {
 	if of == nil {
 		return
 	}
-	if field := m.WhichOneof(of); field != nil && isTrue(field, m.Get(field)) && formats[field.Name()] != "" {
-		r.keywords["format"] = formats[field.Name()]
+	if field := m.WhichOneof(of); field != nil && isTrue(field, m.Get(field)) && textFormats[field.Name()] != "" {
+		r.keywords["format"] = textFormats[field.Name()]
 	}
 }
 

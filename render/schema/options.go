@@ -85,8 +85,8 @@ type fieldOptions struct {
 	rules                         protoreflect.Message // (buf.validate.field), or nil
 }
 
-// forbidden is what specs of a kind may not do.
-type forbidden struct{ override, fromFile bool }
+// prohibited is what specs of a kind may not do.
+type prohibited struct{ override, fromFile bool }
 
 // eachOption calls f with the options that are set on a descriptor.
 func eachOption(d protoreflect.Descriptor, f func(number protoreflect.FieldNumber, field protoreflect.FieldDescriptor, value protoreflect.Value)) {
@@ -139,8 +139,8 @@ func patchOf(m protoreflect.Message) patch {
 	return patch{key: textField(m, "merge_key"), strategy: textField(m, "merge_strategy")}
 }
 
-func forbiddenOf(message protoreflect.MessageDescriptor) forbidden {
-	var f forbidden
+func forbiddenOf(message protoreflect.MessageDescriptor) prohibited {
+	var f prohibited
 	eachOption(message, func(number protoreflect.FieldNumber, field protoreflect.FieldDescriptor, value protoreflect.Value) {
 		switch number {
 		case optionForbidOverride:
