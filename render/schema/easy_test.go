@@ -52,7 +52,7 @@ func easyOf(t testing.TB, archive *txtar.Archive) *schema.Easy {
 
 func parse(t testing.TB, name string) *txtar.Archive {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "easy", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func asYAML(t testing.TB, value any) []byte {
 
 // TestGolden holds the schemas of each archive against the files in it.
 func TestGolden(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.txtar")
+	names, err := filepath.Glob("testdata/easy/*.txtar")
 	if err != nil || len(names) < 2 {
 		t.Fatal(names, err)
 	}
