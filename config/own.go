@@ -47,6 +47,18 @@ func OwnMessage(doc *Document) (protoreflect.Message, Problems) {
 	return message, nil
 }
 
+// OwnDocuments are the messages of swell's own documents, in the order of
+// documents.proto. Each is named as its kind.
+func OwnDocuments() []protoreflect.MessageDescriptor {
+	var own []protoreflect.MessageDescriptor
+	for i := range documents().Len() {
+		if m := documents().Get(i); m.Fields().ByName("apiVersion") != nil {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
 // node is the deepest node on the path that exists.
 func (d *Document) node(path ...any) *yaml.Node {
 	n := d.Node

@@ -57,7 +57,7 @@ func TestReadFolders(t *testing.T) {
 // TestOwnKinds: the documents are found, the messages inside them are not.
 func TestOwnKinds(t *testing.T) {
 	var names []string
-	for _, m := range OwnKinds() {
+	for _, m := range OwnDocuments() {
 		names = append(names, string(m.Name()))
 	}
 	want := []string{"Repository", "Cluster", "Rollout", "Defaults", "EasyKind", "Daemon"}

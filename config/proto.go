@@ -44,19 +44,6 @@ var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
 // rulesProto is where the rules of values are declared. Go carries the file.
 const rulesProto = "buf/validate/validate.proto"
 
-// OwnKinds are the messages of swell's own documents, in the order of
-// documents.proto: those with an apiVersion and a kind.
-func OwnKinds() []protoreflect.MessageDescriptor {
-	var kinds []protoreflect.MessageDescriptor
-	all := documents()
-	for i := range all.Len() {
-		if m := all.Get(i); m.Fields().ByName("apiVersion") != nil && m.Fields().ByName("kind") != nil {
-			kinds = append(kinds, m)
-		}
-	}
-	return kinds
-}
-
 // CompileProto compiles one .proto file in process. open reads an imported
 // file by the name written in the import; the well-known types and
 // buf/validate/validate.proto need no file. Every error of the file and its

@@ -36,6 +36,17 @@ type Repository struct {
 
 	// roots are the folders of units, in the order of swell.yaml.
 	roots []*folder
+	// layout is empty when swell.yaml could not be read.
+	layout layout
+}
+
+// Folders are the folders of the fleet, of kinds and of units, in this order,
+// whether they exist or not; none when swell.yaml could not be read.
+func (r *Repository) Folders() []string {
+	if r.layout.fleet == "" {
+		return nil
+	}
+	return append([]string{r.layout.fleet, r.layout.kinds}, r.layout.units...)
 }
 
 // Folder is a folder of the tree and the address of its content.
@@ -151,6 +162,7 @@ func (l *loader) load(previous *Repository) {
 	if !ok {
 		return
 	}
+	l.repository.layout = layout
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	l.repository.Data = layout.data

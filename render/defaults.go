@@ -72,7 +72,7 @@ func objectsOf(kinds *kind.Kinds, kindName string) (ids []string, broken bool) {
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), len(kinds.Unnamed()) > 0 || kinds.BrokenName(kindName)
+	return slices.Compact(ids), len(kinds.Unnamed()) > 0 || slices.Contains(kinds.BrokenNames(), kindName)
 }
 
 // bareNames are the names of all easy kinds and of the kinds of the fleet's

@@ -89,7 +89,7 @@ func (k *explained) group() string {
 // explainable lists all kinds: swell's own, those of Kubernetes, and those of
 // the monorepo, if there is one here. notes are about kinds that do not load.
 func explainable(where *place) (known []*explained, notes []string, err error) {
-	for _, m := range config.OwnKinds() {
+	for _, m := range config.OwnDocuments() {
 		known = append(known, &explained{apiVersion: config.APIVersion, name: string(m.Name()), from: "a document of swell itself", shape: messageShape(m)})
 	}
 	hard, err := schema.Kubernetes("")
@@ -101,11 +101,11 @@ func explainable(where *place) (known []*explained, notes []string, err error) {
 		known = append(known, &explained{apiVersion: apiVersion, name: kindName, from: "of Kubernetes " + schema.Versions()[0],
 			shape: lazyHardShape(hard.Kind(apiVersion, kindName))})
 	}
-	easy, notes, err := easyKinds(where, hard)
+	easy, notes, err := explainedKinds(where, hard)
 	return append(known, easy...), notes, err
 }
 
-func easyKinds(where *place, hard *schema.Set) (known []*explained, notes []string, err error) {
+func explainedKinds(where *place, hard *schema.Set) (known []*explained, notes []string, err error) {
 	dir := where.argument(nil, 0)
 	if isMonorepo(dir) != nil {
 		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil
@@ -124,13 +124,10 @@ func easyKinds(where *place, hard *schema.Set) (known []*explained, notes []stri
 	}
 	data, _ := kind.LoadData(tree, folders.Data)
 	all := kind.LoadAll(tree, kinds, hard, data)
-	for _, folder := range all.Unnamed() {
-		notes = append(notes, fmt.Sprintf("%s does not load, swell check says why", folder))
+	for _, folder := range all.BrokenFolders() {
+		notes = append(notes, fmt.Sprintf("%s has problems, swell check shows them", folder))
 	}
 	for _, k := range all.Declared() {
-		if all.Broken(k.APIVersion(), k.Name) != "" {
-			notes = append(notes, fmt.Sprintf("%s has problems, swell check shows them", k.Folder))
-		}
 		whole, err := config.Envelope(k.Message())
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("%s: %s", k.Folder, err))

@@ -81,7 +81,8 @@ render, check and diff need no cluster and no daemon. run is the daemon.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), versionCommand(), runCommand(), statusCommand(), demoCommand(), explainCommand(), kindCommand())
+	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), explainCommand(), kindCommand(), schemaCommand(),
+		runCommand(), statusCommand(), demoCommand(), versionCommand())
 	return root
 }
 

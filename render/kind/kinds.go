@@ -44,15 +44,23 @@ func (k *Kinds) Unnamed() []string { return k.unnamed }
 // Names are the "apiVersion kind" of all kinds that load, sorted.
 func (k *Kinds) Names() []string { return slices.Sorted(maps.Keys(k.byName)) }
 
-// BrokenName says whether a kind of that name, in any group, is there but does
-// not load.
-func (k *Kinds) BrokenName(kind string) bool {
+// BrokenFolders are the folders of all kinds that do not load, sorted.
+func (k *Kinds) BrokenFolders() []string {
+	folders := slices.Concat(slices.Collect(maps.Values(k.broken)), k.unnamed)
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+// BrokenNames are the kinds that do not load and whose name is known, without
+// their groups, sorted.
+func (k *Kinds) BrokenNames() []string {
+	var names []string
 	for name := range k.broken {
-		if _, bare, _ := strings.Cut(name, " "); bare == kind {
-			return true
-		}
+		_, bare, _ := strings.Cut(name, " ")
+		names = append(names, bare)
 	}
-	return false
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // All are the kinds that load, by name.

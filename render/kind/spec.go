@@ -39,7 +39,14 @@ func (s *Spec) Message() protoreflect.Message { return s.message }
 
 // Decode reads a document of the kind. file reads the files named by fromFile.
 func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
-	message, problems := doc.Decode(k.envelope, config.Decoding{File: file, Lift: []string{OverrideField}})
+	how := config.Decoding{File: file, Lift: []string{OverrideField}}
+	if k.easy.FromFileForbidden() {
+		how.File = nil
+	}
+	if k.easy.OverrideForbidden() {
+		how.Lift = nil
+	}
+	message, problems := doc.Decode(k.envelope, how)
 	if len(problems) > 0 {
 		return nil, problems
 	}

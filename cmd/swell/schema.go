@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+func schemaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Write schemas of the monorepo's kinds, for servers, editors and kustomize",
+		Long: `The protobuf message of a kind is the one source of its schemas. These commands
+load the kinds of the monorepo in the current folder, leave out those with
+problems, which go to standard error, and write the schemas of the others.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var verbs []string
+			for _, verb := range cmd.Commands() {
+				verbs = append(verbs, verb.Name())
+			}
+			return fmt.Errorf("schema %q: no such command%s", args[0], config.DidYouMean(args[0], verbs))
+		},
+	}
+	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand())
+	return cmd
+}
+
+const schemaExitCodes = "\n\nExit codes: 0 written, 1 written but for kinds with problems, 2 nothing written."
+
+func schemaCRDCommand() *cobra.Command {
+	return schemaVerb(&cobra.Command{
+		Use:   "crd [KIND...]",
+		Short: "Print the CustomResourceDefinitions of kinds",
+		Long: `Print a CustomResourceDefinition for each of the kinds, by default all, as YAML.
+It is for controllers that work with the specs themselves: swell needs none of
+them to render.
+
+ 1. Load the kinds.
+ 2. Leave out fields that only clients know, and rules that a value may have
+    broken before there was the rule: enums, patterns, required fields.
+ 3. Write the types, merge keys as list map keys, oneof and immutable fields as
+    CEL rules, and messages that contain themselves as objects of any content.` + schemaExitCodes,
+		Example: `  swell schema crd | kubectl apply --server-side -f -
+  swell schema crd Runtime`,
+	}, func(cmd *cobra.Command, kinds *easyKinds) error {
+		for _, easy := range kinds.picked {
+			text, err := yaml.Marshal(easy.CRD())
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func schemaJSONCommand() *cobra.Command {
+	var dir string
+	cmd := schemaVerb(&cobra.Command{
+		Use:   "json [KIND...]",
+		Short: "Print the JSON Schemas of kinds, for editors",
+		Long: `Print a strict JSON Schema (draft-07) for each of the kinds, by default all, one
+after another.
+
+ 1. Load the kinds.
+ 2. Write what swell check accepts in a spec of the kind: its fields and no
+    others, fromFile in place of texts, spec.override.
+ 3. With -o, write a file for each kind into the folder instead, with a name
+    like easy.example.com_runtime_v1.json.` + schemaExitCodes,
+		Example: `  swell schema json Runtime
+  swell schema json -o schemas`,
+	}, func(cmd *cobra.Command, kinds *easyKinds) error {
+		for _, easy := range kinds.picked {
+			text, err := indentJSON(easy.JSONSchema())
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				if _, err := cmd.OutOrStdout().Write(text); err != nil {
+					return err
+				}
+				continue
+			}
+			file := filepath.Join(dir, fmt.Sprintf("%s_%s_v1.json", easy.Group, strings.ToLower(easy.Kind)))
+			if err := writeFile(cmd.ErrOrStderr(), file, text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Flags().StringVarP(&dir, "output", "o", "", "folder to write a file for each kind into")
+	return cmd
+}
+
+func schemaOpenAPICommand() *cobra.Command {
+	return schemaVerb(&cobra.Command{
+		Use:   "openapi [KIND...]",
+		Short: "Print the OpenAPI document of kinds, for kustomize",
+		Long: `Print one OpenAPI document for the kinds, by default all, as JSON. kustomize reads
+it with
+
+  openapi: {path: kinds.json}
+
+in kustomization.yaml, and then merges lists of the specs by their keys.
+
+ 1. Load the kinds.
+ 2. Write their fields with the merge keys and strategies of the message.
+ 3. Add the definitions that kustomize has built in, since it uses those of the
+    file instead.` + schemaExitCodes,
+		Example: `  swell schema openapi > kinds.json`,
+	}, func(cmd *cobra.Command, kinds *easyKinds) error {
+		builtIn, err := schema.BuiltIn()
+		if err != nil {
+			return err
+		}
+		text, err := indentJSON(schema.OpenAPI(kinds.picked, builtIn))
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
+	})
+}
+
+// schemaVerb completes a command that writes something for the kinds that its
+// arguments name.
+func schemaVerb(cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error) *cobra.Command {
+	var where place
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		kinds, err := where.easyKinds(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if err := kinds.pick(args); err != nil {
+			return err
+		}
+		if err := write(cmd, kinds); err != nil {
+			return err
+		}
+		return kinds.exit()
+	}
+	where.flags(cmd)
+	return cmd
+}
+
+// easyKinds are the kinds of a monorepo.
+type easyKinds struct {
+	dir        string // of the monorepo
+	repository *config.Repository
+	picked     []*schema.Easy // without problems, by folder
+	broken     []string       // names, or folders where those are not known
+}
+
+// easyKinds loads the kinds of the monorepo in the working tree, and prints
+// the problems of those that do not load.
+func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
+	k := &easyKinds{dir: p.argument(nil, 0)}
+	tree, _, err := p.open(k.dir)
+	if err != nil {
+		return nil, err
+	}
+	k.repository = config.Load(tree, nil)
+	if len(k.repository.Folders()) == 0 {
+		printProblems(stderr, k.repository.Problems)
+		return nil, fmt.Errorf("%s: the monorepo's swell.yaml has problems", k.dir)
+	}
+	hard, err := schema.Kubernetes("")
+	if err != nil {
+		return nil, err
+	}
+	first := map[string]string{} // folders by kind, and by the name of the definition
+	data, problems := kind.LoadData(tree, k.repository.Data)
+	all := kind.LoadAll(tree, k.repository.Kinds, hard, data)
+	problems = append(problems, all.Problems...)
+	for _, loaded := range all.Declared() {
+		if loaded.Folder == "" {
+			continue // swell's own
+		}
+		clashes := alone(first, loaded.Folder, loaded.Schema())
+		problems = append(problems, clashes...)
+		if len(clashes) > 0 {
+			k.broken = append(k.broken, loaded.Name)
+		} else if all.ByName(loaded.APIVersion(), loaded.Name) == loaded {
+			k.picked = append(k.picked, loaded.Schema())
+		}
+	}
+	k.broken = slices.Concat(k.broken, all.BrokenNames(), all.Unnamed())
+	printProblems(stderr, problems.Sorted())
+	return k, nil
+}
+
+// alone says whether no earlier kind has the names of this one.
+func alone(first map[string]string, folder string, easy *schema.Easy) config.Problems {
+	var problems config.Problems
+	for _, name := range []string{easy.APIVersion() + " " + easy.Kind, easy.Plural + "." + easy.Group} {
+		if other := first[name]; other != "" {
+			problems = append(problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeDuplicate,
+				Message: fmt.Sprintf("kind %s: %s is the name of %s too", easy.Kind, name, other)})
+			continue
+		}
+		first[name] = folder
+	}
+	return problems
+}
+
+// pick leaves the kinds that are named, as Runtime or Runtime.easy.example.com;
+// all when none is.
+func (k *easyKinds) pick(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, easy := range k.picked {
+		names = append(names, easy.Kind)
+	}
+	var picked []*schema.Easy
+	for _, arg := range args {
+		before := len(picked)
+		for _, easy := range k.picked {
+			if (arg == easy.Kind || arg == easy.Kind+"."+easy.Group) && !slices.Contains(picked, easy) {
+				picked = append(picked, easy)
+			}
+		}
+		switch {
+		case len(picked) > before:
+		case slices.Contains(k.broken, arg):
+			return fmt.Errorf("kind %q: does not load", arg)
+		default:
+			return fmt.Errorf("kind %q: no such kind%s", arg, config.DidYouMean(arg, names))
+		}
+	}
+	k.picked = picked
+	return nil
+}
+
+func (k *easyKinds) exit() error {
+	if len(k.broken) > 0 {
+		return exit(exitProblems)
+	}
+	return nil
+}
+
+func indentJSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return b.Bytes(), err
+}
+
+// writeFile writes a file and its folders, and says so when that changed it.
+func writeFile(stderr io.Writer, file string, content []byte) error {
+	if before, err := os.ReadFile(file); err == nil && bytes.Equal(before, content) {
+		fmt.Fprintf(stderr, "swell: %s unchanged\n", file)
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "swell: %s written\n", file)
+	return nil
+}
+
+func schemaVSCodeCommand() *cobra.Command {
+	var where place
+	cmd := &cobra.Command{
+		Use:   "vscode",
+		Short: "Make Visual Studio Code check specs while they are written",
+		Long: `Write .vscode/swell.schema.json, one JSON Schema for all documents of the
+monorepo, and name it in .vscode/settings.json, where everything else stays as
+it is. The YAML extension of Visual Studio Code (redhat.vscode-yaml), or any
+other editor with yaml-language-server, then underlines what swell check would
+refuse in a spec.
+
+ 1. Load the kinds.
+ 2. Write the schema: each document is looked at by its apiVersion and kind,
+    and documents of other kinds pass.
+ 3. Name it for the folders of the fleet, of kinds and of units.` + schemaExitCodes,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kinds, err := where.easyKinds(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			text, err := indentJSON(schema.EditorSchema(kinds.picked, config.OwnDocuments(), len(kinds.broken) == 0))
+			if err != nil {
+				return err
+			}
+			settingsFile := filepath.Join(kinds.dir, ".vscode", "settings.json")
+			before, err := os.ReadFile(settingsFile)
+			if err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			settings, err := editorSettings(before, editorGlobs(kinds.repository.Folders()))
+			if err != nil {
+				return hinted{fmt.Errorf("%s: %w", settingsFile, err), "mend or remove the file; nothing was written"}
+			}
+			if err := writeFile(cmd.ErrOrStderr(), filepath.Join(kinds.dir, ".vscode", "swell.schema.json"), text); err != nil {
+				return err
+			}
+			if err := writeFile(cmd.ErrOrStderr(), settingsFile, settings); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", diff.Count(len(kinds.picked), "kind"))
+			return kinds.exit()
+		},
+	}
+	where.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Easy is the schemas of an easy kind, made from its protobuf message: a server's
+// CustomResourceDefinition, which is lenient so that it takes what it once
+// took, and a client's JSON Schema and OpenAPI, which are strict. It is safe
+// for concurrent use.
+type Easy struct {
+	Group    string // "easy.example.com"
+	Kind     string // "Runtime"
+	Singular string // "runtime"
+	Plural   string // "runtimes"
+
+	message  protoreflect.MessageDescriptor
+	names    names
+	forbids  prohibited
+	problems config.Problems
+}
+
+// NewEasy reads the options of a message that declares an easy kind. Group and
+// Kind are empty when the message does not say them; then, or with any other
+// problem, no schema can be made.
+func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
+	e := &Easy{message: message, forbids: forbiddenOf(message)}
+	found := namesOf(message)
+	if found == nil || found.group == "" || found.kind == "" {
+		e.problem(message, "message %s: option (protoc_gen_crd.k8s_crd) with api_group and kind is missing", message.FullName())
+		return e, e.problems
+	}
+	if found.group == config.Group || !strings.Contains(found.group, ".") {
+		e.problem(message, "message %s: api_group %q: want a domain of your own, like easy.example.com", message.FullName(), config.Shorten(found.group))
+		return e, e.problems
+	}
+	e.names = *found
+	e.Group, e.Kind = found.group, found.kind
+	e.Singular, e.Plural = found.singular, found.plural
+	if e.Singular == "" {
+		e.Singular = strings.ToLower(e.Kind)
+	}
+	if e.Plural == "" {
+		e.Plural = plural(strings.ToLower(e.Kind))
+	}
+	e.checkNames()
+	if len(e.problems) == 0 {
+		e.definition() // for its problems
+		e.checkExamples()
+	}
+	return e, e.problems.Sorted()
+}
+
+// APIVersion is what objects of the kind carry. The version is always v1.
+func (e *Easy) APIVersion() string { return e.Group + "/v1" }
+
+// Message is the message that declares the kind.
+func (e *Easy) Message() protoreflect.MessageDescriptor { return e.message }
+
+// OverrideForbidden says whether specs may have no spec.override; false for nil.
+func (e *Easy) OverrideForbidden() bool { return e != nil && e.forbids.override }
+
+// FromFileForbidden says whether specs may not take texts from files; false for
+// nil.
+func (e *Easy) FromFileForbidden() bool { return e != nil && e.forbids.fromFile }
+
+// problem is one at the place where d is declared.
+func (e *Easy) problem(d protoreflect.Descriptor, format string, args ...any) {
+	at := d.ParentFile().SourceLocations().ByDescriptor(d)
+	e.problems = append(e.problems, config.Problem{
+		Position: config.Position{File: d.ParentFile().Path(), Line: at.StartLine + 1, Column: at.StartColumn + 1},
+		Code:     config.CodeKind,
+		Message:  fmt.Sprintf(format, args...),
+	})
+}
+
+// checkNames checks what a server would refuse in the names of a kind.
+func (e *Easy) checkNames() {
+	fail := func(option, value, want string) {
+		e.problem(e.message, "message %s: %s %q: want %s", e.message.FullName(), option, config.Shorten(value), want)
+	}
+	const label = "lower-case letters, digits and hyphens, 63 at most"
+	if !config.IsName(e.Group) {
+		fail("api_group", e.Group, "a domain of your own, like easy.example.com")
+	}
+	if !config.IsLabel(strings.ToLower(e.Kind)) || e.Kind[0] < 'A' || e.Kind[0] > 'Z' {
+		fail("kind", e.Kind, "a name like Runtime")
+	}
+	for _, name := range []struct{ option, value string }{{"singular", e.Singular}, {"plural", e.Plural}} {
+		if !config.IsLabel(name.value) {
+			fail(name.option, name.value, label)
+		}
+	}
+	for _, name := range e.names.short {
+		if !config.IsLabel(name) {
+			fail("short_names", name, label)
+		}
+	}
+	for _, name := range e.names.categories {
+		if !config.IsLabel(name) {
+			fail("categories", name, label)
+		}
+	}
+	for _, c := range e.names.columns {
+		if c.name == "" || c.path == "" {
+			fail("additional_columns", c.name, "a name and a json_path")
+		}
+		if c.typ == "" {
+			fail("additional_columns", c.name, "a type of ColumnType")
+		}
+	}
+}
+
+// plural is the English plural of a kind in lower case, as most tools guess it.
+func plural(singular string) string {
+	ends := func(with ...string) bool {
+		return slices.ContainsFunc(with, func(end string) bool { return strings.HasSuffix(singular, end) })
+	}
+	switch {
+	case ends("s", "x", "z", "ch", "sh"):
+		return singular + "es"
+	case ends("y") && !ends("ay", "ey", "iy", "oy", "uy"):
+		return strings.TrimSuffix(singular, "y") + "ies"
+	}
+	return singular + "s"
+}
+
+// OnServer is the object without the fields that only clients know. object is
+// not changed; the result shares parts with it.
+func (e *Easy) OnServer(object map[string]any) map[string]any {
+	return commonFields(e.message, object)
+}
+
+func commonFields(message protoreflect.MessageDescriptor, object map[string]any) map[string]any {
+	if isWellKnown(message) {
+		return object
+	}
+	common := make(map[string]any, len(object))
+	for name, value := range object {
+		field := message.Fields().ByName(protoreflect.Name(name))
+		switch {
+		case field == nil:
+			common[name] = value
+		case !fieldOptionsOf(field).clientOnly:
+			common[name] = commonValue(field, value)
+		}
+	}
+	return common
+}
+
+func commonValue(field protoreflect.FieldDescriptor, value any) any {
+	message := field.Message()
+	if field.IsMap() {
+		message = field.MapValue().Message()
+	}
+	if message == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if !field.IsMap() {
+			return commonFields(message, v)
+		}
+		entries := make(map[string]any, len(v))
+		for key, entry := range v {
+			if m, ok := entry.(map[string]any); ok {
+				entry = commonFields(message, m)
+			}
+			entries[key] = entry
+		}
+		return entries
+	case []any:
+		items := make([]any, len(v))
+		for i, item := range v {
+			if m, ok := item.(map[string]any); ok {
+				item = commonFields(message, m)
+			}
+			items[i] = item
+		}
+		return items
+	}
+	return value
+}

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"sigs.k8s.io/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+var update = flag.Bool("update", false, "write what comes out into testdata")
+
+// easyOf compiles the first .proto of an archive and its only kind.
+func easyOf(t testing.TB, archive *txtar.Archive) *schema.Easy {
+	t.Helper()
+	main := archive.Files[0].Name
+	file, problems := config.CompileProto(main, func(name string) ([]byte, error) {
+		if content, ok := schema.ProtoFile(name); ok {
+			return content, nil
+		}
+		for _, f := range archive.Files {
+			if f.Name == name {
+				return f.Data, nil
+			}
+		}
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	easy, problems := schema.NewEasy(file.Messages().Get(0))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return easy
+}
+
+func parse(t testing.TB, name string) *txtar.Archive {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "easy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive
+}
+
+func indented(t testing.TB, value any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func asYAML(t testing.TB, value any) []byte {
+	t.Helper()
+	b, err := yaml.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestGolden holds the schemas of each archive against the files in it.
+func TestGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/easy/*.txtar")
+	if err != nil || len(names) < 2 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive := parse(t, filepath.Base(name))
+			easy := easyOf(t, archive)
+			got := []txtar.File{
+				{Name: "crd.yaml", Data: asYAML(t, easy.CRD())},
+				{Name: "schema.json", Data: indented(t, easy.JSONSchema())},
+				{Name: "openapi.json", Data: indented(t, schema.OpenAPI([]*schema.Easy{easy}, nil))},
+			}
+			if *update {
+				kept := *archive
+				kept.Files = nil
+				for _, f := range archive.Files {
+					if path.Ext(f.Name) == ".proto" {
+						kept.Files = append(kept.Files, f)
+					}
+				}
+				kept.Files = append(kept.Files, got...)
+				if err := os.WriteFile(name, txtar.Format(&kept), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want := map[string]string{}
+			for _, f := range archive.Files {
+				want[f.Name] = string(f.Data)
+			}
+			for _, f := range got {
+				if diff := cmp.Diff(want[f.Name], string(f.Data)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestDeterministic compiles and writes the same kind again and again.
+func TestDeterministic(t *testing.T) {
+	archive := parse(t, "everything.txtar")
+	write := func() string {
+		easy := easyOf(t, archive)
+		all := []*schema.Easy{easy}
+		return string(asYAML(t, easy.CRD())) + string(indented(t, easy.JSONSchema())) + string(indented(t, schema.OpenAPI(all, nil))) +
+			string(indented(t, schema.EditorSchema(all, nil, true)))
+	}
+	first := write()
+	for range 10 {
+		if diff := cmp.Diff(first, write()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
