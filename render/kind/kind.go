@@ -105,6 +105,18 @@ type object struct {
 	each     *expression
 	eachName string
 	template template
+	size     conversion // of the template as it is written
+}
+
+// written is what a template holds.
+func written(n *yaml.Node) conversion {
+	size := conversion{nodes: 1, bytes: len(n.Value)}
+	for _, below := range n.Content {
+		w := written(below)
+		size.nodes += w.nodes
+		size.bytes += w.bytes
+	}
+	return size
 }
 
 // loader compiles one kind: declare makes its message known to the others,
@@ -281,7 +293,7 @@ func (l *loader) objects(def definition) {
 			l.problem(node, "spec.objects[%d].template: missing", i)
 			continue
 		}
-		o.at = l.doc.At(o.node)
+		o.at, o.size = l.doc.At(o.node), written(o.node)
 		env := l.env
 		if len(def.Each) > 0 {
 			env = l.each(o, node, i, def.Each)

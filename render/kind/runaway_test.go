@@ -59,6 +59,9 @@ func TestRunaway(t *testing.T) {
 		"many loops":       {"  let:\n" + manyLets(400, "lists.range(30000).map(x, x).size()") + oneExpression("'x'"), "more steps than one spec may"},
 		"comparing":        {doubled("lists.range(90000)", "V", 1, "string(lists.range(90000).all(i, [V] == [V]))"), "steps"},
 		"hashing":          {doubled("lists.range(90000)", "V", 1, "lists.range(90000).map(i, hash(V)).join()"), "steps"},
+		"interpolation":    {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 18, "V}"+strings.Repeat("${V}", 2000)+"${V"), "more than 8 MiB|hold more than 32 MiB"},
+		"shared text":      {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 18, "V") + sharedKeys(2000, "v18"), "hold more than 32 MiB"},
+		"large each":       {"  objects:\n  - id: map\n    each: {i: lists.range(9999)}\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: x}, data: {x: " + strings.Repeat("x", 1<<19) + "}}\n", "hold more than 32 MiB"},
 		"each":             {"  objects:\n  - id: map\n    each: {i: lists.range(90000)}\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: x}}\n", "more than 10000 items"},
 		"base64":           {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 19, "base64.encode(bytes(V))+base64.encode(bytes(V))"), "more than 8 MiB"},
 		"template range":   {oneExpression("template('range.tmpl', 1)"), "range.tmpl:1:.*more than 100000 steps"},
@@ -106,6 +109,16 @@ func manyLets(n int, value string) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "  - {name: v%d, value: %q}\n", i, value)
+	}
+	return b.String()
+}
+
+// sharedKeys are more entries of the data of oneExpression.
+func sharedKeys(n int, name string) string {
+	var b strings.Builder
+	b.WriteString("  - id: more\n    template:\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {name: z, namespace: x}\n      data:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "        k%d: ${%s}\n", i, name)
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ package kind
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -30,6 +31,7 @@ type binding struct {
 	// ask for it share it.
 	plain     any
 	converted bool
+	size      conversion // what each of them adds to the spec's objects
 }
 
 var _ cel.Activation = (*scope)(nil)
@@ -72,8 +74,27 @@ func (s *scope) spend(cost uint64) error {
 // convert makes a plain value that goes into an object. All values of a spec
 // on a target share one budget.
 func (s *scope) convert(v ref.Val) (value any, present bool, err error) {
-	return s.made.plain(v)
+	value, present, err = s.made.plain(v)
+	if errors.Is(err, errTooLarge) {
+		err = errObjects
+	}
+	return value, present, err
 }
+
+// charge adds parts that objects share: each has them written out.
+func (s *scope) charge(size conversion) error {
+	s.made.nodes += size.nodes
+	s.made.bytes += size.bytes
+	if s.made.over() {
+		return errObjects
+	}
+	return nil
+}
+
+var errObjects = fmt.Errorf("the spec's objects hold more than %d MiB of text or %d parts on one target", maxText*objectsTimes>>20, maxNodes*objectsTimes)
+
+// objectsTimes is how much more all objects of a spec may hold than one value.
+const objectsTimes = 4
 
 // plain is what a name stands for, as plain values.
 func (s *scope) plain(name string) (value any, present bool, err error) {
@@ -83,11 +104,13 @@ func (s *scope) plain(name string) (value any, present bool, err error) {
 			continue
 		}
 		if b.converted {
-			return b.plain, true, nil
+			return b.plain, true, s.charge(b.size)
 		}
+		before := s.made
 		value, present, err = s.convert(b.value)
 		if present && err == nil {
 			b.plain, b.converted = value, true
+			b.size = conversion{nodes: s.made.nodes - before.nodes, bytes: s.made.bytes - before.bytes}
 		}
 		return value, present, err
 	}

@@ -89,7 +89,7 @@ func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
 
 func (s *Spec) renderer(place *Place) *renderer {
 	r := &renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data}}
-	r.scope.made.most = 4
+	r.scope.made.most = objectsTimes
 	return r
 }
 
@@ -176,6 +176,9 @@ func (r *renderer) object(o *object) {
 		object, present, err := o.render(r.scope)
 		if err == nil && present && len(r.rendered) == maxObjects {
 			err = fmt.Errorf("more than %d objects", maxObjects)
+		}
+		if err == nil && present {
+			err = r.scope.charge(o.size)
 		}
 		if err != nil {
 			r.fail(err, o.at)

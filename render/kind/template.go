@@ -100,12 +100,11 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		if err != nil {
 			return nil, false, &evalError{x.at, err}
 		}
-		b.WriteString(s)
+		if b.WriteString(s); b.Len() > maxText {
+			return nil, false, &evalError{x.at, errTooLarge}
+		}
 	}
 	b.WriteString(t.texts[len(t.texts)-1])
-	if b.Len() > maxText {
-		return nil, false, &evalError{t.expressions[0].at, errTooLarge}
-	}
 	return b.String(), true, nil
 }
 
