@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestProblemTargets: text names the first target, JSON all of them.
@@ -42,11 +43,11 @@ func TestReadFolders(t *testing.T) {
 		})
 	}
 	got, problems := ReadFolders(tree("{units: [apps, jobs]}"))
-	if diff := cmp.Diff(Folders{Fleet: "fleet", Kinds: "kinds", Units: []string{"apps", "jobs"}}, got); diff != "" || len(problems) > 0 {
+	if diff := cmp.Diff(Folders{Fleet: "fleet", Kinds: "kinds", Data: "data", Units: []string{"apps", "jobs"}}, got); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)
 	}
 	kinds, problems := got.KindFolders(tree("{}"))
-	if diff := cmp.Diff([]string{"kinds/a", "kinds/b"}, kinds); diff != "" || len(problems) > 0 {
+	if diff := cmp.Diff([]Folder{{Path: "kinds/a"}, {Path: "kinds/b"}}, kinds, cmpopts.IgnoreFields(Folder{}, "Hash")); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)
 	}
 	if _, problems = ReadFolders(tree("{unit: [apps]}")); len(problems) != 1 || problems[0].Code != CodeUnknown {
