@@ -96,7 +96,7 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	h := head{digest: b.Digest, ids: make([]uint64, len(b.Objects))}
 	need := func(id ObjectID) {
 		if !slices.Contains(h.needs, id) {
-			h.needs = append(h.needs, id.shared())
+			h.needs = append(h.needs, id)
 		}
 	}
 	for i, o := range b.Objects {
