@@ -30,8 +30,9 @@ lint:
 	sh deploy/tools/govulncheck.sh
 
 bench: bin/devcluster
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./render ./sync/source ./sync/store
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./sync/apply ./sync
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
+	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 10x ./sync
+	$(GO) test -run '^$$' -bench 'KindChanged|Process|Apply|Sweep|First|Nothing' -benchtime 1x -timeout 30m ./sync/apply ./sync
 
 demo: bin/swell bin/devcluster
 	bin/swell demo --devcluster bin/devcluster
