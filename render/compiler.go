@@ -95,6 +95,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	c.world = p.world
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, p.world.problems...)
+	s.Problems = append(s.Problems, p.world.hard.shared...)
 	s.Problems = append(s.Problems, p.world.kinds.Problems...)
 	c.finish(s)
 	return s

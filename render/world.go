@@ -76,6 +76,7 @@ type hardKinds struct {
 	hash        string
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]config.Problems
+	shared   config.Problems // of the folder of schemas; they freeze nothing by themselves
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set
