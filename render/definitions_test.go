@@ -53,8 +53,12 @@ func TestDefinitions(t *testing.T) {
 	crd := func(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
 	step("unknown", "example.com/v1 Gadget: no such kind", nil, 2, func() {})
 	step("in the folder of schemas", "", nil, 1, func() { files["schemas/deep/gadgets.yaml"] = crd(gadgets) })
-	step("too strict", "spec.size: want at most 2", nil, 1, func() { files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "maximum: 9", "maximum: 2", 1)) })
-	step("broken", "schemas/deep/gadgets.yaml:5:3: spec.group", nil, 0, func() { files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "group: example.com", "group: Example", 1)) })
+	step("too strict", "spec.size: want at most 2", nil, 1, func() {
+		files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "maximum: 9", "maximum: 2", 1))
+	})
+	step("broken", "schemas/deep/gadgets.yaml:5:3: spec.group", nil, 0, func() {
+		files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "group: example.com", "group: Example", 1))
+	})
 	step("in a unit", "", []Placed{{"services/gadgets", "sas-1"}}, 1, func() { // the user's result is in the cache
 		delete(files, "schemas/deep/gadgets.yaml")
 		files["services/gadgets/crd.yaml"] = crd(gadgets)
