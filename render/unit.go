@@ -163,6 +163,7 @@ func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	problems = append(problems, more...)
 	problems = append(problems, overrides.Unused(easy.ObjectIDs())...)
 	u.problems = append(u.problems, problems...)
+	u.silent = u.silent || len(easy.ObjectIDs()) == 0 // others collect it
 	if spec != nil {
 		u.sources = append(u.sources, source{doc: doc, spec: spec, overrides: overrides})
 	}
