@@ -73,7 +73,10 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 func (w *world) assemble(e *entry) *Unit {
 	source, d := e.source, e.source.Defaults
 	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: e.result.notes, source: source, body: e.result.key(e.static)}
-	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problems[source.Path], e.result.problems)
+	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), e.result.problems)
+	if w.hard != nil { // it is, for a [Commit] that only looks into the cache
+		unit.Problems = append(unit.Problems, w.hard.problems[source.Path]...)
+	}
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
 			unit.Problems[i].Unit = unit.Path

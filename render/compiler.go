@@ -136,6 +136,12 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		p.gone = append(p.gone, c.entries[path])
 		delete(c.entries, path)
 	}
+	for path := range c.retry { // all that came of its files, too
+		if e := c.entries[path]; e != nil {
+			changed = append(changed, e.source)
+			e.static = cache.Key{}
+		}
+	}
 	for path := range c.elsewhere {
 		if e := c.entries[path]; e != nil && !e.result.reads.filesUnchanged(p.world) {
 			changed = append(changed, e.source)
@@ -220,7 +226,6 @@ func (p *pass) render() {
 			}
 		}
 	}
-	add(p.retry)
 	switch {
 	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard:
 		for _, e := range p.entries {
@@ -262,7 +267,7 @@ func (p *pass) refresh(e *entry) {
 func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
-	for unitPath := range c.troubled {
+	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
 		for _, p := range c.units.Get(unitPath).Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++

@@ -25,12 +25,12 @@ const definitionKind = "CustomResourceDefinition"
 func (w *world) define(p *pass) {
 	r := w.repository
 	w.hard = w.defineHard(p)
-	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && !b.problems.Retry() {
+	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && b.repository.Data == r.Data && !b.problems.Retry() {
 		w.data, w.problems = b.data, b.problems
 	} else {
 		w.data, w.problems = kind.LoadData(r.Tree, r.Data)
 	}
-	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
+	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
 		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)

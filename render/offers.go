@@ -61,10 +61,16 @@ func (w *world) defineOffers(p *pass) *offers {
 		return p.before.offers
 	}
 	known := map[*config.Unit]*offer{}
+	touched := map[*config.Unit]bool{} // its files may be others, of the same unit
+	for _, e := range p.touched {
+		touched[e.source] = true
+	}
 	if p.before != nil && p.before.kinds == w.kinds && p.before.places == w.places {
 		for _, list := range p.before.offers.units {
 			for _, o := range list {
-				known[o.source] = o
+				if !touched[o.source] {
+					known[o.source] = o
+				}
 			}
 		}
 	}

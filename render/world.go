@@ -35,6 +35,7 @@ type world struct {
 	problems   config.Problems // of the data files
 	builds     sync.Map        // *build by unit
 	defaults   defaultOverrides
+	names      sync.Map // by kind, see [world.named]
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -51,8 +52,7 @@ func (w *world) hash(what what, name string) string {
 		if k := set.Kind(apiVersion, kindName); k != nil {
 			return k.Hash()
 		}
-		// The message about it may name these.
-		return set.Instead(apiVersion, kindName) + " " + strings.Join(w.kinds.Unnamed(), " ")
+		return suggestKind(w.kinds, set, apiVersion, kindName) // what the message about it says
 	case readNamed:
 		return w.named(name)
 	case readFile, readFolder:
