@@ -42,7 +42,7 @@ type Compiler struct {
 	troubled   map[config.UnitPath]bool // the unit in units has problems
 	collectors map[config.UnitPath]bool // the unit collects documents of others
 	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
-	contested  map[config.UnitPath]config.Problems
+	contested  contests
 }
 
 // entry is what the compiler remembers of a unit.
