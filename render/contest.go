@@ -32,15 +32,17 @@ func (c *Compiler) contest(w *world) contests {
 	found := contests{among: among.String(), problems: map[config.UnitPath]config.Problems{}}
 	wanted := map[clusterObject][]rival{}
 	for _, path := range units {
-		bundles, err := w.bundles(c.entries[path].unit)
+		e := c.entries[path]
+		bundles, err := w.bundles(e.unit)
 		if err != nil {
 			found.among = "?" // look again
 			found.problems[path] = config.Problems{{Position: config.Position{File: string(path)}, Code: config.CodeInternal, Message: err.Error(), Retry: true}}
 		}
 		for _, b := range bundles {
 			cluster := b.Target.Cluster()
-			for _, o := range b.Objects {
-				if c.claims.isContested(cluster, o.ID.hash()) {
+			place := slices.IndexFunc(e.unit.Placements, func(on Placement) bool { return on.Target.Name == b.Target })
+			for i, o := range b.Objects {
+				if c.claims.isContested(cluster, e.claimed.heads[place].ids[i]) {
 					key := clusterObject{cluster, o.ID}
 					wanted[key] = append(wanted[key], rival{Placed{path, b.Target}, o.Spec, o.Template})
 				}

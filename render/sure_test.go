@@ -4,10 +4,14 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"testing/fstest"
 
 	"github.com/swell-sh/swell/config"
@@ -84,4 +88,17 @@ func differ(want, got string) string {
 		return "the order of lines\n"
 	}
 	return b.String()
+}
+
+// onDisk writes files to a folder.
+func onDisk(tb testing.TB, files fstest.MapFS) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	for name, file := range files {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, file.Data, 0o644)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
 }
