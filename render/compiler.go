@@ -179,7 +179,7 @@ func (p *pass) lookUp() {
 		if static == e.static {
 			return
 		}
-		e.static, e.result, e.traces = static, nil, p.world.traces(static)
+		e.static, e.result, e.traces = static, nil, p.world.traces(static, len(e.placed))
 		if len(e.traces) > 0 {
 			for _, trace := range e.traces {
 				if trace.reads.filesUnchanged(p.world) {
@@ -245,7 +245,7 @@ func (p *pass) refresh(e *entry) {
 		return
 	}
 	if e.traces == nil {
-		e.traces = p.world.traces(e.static)
+		e.traces = p.world.traces(e.static, len(e.placed))
 	}
 	e.result = nil
 	for _, trace := range e.traces {
