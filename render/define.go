@@ -94,11 +94,12 @@ func plain(doc *config.Document) (map[string]any, bool) {
 // holding lists the entries that may hold a document of a kind, by path.
 func (p *pass) holding(kind string) []*entry {
 	var list []*entry
-	for _, path := range slices.Sorted(maps.Keys(p.entries)) {
-		if slices.Contains(p.entries[path].holds, kind) {
-			list = append(list, p.entries[path])
+	for _, e := range p.entries {
+		if slices.Contains(e.holds, kind) {
+			list = append(list, e)
 		}
 	}
+	slices.SortFunc(list, func(a, b *entry) int { return strings.Compare(string(a.source.Path), string(b.source.Path)) })
 	return list
 }
 

@@ -26,6 +26,7 @@ type unitRenderer struct {
 	silent   bool               // the unit holds documents that render to nothing by themselves
 	problems config.Problems
 	notes    config.Problems
+	noted    map[string]bool // the messages of notes
 	found    targetProblems
 }
 
