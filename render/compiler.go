@@ -80,6 +80,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.world.define(p)
 	p.render()
 	p.account()
+	p.world.builds.Clear()
 	c.world = p.world
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, p.world.problems...)

@@ -145,7 +145,7 @@ func factsOf(target *config.Target, kubernetes string) string {
 }
 
 // maxPlacements bounds what is remembered of Defaults that are in use no more.
-const maxPlacements = 100_000
+const maxPlacements = 10_000
 
 // placed finds where a unit with these defaults goes.
 func (w *world) placed(d *config.Defaults) placed {
