@@ -28,12 +28,12 @@ const definitionKind = "CustomResourceDefinition"
 func (w *world) define(p *pass) {
 	r := w.repository
 	w.hard = w.defineHard(p)
-	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && !b.problems.Retry() {
+	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && b.repository.Data == r.Data && !b.problems.Retry() {
 		w.data, w.problems = b.data, b.problems
 	} else {
 		w.data, w.problems = kind.LoadData(r.Tree, r.Data)
 	}
-	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
+	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
 		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)
@@ -166,11 +166,12 @@ func plain(doc *config.Document) (map[string]any, bool) {
 // holding lists the entries that may hold a document of a kind, by path.
 func (p *pass) holding(kind string) []*entry {
 	var list []*entry
-	for _, path := range slices.Sorted(maps.Keys(p.entries)) {
-		if slices.Contains(p.entries[path].holds, kind) {
-			list = append(list, p.entries[path])
+	for _, e := range p.entries {
+		if slices.Contains(e.holds, kind) {
+			list = append(list, e)
 		}
 	}
+	slices.SortFunc(list, func(a, b *entry) int { return strings.Compare(string(a.source.Path), string(b.source.Path)) })
 	return list
 }
 
