@@ -60,6 +60,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 					return err
 				}
 			}
+			printNotes(cmd.ErrOrStderr(), snapshot)
 			fmt.Fprintln(cmd.ErrOrStderr(), checkSummary(snapshot))
 			if len(snapshot.Problems) > 0 {
 				return exit(exitProblems)
@@ -81,6 +82,18 @@ type checked struct {
 	// where there is no Git repository.
 	folder  string
 	sources *sources
+}
+
+// printNotes says what units left out of what they collect: their objects are
+// good, but somebody will miss something in them.
+func printNotes(w io.Writer, s *render.Snapshot) {
+	var notes config.Problems
+	for _, unit := range s.Units.All() {
+		notes = append(notes, unit.Notes...)
+	}
+	for _, note := range notes.Sorted() {
+		fmt.Fprintf(w, "swell: note: %s\n", note)
+	}
 }
 
 // flagOr is a flag's value; nil when it was not given.
