@@ -23,17 +23,18 @@ func (p *pass) account() {
 		delete(p.elsewhere, e.unit.Path)
 	}
 	for _, e := range p.touched {
-		unit := p.world.assemble(e)
+		r := e.result()
+		unit := p.world.assemble(e, r)
 		path := unit.Path
-		set(p.retry, path, unit.Problems.Retry() || !e.result.lasting())
-		set(p.collectors, path, e.result.collects())
-		set(p.elsewhere, path, e.result.reads.elsewhere(path))
+		set(p.retry, path, unit.Problems.Retry() || e.packed == nil)
+		set(p.collectors, path, r.collects())
+		set(p.elsewhere, path, r.reads.elsewhere(path))
 		if e.unit != nil && unit.same(e.unit) {
 			continue
 		}
 		brings = p.release(e) || brings
 		e.unit = unit
-		brings = p.claim(e) || brings
+		brings = p.claim(e, r) || brings
 		changes[path] = unit
 	}
 	again := p.touched
@@ -59,6 +60,9 @@ func (p *pass) account() {
 		set(p.troubled, path, unit != nil && len(unit.Problems) > 0)
 	}
 	p.units = p.units.with(changes)
+	for _, e := range p.touched {
+		e.failed = nil
+	}
 }
 
 func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
@@ -70,10 +74,10 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 }
 
 // assemble makes the unit of a snapshot of what is known of it.
-func (w *world) assemble(e *entry) *Unit {
+func (w *world) assemble(e *entry, r *result) *Unit {
 	source, d := e.source, e.source.Defaults
-	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: e.result.notes, source: source, body: e.result.key(e.static)}
-	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problems[source.Path], e.result.problems)
+	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: r.notes, source: source, body: r.key(e.static)}
+	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problems[source.Path], r.problems)
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
 			unit.Problems[i].Unit = unit.Path
@@ -84,7 +88,7 @@ func (w *world) assemble(e *entry) *Unit {
 	for i, p := range e.placed {
 		unit.Placements[i].Target = p.target
 		if len(unit.Problems) == 0 {
-			unit.Placements[i].Digest, unit.Placements[i].Objects = e.result.heads[i].digest, len(e.result.heads[i].ids)
+			unit.Placements[i].Digest, unit.Placements[i].Objects = r.heads[i].digest, len(r.heads[i].ids)
 		}
 	}
 	return unit
@@ -117,10 +121,14 @@ const noSlot = math.MaxUint32
 // release takes back what the entry's unit claimed. It returns whether others
 // may have needed some of it.
 func (p *pass) release(e *entry) (brought bool) {
+	if e.claimed == nil {
+		return false
+	}
+	claimed := mustUnpack(e.claimed)
 	for i, slot := range e.slots {
 		if slot != noSlot {
-			p.claims.drop(slot, e.claimed.heads[i].ids)
-			brought = brought || e.claimed.heads[i].brings
+			p.claims.drop(slot, claimed.heads[i].ids)
+			brought = brought || claimed.heads[i].brings
 		}
 	}
 	e.slots, e.claimed = nil, nil
@@ -128,12 +136,12 @@ func (p *pass) release(e *entry) (brought bool) {
 }
 
 // claim enters what the entry's unit wants.
-func (p *pass) claim(e *entry) (brings bool) {
-	e.slots, e.claimed = make([]uint32, len(e.unit.Placements)), e.result
+func (p *pass) claim(e *entry, r *result) (brings bool) {
+	e.slots, e.claimed = make([]uint32, len(e.unit.Placements)), e.packed
 	for i, placement := range e.unit.Placements {
 		e.slots[i] = noSlot
 		if placement.Digest != "" {
-			head := &e.result.heads[i]
+			head := &r.heads[i]
 			e.slots[i] = p.claims.add(Placed{e.unit.Path, placement.Target.Name}, head.ids)
 			brings = brings || head.brings
 		}
@@ -145,10 +153,11 @@ func (p *pass) claim(e *entry) (brings bool) {
 func (p *pass) needs(e *entry, changes map[config.UnitPath]*Unit) {
 	var needs [][]Placed
 	differ := false
+	last := e.result()
 	for i, placement := range e.unit.Placements {
 		var some []Placed
 		if placement.Digest != "" {
-			some = p.claims.needs(e.unit.Path, placement.Target.Name, e.result.heads[i].needs)
+			some = p.claims.needs(e.unit.Path, placement.Target.Name, last.heads[i].needs)
 		}
 		needs = append(needs, some)
 		differ = differ || !slices.Equal(some, placement.Needs)

@@ -4,8 +4,6 @@
 package render
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,54 +11,17 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/testdata/large"
 )
 
-// bigMonorepo is a folder with the example's fleet and kinds and n specs of
-// the kind Runtime, one per unit, 100 in a folder, each placed on two targets.
+// bigMonorepo is a folder with n specs.
 func bigMonorepo(tb testing.TB, n int) string {
 	tb.Helper()
 	dir := tb.TempDir()
-	write := func(name string, content []byte) {
-		name = filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, content, 0o644)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	for _, file := range []string{"swell.yaml", "fleet/sas-1.yaml", "fleet/rollout.yaml",
-		"kinds/runtime/kind.yaml", "kinds/runtime/runtime.proto"} {
-		content, err := os.ReadFile("../testdata/monorepo/" + file)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		write(file, content)
-	}
-	for i := range n {
-		team := fmt.Sprintf("services/team%03d", i/100)
-		write(team+"/swell.yaml", fmt.Appendf(nil, `apiVersion: swell.sh/v1
-kind: Defaults
-metadata: {name: team%03d}
-spec:
-  tenant: team%03d
-  placement: {match: {labels: {region: sas}}}
-`, i/100, i/100))
-		unit := fmt.Sprintf("%s/service%05d", team, i)
-		write(unit+"/runtime.yaml", bigSpec(i, "1.0.0"))
-		write(unit+"/app.toml", fmt.Appendf(nil, "[app]\nname = %q\n", unit))
+	if err := large.Folder(dir, "../testdata/monorepo", n); err != nil {
+		tb.Fatal(err)
 	}
 	return dir
-}
-
-func bigSpec(i int, tag string) []byte {
-	return fmt.Appendf(nil, `apiVersion: easy.example.com/v1
-kind: Runtime
-metadata: {name: service%05d}
-spec:
-  image: registry.example.com/service%05d:%s
-  replicas: {sas: 2, vla: 3}
-  config: {fromFile: app.toml}
-  env: {LOG_LEVEL: info, REGION: sas}
-  autoscale: {max: 6, cpuPercent: 70}
-`, i, i, tag)
 }
 
 // hashed is the folder with its hashes taken, which a Git tree has at no cost.
@@ -117,7 +78,7 @@ func cpuTime(tb testing.TB) time.Duration {
 func BenchmarkOneChanged(b *testing.B) {
 	dir := bigMonorepo(b, 10_000)
 	trees := [2]config.Tree{hashed(b, dir)}
-	if err := os.WriteFile(filepath.Join(dir, "services/team042/service04242/runtime.yaml"), bigSpec(4242, "1.0.1"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, large.SpecFile(4242)), []byte(large.Spec(4242, "1.0.1")), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	trees[1] = hashed(b, dir)

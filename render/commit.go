@@ -76,8 +76,8 @@ func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName
 	w, source := c.pass.world, c.units[path]
 	e := &entry{source: source, placed: w.placed(source.Defaults).places}
 	e.static = w.key(source, e.placed)
-	for _, e.result = range w.traces(e.static) {
-		unit := w.assemble(e)
+	for _, r := range w.traces(e.static) {
+		unit := w.assemble(e, r)
 		if on := unit.On(target); on == nil || on.Digest != digest {
 			continue
 		}
@@ -111,7 +111,7 @@ func (c *Commit) unitLocked(path config.UnitPath) (*Unit, error) {
 	}
 	e := c.compiler.entries[path]
 	c.pass.refresh(e)
-	unit := w.assemble(e)
+	unit := w.assemble(e, e.result())
 	if !unit.Problems.Retry() {
 		c.rendered[path] = unit
 	}

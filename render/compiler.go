@@ -45,17 +45,29 @@ type Compiler struct {
 	contested  map[config.UnitPath]config.Problems
 }
 
-// entry is what the compiler remembers of a unit.
+// entry is what the compiler remembers of a unit. There are very many of them:
+// results are kept packed, which takes less room and spares the garbage
+// collector their parts.
 type entry struct {
 	source  *config.Unit
 	placed  []place
 	static  cache.Key
-	holds   []string  // the kinds of its documents, see [scan]
-	traces  []*result // that the cache has under static; nil when not asked, or done with
-	result  *result   // nil: it must be rendered
-	unit    *Unit     // as it is in a snapshot, but for contests
-	slots   []uint32  // of its claims
-	claimed *result   // that the claims are of
+	holds   []string // the kinds of its documents, see [scan]
+	packed  []byte   // the last result; nil: the unit must be rendered
+	unit    *Unit    // as it is in a snapshot, but for contests
+	slots   []uint32 // of its claims, by placement; [noSlot] where there are none
+	claimed []byte   // the packed result that the claims are of
+
+	traces []*result // during a pass, that the cache has under static; nil when not asked, or done with
+	failed *result   // during a pass, a result that is not to be remembered
+}
+
+// result is the last one; nil when there is none.
+func (e *entry) result() *result {
+	if e.packed == nil {
+		return e.failed
+	}
+	return mustUnpack(e.packed)
 }
 
 // Snapshot renders a commit.
@@ -137,7 +149,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		delete(c.entries, path)
 	}
 	for path := range c.elsewhere {
-		if e := c.entries[path]; e != nil && !e.result.reads.filesUnchanged(p.world) {
+		if e := c.entries[path]; e != nil && !(e.packed != nil && e.result().reads.filesUnchanged(p.world)) {
 			changed = append(changed, e.source)
 			e.static = cache.Key{} // and with it all that came of the files
 		}
@@ -173,7 +185,7 @@ func (p *pass) lookUp() {
 		if static == e.static {
 			return
 		}
-		e.static, e.result, e.traces = static, nil, p.world.traces(static)
+		e.static, e.packed, e.traces = static, nil, p.world.traces(static)
 		if len(e.traces) > 0 {
 			for _, trace := range e.traces {
 				if trace.reads.filesUnchanged(p.world) {
@@ -236,24 +248,28 @@ func (p *pass) render() {
 // refresh makes the entry's result one that holds for this commit: the same,
 // one from the cache, or a new one.
 func (p *pass) refresh(e *entry) {
-	if e.result != nil && e.result.lasting() && e.result.reads.unchanged(p.world) {
+	if e.packed != nil && e.result().reads.unchanged(p.world) {
 		return
 	}
 	if e.traces == nil {
 		e.traces = p.world.traces(e.static)
 	}
-	e.result = nil
-	for _, trace := range e.traces {
+	traces := e.traces
+	e.traces, e.packed = nil, nil
+	for _, trace := range traces {
 		if trace.reads.unchanged(p.world) {
-			e.result = trace
-			e.traces = nil
+			e.packed = trace.pack()
 			return
 		}
 	}
-	e.result = p.world.renderUnit(e.source, e.placed)
+	r := p.world.renderUnit(e.source, e.placed)
 	p.rendered.Add(1)
-	p.world.keep(e.static, e.result, e.traces)
-	e.result.bundles, e.traces = nil, nil
+	if !r.lasting() {
+		e.failed = r
+		return
+	}
+	p.world.keep(e.static, r, traces)
+	e.packed = r.pack()
 }
 
 // finish gathers the problems of the units. Units that only wait for a broken

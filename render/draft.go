@@ -51,7 +51,11 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 	if d.touched != nil {
 		if at, ok := override.Origin(d.touched(), path); ok {
 			p := config.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
-			if at.File != d.doc.File {
+			switch {
+			case slices.ContainsFunc(d.chain, func(template config.Position) bool { return template.File == at.File }):
+				// Of an easy spec that a template rendered.
+				p.Position, p.Via = d.doc.Position(), append(slices.Clip(d.chain), at)
+			case at.File != d.doc.File:
 				p.Via = []config.Position{d.doc.Position()}
 			}
 			d.problems = append(d.problems, p)

@@ -96,11 +96,7 @@ func (e *expansion) typeOf(object map[string]any) *schema.Type {
 func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 	chain := append(slices.Clip(d.chain), d.templateAt)
 	if len(chain) > maxDepth {
-		var names []string
-		for _, at := range chain {
-			names = append(names, at.String())
-		}
-		d.problem(config.CodeRender, nil, "easy kinds stand for easy kinds more than %d deep: %s", maxDepth, strings.Join(names, " -> "))
+		d.problem(config.CodeRender, nil, "easy kinds stand for easy kinds more than %d deep", maxDepth)
 		e.found.add(d.problems...)
 		return
 	}
@@ -108,14 +104,18 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 		n := nodeAt(d.template, path)
 		return config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
 	}
-	spec, problems := nested.DecodeValue(d.object, at, src.doc, e.file)
+	spec, problems := nested.DecodeValue(d.object, at, src.doc, chain, e.file)
+	inner := source{doc: src.doc, spec: spec}
+	if spec != nil {
+		inner.overrides, problems = readOverrides(spec.Written(), nested)
+	}
 	for _, p := range problems {
 		q := src.doc.Problem(src.doc.Node, p.Code, "%s %s: %s: %s", src.doc.Kind, src.doc.Name, d.what(), p.Message)
 		q.Via = append(slices.Clip(d.chain), p.Position)
 		e.found.add(q)
 	}
-	if spec != nil {
-		e.expand(source{doc: src.doc, spec: spec}, chain)
+	if len(problems) == 0 {
+		e.expand(inner, chain)
 	}
 }
 

@@ -48,7 +48,7 @@ func (r *recorder) note(what what, name string) {
 			return
 		}
 	}
-	r.list = append(r.list, read{what, shared(name), shared(r.world.hash(what, name))})
+	r.list = append(r.list, read{what, name, r.world.hash(what, name)})
 }
 
 func (r *recorder) reads() reads {

@@ -69,8 +69,6 @@ func (r *result) lasting() bool {
 // shared returns the one copy of a text that many units have.
 func shared(s string) string { return unique.Make(s).Value() }
 
-func (id ObjectID) shared() ObjectID { return unique.Make(id).Value() }
-
 var errDamaged = errors.New("damaged cache entry")
 
 // encoding appends the parts of an entry.
@@ -175,15 +173,28 @@ func (e *encoding) result(r *result) {
 	}
 }
 
+// pack is the head, as [mustUnpack] reads it.
+func (r *result) pack() []byte {
+	var e encoding
+	e.result(r)
+	return slices.Clip(slices.Clone(e))
+}
+
+func mustUnpack(packed []byte) *result {
+	d := decoding{rest: packed}
+	r, err := d.result()
+	if err != nil {
+		panic(err) // packed by this process
+	}
+	return r
+}
+
 // maxTraces is how many results are kept under one static key: as the inputs go
 // back and forth between branches, a unit's results do too.
 const maxTraces = 4
 
-// keep stores a result in front of others of the same static key.
+// keep stores a result that lasts in front of others of the same static key.
 func (w *world) keep(static cache.Key, r *result, others []*result) {
-	if !r.lasting() {
-		return
-	}
 	if len(r.bundles) > 0 {
 		w.cache.Put(r.key(static), encodeBundles(r.bundles))
 	}
@@ -219,7 +230,7 @@ func (d *decoding) result() (*result, error) {
 	r := &result{}
 	r.reads = make(reads, d.count())
 	for i := range r.reads {
-		r.reads[i] = read{what: what(d.number()), name: shared(d.text()), hash: shared(d.text())}
+		r.reads[i] = read{what: what(d.number()), name: d.text(), hash: d.text()}
 	}
 	if problems := d.bytes(); len(problems) > 0 {
 		var both [2]config.Problems
@@ -243,7 +254,7 @@ func (d *decoding) result() (*result, error) {
 		h.brings = d.number() == 1
 		h.needs = make([]ObjectID, d.count())
 		for j := range h.needs {
-			h.needs[j] = d.id().shared()
+			h.needs[j] = d.id()
 		}
 	}
 	r.holds = make([]string, d.count())

@@ -96,7 +96,7 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	h := head{digest: b.Digest, ids: make([]uint64, len(b.Objects))}
 	need := func(id ObjectID) {
 		if !slices.Contains(h.needs, id) {
-			h.needs = append(h.needs, id.shared())
+			h.needs = append(h.needs, id)
 		}
 	}
 	for i, o := range b.Objects {
@@ -158,14 +158,23 @@ func isLocal(doc *config.Document) bool {
 }
 
 func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
+	u.silent = u.silent || len(easy.ObjectIDs()) == 0
 	spec, problems := easy.Decode(doc, u.file)
-	overrides, more := override.Read(doc, config.Lookup(config.Lookup(doc.Node, "spec"), kind.OverrideField))
+	overrides, more := readOverrides(doc, easy)
 	problems = append(problems, more...)
-	problems = append(problems, overrides.Unused(easy.ObjectIDs())...)
 	u.problems = append(u.problems, problems...)
 	if spec != nil {
 		u.sources = append(u.sources, source{doc: doc, spec: spec, overrides: overrides})
 	}
+}
+
+// readOverrides reads the overrides in a document of an easy kind.
+func readOverrides(doc *config.Document, easy *kind.Kind) (override.Overrides, config.Problems) {
+	if !easy.Overridable() {
+		return override.Overrides{}, nil
+	}
+	overrides, problems := override.Read(doc, config.Lookup(config.Lookup(doc.Node, "spec"), kind.OverrideField))
+	return overrides, append(problems, overrides.Unused(easy.ObjectIDs())...)
 }
 
 // inputs are what templates may read besides the spec, on one target.

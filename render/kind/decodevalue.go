@@ -17,9 +17,9 @@ import (
 // DecodeValue reads a rendered value, made of plain values, as a spec of the
 // kind. at is where the value at a path of string keys and int indexes was
 // written, in the template that made it. The problems are there. Those of
-// rendering the spec are at doc, via the template. file reads the files named
-// by fromFile.
-func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Position, doc *config.Document, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
+// rendering the spec are at doc, via chain: the templates that led to the value,
+// outermost first. file reads the files named by fromFile.
+func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Position, doc *config.Document, chain []config.Position, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
 	b := nodeBuilder{at: at}
 	root := b.node(value, nil)
 	written := at(nil)
@@ -35,7 +35,7 @@ func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Posi
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	spec.doc, spec.via = doc, []config.Position{written}
+	spec.doc, spec.via = doc, chain
 	return spec, nil
 }
 

@@ -112,7 +112,7 @@ func TestNested(t *testing.T) {
 	at := func(path []any) config.Position {
 		return config.Position{File: "kinds/thing/kind.yaml", Line: 10 + len(path), Column: 1}
 	}
-	inner, problems := part.DecodeValue(rendered[0].Object, at, outer.doc, nil)
+	inner, problems := part.DecodeValue(rendered[0].Object, at, outer.doc, []config.Position{at(nil)}, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -123,7 +123,7 @@ func TestNested(t *testing.T) {
 	}
 	slow := decodeThing(t, kinds, strings.Replace(thing, "mode: FAST\n  modes", "mode: SLOW\n  modes", 1))
 	rendered, _ = slow.Render(place)
-	_, problems = part.DecodeValue(rendered[0].Object, at, slow.doc, nil)
+	_, problems = part.DecodeValue(rendered[0].Object, at, slow.doc, []config.Position{at(nil)}, nil)
 	if len(problems) != 1 || problems[0].String() != `kinds/thing/kind.yaml:12:1: spec.level: want one of the enum's names, got the text "NOSUCH", want one of HIGH, LOW` {
 		t.Errorf("got %s", problems)
 	}

@@ -21,6 +21,7 @@ import (
 type Spec struct {
 	kind    *Kind
 	doc     *config.Document // where its problems are told
+	written *config.Document // what was decoded; of a rendered spec, with the lines of its template
 	name    string
 	message protoreflect.Message
 	self    ref.Val
@@ -30,8 +31,19 @@ type Spec struct {
 // OverrideField is the field of spec with the medium-mode patches.
 const OverrideField = "override"
 
+// Overridable says whether specs of the kind may have [OverrideField]: unless
+// the kind forbids it, or has a field of its own of that name.
+func (k *Kind) Overridable() bool {
+	spec := k.envelope.Fields().ByName("spec").Message()
+	return !k.easy.OverrideForbidden() && spec.Fields().ByName(OverrideField) == nil
+}
+
 // Kind is the kind that the spec is of.
 func (s *Spec) Kind() *Kind { return s.kind }
+
+// Written is the document that was decoded. That of a spec which a template
+// rendered has the lines of the template.
+func (s *Spec) Written() *config.Document { return s.written }
 
 // Message is the spec as a message: apiVersion, kind, metadata and spec. It must
 // not be changed.
@@ -61,7 +73,7 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 }
 
 func (k *Kind) spec(doc *config.Document, name string, message protoreflect.Message) *Spec {
-	s := &Spec{kind: k, doc: doc, name: name, message: message}
+	s := &Spec{kind: k, doc: doc, written: doc, name: name, message: message}
 	if k.adapter != nil {
 		s.self = k.adapter.NativeToValue(message.Interface())
 	}
