@@ -77,7 +77,7 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 func (w *world) assemble(e *entry, r *result) *Unit {
 	source, d := e.source, e.source.Defaults
 	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: r.notes, source: source, body: r.key(e.static)}
-	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problems[source.Path], r.problems)
+	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problemsOf(source.Path), r.problems)
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
 			unit.Problems[i].Unit = unit.Path

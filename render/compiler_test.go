@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -198,12 +199,19 @@ func TestNeedsInOrder(t *testing.T) {
 	}
 }
 
-// TestCommitBundle gets single bundles of an earlier commit back.
+// TestCommitBundle gets single bundles of an earlier commit back: rendered
+// again, and from a cache, which once took swell down in a rollback.
 func TestCommitBundle(t *testing.T) {
+	for _, kept := range []*cache.Cache{nil, cache.Memory()} {
+		testCommitBundle(t, kept)
+	}
+}
+
+func testCommitBundle(t *testing.T, kept *cache.Cache) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
-	var c Compiler
+	c := Compiler{Cache: kept}
 	s := c.Snapshot("", tree)
-	commit, err := NewCommit(tree, nil, "")
+	commit, err := NewCommit(tree, kept, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,6 +81,15 @@ type hardKinds struct {
 	sets map[string]*schema.Set
 }
 
+// problemsOf are those of the definitions in a unit. Where definitions were not
+// looked at yet, h is nil and there are none.
+func (h *hardKinds) problemsOf(unit config.UnitPath) config.Problems {
+	if h == nil {
+		return nil
+	}
+	return h.problems[unit]
+}
+
 // of returns the schemas of a version that is known, see [checkVersions]; ""
 // is the newest.
 func (h *hardKinds) of(version string) *schema.Set {
