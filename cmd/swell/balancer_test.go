@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -22,12 +21,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/tools/txtar"
-	"sigs.k8s.io/yaml"
-
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 )
 
 // nssWrapper is a library that looks up the names of hosts in a file.
@@ -103,78 +96,22 @@ func services(conf string) []string {
 }
 
 // nginxConf is the configuration among objects; empty when there is none.
-func nginxConf(t *testing.T, objects [][]byte) string {
-	t.Helper()
-	for _, object := range objects {
-		var configMap struct {
-			Kind string
-			Data map[string]string
-		}
-		if err := json.Unmarshal(object, &configMap); err != nil {
-			t.Fatal(err)
-		}
-		if configMap.Kind == "ConfigMap" && configMap.Data["nginx.conf"] != "" {
-			return configMap.Data["nginx.conf"]
-		}
-	}
-	return ""
-}
-
-// renderedConf is the configuration that a unit has on sas-1/rz00a.
-func renderedConf(t *testing.T, s *render.Snapshot, unit config.UnitPath) string {
-	t.Helper()
-	bundle, err := s.Bundle(unit, "sas-1/rz00a")
-	if err != nil || bundle == nil {
-		t.Fatalf("%s: nothing is rendered: %v; %s", unit, err, s.Problems)
-	}
-	var objects [][]byte
-	for _, o := range bundle.Objects {
-		objects = append(objects, o.JSON)
-	}
-	return nginxConf(t, objects)
-}
-
-// goldenConfs are the configurations that the tests of the kind expect, by
-// file and target.
-func goldenConfs(t *testing.T) map[string]string {
-	t.Helper()
-	confs := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(example, "kinds/balancer/tests/*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range archive.Files {
-			if !strings.HasPrefix(f.Name, wantPrefix) || f.Name == wantProblems {
-				continue
-			}
-			var objects [][]byte
-			for document := range strings.SplitSeq(string(f.Data), "---\n") {
-				object, err := yaml.YAMLToJSON([]byte(document))
-				if err != nil {
-					t.Fatal(err)
-				}
-				objects = append(objects, object)
-			}
-			confs[filepath.Base(file)+" "+f.Name] = nginxConf(t, objects)
-		}
-	}
-	return confs
+func nginxConf(objects []map[string]any) string {
+	return configOf(objects, "nginx.conf").text
 }
 
 // TestNginxTakesTheConfiguration has a real nginx -t judge what the kind
 // L7Balancer makes of the example and of its own tests.
 func TestNginxTakesTheConfiguration(t *testing.T) {
 	n := newNginx(t)
-	confs := goldenConfs(t)
+	confs := map[string]string{}
+	for name, objects := range goldens(t, "balancer") {
+		confs[name] = nginxConf(objects)
+	}
 	if len(confs) < 2 {
 		t.Fatalf("%d configurations in the kind's tests, want 2 or more", len(confs))
 	}
-	shop := renderedConf(t, checkedExample(t, nil).Snapshot, "services/shop/balancer")
+	shop := nginxConf(renderedObjects(t, checkedExample(t, nil).Snapshot, "services/shop/balancer"))
 	confs["example"] = shop
 	for name, conf := range confs {
 		if out, err := n.test(conf, services(conf)); err != nil || conf == "" {
@@ -235,7 +172,8 @@ spec:
     once: {service: flaky, path: /flaky/once/, retries: 0}
     gone: {path: /gone/, port: 1}
 `, "PORT", port)
-	conf := renderedConf(t, checkedExample(t, map[string]string{"services/shop/edge/balancer.yaml": spec}).Snapshot, "services/shop/edge")
+	laid := checkedExample(t, map[string]string{"services/shop/edge/balancer.yaml": spec})
+	conf := nginxConf(renderedObjects(t, laid.Snapshot, "services/shop/edge"))
 	socket := filepath.Join(n.dir, "http")
 	here := strings.NewReplacer("listen 8080", "listen unix:"+socket, "listen 8081", "listen unix:"+filepath.Join(n.dir, "status"))
 	cmd := n.command(here.Replace(conf), services(conf))
