@@ -6,8 +6,8 @@ package config
 // Folders says which folders of a monorepo hold what, as its Repository
 // document has it, with the defaults filled in.
 type Folders struct {
-	Fleet, Kinds, Data string
-	Units              []string
+	Fleet, Kinds, Data, Schemas string
+	Units                       []string
 }
 
 // ReadFolders reads the Repository document alone. The folders may not exist.
@@ -17,7 +17,7 @@ func ReadFolders(tree Tree) (Folders, Problems) {
 	if !ok {
 		return Folders{}, l.repository.Problems.Sorted()
 	}
-	return Folders{Fleet: layout.fleet, Kinds: layout.kinds, Data: layout.data, Units: layout.units}, nil
+	return Folders{Fleet: layout.fleet, Kinds: layout.kinds, Data: layout.data, Schemas: layout.schemas, Units: layout.units}, nil
 }
 
 // KindFolders lists the folders of easy kinds, sorted. It is empty where there

@@ -97,8 +97,8 @@ func (p Problem) Text() string {
 	}
 }
 
-// Problems are sorted by position, then by text, and hold no two equal lines,
-// once [Problems.Sorted] has been called.
+// Problems are sorted by position, then by text, then by unit, and hold no two
+// equal lines of one unit, once [Problems.Sorted] has been called.
 type Problems []Problem
 
 // Sorted returns the problems in reading order without repetitions. The
@@ -108,7 +108,7 @@ func (ps Problems) Sorted() Problems {
 		if c := comparePositions(a.Position, b.Position); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.String(), b.String())
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Code, b.Code))
 	})
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Code == b.Code && a.Unit == b.Unit && a.String() == b.String()

@@ -43,7 +43,7 @@ func TestReadFolders(t *testing.T) {
 		})
 	}
 	got, problems := ReadFolders(tree("{units: [apps, jobs]}"))
-	if diff := cmp.Diff(Folders{Fleet: "fleet", Kinds: "kinds", Data: "data", Units: []string{"apps", "jobs"}}, got); diff != "" || len(problems) > 0 {
+	if diff := cmp.Diff(Folders{Fleet: "fleet", Kinds: "kinds", Data: "data", Schemas: "schemas", Units: []string{"apps", "jobs"}}, got); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)
 	}
 	kinds, problems := got.KindFolders(tree("{}"))

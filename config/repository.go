@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +29,9 @@ type Repository struct {
 	// Data is the folder of facts that kinds read; it need not be there.
 	// DataHash changes when any of them does.
 	Data, DataHash string
+	// Schemas is the folder of definitions that are not applied; it need not be
+	// there. SchemasHash changes when any of them does.
+	Schemas, SchemasHash string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
 	// Problems concern the whole commit: nothing may be written from it when
@@ -122,8 +126,12 @@ const settingsFile = "swell.yaml"
 
 // layout is the Repository document with its defaults filled in.
 type layout struct {
-	fleet, kinds, data string
-	units              []string
+	fleet, kinds, data, schemas string
+	units                       []string
+}
+
+func (l *layout) folders() []string {
+	return append([]string{l.fleet, l.kinds, l.data, l.schemas}, l.units...)
 }
 
 // Load reads a monorepo. Folders that are unchanged since previous, which may
@@ -165,10 +173,8 @@ func (l *loader) load(previous *Repository) {
 	l.repository.layout = layout
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
-	l.repository.Data = layout.data
-	if hash, err := l.tree.Hash(layout.data); err == nil {
-		l.repository.DataHash = hash
-	}
+	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
+	l.repository.Schemas, l.repository.SchemasHash = layout.schemas, l.folderHash(layout.schemas)
 	none := &Defaults{Rollout: "default"}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
@@ -200,37 +206,28 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	var spec struct {
-		Fleet, Kinds, Data string
-		Units              []string
+		Fleet, Kinds, Data, Schemas string
+		Units                       []string
 	}
 	if !l.decode(docs[0], &spec) {
 		return layout{}, false
 	}
-	found := layout{fleet: spec.Fleet, kinds: spec.Kinds, data: spec.Data, units: spec.Units}
-	if found.fleet == "" {
-		found.fleet = "fleet"
-	}
-	if found.kinds == "" {
-		found.kinds = "kinds"
-	}
-	if found.data == "" {
-		found.data = "data"
-	}
+	found := layout{fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
+		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
-	for i, name := range append([]string{found.fleet, found.kinds, found.data}, found.units...) {
+	for i, name := range found.folders() {
 		if !fs.ValidPath(name) || name == "." {
-			field := []string{"fleet", "kinds", "data", "units"}[min(i, 3)]
+			field := []string{"fleet", "kinds", "data", "schemas", "units"}[min(i, 4)]
 			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.%s: %q: want a folder relative to the root, like %q", field, name, "services"))
 			return layout{}, false
 		}
 	}
-	folders := append([]string{found.fleet, found.kinds, found.data}, found.units...)
-	for i, a := range folders {
-		for _, b := range folders[:i] {
+	for i, a := range found.folders() {
+		for _, b := range found.folders()[:i] {
 			if within(a, b) || within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}
@@ -258,6 +255,15 @@ func (l *loader) decode(doc *Document, spec any) bool {
 	problems := DecodeOwn(doc, spec)
 	l.problem(problems...)
 	return len(problems) == 0
+}
+
+// folderHash is the hash of a folder that need not be there; then it is empty.
+func (l *loader) folderHash(folder string) string {
+	hash, err := l.tree.Hash(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.problem(FileProblem(folder, err))
+	}
+	return hash
 }
 
 func (l *loader) listKinds(root string) {

@@ -38,23 +38,30 @@ func (p *pass) account() {
 		changes[path] = unit
 	}
 	again := p.touched
+	for path := range p.contested.problems { // they may have made up
+		if e := p.entries[path]; e != nil {
+			again = append(again, e)
+			changes[path] = e.unit
+		}
+	}
+	p.contested = p.contest(p.world)
 	if brings {
 		again = slices.Collect(maps.Values(p.entries))
 	}
 	for _, e := range again {
-		p.needs(e, changes)
-	}
-	for path := range p.contested { // they may have made up
-		if e := p.entries[path]; e != nil && changes[path] == nil {
-			changes[path] = e.unit
+		if p.contested.problems[e.source.Path] == nil {
+			p.needs(e, changes)
 		}
 	}
-	p.contested = p.contest(p.world, func(path config.UnitPath) *Unit { return p.entries[path].unit })
-	for path, problems := range p.contested {
+	for path, problems := range p.contested.problems {
 		unit := *p.entries[path].unit
 		unit.Placements = withoutBundles(unit.Placements)
 		unit.Problems = append(slices.Clone(unit.Problems), problems...).Sorted()
-		changes[path] = &unit
+		if was := p.units.Get(path); was != nil && unit.same(was) {
+			changes[path] = was
+		} else {
+			changes[path] = &unit
+		}
 	}
 	for path, unit := range changes {
 		set(p.troubled, path, unit != nil && len(unit.Problems) > 0)
@@ -77,7 +84,10 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 func (w *world) assemble(e *entry, r *result) *Unit {
 	source, d := e.source, e.source.Defaults
 	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: r.notes, source: source, body: r.key(e.static)}
-	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), w.hard.problemsOf(source.Path), r.problems)
+	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), r.problems)
+	if w.hard != nil { // it is, for a [Commit] that only looks into the cache
+		unit.Problems = append(unit.Problems, w.hard.problems[source.Path]...)
+	}
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
 			unit.Problems[i].Unit = unit.Path

@@ -6,6 +6,7 @@ package render
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -63,6 +64,27 @@ func BenchmarkCold(b *testing.B) {
 	b.ReportMetric(float64(objects*b.N)/cpu.Seconds(), "objects/s/core")
 	b.ReportMetric(float64(objects*b.N)/b.Elapsed().Seconds(), "objects/s")
 	b.ReportMetric(float64(objects), "objects")
+}
+
+// BenchmarkScaling renders 10,000 specs on one core and then on all.
+func BenchmarkScaling(b *testing.B) {
+	tree := hashed(b, bigMonorepo(b, 10_000))
+	var elapsed [2]time.Duration
+	for b.Loop() {
+		for i, cores := range []int{1, runtime.NumCPU()} {
+			old := runtime.GOMAXPROCS(cores)
+			began := time.Now()
+			var c Compiler
+			s := c.Snapshot("", tree)
+			elapsed[i] += time.Since(began)
+			runtime.GOMAXPROCS(old)
+			if len(s.Problems) > 0 {
+				b.Fatal(s.Problems[0])
+			}
+		}
+	}
+	b.ReportMetric(elapsed[0].Seconds()/elapsed[1].Seconds(), "times-faster")
+	b.ReportMetric(float64(runtime.NumCPU()), "cores")
 }
 
 // cpuTime is the CPU time that this process has used, over all cores.

@@ -5,8 +5,10 @@ package render
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -26,14 +28,15 @@ type claims struct {
 // claim is the hash of a cluster and an object.
 type claim uint64
 
-// hash is the same in every process.
+// hash is the same in every process. Nobody can choose a name that has the hash
+// of another object.
 func (id ObjectID) hash() uint64 {
-	h := fnv.New64a()
+	text := make([]byte, 0, 256)
 	for _, part := range [...]string{id.Group, id.Kind, id.Namespace, id.Name} {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
+		text = append(append(text, part...), 0)
 	}
-	return h.Sum64()
+	sum := sha256.Sum256(text)
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 func claimOf(cluster string, id uint64) claim {
@@ -60,9 +63,11 @@ func (c *claims) add(by Placed, ids []uint64) uint32 {
 	for _, id := range ids {
 		key := claimOf(cluster, id)
 		other, taken := c.one[key]
-		switch {
-		case len(c.more[key]) > 0:
-			c.more[key] = append(c.more[key], slot)
+		switch more := c.more[key]; {
+		case taken && other == slot, len(more) > 0 && more[len(more)-1] == slot:
+			// two objects of the bundle have the same hash
+		case len(more) > 0:
+			c.more[key] = append(more, slot)
 		case taken:
 			c.more[key] = []uint32{other, slot}
 			delete(c.one, key)
@@ -78,14 +83,19 @@ func (c *claims) drop(slot uint32, ids []uint64) {
 	cluster := c.slots[slot].Target.Cluster()
 	for _, id := range ids {
 		key := claimOf(cluster, id)
-		if len(c.more[key]) == 0 {
-			delete(c.one, key)
+		if other, taken := c.one[key]; taken {
+			if other == slot {
+				delete(c.one, key)
+			}
 			continue
 		}
 		left := slices.DeleteFunc(c.more[key], func(other uint32) bool { return other == slot })
-		c.more[key] = left
+		if len(left) > 1 {
+			c.more[key] = left
+			continue
+		}
+		delete(c.more, key)
 		if len(left) == 1 {
-			delete(c.more, key)
 			c.one[key] = left[0]
 		}
 	}
@@ -107,20 +117,22 @@ func (c *claims) of(cluster string, id uint64) []Placed {
 	return list
 }
 
-// contested lists, for every object that more than one bundle wants, those
-// bundles, sorted.
-func (c *claims) contested() [][]Placed {
-	var all [][]Placed
+// rivals lists the units that want an object which another bundle wants too,
+// sorted. It may list more: for objects of the same hash.
+func (c *claims) rivals() []config.UnitPath {
+	units := map[config.UnitPath]bool{}
 	for _, slots := range c.more {
-		var list []Placed
 		for _, slot := range slots {
-			list = append(list, c.slots[slot])
+			units[c.slots[slot].Unit] = true
 		}
-		slices.SortFunc(list, comparePlaced)
-		all = append(all, list)
 	}
-	slices.SortFunc(all, func(a, b []Placed) int { return slices.CompareFunc(a, b, comparePlaced) })
-	return slices.CompactFunc(all, slices.Equal)
+	return slices.Sorted(maps.Keys(units))
+}
+
+// isContested says whether more than one bundle wants the object, or one of
+// the same hash.
+func (c *claims) isContested(cluster string, id uint64) bool {
+	return len(c.more[claimOf(cluster, id)]) > 0
 }
 
 func comparePlaced(a, b Placed) int {
@@ -133,7 +145,11 @@ func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
 	if c.claims == nil {
 		return nil
 	}
-	return c.claims.of(cluster, id.hash())
+	return slices.DeleteFunc(c.claims.of(cluster, id.hash()), func(by Placed) bool {
+		bundle, err := c.world.bundle(c.entries[by.Unit].unit, by.Target)
+		// What cannot be looked at is taken to be the object.
+		return err == nil && (bundle == nil || !slices.ContainsFunc(bundle.Objects, func(o *Object) bool { return o.ID == id }))
+	})
 }
 
 // needs finds the units that bring what a unit cannot be applied without.
@@ -141,11 +157,11 @@ func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []Obj
 	var needs []Placed
 	for _, id := range ids {
 		for _, by := range c.of(target.Cluster(), id.hash()) {
-			if by.Unit != unit && !slices.Contains(needs, by) {
+			if by.Unit != unit {
 				needs = append(needs, by)
 			}
 		}
 	}
 	slices.SortFunc(needs, comparePlaced)
-	return needs
+	return slices.Compact(needs)
 }

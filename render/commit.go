@@ -76,7 +76,7 @@ func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName
 	w, source := c.pass.world, c.units[path]
 	e := &entry{source: source, placed: w.placed(source.Defaults).places}
 	e.static = w.key(source, e.placed)
-	for _, r := range w.traces(e.static) {
+	for _, r := range w.traces(e.static, len(e.placed)) {
 		unit := w.assemble(e, r)
 		if on := unit.On(target); on == nil || on.Digest != digest {
 			continue

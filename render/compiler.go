@@ -42,7 +42,7 @@ type Compiler struct {
 	troubled   map[config.UnitPath]bool // the unit in units has problems
 	collectors map[config.UnitPath]bool // the unit collects documents of others
 	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
-	contested  map[config.UnitPath]config.Problems
+	contested  contests
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:
@@ -92,9 +92,11 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.world.define(p)
 	p.render()
 	p.account()
+	p.world.builds.Clear()
 	c.world = p.world
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, p.world.problems...)
+	s.Problems = append(s.Problems, p.world.hard.shared...)
 	s.Problems = append(s.Problems, p.world.kinds.Problems...)
 	c.finish(s)
 	return s
@@ -148,6 +150,12 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		p.gone = append(p.gone, c.entries[path])
 		delete(c.entries, path)
 	}
+	for path := range c.retry { // all that came of its files, too
+		if e := c.entries[path]; e != nil {
+			changed = append(changed, e.source)
+			e.static = cache.Key{}
+		}
+	}
 	for path := range c.elsewhere {
 		if e := c.entries[path]; e != nil && !(e.packed != nil && e.result().reads.filesUnchanged(p.world)) {
 			changed = append(changed, e.source)
@@ -185,7 +193,7 @@ func (p *pass) lookUp() {
 		if static == e.static {
 			return
 		}
-		e.static, e.packed, e.traces = static, nil, p.world.traces(static)
+		e.static, e.packed, e.traces = static, nil, p.world.traces(static, len(e.placed))
 		if len(e.traces) > 0 {
 			for _, trace := range e.traces {
 				if trace.reads.filesUnchanged(p.world) {
@@ -232,7 +240,6 @@ func (p *pass) render() {
 			}
 		}
 	}
-	add(p.retry)
 	switch {
 	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard:
 		for _, e := range p.entries {
@@ -252,7 +259,7 @@ func (p *pass) refresh(e *entry) {
 		return
 	}
 	if e.traces == nil {
-		e.traces = p.world.traces(e.static)
+		e.traces = p.world.traces(e.static, len(e.placed))
 	}
 	traces := e.traces
 	e.traces, e.packed = nil, nil
@@ -278,7 +285,7 @@ func (p *pass) refresh(e *entry) {
 func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
-	for unitPath := range c.troubled {
+	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
 		for _, p := range c.units.Get(unitPath).Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++

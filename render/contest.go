@@ -6,61 +6,87 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
 
-// contest finds the objects that more than one bundle wants in a cluster, and
-// returns the problems that this is, by unit.
-func (c *Compiler) contest(w *world, units func(config.UnitPath) *Unit) map[config.UnitPath]config.Problems {
-	problems := map[config.UnitPath]config.Problems{}
-	for _, bundles := range c.claims.contested() {
-		wanted := map[ObjectID][]rival{}
-		for _, by := range bundles {
-			loaded, err := w.bundles(units(by.Unit))
-			if err != nil {
-				problems[by.Unit] = append(problems[by.Unit], config.Problem{Position: config.Position{File: string(by.Unit)},
-					Code: config.CodeInternal, Message: err.Error(), Retry: true})
-			}
-			for _, b := range loaded {
-				if b.Target != by.Target {
-					continue
-				}
-				for _, o := range b.Objects {
-					wanted[o.ID] = append(wanted[o.ID], rival{by, o})
-				}
-			}
+// contests are the problems of objects that more than one bundle wants.
+type contests struct {
+	among    string // the units that have them, as they are
+	problems map[config.UnitPath]config.Problems
+}
+
+// contest finds the objects that more than one bundle wants in a cluster. It
+// costs as much as the units hold that want them, and next to nothing when
+// those are as they were.
+func (c *Compiler) contest(w *world) contests {
+	var among strings.Builder
+	units := c.claims.rivals()
+	for _, path := range units {
+		fmt.Fprintf(&among, "%q %x\n", path, c.entries[path].unit.body)
+	}
+	if among.String() == c.contested.among {
+		return c.contested
+	}
+	found := contests{among: among.String(), problems: map[config.UnitPath]config.Problems{}}
+	wanted := map[clusterObject][]rival{}
+	for _, path := range units {
+		e := c.entries[path]
+		claimed := mustUnpack(e.claimed)
+		bundles, err := w.bundles(e.unit)
+		if err != nil {
+			found.among = "?" // look again
+			found.problems[path] = config.Problems{{Position: config.Position{File: string(path)}, Code: config.CodeInternal, Message: err.Error(), Retry: true}}
 		}
-		for id, rivals := range wanted {
-			if len(rivals) < 2 || rivals[0].Target.Cluster() != rivals[1].Target.Cluster() {
-				continue
-			}
-			for i := range rivals {
-				p := contestProblem(id, rivals, i)
-				if !slices.ContainsFunc(problems[p.Unit], func(q config.Problem) bool { return q.String() == p.String() }) {
-					problems[p.Unit] = append(problems[p.Unit], p)
+		for _, b := range bundles {
+			cluster := b.Target.Cluster()
+			place := slices.IndexFunc(e.unit.Placements, func(on Placement) bool { return on.Target.Name == b.Target })
+			for i, o := range b.Objects {
+				if c.claims.isContested(cluster, claimed.heads[place].ids[i]) {
+					key := clusterObject{cluster, o.ID}
+					wanted[key] = append(wanted[key], rival{Placed{path, b.Target}, o.Spec, o.Template})
 				}
 			}
 		}
 	}
-	return problems
+	for key, rivals := range wanted {
+		if len(rivals) < 2 { // of another object of the same hash
+			continue
+		}
+		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.Placed, b.Placed) })
+		for i := range rivals {
+			p := contestProblem(key, rivals, i)
+			found.problems[p.Unit] = append(found.problems[p.Unit], p)
+		}
+	}
+	for path, problems := range found.problems {
+		found.problems[path] = problems.Sorted()
+	}
+	return found
+}
+
+// clusterObject is an object in a cluster.
+type clusterObject struct {
+	cluster string
+	id      ObjectID
 }
 
 // rival is one of several bundles that want an object.
 type rival struct {
 	Placed
-	object *Object
+	spec, template config.Position
 }
 
-func contestProblem(id ObjectID, rivals []rival, i int) config.Problem {
+func contestProblem(contested clusterObject, rivals []rival, i int) config.Problem {
 	mine, other := rivals[i], rivals[0]
 	if i == 0 {
 		other = rivals[1]
 	}
-	message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s", id, mine.Target.Cluster(), other.Unit, other.object.Spec)
+	message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s", contested.id, contested.cluster, other.Unit, other.spec)
 	if other.Unit == mine.Unit {
 		message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
-			id, mine.Target.Cluster(), rivals[0].Target, rivals[1].Target)
+			contested.id, contested.cluster, rivals[0].Target, rivals[1].Target)
 	}
-	return config.Problem{Position: mine.object.Spec, Code: config.CodeDuplicate, Message: message, Unit: mine.Unit, Via: via(mine.object.Template)}
+	return config.Problem{Position: mine.spec, Code: config.CodeDuplicate, Message: message, Unit: mine.Unit, Via: via(mine.template)}
 }

@@ -95,9 +95,16 @@ func (w *world) bareNames() []string {
 
 // named is the address of what overrides of Defaults find under a kind's name.
 func (w *world) named(kindName string) string {
-	ids, broken := objectsOf(w.kinds, kindName)
-	_, known := slices.BinarySearch(w.bareNames(), kindName)
-	return fmt.Sprintf("%q %t %t", ids, broken, known)
+	find, _ := w.names.LoadOrStore(kindName, sync.OnceValue(func() string {
+		ids, broken := objectsOf(w.kinds, kindName)
+		names := w.bareNames()
+		instead := "" // what the message about it says
+		if _, known := slices.BinarySearch(names, kindName); !known {
+			instead = "none" + config.DidYouMean(kindName, names)
+		}
+		return fmt.Sprintf("%q %t %s", ids, broken, instead)
+	}))
+	return find.(func() string)()
 }
 
 // holdsFor says whether the override changes an object: of an easy spec its id

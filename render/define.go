@@ -7,12 +7,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/kustomize"
 	"github.com/swell-sh/swell/render/schema"
@@ -25,12 +28,12 @@ const definitionKind = "CustomResourceDefinition"
 func (w *world) define(p *pass) {
 	r := w.repository
 	w.hard = w.defineHard(p)
-	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && !b.problems.Retry() {
+	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && b.repository.Data == r.Data && !b.problems.Retry() {
 		w.data, w.problems = b.data, b.problems
 	} else {
 		w.data, w.problems = kind.LoadData(r.Tree, r.Data)
 	}
-	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
+	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
 		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)
@@ -38,29 +41,43 @@ func (w *world) define(p *pass) {
 	w.offers = w.defineOffers(p)
 }
 
-// defineHard gathers the definitions of custom resources that stand in units.
+// defineHard gathers the definitions of custom resources that stand in units,
+// and those in the folder of schemas, which are not applied.
 func (w *world) defineHard(p *pass) *hardKinds {
-	if p.before != nil && !p.replaced[definitionKind] {
-		return p.before.hard
+	r := w.repository
+	if b := p.before; b != nil && !p.replaced[definitionKind] && b.repository.SchemasHash == r.SchemasHash && !b.hard.shared.Retry() {
+		return b.hard
 	}
 	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
 	var origins []origin
-	sum := sha256.New()
+	known := map[string]bool{}
+	add := func(unit config.UnitPath, doc *config.Document) {
+		object, ok := plain(doc)
+		text := string(schema.AppendJSON(nil, object))
+		if !ok || unit == "" && known[text] { // in a unit too, or in two files
+			return
+		}
+		known[text] = true
+		hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
+		origins = append(origins, origin{unit, doc})
+	}
 	for _, e := range p.holding(definitionKind) {
 		docs, _ := w.documents(e.source, &recorder{world: w})
 		for _, doc := range docs {
-			if doc.Kind != definitionKind {
-				continue
-			}
-			if object, ok := plain(doc); ok {
-				hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
-				origins = append(origins, origin{e.source.Path, doc})
-				fmt.Fprintf(sum, "%s %s\n", doc.Position(), schema.AppendJSON(nil, object))
+			if doc.Kind == definitionKind {
+				add(e.source.Path, doc)
 			}
 		}
 	}
+	for _, doc := range w.readSchemas(hard) {
+		add("", doc)
+	}
+	sum := sha256.New()
+	for _, d := range hard.definitions {
+		fmt.Fprintf(sum, "%s %s\n", d.Name, schema.AppendJSON(nil, d.Object))
+	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
-	if p.before != nil && p.before.hard.hash == hard.hash {
+	if p.before != nil && p.before.hard.hash == hard.hash && len(hard.shared) == 0 && len(p.before.hard.shared) == 0 {
 		return p.before.hard
 	}
 	newest, err := schema.Kubernetes("")
@@ -74,14 +91,69 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		if len(found.Path) > 0 {
 			message = schema.PathText(found.Path) + ": " + message
 		}
-		hard.problems[from.unit] = append(hard.problems[from.unit], from.doc.Problem(nodeAt(from.doc.Node, found.Path), found.Code, "%s", message))
+		problem := from.doc.Problem(nodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
+		if from.unit == "" {
+			hard.shared = append(hard.shared, problem)
+			continue
+		}
+		hard.problems[from.unit] = append(hard.problems[from.unit], problem)
 	}
 	return hard
 }
 
+// readSchemas reads the folder of schemas.
+func (w *world) readSchemas(hard *hardKinds) []*config.Document {
+	r := w.repository
+	if r.SchemasHash == "" {
+		return nil
+	}
+	var all []*config.Document
+	err := fs.WalkDir(r.Tree, r.Schemas, func(name string, e fs.DirEntry, err error) error {
+		if ext := path.Ext(name); err != nil || e.IsDir() || ext != ".yaml" && ext != ".yml" {
+			return err
+		}
+		content, err := r.Tree.ReadFile(name)
+		if err != nil {
+			hard.shared = append(hard.shared, config.FileProblem(name, err))
+			return nil
+		}
+		docs, problems := config.ReadDocuments(name, content)
+		hard.shared = append(hard.shared, problems...)
+		for _, doc := range docs {
+			if doc.Kind != definitionKind {
+				hard.shared = append(hard.shared, doc.Problem(doc.Node, config.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
+				continue
+			}
+			all = append(all, doc)
+		}
+		return nil
+	})
+	if err != nil {
+		hard.shared = append(hard.shared, config.FileProblem(r.Schemas, err))
+	}
+	return all
+}
+
+// Definitions are the definitions of custom resources in a tree, as JSON, in
+// the order in which they are read.
+func Definitions(tree config.Tree, cache *cache.Cache, version string) ([]string, config.Problems) {
+	repository := config.Load(tree, nil)
+	if problems := append(repository.Problems, checkVersions(repository)...); len(problems) > 0 {
+		return nil, problems.Sorted()
+	}
+	c := Compiler{Cache: cache, Version: version}
+	p := c.begin(repository)
+	p.lookUp()
+	var all []string
+	for _, d := range p.world.defineHard(p).definitions {
+		all = append(all, string(schema.AppendJSON(nil, d.Object)))
+	}
+	return all, nil
+}
+
 // origin is where a definition stands.
 type origin struct {
-	unit config.UnitPath
+	unit config.UnitPath // empty in the folder of schemas
 	doc  *config.Document
 }
 
@@ -94,11 +166,12 @@ func plain(doc *config.Document) (map[string]any, bool) {
 // holding lists the entries that may hold a document of a kind, by path.
 func (p *pass) holding(kind string) []*entry {
 	var list []*entry
-	for _, path := range slices.Sorted(maps.Keys(p.entries)) {
-		if slices.Contains(p.entries[path].holds, kind) {
-			list = append(list, p.entries[path])
+	for _, e := range p.entries {
+		if slices.Contains(e.holds, kind) {
+			list = append(list, e)
 		}
 	}
+	slices.SortFunc(list, func(a, b *entry) int { return strings.Compare(string(a.source.Path), string(b.source.Path)) })
 	return list
 }
 

@@ -133,7 +133,7 @@ func (d *draft) seal() *Object {
 	kindName, _ := d.object["kind"].(string)
 	hard := d.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", config.Shorten(apiVersion), config.Shorten(kindName), d.suggestKind(apiVersion, kindName))
+		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", config.Shorten(apiVersion), config.Shorten(kindName), suggestKind(d.kinds, d.hard, apiVersion, kindName))
 		return nil
 	}
 	id := ObjectID{Kind: kindName}
@@ -158,14 +158,15 @@ func (d *draft) seal() *Object {
 	return o
 }
 
-func (d *draft) suggestKind(apiVersion, kindName string) string {
-	if unnamed := d.kinds.Unnamed(); len(unnamed) > 0 {
+// suggestKind is the end of a message that there is no such kind.
+func suggestKind(kinds *kind.Kinds, hard *schema.Set, apiVersion, kindName string) string {
+	if unnamed := kinds.Unnamed(); len(unnamed) > 0 {
 		return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(unnamed, ", "))
 	}
-	if instead := d.hard.Instead(apiVersion, kindName); instead != "" {
+	if instead := hard.Instead(apiVersion, kindName); instead != "" {
 		return instead
 	}
-	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(d.kinds.Names(), d.hard.Names()))
+	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(kinds.Names(), hard.Names()))
 }
 
 // serverOwned are fields of metadata that only the server or a controller may

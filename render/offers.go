@@ -21,7 +21,8 @@ import (
 // offers are the documents that units hold of kinds that other units collect.
 // They are decoded when somebody asks. It is safe for concurrent use.
 type offers struct {
-	units map[string][]*offer // by kind, without the group; each by path
+	units  map[string][]*offer // by kind, without the group; each by path
+	hashes sync.Map            // by the name of a collection
 }
 
 // offer is the documents of one unit that can be collected.
@@ -61,10 +62,16 @@ func (w *world) defineOffers(p *pass) *offers {
 		return p.before.offers
 	}
 	known := map[*config.Unit]*offer{}
+	touched := map[*config.Unit]bool{} // its files may be others, of the same unit
+	for _, e := range p.touched {
+		touched[e.source] = true
+	}
 	if p.before != nil && p.before.kinds == w.kinds && p.before.places == w.places {
 		for _, list := range p.before.offers.units {
 			for _, o := range list {
-				known[o.source] = o
+				if !touched[o.source] {
+					known[o.source] = o
+				}
 			}
 		}
 	}
@@ -156,7 +163,16 @@ func (o *offer) reaches(target config.TargetName) bool {
 	})
 }
 
+// hash is the address of a collection. Many units may have the same one.
 func (o *offers) hash(w *world, name string) string {
+	known, ok := o.hashes.Load(name)
+	if !ok {
+		known, _ = o.hashes.LoadOrStore(name, sync.OnceValue(func() string { return o.hashOf(w, name) }))
+	}
+	return known.(func() string)()
+}
+
+func (o *offers) hashOf(w *world, name string) string {
 	sum := sha256.New()
 	o.find(w, parseCollection(name), func(offer *offer, doc *offered) {
 		d := offer.source.Defaults
@@ -187,7 +203,11 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 		}
 		invalid = append(invalid, doc.problems[0].String())
 		note := config.Problem{Position: doc.position, Code: config.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, doc.problems[0])}
-		if !slices.ContainsFunc(u.notes, func(p config.Problem) bool { return p.Message == note.Message }) {
+		if !u.noted[note.Message] { // on another target, or for another spec
+			if u.noted == nil {
+				u.noted = map[string]bool{}
+			}
+			u.noted[note.Message] = true
 			u.notes = append(u.notes, note)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
 )
 
 // what kind of thing a render read.
@@ -31,6 +32,21 @@ type read struct {
 	what what
 	name string
 	hash string // empty: it was not there
+}
+
+// valid says whether a read can be looked up again.
+func (r read) valid() bool {
+	switch r.what {
+	case readKind, readNamed, readFile, readFolder, readData:
+		return true
+	case readHard:
+		version, _, _ := strings.Cut(r.name, " ")
+		_, err := schema.Kubernetes(version)
+		return err == nil
+	case readCollection:
+		return strings.Count(r.name, " ") == 4
+	}
+	return false
 }
 
 // reads are sorted, without repetitions.

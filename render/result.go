@@ -207,9 +207,9 @@ func (w *world) keep(static cache.Key, r *result, others []*result) {
 	w.cache.Put(static, e)
 }
 
-// traces are the results that the cache has under a static key, newest first;
-// never nil.
-func (w *world) traces(static cache.Key) []*result {
+// traces are the results that the cache has under a static key for a number of
+// places, newest first; never nil.
+func (w *world) traces(static cache.Key, places int) []*result {
 	list := []*result{}
 	packed, ok := w.cache.Get(static)
 	if !ok {
@@ -218,7 +218,7 @@ func (w *world) traces(static cache.Key) []*result {
 	d := decoding{rest: packed}
 	for range d.count() {
 		r, err := d.result()
-		if err != nil {
+		if err != nil || len(r.heads) != places {
 			return list
 		}
 		list = append(list, r)
@@ -230,7 +230,11 @@ func (d *decoding) result() (*result, error) {
 	r := &result{}
 	r.reads = make(reads, d.count())
 	for i := range r.reads {
-		r.reads[i] = read{what: what(d.number()), name: d.text(), hash: d.text()}
+		kind := d.number()
+		r.reads[i] = read{what: what(kind), name: d.text(), hash: d.text()}
+		if d.err == nil && (kind > 0xff || !r.reads[i].valid()) {
+			return nil, errDamaged
+		}
 	}
 	if problems := d.bytes(); len(problems) > 0 {
 		var both [2]config.Problems

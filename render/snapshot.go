@@ -125,6 +125,7 @@ func (w *world) bundles(unit *Unit) ([]*Bundle, error) {
 		}
 	}
 	r := w.renderUnit(unit.source, w.placed(unit.source.Defaults).places)
+	w.builds.Delete(unit.Path)
 	if len(r.problems) > 0 {
 		return nil, fmt.Errorf("unit %s: could not be rendered again: %w", unit.Path, r.problems)
 	}

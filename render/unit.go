@@ -26,6 +26,7 @@ type unitRenderer struct {
 	silent   bool               // the unit holds documents that render to nothing by themselves
 	problems config.Problems
 	notes    config.Problems
+	noted    map[string]bool // the messages of notes
 	found    targetProblems
 }
 
@@ -163,6 +164,7 @@ func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	overrides, more := readOverrides(doc, easy)
 	problems = append(problems, more...)
 	u.problems = append(u.problems, problems...)
+	u.silent = u.silent || len(easy.ObjectIDs()) == 0 // others collect it
 	if spec != nil {
 		u.sources = append(u.sources, source{doc: doc, spec: spec, overrides: overrides})
 	}

@@ -19,7 +19,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "1"
+const format = "2"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -35,6 +35,7 @@ type world struct {
 	problems   config.Problems // of the data files
 	builds     sync.Map        // *build by unit
 	defaults   defaultOverrides
+	names      sync.Map // by kind, see [world.named]
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -51,8 +52,7 @@ func (w *world) hash(what what, name string) string {
 		if k := set.Kind(apiVersion, kindName); k != nil {
 			return k.Hash()
 		}
-		// The message about it may name these.
-		return set.Instead(apiVersion, kindName) + " " + strings.Join(w.kinds.Unnamed(), " ")
+		return suggestKind(w.kinds, set, apiVersion, kindName) // what the message about it says
 	case readNamed:
 		return w.named(name)
 	case readFile, readFolder:
@@ -76,18 +76,10 @@ type hardKinds struct {
 	hash        string
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]config.Problems
+	shared   config.Problems // of the folder of schemas; they freeze nothing by themselves
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set
-}
-
-// problemsOf are those of the definitions in a unit. Where definitions were not
-// looked at yet, h is nil and there are none.
-func (h *hardKinds) problemsOf(unit config.UnitPath) config.Problems {
-	if h == nil {
-		return nil
-	}
-	return h.problems[unit]
 }
 
 // of returns the schemas of a version that is known, see [checkVersions]; ""
@@ -154,7 +146,7 @@ func factsOf(target *config.Target, kubernetes string) string {
 }
 
 // maxPlacements bounds what is remembered of Defaults that are in use no more.
-const maxPlacements = 100_000
+const maxPlacements = 10_000
 
 // placed finds where a unit with these defaults goes.
 func (w *world) placed(d *config.Defaults) placed {

@@ -4,19 +4,12 @@
 package sync
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/testdata/large"
 )
@@ -91,79 +84,4 @@ func BenchmarkKindChanged(b *testing.B) {
 		snapshotOf(b, &c, trees, "kind", specs)
 	}
 	b.ReportMetric(specs*large.ObjectsPerSpec*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
-}
-
-// usage is what a process used.
-type usage struct {
-	Seconds float64 // from its start to the snapshot
-	RSS     int64   // the most bytes that were resident
-}
-
-// BenchmarkProcess starts a process that renders 100,000 specs, with an empty
-// cache and then with the one that it left.
-func BenchmarkProcess(b *testing.B) {
-	const specs = 100_000
-	dir := filepath.Join(b.TempDir(), "repo.git")
-	if err := large.Repository(dir, "../testdata/monorepo", specs); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		cacheDir := b.TempDir()
-		for _, run := range []struct {
-			name     string
-			rendered int
-		}{{"cold", specs}, {"warm", 0}} {
-			cmd := exec.Command(os.Args[0], "-test.run", "^TestLargeProcess$")
-			cmd.Env = append(os.Environ(), "SWELL_LARGE_REPOSITORY="+dir, "SWELL_LARGE_CACHE="+cacheDir, fmt.Sprintf("SWELL_LARGE_RENDERED=%d", run.rendered))
-			began := time.Now()
-			out, err := cmd.Output()
-			if err != nil {
-				b.Fatalf("%s: %v\n%s", run.name, err, out)
-			}
-			var u usage
-			_, text, _ := strings.Cut(string(out), "usage ")
-			if err := json.NewDecoder(strings.NewReader(text)).Decode(&u); err != nil {
-				b.Fatalf("%s: %v\n%s", run.name, err, out)
-			}
-			u.RSS = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-			b.ReportMetric(time.Since(began).Seconds(), run.name+"-process-s")
-			b.ReportMetric(u.Seconds, run.name+"-ready-s")
-			b.ReportMetric(float64(u.RSS>>20), run.name+"-MiB")
-		}
-		size := int64(0)
-		entries, _ := os.ReadDir(cacheDir)
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil {
-				size += info.Size()
-			}
-		}
-		b.ReportMetric(float64(size>>20), "cache-MiB")
-	}
-}
-
-// TestLargeProcess is the process of [BenchmarkProcess].
-func TestLargeProcess(t *testing.T) {
-	dir := os.Getenv("SWELL_LARGE_REPOSITORY")
-	if dir == "" {
-		return // it is a part of a benchmark
-	}
-	began := time.Now()
-	var rendered int
-	if _, err := fmt.Sscan(os.Getenv("SWELL_LARGE_RENDERED"), &rendered); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := cache.Open(os.Getenv("SWELL_LARGE_CACHE"), 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := render.Compiler{Cache: kept, Version: "1"}
-	snapshotOf(t, &c, openTrees(t, dir), "main", rendered)
-	text, err := json.Marshal(usage{Seconds: time.Since(began).Seconds()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Printf("usage %s\n", text)
-	if err := kept.Close(); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
+	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -98,6 +99,7 @@ type kindTester struct {
 	compiler render.Compiler // compiles the kinds once for all tests
 	update   bool
 	out      io.Writer
+	schemas  []txtar.File // see definitions; nil until they are asked for
 
 	passed, failed, updated int
 }
@@ -202,12 +204,26 @@ func (t *kindTester) run(test *kindTest) error {
 
 // render gives a test's results: what its want sections should be.
 func (t *kindTester) render(test *kindTest, tree config.Tree) (map[string]string, error) {
-	replaced := append([]string{t.folders.Fleet}, t.folders.Units...)
-	laid, err := layOver(tree, test.files(t.folders), replaced...)
+	replaced := append([]string{t.folders.Fleet, t.folders.Schemas}, t.folders.Units...)
+	laid, err := layOver(tree, append(test.files(t.folders), t.definitions()...), replaced...)
 	if err != nil {
 		return nil, err
 	}
 	return test.results(t.compiler.Snapshot("", laid), t.folders)
+}
+
+// definitions are those of custom resources in the monorepo, for kinds that
+// render some: the units that they may stand in are not there in a test.
+func (t *kindTester) definitions() []txtar.File {
+	if t.schemas != nil {
+		return t.schemas
+	}
+	t.schemas = []txtar.File{}
+	found, _ := render.Definitions(t.tree, nil, "") // swell check tells its problems
+	for i, text := range found {
+		t.schemas = append(t.schemas, txtar.File{Name: path.Join(t.folders.Schemas, fmt.Sprintf("%04d.yaml", i)), Data: []byte(text)})
+	}
+	return t.schemas
 }
 
 func (t *kindTester) fail(name, details, reason string) {

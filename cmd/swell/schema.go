@@ -169,6 +169,7 @@ type easyKinds struct {
 	dir        string // of the monorepo
 	repository *config.Repository
 	picked     []*schema.Easy // without problems, by folder
+	own        []*schema.Easy // that are part of swell
 	broken     []string       // names, or folders where those are not known
 }
 
@@ -195,7 +196,8 @@ func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
 	problems = append(problems, all.Problems...)
 	for _, loaded := range all.Declared() {
 		if loaded.Folder == "" {
-			continue // swell's own
+			k.own = append(k.own, loaded.Schema())
+			continue
 		}
 		clashes := alone(first, loaded.Folder, loaded.Schema())
 		problems = append(problems, clashes...)
@@ -307,7 +309,7 @@ refuse in a spec.
 			if err != nil {
 				return err
 			}
-			text, err := indentJSON(schema.EditorSchema(kinds.picked, config.OwnDocuments(), len(kinds.broken) == 0))
+			text, err := indentJSON(schema.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), len(kinds.broken) == 0))
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func documentsOf(t *testing.T, visit func(file string, doc *config.Document)) {
 // misspelt field of each is.
 func TestExampleFitsEditorSchema(t *testing.T) {
 	kinds := exampleKinds(t)
-	text, err := indentJSON(schema.EditorSchema(kinds.picked, config.OwnDocuments(), true))
+	text, err := indentJSON(schema.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), true))
 	if err != nil {
 		t.Fatal(err)
 	}

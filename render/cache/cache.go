@@ -55,11 +55,12 @@ type Cache struct {
 
 	mu       sync.Mutex
 	entries  map[Key]place
-	memory   map[Key][]byte // packed, of a cache without a folder
-	segments []*segment     // oldest first; the last one may be current
-	current  *segment       // that Put appends to; nil until the first Put
-	size     int64          // bytes of all segments
-	err      error          // of the first write that failed; there are none after it
+	memory   generations // of a cache without a folder
+	segments []*segment  // oldest first; the last one may be current
+	current  *segment    // that Put appends to; nil until the first Put
+	size     int64       // bytes of all segments
+	err      error       // of the first write that failed; there are none after it
+	closed   bool
 }
 
 // place is where an entry's payload is.
@@ -69,8 +70,12 @@ type place struct {
 	length  uint32
 }
 
-// Memory returns a cache that lives as long as the process.
-func Memory() *Cache { return newCache("", 0) }
+// memoryLimit is the size of a cache without a folder, in packed bytes.
+const memoryLimit = 512 << 20
+
+// Memory returns a cache that lives as long as the process. It holds half a
+// GiB of packed entries; beyond that, those go that were used the longest ago.
+func Memory() *Cache { return newCache("", memoryLimit) }
 
 func newCache(dir string, limit int64) *Cache {
 	packer, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128<<10))
@@ -81,7 +86,7 @@ func newCache(dir string, limit int64) *Cache {
 	if err != nil {
 		panic(err)
 	}
-	return &Cache{dir: dir, limit: limit, packer: packer, unpacker: unpacker, entries: map[Key]place{}, memory: map[Key][]byte{}}
+	return &Cache{dir: dir, limit: limit, packer: packer, unpacker: unpacker, entries: map[Key]place{}}
 }
 
 // Open opens or makes the cache in a folder. limit is its size in bytes; when
@@ -91,17 +96,14 @@ func Open(dir string, limit int64) (*Cache, error) {
 		return nil, err
 	}
 	c := newCache(dir, limit)
-	names, err := filepath.Glob(filepath.Join(dir, "*.seg")) // sorted
+	names, err := segmentNames(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		s, err := openSegment(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // another process has evicted it
-		}
+		s, err := openSegment(filepath.Join(dir, name))
 		if err != nil {
-			return nil, errors.Join(err, c.Close())
+			continue // another process has evicted it, or it cannot be read
 		}
 		s.scan(func(key Key, at place) { c.entries[key] = at })
 		c.segments = append(c.segments, s)
@@ -116,40 +118,36 @@ func Open(dir string, limit int64) (*Cache, error) {
 
 // Get returns an entry, for the caller to keep. A damaged one is forgotten.
 func (c *Cache) Get(key Key) ([]byte, bool) {
-	packed, ok := c.packed(key)
-	if !ok {
+	c.mu.Lock()
+	at, onDisk := c.entries[key]
+	packed := c.memory.get(key, c.limit/2)
+	old := onDisk && c.agingLocked(at.segment)
+	c.mu.Unlock()
+	if !onDisk && packed == nil {
 		return nil, false
 	}
-	value, err := c.unpacker.DecodeAll(packed, nil)
-	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.entries, key)
-		delete(c.memory, key)
+	var err error
+	if onDisk {
+		packed = make([]byte, at.length)
+		_, err = at.segment.file.ReadAt(packed, at.offset)
+	}
+	var value []byte
+	if err == nil {
+		value, err = c.unpacker.DecodeAll(packed, nil)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		if c.entries[key] == at { // not another one by now
+			delete(c.entries, key)
+		}
 		return nil, false
+	case old && c.entries[key] == at: // used: keep it for another round
+		c.appendLocked(key, packed)
+		c.evictLocked()
 	}
 	return value, true
-}
-
-func (c *Cache) packed(key Key) ([]byte, bool) {
-	c.mu.Lock()
-	at, ok := c.entries[key]
-	inMemory := c.memory[key]
-	old := ok && c.agingLocked(at.segment)
-	c.mu.Unlock()
-	if !ok {
-		return inMemory, inMemory != nil
-	}
-	packed := make([]byte, at.length)
-	if _, err := at.segment.file.ReadAt(packed, at.offset); err != nil {
-		return nil, false
-	}
-	if old { // used: keep it for another round
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.appendLocked(key, packed)
-	}
-	return packed, true
 }
 
 // Put stores an entry, in place of an earlier one of the same key.
@@ -157,8 +155,8 @@ func (c *Cache) Put(key Key, value []byte) {
 	packed := c.packer.EncodeAll(value, make([]byte, 0, len(value)/4+64))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dir == "" {
-		c.memory[key] = packed
+	if c.dir == "" && !c.closed {
+		c.memory.put(key, packed, c.limit/2)
 		return
 	}
 	c.appendLocked(key, packed)
@@ -166,7 +164,7 @@ func (c *Cache) Put(key Key, value []byte) {
 }
 
 func (c *Cache) appendLocked(key Key, packed []byte) {
-	if c.err != nil || len(packed) > maxEntry {
+	if c.closed || c.err != nil || len(packed) > maxEntry {
 		return
 	}
 	if c.current == nil || c.current.size > c.limit/8 {
@@ -262,15 +260,19 @@ func (c *Cache) Err() error {
 	return c.err
 }
 
-// Close ends the use of the cache.
+// Close ends the use of the cache. It has no entries after it, and takes none.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
 	var errs []error
 	for _, s := range c.segments {
 		errs = append(errs, s.file.Close())
 	}
-	c.segments, c.entries, c.current = nil, map[Key]place{}, nil
+	c.segments, c.entries, c.current, c.memory = nil, map[Key]place{}, nil, generations{}
 	c.unpacker.Close()
 	return errors.Join(append(errs, c.packer.Close())...)
 }

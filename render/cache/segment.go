@@ -32,16 +32,31 @@ func openSegment(name string) (*segment, error) {
 	return &segment{file: f, size: info.Size()}, nil
 }
 
+// segmentNames lists the files of segments in a folder, oldest first.
+func segmentNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && filepath.Ext(e.Name()) == ".seg" {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
 // createSegment makes the segment after the last one in the folder.
 func createSegment(dir string) (*segment, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+	names, err := segmentNames(dir)
 	if err != nil {
 		return nil, err
 	}
 	number := 0
 	if len(names) > 0 {
 		// A file that somebody else put there counts as number 0.
-		_, _ = fmt.Sscanf(filepath.Base(names[len(names)-1]), "%08d.seg", &number)
+		_, _ = fmt.Sscanf(names[len(names)-1], "%08d.seg", &number)
 	}
 	for {
 		number++
@@ -53,7 +68,7 @@ func createSegment(dir string) (*segment, error) {
 			return nil, err
 		}
 		if _, err := f.WriteString(magic); err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 		return &segment{file: f, size: int64(len(magic))}, nil
 	}

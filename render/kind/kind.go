@@ -29,7 +29,7 @@ type Kind struct {
 	Name   string // "Runtime"
 
 	message     protoreflect.MessageDescriptor
-	easy        *schema.Easy // nil for a kind in Go
+	easy        *schema.Easy
 	envelope    protoreflect.MessageDescriptor
 	collected   protoreflect.MessageDescriptor // envelope with the unit
 	rules       *config.Rules                  // of the spec's values

@@ -60,6 +60,11 @@ func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
 	return e, e.problems.Sorted()
 }
 
+// OwnEasy is the kind of that name that is part of swell. There is no CRD of it.
+func OwnEasy(message protoreflect.MessageDescriptor, kind string) *Easy {
+	return &Easy{message: message, Group: config.Group, Kind: kind}
+}
+
 // APIVersion is what objects of the kind carry. The version is always v1.
 func (e *Easy) APIVersion() string { return e.Group + "/v1" }
 

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
+)
+
+// everything renders the example and richFiles from a folder and says all of
+// both, on a compiler with that cache.
+func everything(dir string, kept *cache.Cache) string {
+	var b strings.Builder
+	for _, name := range []string{"example", "rich"} {
+		c := Compiler{Cache: kept}
+		s := c.Snapshot("", config.Files(os.DirFS(filepath.Join(dir, name))))
+		fmt.Fprintf(&b, "%s\n%s\n", name, all(&c, s, map[ObjectID]bool{}))
+	}
+	return b.String()
+}
+
+// TestHermetic renders in processes that differ in all that a process can
+// differ in: the same bytes come out of each, and nothing is written but to the
+// cache. Map orders differ from process to process by themselves.
+func TestHermetic(t *testing.T) {
+	if dir := os.Getenv("SWELL_HERMETIC_DIR"); dir != "" {
+		hermeticChild(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	if err := errors.Join(os.CopyFS(dir+"/example", os.DirFS("../testdata/monorepo")), os.CopyFS(dir+"/rich", os.DirFS(onDisk(t, richFiles())))); err != nil {
+		t.Fatal(err)
+	}
+	want := everything(dir, nil)
+	if strings.Count(want, "\n") < 200 || strings.Contains(want, "problem") {
+		t.Fatalf("not what was to be rendered:\n%.3000s", want)
+	}
+	if again := everything(dir, nil); again != want {
+		t.Errorf("another time:\n%s", differ(want, again))
+	}
+	for name, env := range map[string][]string{
+		"bare":     nil,
+		"times":    {"TZ=Asia/Kathmandu", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8", "GOMAXPROCS=1"},
+		"proxies":  {"HTTP_PROXY=http://192.0.2.1:1", "HTTPS_PROXY=http://192.0.2.1:1", "GOMAXPROCS=7", "KUBECONFIG=/dev/null", "USER=x"},
+		"stress":   {"GODEBUG=randautoseed=0,asyncpreemptoff=1", "GOGC=5", "GOMAXPROCS=2"},
+		"no files": {"SWELL_HERMETIC_FSIZE=0"},
+		"cache":    {"SWELL_HERMETIC_CACHE=" + t.TempDir()},
+	} {
+		t.Run(name, func(t *testing.T) { hermeticParent(t, dir, want, env, nil) })
+	}
+	t.Run("no network", func(t *testing.T) {
+		apart := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		if os.Getuid() != 0 {
+			apart.Cloneflags |= syscall.CLONE_NEWUSER
+		}
+		try := exec.Command("/proc/self/exe", "-test.run=^$")
+		try.SysProcAttr = apart
+		if err := try.Run(); errors.Is(err, syscall.EPERM) {
+			t.Skip("a network namespace of its own is missing: the system lets nobody make one")
+		}
+		hermeticParent(t, dir, want, []string{"SWELL_HERMETIC_ALONE=1"}, apart)
+	})
+}
+
+// hermeticParent runs the child in folders of its own and looks at what it says
+// and leaves behind.
+func hermeticParent(t *testing.T, dir, want string, env []string, attr *syscall.SysProcAttr) {
+	t.Helper()
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := t.TempDir()
+	child := exec.Command(program, "-test.run=^TestHermetic$")
+	child.Dir, child.SysProcAttr = own, attr
+	child.Env = append([]string{"SWELL_HERMETIC_DIR=" + dir, "HOME=" + own, "TMPDIR=" + own, "XDG_CACHE_HOME=" + own}, env...)
+	out, err := child.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got, _, _ := strings.Cut(string(out), "\nPASS\n")
+	if diff := differ(strings.TrimSpace(want), strings.TrimSpace(got)); diff != "" {
+		t.Errorf("(-here +there)\n%s", diff)
+	}
+	if left, err := os.ReadDir(own); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func hermeticChild(t *testing.T, dir string) {
+	if os.Getenv("SWELL_HERMETIC_ALONE") != "" {
+		if routes, err := os.ReadFile("/proc/self/net/route"); err != nil || strings.Count(string(routes), "\n") > 1 {
+			t.Fatalf("there is a network: %s %v", routes, err)
+		}
+	}
+	if os.Getenv("SWELL_HERMETIC_FSIZE") != "" { // no file may be written at all
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept *cache.Cache
+	if folder := os.Getenv("SWELL_HERMETIC_CACHE"); folder != "" {
+		var err error
+		if kept, err = cache.Open(folder, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+		everything(dir, kept)
+	}
+	fmt.Println(everything(dir, kept))
+}
+
+// TestWaysOut pins the packages by which the compiler could reach a network or
+// start a program: libraries that bring what is not used here. A new one is to
+// be looked at.
+func TestWaysOut(t *testing.T) {
+	known := map[string][]string{
+		"net/http": {"github.com/go-openapi/swag/loading", "github.com/google/gnostic-models/compiler", "sigs.k8s.io/kustomize/api/internal/loader"},
+		"os/exec": {"github.com/google/gnostic-models/compiler", "sigs.k8s.io/kustomize/api/internal/builtins", "sigs.k8s.io/kustomize/api/internal/git",
+			"sigs.k8s.io/kustomize/api/internal/plugins/execplugin", "sigs.k8s.io/kustomize/kyaml/fn/runtime/exec"},
+	}
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for way := range known {
+			if slices.Contains(p.Imports, way) {
+				found[way] = append(found[way], p.ImportPath)
+			}
+		}
+	}
+	for way, by := range known {
+		slices.Sort(found[way])
+		if !slices.Equal(found[way], by) {
+			t.Errorf("%s is imported by\n%q, want\n%q", way, found[way], by)
+		}
+	}
+}
