@@ -80,7 +80,7 @@ func TestBad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+			files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 			files["services/.keep"] = &fstest.MapFile{}
 			var want []expectation
 			for _, f := range archive.Files {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -57,6 +58,10 @@ func TestGolden(t *testing.T) {
 		"space":      {"services/shop/space", "sas-1/rz01a"},
 		"priorities": {"services/platform/priorities", "vla-1"},
 		"smoke":      {"services/platform/smoke/canary", "sas-1/rz00a"},
+		"balancer":   {"services/shop/balancer", "vla-1/rz11a"},
+		"logs":       {"services/shop/logs", "sas-1/rz01a"},
+		"sessions":   {"services/pay/sessions", "myt-1/rz20a"},
+		"booking":    {"services/travel/booking", "sas-1/rz00a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bundle, err := s.Bundle(where.Unit, where.Target)
@@ -107,7 +112,7 @@ func TestSameBytes(t *testing.T) {
 // TestIncremental changes the example at random and compares what a compiler
 // with a memory makes of it with what a fresh one does.
 func TestIncremental(t *testing.T) {
-	original := exampleFiles(t, "swell.yaml", "fleet", "kinds", "services")
+	original := exampleFiles(t, "swell.yaml", "fleet", "data", "kinds", "services")
 	names := slices.Sorted(maps.Keys(original))
 	rapid.Check(t, func(t *rapid.T) {
 		files := maps.Clone(original)
@@ -147,7 +152,7 @@ func change(t *rapid.T, files fstest.MapFS, names []string) {
 
 // TestNothingRenderedTwice: a commit that changes one unit renders one unit.
 func TestNothingRenderedTwice(t *testing.T) {
-	files := exampleFiles(t, "swell.yaml", "fleet", "kinds", "services")
+	files := exampleFiles(t, "swell.yaml", "fleet", "data", "kinds", "services")
 	var c Compiler
 	first := c.Snapshot("a", config.Files(files))
 	if first.Rendered != first.Units.Len() {
@@ -168,14 +173,14 @@ func TestNothingRenderedTwice(t *testing.T) {
 		}
 	}
 	delete(changed, "services/shop/swell.yaml")
-	if s := c.Snapshot("d", config.Files(maps.Clone(changed))); s.Rendered != 6 {
-		t.Errorf("defaults of one team: rendered %d units, want its 6", s.Rendered)
+	if s := c.Snapshot("d", config.Files(maps.Clone(changed))); s.Rendered != 9 {
+		t.Errorf("defaults of one team: rendered %d units, want its 9", s.Rendered)
 	}
 }
 
 // TestNeedsInOrder: of units that bring one namespace, any came first.
 func TestNeedsInOrder(t *testing.T) {
-	files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {topology: cluster}}\n")}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		files["services/"+name+"/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n")}
@@ -194,12 +199,19 @@ func TestNeedsInOrder(t *testing.T) {
 	}
 }
 
-// TestCommitBundle gets single bundles of an earlier commit back.
+// TestCommitBundle gets single bundles of an earlier commit back: rendered
+// again, and from a cache, which once took swell down in a rollback.
 func TestCommitBundle(t *testing.T) {
+	for _, kept := range []*cache.Cache{nil, cache.Memory()} {
+		testCommitBundle(t, kept)
+	}
+}
+
+func testCommitBundle(t *testing.T, kept *cache.Cache) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
-	var c Compiler
+	c := Compiler{Cache: kept}
 	s := c.Snapshot("", tree)
-	commit, err := NewCommit(tree, nil, "")
+	commit, err := NewCommit(tree, kept, "")
 	if err != nil {
 		t.Fatal(err)
 	}

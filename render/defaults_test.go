@@ -17,7 +17,7 @@ import (
 // TestDefaultOverrides: the overrides of Defaults hold for the targets, kinds
 // and objects that they name, from the root down, and the spec's own come last.
 func TestDefaultOverrides(t *testing.T) {
-	files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 	for name, text := range map[string]string{
 		"services/swell.yaml": `
   tenant: shop

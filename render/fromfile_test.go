@@ -16,7 +16,7 @@ import (
 // as the file nor on the way to it.
 func TestFromFileLink(t *testing.T) {
 	for _, name := range []string{"conf/link.toml", "linked/app.toml"} {
-		files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+		files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 		files["services/a/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec:\n  tenant: a\n  placement: {match: {labels: {region: sas}}}\n")}
 		files["services/a/one/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: easy.example.com/v1\nkind: Runtime\nmetadata: {name: one}\nspec:\n  image: x\n  replicas: {sas: 1}\n  config: {fromFile: " + name + "}\n")}
 		files["services/a/secret/app.toml"] = &fstest.MapFile{Data: []byte("hunter2")}

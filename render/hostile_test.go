@@ -148,7 +148,7 @@ func writeHostile(t *testing.T, dir string, size int) {
 			t.Fatal(err)
 		}
 	}
-	for name, file := range exampleFiles(t, "swell.yaml", "fleet", "kinds") {
+	for name, file := range exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space") {
 		write(name, string(file.Data))
 	}
 	write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec:\n  tenant: a\n  placement: {topology: cluster, match: {labels: {region: sas}}}\n")

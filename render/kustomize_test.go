@@ -15,7 +15,7 @@ import (
 // TestBaseElsewhere: a unit is rendered again when a base outside its folder
 // changes, comes or goes, and only then.
 func TestBaseElsewhere(t *testing.T) {
-	files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 	maps.Copy(files, fstest.MapFS{
 		"services/a/swell.yaml":             {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: a, placement: {topology: cluster}}\n")},
 		"services/a/web/kustomization.yaml": {Data: []byte("namespace: a\nresources: [../../../bases/web]\n")},
@@ -68,7 +68,7 @@ func TestList(t *testing.T) {
 	const list = "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- apiVersion: easy.example.com/v1\n  kind: Runtime\n  metadata: {name: x}\n" +
 		"  spec: {image: \"registry.example.com/x:1\", replicas: {sas: 1}}\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: one, namespace: a}\n"
 	objects := func(content string) (text string, places []string) {
-		files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+		files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 		files["services/a/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: a, placement: {match: {labels: {ring: canary}}}}\n")}
 		files["services/a/x/x.yaml"] = &fstest.MapFile{Data: []byte(content)}
 		var c Compiler

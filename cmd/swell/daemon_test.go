@@ -133,8 +133,8 @@ func TestKill(t *testing.T) {
 		disturb([]os.Signal{syscall.SIGKILL, os.Interrupt}[i%4/3])
 	}
 	s.once(0)
-	if got := s.objects(); got != 177 {
-		t.Errorf("after the first release: %d objects, want 177", got)
+	if got := s.objects(); got != 378 {
+		t.Errorf("after the first release: %d objects, want 378", got)
 	}
 	if err := errors.Join(
 		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
@@ -147,8 +147,8 @@ func TestKill(t *testing.T) {
 		disturb(syscall.SIGKILL)
 	}
 	s.once(0)
-	if got := s.objects(); got != 177-4 {
-		t.Errorf("after the change: %d objects, want 173", got)
+	if got := s.objects(); got != 378-4 {
+		t.Errorf("after the change: %d objects, want 374", got)
 	}
 	for _, target := range cartTargets {
 		d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart")

@@ -88,6 +88,10 @@ var (
 		{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+		{Version: "v1", Resource: "serviceaccounts"}, {Version: "v1", Resource: "limitranges"},
+		{Group: "apps", Version: "v1", Resource: "statefulsets"}, {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		{Group: "batch", Version: "v1", Resource: "jobs"},
+		{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 	}
 )
 

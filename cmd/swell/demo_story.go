@@ -149,11 +149,11 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 func (s *story) firstSync(ctx context.Context) error {
-	s.title("1. The first sync: 17 units of 4 teams, 5 cells")
+	s.title("1. The first sync: 23 units of 5 teams, 5 cells")
 	if err := s.repo.push(ctx, "The example monorepo"); err != nil {
 		return err
 	}
-	s.setQuiet(true) // 62 bundles would be 200 lines
+	s.setQuiet(true) // 87 bundles would be 400 lines
 	s.start()
 	if err := s.until(ctx, "the first sync", func(_ sync.Record, state *rollout.State) bool { return allDone(state) }); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *story) firstSync(ctx context.Context) error {
 		}
 		total += n
 	}
-	if err := s.claim(total == 177, "177 objects with field manager swell are in the three clusters (counted: %d)", total); err != nil {
+	if err := s.claim(total == 378, "378 objects with field manager swell are in the three clusters (counted: %d)", total); err != nil {
 		return err
 	}
 	for _, name := range demoClusters {

@@ -52,6 +52,8 @@ expected is a failure.
 The unit is placed on the cells a and b of a cluster test-1 with the label
 region: test, for the tenant test. A swell.yaml (Defaults) in the archive
 changes that, and files in fleet/ replace the cluster; they may bring a Rollout.
+A folder with documents below it is a unit too; objects for one target stand in
+the order of their units' paths.
 Kinds and all else come from the monorepo; its own fleet and units do not take
 part.
 

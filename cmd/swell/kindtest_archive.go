@@ -137,7 +137,7 @@ func (t *kindTest) results(s *render.Snapshot, folders config.Folders) (map[stri
 			problems = append(problems, p)
 		}
 	}
-	for _, unit := range s.Units.All() {
+	for _, unit := range s.Units.Sorted() {
 		problems = append(problems, unit.Problems...)
 		bundles, err := s.Bundles(unit)
 		if err != nil {
@@ -148,7 +148,11 @@ func (t *kindTest) results(s *render.Snapshot, folders config.Folders) (map[stri
 			if err != nil {
 				return nil, err
 			}
-			got[wantPrefix+string(bundle.Target)+".yaml"] += text
+			name := wantPrefix + string(bundle.Target) + ".yaml"
+			if got[name] != "" {
+				got[name] += "---\n" // of another unit
+			}
+			got[name] += text
 		}
 	}
 	if len(problems) > 0 {
