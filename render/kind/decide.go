@@ -6,6 +6,7 @@ package kind
 import (
 	"slices"
 
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
@@ -15,19 +16,43 @@ import (
 
 // decided finds what the value of expressions is made of; below leads to a
 // value inside it.
-func (t *tracer) decided(expressions []*expression, below []any) ([]Read, []Constant) {
+func (t *tracer) decided(o Origin, expressions []*expression, below []any) Origin {
 	t.decides, t.constants, t.open = nil, nil, map[string]bool{}
+	t.reads, t.lets = nil, map[string]bool{} // of what is asked
 	for _, x := range expressions {
 		if x != nil {
 			t.decide(x, x.checked.NativeRep().Expr(), below)
 		}
 	}
-	return t.decides, t.constants
+	o.Decides, o.Asks, o.Constants = t.decides, t.reads, t.constants
+	return o
+}
+
+// evaluate gives the value of a part of an expression; nil when it does not
+// stand on its own. Unlike [expression.part] it takes what macros made.
+func (t *tracer) evaluate(x *expression, e ast.Expr) ref.Val {
+	whole := x.checked.NativeRep()
+	message, err := ast.ToProto(ast.NewCheckedAST(ast.NewAST(e, whole.SourceInfo()), whole.TypeMap(), whole.ReferenceMap()))
+	if err != nil {
+		return nil
+	}
+	program, err := x.env.cel.Program(cel.CheckedExprToAst(message), x.env.options...)
+	if err != nil {
+		return nil
+	}
+	value, _, err := program.Eval(t.scope)
+	if err != nil {
+		return nil
+	}
+	return value
 }
 
 // decide follows a value, and below it the path, back to what it is made of.
 func (t *tracer) decide(x *expression, e ast.Expr, below []any) {
-	if root, path, _ := t.path(x, e); root != "" {
+	if root, path, keys := t.path(x, e); root != "" {
+		for _, key := range keys {
+			t.visit(x, key)
+		}
 		t.decideName(x, root, append(slices.Clip(path), below...))
 		return
 	}
@@ -77,7 +102,7 @@ func first(below []any) any {
 }
 
 func (t *tracer) decideEntry(x *expression, entry ast.MapEntry, below []any) {
-	key, _ := x.part(t.scope, entry.Key())
+	key := t.evaluate(x, entry.Key())
 	switch {
 	case len(below) == 0:
 		t.decide(x, entry.Key(), nil)
@@ -91,7 +116,8 @@ func (t *tracer) decideCall(x *expression, call ast.CallExpr, below []any) {
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.Conditional:
-		switch condition, _ := x.part(t.scope, args[0]); condition {
+		t.visit(x, args[0])
+		switch t.evaluate(x, args[0]) {
 		case types.True:
 			args = args[1:2]
 		case types.False:
@@ -111,7 +137,7 @@ func (t *tracer) decideCall(x *expression, call ast.CallExpr, below []any) {
 			return
 		}
 	case fileFunction:
-		if name, _ := x.part(t.scope, args[1]); name != nil {
+		if name := t.evaluate(x, args[1]); name != nil {
 			t.decider("file", []any{keyText(name)})
 		}
 		return
@@ -134,7 +160,7 @@ func (t *tracer) chosen(x *expression, call ast.CallExpr) []ast.Expr {
 	if !call.IsMemberFunction() {
 		return call.Args()
 	}
-	value, _ := x.part(t.scope, call.Target())
+	value := t.evaluate(x, call.Target())
 	optional, ok := value.(*types.Optional)
 	switch {
 	case !ok:
@@ -142,13 +168,13 @@ func (t *tracer) chosen(x *expression, call ast.CallExpr) []ast.Expr {
 	case optional.HasValue():
 		return []ast.Expr{call.Target()}
 	}
+	t.visit(x, call.Target())
 	return call.Args()
 }
 
 // decideSum follows an item of two lists that are one behind the other.
 func (t *tracer) decideSum(x *expression, args []ast.Expr, index int, below []any) {
-	left, _ := x.part(t.scope, args[0])
-	sized, ok := left.(traits.Lister)
+	sized, ok := t.evaluate(x, args[0]).(traits.Lister)
 	if !ok {
 		t.decide(x, args[0], nil)
 		t.decide(x, args[1], nil)
@@ -195,7 +221,7 @@ func (t *tracer) decider(from string, path []any) {
 }
 
 func (t *tracer) constant(x *expression, value ref.Val) {
-	c := Constant{At: x.at}
+	c := Constant{At: x.at, Expression: x.text}
 	switch v := value.(type) {
 	case types.String:
 		c.Value = string(v)

@@ -49,16 +49,17 @@ type Origin struct {
 	// `let` reads is read by the expression that names it.
 	Reads []Read
 	// Decides are the reads that the value is made of, Constants what it is made
-	// of besides: of a condition only the side that was taken, and not what it
-	// asks.
-	Decides   []Read
-	Constants []Constant
+	// of besides. Asks are the reads of the conditions and the keys on the way;
+	// of a condition only the side that was taken counts.
+	Decides, Asks []Read
+	Constants     []Constant
 }
 
 // Constant is a value written out in an expression.
 type Constant struct {
-	At    config.Position // of the expression
-	Value any             // string, int64, uint64, float64, bool or nil
+	At         config.Position // of the expression
+	Expression string
+	Value      any // string, int64, uint64, float64, bool or nil
 }
 
 // Read is one value that an expression looks at.
@@ -116,8 +117,7 @@ func (t *tracer) origin(at config.Position, expressions ...*expression) Origin {
 		}
 	}
 	o.Reads = t.reads
-	o.Decides, o.Constants = t.decided(expressions, nil)
-	return o
+	return t.decided(o, expressions, nil)
 }
 
 // leaf adds a leaf of expressions.
@@ -125,9 +125,7 @@ func (t *tracer) leaf(path []any, at config.Position, expressions ...*expression
 	leaf := Leaf{Path: path, Origin: t.origin(at, expressions...)}
 	later := tracer{scope: t.scope.kept(), kind: t.kind, doc: t.doc, object: t.object}
 	leaf.below = func(path []any) Origin {
-		o := leaf.Origin
-		o.Decides, o.Constants = later.decided(expressions, path)
-		return o
+		return later.decided(leaf.Origin, expressions, path)
 	}
 	t.leaves = append(t.leaves, leaf)
 }
