@@ -71,7 +71,7 @@ type suspect struct {
 	suspectKey
 	commit *object.Commit
 	blob   plumbing.Hash
-	lines  []string
+	lines  []string // read when they are asked for
 	// held are the lines that it may have brought: of the file of the question,
 	// and of its own.
 	held []heldLine
@@ -97,10 +97,16 @@ func (b *blame) run(ctx context.Context, commit config.Commit, file string, cont
 	if err != nil {
 		return err
 	}
-	b.begin(first, c, file, content)
-	if first == nil && content == nil {
-		return &fs.PathError{Op: "blame", Path: file, Err: fs.ErrNotExist}
+	switch {
+	case first != nil:
+		err = b.read(first)
+	case content == nil:
+		err = &fs.PathError{Op: "blame", Path: file, Err: fs.ErrNotExist}
 	}
+	if err != nil {
+		return err
+	}
+	b.begin(first, file, content)
 	for len(b.queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -119,12 +125,10 @@ func (b *blame) run(ctx context.Context, commit config.Commit, file string, cont
 }
 
 // begin asks for all lines of the content.
-func (b *blame) begin(first *suspect, c *object.Commit, file string, content []byte) {
+func (b *blame) begin(first *suspect, file string, content []byte) {
 	if content == nil {
-		if first != nil {
-			b.result.Lines = make([]Line, len(first.lines))
-			b.hold(first, whole(len(first.lines)))
-		}
+		b.result.Lines = make([]Line, len(first.lines))
+		b.hold(first, whole(len(first.lines)))
 		return
 	}
 	now := split(content)
@@ -207,6 +211,11 @@ func (b *blame) examine(s *suspect) error {
 		}
 		parents = append(parents, parent)
 	}
+	if len(parents) > 0 {
+		if err := b.read(append(parents, s)...); err != nil {
+			return err
+		}
+	}
 	for _, parent := range parents {
 		from := matches(parent.lines, s.lines)
 		var theirs, ours []heldLine
@@ -242,11 +251,23 @@ func (b *blame) at(c *object.Commit, file string) (*suspect, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := t.content(e, file)
-	if err != nil {
-		return nil, err
+	return &suspect{suspectKey: suspectKey{c.Hash, file}, commit: c, blob: e.hash}, nil
+}
+
+// read reads the lines of suspects.
+func (b *blame) read(all ...*suspect) error {
+	for _, s := range all {
+		if s.lines != nil {
+			continue
+		}
+		t := tree{b.source, s.commit.TreeHash}
+		content, err := t.ReadFile(s.file)
+		if err != nil {
+			return err
+		}
+		s.lines = split(content)
 	}
-	return &suspect{suspectKey: suspectKey{c.Hash, file}, commit: c, blob: e.hash, lines: split(content)}, nil
+	return nil
 }
 
 // moved is the file of a parent that a new file of the same content took the
