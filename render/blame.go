@@ -209,6 +209,11 @@ func (b *blamer) blame(o *Object, m *made) Blamed {
 		}
 		if secret && hidden(path) {
 			f.Value = Masked
+			for i := range f.Origins {
+				if k := f.Origins[i].Kind; k == OriginTemplate || k == OriginDefault { // an expression may hold a value
+					f.Origins[i].Text = ""
+				}
+			}
 		}
 		blamed.Fields = append(blamed.Fields, f)
 	})

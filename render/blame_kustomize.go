@@ -4,6 +4,7 @@
 package render
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -94,7 +95,11 @@ func (b *blamer) likely(candidate, doc *config.Document, at []any, value any, be
 	if candidate.Kind != "" && candidate.Kind != "Kustomization" && candidate.Kind != "Component" {
 		return
 	}
-	if inside := equalScalars(candidate.Node, value); len(inside) > 0 {
+	inside := equalScalars(candidate.Node, value)
+	if text, ok := value.(string); ok && len(inside) == 0 { // of a generator
+		inside = equalScalars(candidate.Node, fmt.Sprint(at[len(at)-1])+"="+text)
+	}
+	if len(inside) > 0 {
 		better(likelyText, candidate, inside[0].node)
 		return
 	}

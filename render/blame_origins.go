@@ -151,12 +151,12 @@ func (b *blamer) leafOrigins(m *made, leaf *kind.Leaf, path []any, value any) []
 }
 
 // constants are the values written out in expressions that the value is. They
-// are defaults when a field that nobody set was looked at.
+// are defaults when something that nobody set was asked for.
 func (b *blamer) constants(m *made, o kind.Origin, value any) []found {
 	var all []found
 	origin := Origin{Kind: OriginTemplate, Role: RoleValue}
 	for _, read := range o.Asks {
-		if read.From == "self" && len(read.Path) > 1 && b.read(m, read, value)[0].fit == fitUnset {
+		if b.read(m, read, value)[0].fit == fitUnset {
 			origin.Kind = OriginDefault
 		}
 	}
@@ -259,6 +259,11 @@ type scalar struct {
 
 // equalScalars are the scalars below a node that are the value, values first.
 func equalScalars(n *yaml.Node, value any) []scalar {
+	return scalarsOf(n, func(text string) bool { return fitOf(text, value) == fitEquals })
+}
+
+// scalarsOf are the scalars below a node that are wanted, values first.
+func scalarsOf(n *yaml.Node, wanted func(text string) bool) []scalar {
 	var values, keys []scalar
 	var visit func(n *yaml.Node, path []any)
 	visit = func(n *yaml.Node, path []any) {
@@ -266,7 +271,7 @@ func equalScalars(n *yaml.Node, value any) []scalar {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				below := append(slices.Clip(path), n.Content[i].Value)
-				if fitOf(n.Content[i].Value, value) == fitEquals {
+				if wanted(n.Content[i].Value) {
 					keys = append(keys, scalar{n.Content[i], below})
 				}
 				visit(n.Content[i+1], below)
@@ -276,7 +281,7 @@ func equalScalars(n *yaml.Node, value any) []scalar {
 				visit(item, append(slices.Clip(path), i))
 			}
 		case yaml.ScalarNode:
-			if fitOf(n.Value, value) == fitEquals {
+			if wanted(n.Value) {
 				values = append(values, scalar{n, path})
 			}
 		}

@@ -67,14 +67,18 @@ func fromFile(m *made, n *yaml.Node) string {
 	return n.Content[1].Value
 }
 
-// nearest is the scalar below a node that is the value, or else the node; of a
-// mapping its key, which is what people look for.
+// nearest is the scalar below a node that is the value or the only one that is
+// a part of it, or else the node; of a mapping its key, which is what people
+// look for.
 func nearest(root, n *yaml.Node, at []any, value any) (fit int, near *yaml.Node, path []any) {
 	if n.Kind == yaml.ScalarNode {
 		return fitOf(n.Value, value), n, at
 	}
 	if inside := equalScalars(n, value); len(inside) > 0 {
 		return fitEquals, inside[0].node, append(slices.Clip(at), inside[0].path...)
+	}
+	if parts := scalarsOf(n, func(text string) bool { return fitOf(text, value) == fitPart }); len(parts) == 1 {
+		return fitPart, parts[0].node, append(slices.Clip(at), parts[0].path...)
 	}
 	return fitSet, nodeAt(root, at), at
 }

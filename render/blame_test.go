@@ -8,8 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
@@ -112,26 +117,81 @@ func exists(tree config.Tree, lines map[string]int, at config.Position) error {
 	return nil
 }
 
-func TestX(t *testing.T) {
-	tree := config.Files(os.DirFS("../testdata/monorepo"))
-	var c Compiler
-	s := c.Snapshot("", tree)
-	for _, p := range []Placed{{"services/shop/cart", "sas-1/rz00a"}, {"services/platform/smoke/canary", "sas-1/rz00a"}, {"services/shop/catalog", "sas-1/rz00a"}} {
-		blamed, err := s.Blame(p.Unit, p.Target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range blamed {
-			fmt.Println(o.Object.ID)
-			for _, x := range o.Origins {
-				fmt.Printf("   %s %s %s %s\n", x.Kind, x.Role, x.Position, x.Text)
+// TestBlame holds what is blamed in small monorepos against the list at the end
+// of each archive: a field and its value, and below it its origins. What swell
+// adds by itself, and apiVersion and kind, are left out.
+func TestBlame(t *testing.T) {
+	files, err := filepath.Glob("testdata/blame/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no archives", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, f := range o.Fields {
-				fmt.Printf("  %s: %.60v\n", schema.PathText(f.Path), f.Value)
-				for _, x := range f.Origins {
-					fmt.Printf("      %s %s %s %.70s\n", x.Kind, x.Role, x.Position, x.Text)
+			tree := fstest.MapFS{}
+			want := -1
+			for i, f := range archive.Files {
+				if f.Name == "want" {
+					want = i
+					continue
+				}
+				tree[f.Name] = &fstest.MapFile{Data: f.Data}
+			}
+			var c Compiler
+			s := c.Snapshot("", config.Files(tree))
+			if len(s.Problems) > 0 {
+				t.Fatal(s.Problems)
+			}
+			got := blameList(t, s)
+			if *update {
+				if want < 0 {
+					want = len(archive.Files)
+					archive.Files = append(archive.Files, txtar.File{Name: "want"})
+				}
+				archive.Files[want].Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want < 0 {
+				t.Fatal("no list")
+			}
+			if diff := cmp.Diff(string(archive.Files[want].Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func blameList(t *testing.T, s *Snapshot) string {
+	t.Helper()
+	var b strings.Builder
+	list := func(origins []Origin) {
+		for _, o := range origins {
+			fmt.Fprintf(&b, "    %s %s %s %s\n", o.Role, o.Kind, config.Position{File: o.File, Line: o.Line}, o.Text)
+		}
+	}
+	for _, unit := range s.Units.Sorted() {
+		for _, on := range unit.Placements {
+			blamed, err := s.Blame(unit.Path, on.Target.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range blamed {
+				fmt.Fprintln(&b, object.Object.ID)
+				list(object.Origins)
+				for _, f := range object.Fields {
+					if len(f.Path) == 1 || f.Origins[0].Kind == OriginSwell {
+						continue
+					}
+					fmt.Fprintf(&b, "  %s: %q\n", schema.PathText(f.Path), fmt.Sprint(f.Value))
+					list(f.Origins)
 				}
 			}
 		}
 	}
+	return b.String()
 }

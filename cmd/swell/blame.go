@@ -121,6 +121,7 @@ type answer struct {
 // answered is a field as it is on some of the targets.
 type answered struct {
 	field   string
+	path    []any
 	value   any
 	targets []config.TargetName // sorted as the fleet is; nil for all
 	origins []render.Origin
@@ -190,7 +191,7 @@ func (q *question) fields(h hit, steps []fieldStep) ([]answered, error) {
 	var found []answered
 	for _, f := range blamed[i].Fields {
 		if len(f.Path) >= len(prefix) && slices.Equal(f.Path[:len(prefix)], prefix) {
-			found = append(found, answered{field: fieldText(whole, f.Path), value: f.Value, origins: f.Origins})
+			found = append(found, answered{field: fieldText(whole, f.Path), path: f.Path, value: f.Value, origins: f.Origins})
 		}
 	}
 	return found, nil
@@ -211,12 +212,22 @@ func (a *answer) add(f answered, target config.TargetName) {
 
 // settle puts the fields of all targets in order.
 func (a *answer) settle() {
-	slices.SortStableFunc(a.fields, func(x, y answered) int { return cmp.Compare(x.field, y.field) })
+	slices.SortStableFunc(a.fields, func(x, y answered) int { return slices.CompareFunc(x.path, y.path, compareSteps) })
 	for i := range a.fields {
 		if len(a.fields[i].targets) == len(a.targets) {
 			a.fields[i].targets = nil
 		}
 	}
+}
+
+// compareSteps orders indexes, and names, of which only one sort is at a place.
+func compareSteps(a, b any) int {
+	i, isIndex := a.(int)
+	j, alsoIndex := b.(int)
+	if isIndex && alsoIndex {
+		return cmp.Compare(i, j)
+	}
+	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
 // find lists where the object is: in one unit, once on each target.

@@ -61,7 +61,7 @@ func (p *place) history(name string, commit config.Commit) (h *history, done fun
 
 // writer tells who wrote an origin's line; nil when that is not known.
 func (h *history) writer(ctx context.Context, o render.Origin) (*writer, error) {
-	if h == nil {
+	if h == nil || o.Kind == render.OriginSwell { // nobody wrote it
 		return nil, nil
 	}
 	blamed, err := h.file(ctx, o.File)

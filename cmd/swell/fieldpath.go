@@ -130,40 +130,34 @@ func closing(text string) int {
 // findField finds what the steps lead to in an object. The error tells what is
 // there instead.
 func findField(object any, steps []fieldStep) (path []any, err error) {
-	for i, s := range steps {
+	for _, s := range steps {
 		switch v := object.(type) {
 		case map[string]any:
 			below, ok := v[s.name]
 			if s.list || !ok {
-				return nil, noField(path, steps[i], slices.Collect(maps.Keys(v)))
+				return nil, noField(path, s, slices.Collect(maps.Keys(v)))
 			}
 			path, object = append(path, s.name), below
 		case []any:
 			j := s.item(v)
 			if j < 0 || j >= len(v) {
-				return nil, noField(path, steps[i], itemNames(v))
+				return nil, noField(path, s, itemNames(v))
 			}
 			path, object = append(path, j), v[j]
 		default:
-			return nil, fmt.Errorf("%s: no such field, %s holds no fields", s.text, orObject(path))
+			return nil, fmt.Errorf("%s: no such field, %s holds no fields", plainPath(append(slices.Clip(path), s.text)), plainPath(path))
 		}
 	}
 	return path, nil
 }
 
-func orObject(path []any) string {
-	if len(path) == 0 {
-		return "the object"
-	}
-	return plainPath(path)
-}
-
 func noField(path []any, s fieldStep, known []string) error {
-	name := s.name
-	if s.list {
-		name = cmp.Or(s.value, s.text)
+	name, what := s.name, "field"
+	at := plainPath(append(slices.Clip(path), s.name))
+	if s.list || s.name == "" {
+		name, what, at = cmp.Or(s.value, s.text), "item", plainPath(path)+s.text
 	}
-	return fmt.Errorf("%s: no such field in %s%s", s.text, orObject(path), config.DidYouMean(name, known))
+	return fmt.Errorf("%s: no such %s%s", at, what, config.DidYouMean(name, known))
 }
 
 // item is the index of the item that a step means; -1 when there is none.
