@@ -79,6 +79,9 @@ func (w *blameWriter) explain(b *render.Blamed) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if strings.ContainsAny(string(plain), breaks) {
+		return w.listed(b, string(plain))
+	}
 	root, err := kyaml.Parse(string(plain))
 	if err != nil {
 		return "", err
@@ -98,6 +101,23 @@ func (w *blameWriter) explain(b *render.Blamed) (string, error) {
 		}
 	}
 	return withComments(lines, behind, above), nil
+}
+
+// breaks end lines for some readers of YAML and not for others.
+const breaks = "\r\u0085\u2028\u2029"
+
+// listed is an object with all comments above it.
+func (w *blameWriter) listed(b *render.Blamed, plain string) (string, error) {
+	var text strings.Builder
+	whole := decodeObject(b.Object)
+	for _, f := range b.Fields {
+		comment, err := w.comment(f.Origins[0])
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&text, "# %s: %s\n", oneLine(fieldText(whole, f.Path)), comment)
+	}
+	return text.String() + plain, nil
 }
 
 // replaced is the value with another one at a path.
