@@ -97,7 +97,7 @@ func (p *place) blameArguments(args []string) (field, name string) {
 	case 3:
 		return args[1], args[2]
 	}
-	if _, _, err := p.open(args[1]); err == nil && !strings.HasPrefix(args[1], "/spec") {
+	if _, _, err := p.open(args[1]); err == nil {
 		return "", args[1]
 	}
 	return args[1], p.argument(nil, 0)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -103,7 +104,7 @@ func (h *history) file(ctx context.Context, name string) (*source.Blamed, error)
 		content = append([]byte{}, read...)
 	}
 	blamed, err := h.source.Blame(ctx, h.commit, path.Join(h.folder, name), content)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a folder
 		return nil, err
 	}
 	h.files[name] = blamed

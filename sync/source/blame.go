@@ -50,7 +50,7 @@ const maxHistory = 100_000
 // is new there, where git blame may follow it still. Of equal lines in a row,
 // and in files that share little, git may find another one to be the new one.
 func (s *Source) Blame(ctx context.Context, commit config.Commit, file string, content []byte) (*Blamed, error) {
-	b := blame{source: s, suspects: map[suspectKey]*suspect{}}
+	b := blame{source: s, suspects: map[suspectKey]*suspect{}, most: maxHistory}
 	if err := b.run(ctx, commit, file, content); err != nil {
 		return nil, s.wrap(fmt.Sprintf("blame %s at %s", file, commit.Short()), err)
 	}
@@ -64,6 +64,7 @@ type blame struct {
 	result   Blamed
 	settled  bool // the last commit of the file is known
 	seen     int  // commits looked at
+	most     int  // that may be
 }
 
 // suspect is a file of a commit that may have brought some lines.
@@ -113,7 +114,7 @@ func (b *blame) run(ctx context.Context, commit config.Commit, file string, cont
 		}
 		next := heap.Pop(&b.queue).(*suspect)
 		delete(b.suspects, next.suspectKey)
-		if b.seen++; b.seen > maxHistory {
+		if b.seen++; b.seen > b.most {
 			b.take(next, true)
 			continue
 		}

@@ -182,6 +182,29 @@ func TestBlameShallow(t *testing.T) {
 	}
 }
 
+// TestBlameLong: a history that is too long is left where it is, and that is
+// said.
+func TestBlameLong(t *testing.T) {
+	c := newClone(t)
+	var commits []config.Commit
+	content := ""
+	for i := range 6 {
+		content += fmt.Sprintf("line %d\n", i)
+		commits = append(commits, c.commit("a", content))
+	}
+	b := blame{source: openLocal(t, c.dir), suspects: map[suspectKey]*suspect{}, most: 3}
+	if err := b.run(t.Context(), commits[5], "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range b.result.Lines {
+		got = append(got, fmt.Sprintf("%d %t", slices.Index(commits, l.Commit), l.Oldest))
+	}
+	if diff := cmp.Diff([]string{"2 true", "2 true", "2 true", "3 false", "4 false", "5 false"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestBlameOdd(t *testing.T) {
 	c := newClone(t)
 	commit := c.commit("empty", "x", "a", "one\ntwo") // no end of line
