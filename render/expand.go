@@ -55,15 +55,7 @@ func (e *expansion) expand(src source, chain []config.Position) {
 // name when it is written out in the unit. touched tells what they changed, nil
 // when there are none; ok is false after a problem.
 func (e *expansion) override(src source, id string, object map[string]any) (changed map[string]any, touched func() []override.Touched, ok bool) {
-	var overrides []*override.Override
-	for _, d := range e.defaults {
-		if d.holdsFor(e.target, src.spec != nil, src.kindName(), id) {
-			overrides = append(overrides, d.override)
-		}
-	}
-	if own := src.overrides.Of(id); own != nil {
-		overrides = append(overrides, own)
-	}
+	overrides := e.overridesOf(src, id)
 	if len(overrides) == 0 {
 		return object, nil, true
 	}
@@ -80,6 +72,19 @@ func (e *expansion) override(src source, id string, object map[string]any) (chan
 		return touched
 	})
 	return changed, touched, len(problems) == 0
+}
+
+// overridesOf are the overrides that hold for an object, in order.
+func (e *expansion) overridesOf(src source, id string) (overrides []*override.Override) {
+	for _, d := range e.defaults {
+		if d.holdsFor(e.target, src.spec != nil, src.kindName(), id) {
+			overrides = append(overrides, d.override)
+		}
+	}
+	if own := src.overrides.Of(id); own != nil {
+		overrides = append(overrides, own)
+	}
+	return overrides
 }
 
 // typeOf is the type that an object should have; nil when it is not known.

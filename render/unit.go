@@ -238,10 +238,14 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 // maxUnitProblems is how many problems a unit has when no more are looked for.
 const maxUnitProblems = 1000
 
+func (u *unitRenderer) expansion(p place) expansion {
+	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
+		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
+}
+
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
-	e := expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
-		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
+	e := u.expansion(p)
 	for _, src := range u.sources {
 		if len(u.found.problems) > maxUnitProblems {
 			break

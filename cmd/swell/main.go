@@ -74,14 +74,14 @@ func rootCommand() *cobra.Command {
 without touching a network, checks them, and applies them to many clusters in
 canary waves.
 
-render, check and diff need no cluster and no daemon. run is the daemon.`,
+render, check, diff and blame need no cluster and no daemon. run is the daemon.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), explainCommand(), kindCommand(), schemaCommand(),
+	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
 		runCommand(), statusCommand(), demoCommand(), versionCommand())
 	return root
 }

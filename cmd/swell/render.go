@@ -22,6 +22,7 @@ import (
 func renderCommand() *cobra.Command {
 	var where place
 	var output, unit, target string
+	var explain bool
 	cmd := &cobra.Command{
 		Use:   "render [FOLDER | REVISION]",
 		Short: "Print the Kubernetes objects that a monorepo stands for",
@@ -32,15 +33,22 @@ and no network is needed: the same input always gives the same bytes.
 Without an argument the current folder is rendered. A unit with a problem is
 left out; its problems go to standard error.
 
+With --explain each line says in a comment where its value comes from, as swell
+blame does; the values of Secrets are left out then.
+
 Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.`,
 		Example: `  swell render
   swell render --unit services/shop/cart --target sas-1/rz00a
+  swell render --unit services/shop/cart --target sas-1/rz00a --explain
   swell render HEAD~1 -o name`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, *render.Bundle) error{"yaml": writeYAML, "json": writeJSON, "name": writeNames}[output]
 			if !ok {
 				return fmt.Errorf("-o %q: want yaml, json or name", output)
+			}
+			if explain && output != "yaml" {
+				return fmt.Errorf("--explain: want -o yaml, which has comments, got %q", output)
 			}
 			compiler, done := where.compiler()
 			defer done()
@@ -57,6 +65,15 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 				return err
 			}
 			out := bufio.NewWriter(cmd.OutOrStdout())
+			if explain {
+				past, closed := where.history(where.argument(args, 0), snapshot.Commit)
+				defer closed()
+				w := blameWriter{ctx: cmd.Context(), out: out, history: past}
+				write, err = w.explained(snapshot, units, unit)
+				if err != nil {
+					return err
+				}
+			}
 			for _, u := range units {
 				if err := writeUnit(out, snapshot, u, target, write); err != nil {
 					return err
@@ -75,6 +92,7 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json (one object a line) or name")
 	cmd.Flags().StringVar(&unit, "unit", "", "only this unit, or the units below this folder")
 	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say in comments where each value comes from")
 	return cmd
 }
 

@@ -31,6 +31,7 @@ func configFolder() *Go {
 		Message: embeddedMessage("config_folder.proto", configFolderProto),
 		IDs:     []string{"configmap"},
 		Render:  renderConfigFolder,
+		Reads:   readsOfConfigFolder,
 	}
 }
 

@@ -28,6 +28,9 @@ type Go struct {
 	// nothing else, and must not keep or change what it is given. Errors name
 	// a field of the spec.
 	Render func(in GoInput) ([]GoObject, error)
+	// Reads tells what the fields of an object that Render made are made of, in
+	// Path and Decides of leaves in any order. Nil: of the spec as a whole.
+	Reads func(in GoInput, object map[string]any) []Leaf
 }
 
 // GoInput is what a kind in Go renders.
@@ -77,6 +80,19 @@ func embeddedMessage(name, content string) protoreflect.MessageDescriptor {
 // of the spec.
 func (s *Spec) renderGo(place *Place) (rendered []Rendered, problems config.Problems) {
 	defer config.Recover(s.doc.File, &problems)
+	objects, err := s.kind.native.Render(s.goInput(place))
+	if err != nil {
+		p := s.problem(err, config.Position{})
+		p.Via = s.via
+		return nil, config.Problems{p}
+	}
+	for _, o := range objects {
+		rendered = append(rendered, Rendered{ID: o.ID, Object: o.Object, At: s.doc.Position(), Node: s.doc.Node})
+	}
+	return rendered, nil
+}
+
+func (s *Spec) goInput(place *Place) GoInput {
 	in := GoInput{Name: s.name, Document: s.message, Unit: place.unitMessage, Target: place.targetMessage}
 	in.Spec = s.message.Get(s.message.Descriptor().Fields().ByName("spec")).Message()
 	in.File = func(path string) ([]byte, error) {
@@ -99,14 +115,5 @@ func (s *Spec) renderGo(place *Place) (rendered []Rendered, problems config.Prob
 		}
 		return names, err
 	}
-	objects, err := s.kind.native.Render(in)
-	if err != nil {
-		p := s.problem(err, config.Position{})
-		p.Via = s.via
-		return nil, config.Problems{p}
-	}
-	for _, o := range objects {
-		rendered = append(rendered, Rendered{ID: o.ID, Object: o.Object, At: s.doc.Position(), Node: s.doc.Node})
-	}
-	return rendered, nil
+	return in
 }

@@ -28,6 +28,17 @@ type Traced struct {
 type Leaf struct {
 	Path []any // string keys and int indexes into the object
 	Origin
+
+	below func(path []any) Origin // nil for what is written out
+}
+
+// Below is the origin of one value of a leaf that gave a mapping or a list:
+// path leads to it from the leaf. The reads are those of the leaf.
+func (l *Leaf) Below(path []any) Origin {
+	if l.below == nil || len(path) == 0 {
+		return l.Origin
+	}
+	return l.below(path)
 }
 
 // Origin is a place in a kind and what is read there.
@@ -37,25 +48,38 @@ type Origin struct {
 	// Reads are in the order of the expressions, without repetitions. What a
 	// `let` reads is read by the expression that names it.
 	Reads []Read
+	// Decides are the reads that the value is made of, Constants what it is made
+	// of besides. Asks are the reads of the conditions and the keys on the way;
+	// of a condition only the side that was taken counts.
+	Decides, Asks []Read
+	Constants     []Constant
+}
+
+// Constant is a value written out in an expression.
+type Constant struct {
+	At         config.Position // of the expression
+	Expression string
+	Value      any // string, int64, uint64, float64, bool or nil
 }
 
 // Read is one value that an expression looks at.
 type Read struct {
-	// From is self, unit, target, data, file or the name of a collection.
+	// From is self, unit, target, data, file, template or the name of a
+	// collection.
 	From string
 	// Path leads to the value: under self from the document, like spec,
-	// replicas, sas; for a file, its name. It ends early where a key is only
+	// replicas, sas; for a file or a template, its name. It ends early where a key is only
 	// known inside a loop.
 	Path []any
 }
 
 // Trace renders the spec as [Spec.Render] does and tells where each object
 // comes from, in the same order. Which keys are read is found with the values
-// of this render; both sides of a condition count as read. A kind in Go traces
-// nothing.
+// of this render; both sides of a condition count as read. A kind in Go has no
+// template: its leaves stand at the spec.
 func (s *Spec) Trace(place *Place) ([]Traced, config.Problems) {
 	if s.kind.native != nil {
-		return nil, nil
+		return s.traceGo(place)
 	}
 	r := s.renderer(place)
 	var traced []Traced
@@ -77,6 +101,10 @@ type tracer struct {
 	leaves []Leaf
 	reads  []Read
 	lets   map[string]bool // whose reads are there already
+
+	decides   []Read
+	constants []Constant
+	open      map[string]bool // lets and each that decide already
 }
 
 func (t *tracer) origin(at config.Position, expressions ...*expression) Origin {
@@ -89,7 +117,17 @@ func (t *tracer) origin(at config.Position, expressions ...*expression) Origin {
 		}
 	}
 	o.Reads = t.reads
-	return o
+	return t.decided(o, expressions, nil)
+}
+
+// leaf adds a leaf of expressions.
+func (t *tracer) leaf(path []any, at config.Position, expressions ...*expression) {
+	leaf := Leaf{Path: path, Origin: t.origin(at, expressions...)}
+	later := tracer{scope: t.scope.kept(), kind: t.kind, doc: t.doc, object: t.object}
+	leaf.below = func(path []any) Origin {
+		return later.decided(leaf.Origin, expressions, path)
+	}
+	t.leaves = append(t.leaves, leaf)
 }
 
 func (t *tracer) walk(part template, n *yaml.Node, path []any) {
@@ -110,9 +148,9 @@ func (t *tracer) walk(part template, n *yaml.Node, path []any) {
 			}
 		}
 	case *expression:
-		t.leaves = append(t.leaves, Leaf{path, t.origin(at, part)})
+		t.leaf(path, at, part)
 	case *interpolation:
-		t.leaves = append(t.leaves, Leaf{path, t.origin(at, part.expressions...)})
+		t.leaf(path, at, part.expressions...)
 	default:
 		t.written(n, path)
 	}
@@ -130,7 +168,7 @@ func (t *tracer) written(n *yaml.Node, path []any) {
 			t.written(item, append(slices.Clip(path), i))
 		}
 	default:
-		t.leaves = append(t.leaves, Leaf{path, Origin{At: config.Position{File: t.doc, Line: n.Line, Column: n.Column}}})
+		t.leaves = append(t.leaves, Leaf{Path: path, Origin: Origin{At: config.Position{File: t.doc, Line: n.Line, Column: n.Column}}})
 	}
 }
 
@@ -158,11 +196,16 @@ func (t *tracer) visit(x *expression, e ast.Expr) {
 		t.visit(x, e.AsSelect().Operand())
 	case ast.CallKind:
 		call := e.AsCall()
-		if call.FunctionName() == fileFunction {
-			name, _ := x.part(t.scope, call.Args()[1])
-			if name != nil {
+		switch call.FunctionName() {
+		case fileFunction:
+			if name, _ := x.part(t.scope, call.Args()[1]); name != nil {
 				t.add("file", []any{keyText(name)})
 			}
+			t.visit(x, call.Args()[1])
+			return
+		case templateFunction:
+			name, _ := literal(call.Args()[0])
+			t.add("template", []any{name})
 			t.visit(x, call.Args()[1])
 			return
 		}
@@ -207,10 +250,15 @@ func (t *tracer) name(x *expression, root string, path []any) {
 	switch {
 	case t.object.each != nil && root == t.object.eachName && x != t.object.each:
 		t.expression(t.object.each)
-	case root == "self" || root == "unit" || root == "target" || root == "data" ||
-		slices.ContainsFunc(t.kind.collections, func(c *Collection) bool { return c.Name == root }):
+	case t.bound(root):
 		t.add(root, path)
 	}
+}
+
+// bound says whether the name is one that swell binds.
+func (t *tracer) bound(root string) bool {
+	return root == "self" || root == "unit" || root == "target" || root == "data" ||
+		slices.ContainsFunc(t.kind.collections, func(c *Collection) bool { return c.Name == root })
 }
 
 // path takes a chain of fields and indexes apart: the name that it starts

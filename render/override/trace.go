@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
 )
 
 // Touched is a place of an object that an override made what it is.
@@ -25,8 +26,15 @@ type Touched struct {
 
 // tracer follows the operations on one object. A nil tracer does nothing.
 type tracer struct {
-	at   config.Position // of the operation
-	root spot
+	at    config.Position // of the operation
+	root  spot
+	moves []move // in order
+}
+
+// move is a list whose items were renumbered.
+type move struct {
+	list []any
+	to   func(int) int // -1 for an item that was taken away
 }
 
 // spot is a place in the object that was touched, or that leads to such.
@@ -108,6 +116,7 @@ func (t *tracer) renumber(list []any, to func(int) int) {
 	if t == nil {
 		return
 	}
+	t.moves = append(t.moves, move{slices.Clone(list), to})
 	s := &t.root
 	for _, step := range list {
 		if s = s.below[step]; s == nil {
@@ -164,4 +173,36 @@ func Origin(touched []Touched, path []any) (at config.Position, ok bool) {
 		}
 	}
 	return config.Position{}, false
+}
+
+// Before renders the way back: the place in the object that came in of a place
+// in the result that no operation touched. ok is false where an item was put
+// into a list.
+func Before(object map[string]any, hard *schema.Type, overrides ...*Override) func(path []any) (before []any, ok bool) {
+	a := newApplier(object, hard)
+	a.trace = &tracer{}
+	a.applyAll(overrides)
+	return a.trace.before
+}
+
+func (t *tracer) before(path []any) ([]any, bool) {
+	path = slices.Clone(path)
+	for _, m := range slices.Backward(t.moves) {
+		depth := len(m.list)
+		if len(path) <= depth || !slices.Equal(path[:depth], m.list) {
+			continue
+		}
+		now, ok := path[depth].(int)
+		if !ok {
+			continue
+		}
+		was := 0
+		for ; m.to(was) != now; was++ {
+			if m.to(was) > now { // items keep their order, so this one was put in
+				return nil, false
+			}
+		}
+		path[depth] = was
+	}
+	return path, true
 }
