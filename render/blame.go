@@ -174,10 +174,17 @@ func (b *blamer) take(m *made, id string) {
 		kindName, _ := m.object["kind"].(string)
 		if nested := b.kinds.ByName(apiVersion, kindName); nested != nil {
 			at := func(path []any) config.Position { return m.templateAt(path) }
-			spec, problems := nested.DecodeValue(m.object, at, m.src.doc, b.file)
+			chain := m.chain()
+			if len(chain) > maxDepth {
+				return // rendering has said so
+			}
+			spec, problems := nested.DecodeValue(m.object, at, m.src.doc, chain, b.file)
 			b.found.add(problems...)
 			if spec != nil {
-				b.expand(source{doc: m.src.doc, spec: spec}, m)
+				inner := source{doc: m.src.doc, spec: spec}
+				inner.overrides, problems = readOverrides(spec.Written(), nested)
+				b.found.add(problems...)
+				b.expand(inner, m)
 			}
 			return
 		}
@@ -185,6 +192,16 @@ func (b *blamer) take(m *made, id string) {
 	if b.seal(d); len(b.objects) > len(b.made) {
 		b.made[b.objects[len(b.objects)-1]] = m
 	}
+}
+
+// chain is where the templates stand that led to the object, outermost first.
+func (m *made) chain() []config.Position {
+	var chain []config.Position
+	for ; m != nil && m.template != nil; m = m.parent {
+		chain = append(chain, m.template.At)
+	}
+	slices.Reverse(chain)
+	return chain
 }
 
 // templateAt is where a path into the object stands in the kind.
