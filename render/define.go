@@ -40,7 +40,7 @@ func (w *world) define(p *pass) {
 
 // defineHard gathers the definitions of custom resources that stand in units.
 func (w *world) defineHard(p *pass) *hardKinds {
-	if p.before != nil && !p.replaced[definitionKind] {
+	if p.before != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] {
 		return p.before.hard
 	}
 	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
@@ -95,7 +95,7 @@ func plain(doc *config.Document) (map[string]any, bool) {
 func (p *pass) holding(kind string) []*entry {
 	var list []*entry
 	for _, e := range p.entries {
-		if slices.Contains(e.holds, kind) {
+		if slices.Contains(e.holds, kind) || slices.Contains(e.holds, anyKind) {
 			list = append(list, e)
 		}
 	}
