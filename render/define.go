@@ -45,7 +45,7 @@ func (w *world) define(p *pass) {
 // and those in the folder of schemas, which are not applied.
 func (w *world) defineHard(p *pass) *hardKinds {
 	r := w.repository
-	if b := p.before; b != nil && !p.replaced[definitionKind] && b.repository.SchemasHash == r.SchemasHash && !b.hard.shared.Retry() {
+	if b := p.before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && !b.hard.shared.Retry() {
 		return b.hard
 	}
 	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
@@ -167,7 +167,7 @@ func plain(doc *config.Document) (map[string]any, bool) {
 func (p *pass) holding(kind string) []*entry {
 	var list []*entry
 	for _, e := range p.entries {
-		if slices.Contains(e.holds, kind) {
+		if slices.Contains(e.holds, kind) || slices.Contains(e.holds, anyKind) {
 			list = append(list, e)
 		}
 	}

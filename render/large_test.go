@@ -71,21 +71,23 @@ func TestLarge(t *testing.T) {
 // changes.
 func BenchmarkLarge(b *testing.B) {
 	for what, n := range map[string]int{"collected": 5000, "invalid": 5000, "definitions": 3000, "specs of a kind": 20_000} {
-		files, name, text := largeFiles(what, n)
-		trees := [2]config.Tree{hashed(b, onDisk(b, files)), hashed(b, onDisk(b, with(files, map[string]string{name: text})))}
-		var c Compiler
-		b.Run(what+"/first", func(b *testing.B) {
-			for b.Loop() {
-				c = Compiler{}
-				c.Snapshot("", trees[0])
-			}
-		})
-		b.Run(what+"/changed", func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				i++
-				c.Snapshot("", trees[i%2])
-			}
+		b.Run(what, func(b *testing.B) {
+			files, name, text := largeFiles(what, n)
+			trees := [2]config.Tree{hashed(b, onDisk(b, files)), hashed(b, onDisk(b, with(files, map[string]string{name: text})))}
+			var c Compiler
+			b.Run("first", func(b *testing.B) {
+				for b.Loop() {
+					c = Compiler{}
+					c.Snapshot("", trees[0])
+				}
+			})
+			b.Run("changed", func(b *testing.B) {
+				i := 0
+				for b.Loop() {
+					i++
+					c.Snapshot("", trees[i%2])
+				}
+			})
 		})
 	}
 }

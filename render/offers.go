@@ -30,8 +30,9 @@ type offer struct {
 	source *config.Unit
 	placed []place
 
-	once sync.Once
-	docs []offered
+	once    sync.Once
+	docs    []offered
+	unknown config.Problems // that may hide documents
 }
 
 // offered is one document.
@@ -58,7 +59,7 @@ func collectedKinds(kinds *kind.Kinds) map[string]bool {
 // that are as they were keep what was decoded.
 func (w *world) defineOffers(p *pass) *offers {
 	collected := collectedKinds(w.kinds)
-	if p.before != nil && p.before.kinds == w.kinds && !overlap(collected, p.replaced) {
+	if p.before != nil && p.before.kinds == w.kinds && !p.replaced[anyKind] && !overlap(collected, p.replaced) {
 		return p.before.offers
 	}
 	known := map[*config.Unit]*offer{}
@@ -93,7 +94,8 @@ func (w *world) defineOffers(p *pass) *offers {
 func (o *offer) load(w *world) []offered {
 	o.once.Do(func() {
 		u := unitRenderer{world: w, unit: o.source, reads: recorder{world: w}}
-		docs, _ := w.documents(o.source, &u.reads) // their problems are the unit's own
+		docs, problems := w.documents(o.source, &u.reads)
+		o.unknown = slices.Concat(o.source.Problems, o.source.Defaults.Problems, problems)
 		for _, doc := range docs {
 			if easy := w.kinds.ByName(doc.APIVersion, doc.Kind); easy != nil && !isLocal(doc) {
 				o.docs = append(o.docs, u.offer(doc, easy))
@@ -138,14 +140,23 @@ func parseCollection(text string) collection {
 }
 
 // find lists the documents of a collection, by unit and then in the order of
-// their files.
+// their files. Of a unit with problems that may hide documents it tells those:
+// what is there is not known then. Where a unit goes that has broken Defaults
+// is not known either, it may be everywhere.
 func (o *offers) find(w *world, c collection, each func(*offer, *offered)) {
 	_, kindName, _ := strings.Cut(c.name, " ")
 	for _, offer := range o.units[kindName] {
-		if c.scope == kind.ScopeTenant && offer.source.Defaults.Tenant != c.tenant || !offer.reaches(c.target) {
+		lost := len(offer.source.Defaults.Problems) > 0
+		if c.scope == kind.ScopeTenant && offer.source.Defaults.Tenant != c.tenant || !lost && !offer.reaches(c.target) {
 			continue
 		}
 		docs := offer.load(w)
+		if p := offer.unknown; len(p) > 0 {
+			each(offer, &offered{name: c.name, position: p[0].Position, hash: "unknown " + p.String(), problems: p})
+		}
+		if lost {
+			continue
+		}
 		for i := range docs {
 			if docs[i].name == c.name {
 				each(offer, &docs[i])
@@ -192,13 +203,18 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 	}
 	u.reads.note(readCollection, want.String())
 	if broken := u.kinds.Broken(c.APIVersion, c.Kind); broken != "" {
-		return nil, fmt.Errorf("%s: the kind of what is collected does not load: %s", c.Kind, broken)
+		return nil, config.Refusal(fmt.Sprintf("%s: the kind of what is collected does not load: %s", c.Kind, broken))
 	}
 	var items []*kind.Collected
 	var invalid []string
+	var unread config.Problems
 	u.offers.find(u.world, want, func(_ *offer, doc *offered) {
 		if doc.item != nil {
 			items = append(items, doc.item)
+			return
+		}
+		if doc.problems.Retry() {
+			unread = append(unread, doc.problems...)
 			return
 		}
 		invalid = append(invalid, doc.problems[0].String())
@@ -211,8 +227,11 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 			u.notes = append(u.notes, note)
 		}
 	})
+	if len(unread) > 0 { // to leave it out would take it away from the fleet
+		return nil, fmt.Errorf("%s: what is collected could not be read: %w", c.Kind, unread)
+	}
 	if len(invalid) > 0 && c.OnInvalid != kind.OnInvalidExclude {
-		return nil, fmt.Errorf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0])
+		return nil, config.Refusal(fmt.Sprintf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0]))
 	}
 	return items, nil
 }

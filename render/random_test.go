@@ -146,7 +146,7 @@ func fewChecks(t *testing.T, n string) {
 // all of them gives what a new one gives, what a new one gives on the cache of
 // a third, and that third one, whose cache is damaged or lost now and then.
 func TestRandomEdits(t *testing.T) {
-	fewChecks(t, "25")
+	fewChecks(t, "10")
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "swell")
 		if err != nil {

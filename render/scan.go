@@ -10,6 +10,10 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
+// anyKind is listed for a file that could not be read: what it holds is not
+// known.
+const anyKind = "*"
+
 // scan lists the kinds of the documents in a unit that is not rendered yet:
 // those that define custom resources, or that other units collect, must be
 // known before any unit is rendered. It may list more than there are.
@@ -21,16 +25,20 @@ func (w *world) scan(unit *config.Unit) []string {
 		}
 	}
 	if unit.Kustomization != "" {
-		docs, _ := w.documents(unit, &recorder{world: w})
+		docs, problems := w.documents(unit, &recorder{world: w})
 		for _, doc := range docs {
 			add(doc.Kind)
+		}
+		if problems.Retry() {
+			add(anyKind)
 		}
 		return kinds
 	}
 	for _, file := range unit.Files {
 		content, err := w.repository.Tree.ReadFile(file)
 		if err != nil {
-			continue // rendering will say so
+			add(anyKind) // rendering will say so
+			continue
 		}
 		if !kindsIn(content, add) {
 			docs, _ := config.ReadDocuments(file, content)

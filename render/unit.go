@@ -114,10 +114,6 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	return h
 }
 
-func (u *unitRenderer) problem(at config.Position, code config.Code, format string, args ...any) {
-	u.problems = append(u.problems, config.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
-}
-
 func cause(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// TestHiddenDocuments: documents that a problem of their unit may hide went out
+// of collections without a word, and with them out of the fleet.
+func TestHiddenDocuments(t *testing.T) {
+	for name, change := range map[string]map[string]string{
+		"no valid YAML":       {"services/shop/cart/pipe.yaml": "apiVersion: easy.example.com/v1\nkind: Pipe\nx: [\n"},
+		"broken Defaults":     {"services/shop/cart/swell.yaml": "x: [\n"},
+		"a broken spec":       {"services/shop/cart/pipe.yaml": easySpec("Pipe", "cart", "{sorce: x}")},
+		"broken at one place": {"services/shop/swell.yaml": defaultsOf("tenant: shop\n  placement: {topology: x}")},
+	} {
+		var c Compiler
+		s := snapshot(&c, with(richFiles(), change))
+		vector, gather := s.Units.Get("services/platform/vector"), s.Units.Get("services/shop/gather")
+		if len(vector.Problems) > 0 || len(vector.Notes) == 0 || vector.Placements[0].Digest == "" {
+			t.Errorf("%s: excluding: problems %v, notes %v; want a note", name, vector.Problems, vector.Notes)
+		}
+		if len(gather.Problems) == 0 {
+			t.Errorf("%s: holding: no problem", name)
+		}
+		if s.Retry {
+			t.Errorf("%s: to be tried again, though nothing would differ", name)
+		}
+		if again := snapshot(&c, with(richFiles(), change)); again.Rendered > 0 {
+			t.Errorf("%s: another time %d units are rendered", name, again.Rendered)
+		}
+	}
+}
+
+// TestUnreadDocuments: what could not be read is not left out, the collection
+// waits for it.
+func TestUnreadDocuments(t *testing.T) {
+	tree := config.Files(richFiles())
+	for _, start := range []bool{false, true} {
+		var c Compiler
+		if start {
+			c.Snapshot("", tree)
+		}
+		files := with(richFiles(), map[string]string{"services/shop/cart/pipe.yaml": easySpec("Pipe", "cart", "{source: other}")})
+		s := c.Snapshot("", flaky{config.Files(files), "services/shop/cart/pipe.yaml"})
+		vector := s.Units.Get("services/platform/vector")
+		if !s.Retry || !strings.Contains(vector.Problems.String(), "could not be read") {
+			t.Errorf("retry %t with %v, want a collection that waits", s.Retry, vector.Problems)
+		}
+		if s := snapshot(&c, files); s.Retry || len(s.Problems) > 0 {
+			t.Errorf("later: %v", s.Problems)
+		}
+	}
+}
