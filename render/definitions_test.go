@@ -31,7 +31,7 @@ spec:
 // TestDefinitions: a custom resource is known by its definition, in a unit,
 // which is waited for then, or in the folder of schemas.
 func TestDefinitions(t *testing.T) {
-	files := exampleFiles(t, "swell.yaml", "fleet", "kinds")
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
 	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {topology: cluster}}\n")}
 	files["services/user/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: x, namespace: a}\nspec: {size: 3}\n")}
 	files["services/other/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n")}
