@@ -4,7 +4,9 @@
 package render
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/swell-sh/swell/config"
@@ -95,20 +97,36 @@ func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName
 	return nil
 }
 
+// defineLocked completes the world, once it can be read.
+func (c *Commit) defineLocked() error {
+	if c.defined {
+		return nil
+	}
+	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version}
+	c.pass = c.compiler.begin(c.pass.world.repository)
+	w := c.pass.world
+	c.pass.lookUp()
+	w.define(c.pass)
+	problems := slices.Concat(w.kinds.Problems, w.problems, w.hard.shared)
+	switch {
+	case problems.Retry():
+		return fmt.Errorf("what units are rendered from could not be read: %w", problems.Sorted())
+	case w.hard.unread:
+		return errors.New("a file that may define custom resources could not be read")
+	}
+	c.defined = true
+	return nil
+}
+
 // unitLocked renders a unit, once.
 func (c *Commit) unitLocked(path config.UnitPath) (*Unit, error) {
 	if known := c.rendered[path]; known != nil {
 		return known, nil
 	}
+	if err := c.defineLocked(); err != nil {
+		return nil, err
+	}
 	w := c.pass.world
-	if !c.defined {
-		c.pass.lookUp()
-		w.define(c.pass)
-		c.defined = true
-	}
-	if w.kinds.Problems.Retry() {
-		return nil, fmt.Errorf("the kinds could not be read: %w", w.kinds.Problems)
-	}
 	e := c.compiler.entries[path]
 	c.pass.refresh(e)
 	unit := w.assemble(e, e.result())

@@ -190,8 +190,8 @@ func (p *pass) lookUp() {
 	parallel(p.touched, func(e *entry) {
 		e.placed = p.world.placed(e.source.Defaults).places
 		static := p.world.key(e.source, e.placed)
-		if static == e.static {
-			return
+		if static == e.static && (e.source.Kustomization == "" || e.packed != nil && e.result().reads.filesUnchanged(p.world)) {
+			return // of a kustomization, the key covers a part of the files
 		}
 		e.static, e.packed, e.traces = static, nil, p.world.traces(static, len(e.placed))
 		if len(e.traces) > 0 {

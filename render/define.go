@@ -62,7 +62,8 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		origins = append(origins, origin{unit, doc})
 	}
 	for _, e := range p.holding(definitionKind) {
-		docs, _ := w.documents(e.source, &recorder{world: w})
+		docs, problems := w.documents(e.source, &recorder{world: w})
+		hard.unread = hard.unread || problems.Retry()
 		for _, doc := range docs {
 			if doc.Kind == definitionKind {
 				add(e.source.Path, doc)
@@ -77,9 +78,6 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		fmt.Fprintf(sum, "%s %s\n", d.Name, schema.AppendJSON(nil, d.Object))
 	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
-	if p.before != nil && p.before.hard.hash == hard.hash && len(hard.shared) == 0 && len(p.before.hard.shared) == 0 {
-		return p.before.hard
-	}
 	newest, err := schema.Kubernetes("")
 	if err != nil {
 		panic(err) // it is embedded
@@ -98,8 +96,15 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		}
 		hard.problems[from.unit] = append(hard.problems[from.unit], problem)
 	}
+	if b := p.before; b != nil && b.hard.hash == hard.hash && !hard.troubled() && !b.hard.troubled() {
+		return b.hard
+	}
 	return hard
 }
+
+// troubled says whether there are problems, whose lines may move while the
+// definitions stay the same.
+func (h *hardKinds) troubled() bool { return h.unread || len(h.shared)+len(h.problems) > 0 }
 
 // readSchemas reads the folder of schemas.
 func (w *world) readSchemas(hard *hardKinds) []*config.Document {

@@ -124,7 +124,7 @@ func (w *world) bundles(unit *Unit) ([]*Bundle, error) {
 			return bundles, nil
 		}
 	}
-	r := w.renderUnit(unit.source, w.placed(unit.source.Defaults).places)
+	r := w.renderUnit(unit.source, w.placesOf(unit))
 	w.builds.Delete(unit.Path)
 	if len(r.problems) > 0 {
 		return nil, fmt.Errorf("unit %s: could not be rendered again: %w", unit.Path, r.problems)

@@ -77,6 +77,7 @@ type hardKinds struct {
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]config.Problems
 	shared   config.Problems // of the folder of schemas; they freeze nothing by themselves
+	unread   bool            // a file that may hold some could not be read
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set
@@ -102,6 +103,7 @@ func (h *hardKinds) of(version string) *schema.Set {
 // places are the targets that units may be placed on, in both topologies.
 type places struct {
 	cells, clusters []place
+	named           map[config.TargetName]place
 
 	mu    sync.Mutex
 	known map[*config.Defaults]placed
@@ -128,7 +130,11 @@ func newPlaces(r *config.Repository) *places {
 		}
 		return all
 	}
-	return &places{cells: list(false), clusters: list(true), known: map[*config.Defaults]placed{}}
+	p := &places{cells: list(false), clusters: list(true), named: map[config.TargetName]place{}, known: map[*config.Defaults]placed{}}
+	for _, place := range slices.Concat(p.cells, p.clusters) {
+		p.named[place.target.Name] = place
+	}
+	return p
 }
 
 // factsOf is the address of a target, and of the Kubernetes version of its
@@ -174,6 +180,16 @@ func (w *world) placed(d *config.Defaults) placed {
 	}
 	p.known[d] = found
 	return found
+}
+
+// placesOf are the places of a unit as it stands in a snapshot. Its Defaults
+// may have been written anew since, to the same effect.
+func (w *world) placesOf(unit *Unit) []place {
+	list := make([]place, len(unit.Placements))
+	for i, on := range unit.Placements {
+		list[i] = w.places.named[on.Target.Name]
+	}
+	return list
 }
 
 // key is the static key of a unit: what is known to matter before it is

@@ -53,6 +53,7 @@ type Daemon struct {
 	wanted   *rollout.Wanted  // what it wants
 	// wantedFrom remembers what was made of each unit, while it is unchanged.
 	wantedFrom map[*render.Unit]*rollout.WantedUnit
+	rollouts   map[string]*config.Rollout // that they were made with
 	state      *rollout.State
 	clusters   map[string]*cluster
 

@@ -5,6 +5,8 @@ package sync
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -23,17 +25,30 @@ func (d *Daemon) want() *rollout.Wanted {
 	for _, c := range s.Repository.Clusters {
 		w.Clusters[c.Name] = true
 	}
-	before := d.wantedFrom
+	d.rollouts = keepRollouts(d.rollouts, s.Repository.Rollouts)
+	rollouts, before := d.rollouts, d.wantedFrom
 	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	for path, unit := range s.Units.All() {
 		known := before[unit]
-		if known == nil {
-			known = wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
+		if spec := rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
+			known = wantUnit(unit, spec)
 		}
 		w.Units[path] = known
 		d.wantedFrom[unit] = known
 	}
 	return w
+}
+
+// keepRollouts returns the rollouts with those in place that are as they were:
+// every commit decodes them anew.
+func keepRollouts(was, is map[string]*config.Rollout) map[string]*config.Rollout {
+	kept := maps.Clone(is)
+	for name, spec := range was {
+		if reflect.DeepEqual(spec, is[name]) {
+			kept[name] = spec
+		}
+	}
+	return kept
 }
 
 func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {

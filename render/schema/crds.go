@@ -138,7 +138,7 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 			found.gone[name] = "this version is not served"
 			return
 		}
-		content := AppendJSON(nil, []any{group, kind, namespaced, v.schema})
+		content := AppendJSON(nil, []any{group, kind, plural, namespaced, v.schema})
 		found.kinds[name] = &Kind{Namespaced: namespaced, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
 	})
 	return found

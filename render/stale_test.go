@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
+)
+
+func exampleRuntime(t testing.TB) fstest.MapFS {
+	return with(exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space"), map[string]string{
+		"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {tenant: shop, placement: {topology: cluster}}\n",
+	})
+}
+
+// sameAsCold holds what a compiler with a memory makes of files against what a
+// new one does.
+func sameAsCold(t *testing.T, c *Compiler, files fstest.MapFS) *Snapshot {
+	t.Helper()
+	s := c.Snapshot("", config.Files(files))
+	var cold Compiler
+	if diff := cmp.Diff(cold.Snapshot("", config.Files(files)).text(), s.text()); diff != "" {
+		t.Errorf("(-cold +incremental):\n%s", diff)
+	}
+	return s
+}
+
+// TestDefinitionInKustomization: a definition that came into a file which only
+// a kustomization names was not seen, as the file is no part of the static key.
+func TestDefinitionInKustomization(t *testing.T) {
+	files := with(exampleRuntime(t), map[string]string{
+		"services/kz/kustomization.yaml": "resources: [sub/x.yaml]\n",
+		"services/kz/sub/x.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n",
+		"services/user/x.yaml":           "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: x, namespace: a}\nspec: {size: 3}\n",
+	})
+	var c Compiler
+	if s := sameAsCold(t, &c, files); len(s.Problems) != 1 {
+		t.Errorf("got %v, want one unknown kind", s.Problems)
+	}
+	if s := sameAsCold(t, &c, with(files, map[string]string{"services/kz/sub/x.yaml": gadgets})); len(s.Problems) > 0 {
+		t.Errorf("got %v", s.Problems)
+	}
+}
+
+// TestDefinitionLines: a problem of a definition stayed at its old line.
+func TestDefinitionLines(t *testing.T) {
+	bad := strings.Replace(gadgets, "type: integer", "type: bogus", 1)
+	var c Compiler
+	sameAsCold(t, &c, with(exampleRuntime(t), map[string]string{"services/gadgets/x.yaml": bad}))
+	sameAsCold(t, &c, with(exampleRuntime(t), map[string]string{"services/gadgets/x.yaml": strings.Replace(bad, "spec:\n", "spec:\n  # a comment\n\n", 1)}))
+}
+
+// TestDefinitionRenamed: a custom resource waited for a definition that was gone.
+func TestDefinitionRenamed(t *testing.T) {
+	files := with(exampleRuntime(t), map[string]string{
+		"services/gadgets/x.yaml": gadgets,
+		"services/user/x.yaml":    "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: x, namespace: a}\nspec: {size: 3}\n",
+	})
+	var c Compiler
+	sameAsCold(t, &c, files)
+	s := sameAsCold(t, &c, with(files, map[string]string{"services/gadgets/x.yaml": strings.ReplaceAll(gadgets, "gadgets", "gizmos")}))
+	if diff := cmp.Diff([]Placed{{"services/gadgets", "sas-1"}}, s.Units.Get("services/user").On("sas-1").Needs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPlacementRewritten: of a placement that was written in another way to the
+// same effect, the old way was used when the objects had to be rendered again.
+func TestPlacementRewritten(t *testing.T) {
+	placed := func(match string) string {
+		return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {match: {labels: {" + match + "}}}}\n"
+	}
+	files := with(exampleRuntime(t), map[string]string{
+		"services/a/x.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n",
+		"services/a/swell.yaml": placed("ring: canary"),
+	})
+	edit := func(file, old, with string) {
+		files = with(files, map[string]string{file: strings.Replace(string(files[file].Data), old, with, 1)})
+	}
+	edit("fleet/sas-1.yaml", "ring: canary", "ring: canary, two: second")
+	var c Compiler
+	sameAsCold(t, &c, files)
+	edit("services/a/swell.yaml", "ring: canary", "two: second")
+	sameAsCold(t, &c, files)
+	edit("fleet/vla-1.yaml", "name: rz10a,", "name: rz10a, labels: {ring: canary},")
+	s := sameAsCold(t, &c, files)
+	s.world.cache = cache.Memory() // as after it was deleted
+	if b, err := s.Bundle("services/a", "sas-1/rz00a"); err != nil || b == nil {
+		t.Errorf("got %v, %v", b, err)
+	}
+}
+
+// switched is a tree of which one file cannot be read for a while.
+type switched struct {
+	config.Tree
+	file string
+	off  *bool
+}
+
+func (t switched) ReadFile(name string) ([]byte, error) {
+	if *t.off {
+		return flaky{t.Tree, t.file}.ReadFile(name)
+	}
+	return t.Tree.ReadFile(name)
+}
+
+// TestCommitReadAgain: an earlier commit of which a file could not be read once
+// was not read again.
+func TestCommitReadAgain(t *testing.T) {
+	const kindFile = "kinds/runtime/kind.yaml"
+	files := with(exampleRuntime(t), map[string]string{
+		"data/x.yaml":             "a: b\n",
+		"schemas/x.yaml":          gadgets,
+		"services/gadgets/x.yaml": strings.ReplaceAll(strings.ReplaceAll(gadgets, "gadget", "gizmo"), "Gadget", "Gizmo"),
+		"services/a/x.yaml":       "apiVersion: easy.example.com/v1\nkind: Runtime\nmetadata: {name: x}\nspec: {image: x, replicas: {sas: 1}}\n",
+		"services/a/swell.yaml":   "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {match: {labels: {ring: canary}}}}\n",
+		kindFile:                  strings.Replace(string(exampleRuntime(t)[kindFile].Data), "{'app': name}", "{'app': name, 'x': string(data.x.a)}", 1),
+	})
+	tree := config.Files(files)
+	var c Compiler
+	s := c.Snapshot("", tree)
+	if len(s.Problems) > 0 {
+		t.Fatal(s.Problems)
+	}
+	on := s.Units.Get("services/a").Placements[0]
+	for _, file := range []string{kindFile, "data/x.yaml", "schemas/x.yaml", "services/gadgets/x.yaml", "services/a/x.yaml"} {
+		off := true
+		commit, err := NewCommit(switched{tree, file, &off}, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := commit.Bundle("services/a", on.Target.Name, on.Digest); err == nil {
+			t.Errorf("%s cannot be read: got %v", file, b)
+		}
+		off = false
+		if _, err := commit.Bundle("services/a", on.Target.Name, on.Digest); err != nil {
+			t.Errorf("%s can be read again: %v", file, err)
+		}
+	}
+}
