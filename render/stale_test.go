@@ -81,8 +81,8 @@ func TestPlacementRewritten(t *testing.T) {
 		"services/a/x.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n",
 		"services/a/swell.yaml": placed("ring: canary"),
 	})
-	edit := func(file, old, with string) {
-		files = with(files, map[string]string{file: strings.Replace(string(files[file].Data), old, with, 1)})
+	edit := func(file, old, new string) {
+		files = with(files, map[string]string{file: strings.Replace(string(files[file].Data), old, new, 1)})
 	}
 	edit("fleet/sas-1.yaml", "ring: canary", "ring: canary, two: second")
 	var c Compiler
