@@ -179,7 +179,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			continue
 		}
 		sub := path.Join(dir, e.Name())
-		subHash, err := l.tree.Hash(sub)
+		subHash, err := l.hashOf(e, sub)
 		if err != nil {
 			l.problem(FileProblem(sub, err))
 			continue
@@ -199,6 +199,15 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	slices.SortFunc(current.loaded, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
 	current.settle(own)
 	return current
+}
+
+// hashOf is the hash of an entry of that path. A tree may give it with the
+// entry, where it is at hand; a folder of a thousand teams has as many.
+func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
+	if known, ok := e.(interface{ Hash() string }); ok {
+		return known.Hash(), nil
+	}
+	return l.tree.Hash(name)
 }
 
 // load finds the unit in a folder. It returns the Defaults for what is in and
@@ -228,7 +237,7 @@ func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) 
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
 			}
-			hash, err := l.tree.Hash(name)
+			hash, err := l.hashOf(e, name)
 			if err != nil {
 				unit.Problems = append(unit.Problems, FileProblem(name, err))
 				f.retry = f.retry || mayPass(err)

@@ -199,6 +199,7 @@ func (d dirEntry) Name() string               { return d.name }
 func (d dirEntry) IsDir() bool                { return d.mode.IsDir() }
 func (d dirEntry) Type() fs.FileMode          { return d.mode.Type() }
 func (d dirEntry) Info() (fs.FileInfo, error) { return d.tree.info(d.entry, d.name) }
+func (d dirEntry) Hash() string               { return d.hash.String() } // of a folder or a file
 func (d dirEntry) String() string             { return fs.FormatDirEntry(d) }
 
 type fileInfo struct {
