@@ -37,7 +37,10 @@ type draft struct {
 	template   *yaml.Node  // of the object in its kind; nil for a hard object
 	templateAt config.Position
 	chain      []config.Position // of the templates that led to this one
-	problems   config.Problems
+	// written is where in the spec the value at a path was written; nil, or ok is
+	// false, where that is not known.
+	written  func(path []any) (at config.Position, ok bool)
+	problems config.Problems
 }
 
 // problem adds a problem at a path into the object: at the override that the
@@ -69,6 +72,11 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
 	at := nodeAt(d.template, path)
 	p.Via = append(slices.Clip(d.chain), config.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
+	if d.written != nil && len(path) > 0 {
+		if at, ok := d.written(path); ok {
+			p.Position = at
+		}
+	}
 	d.problems = append(d.problems, p)
 }
 
@@ -98,6 +106,20 @@ func (d *draft) what() string {
 	metadata, _ := d.object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	return config.Shorten(kindName) + "/" + config.Shorten(name)
+}
+
+// nodeOf is the node at a path, the key where there is one; ok is false when it
+// does not exist.
+func nodeOf(n *yaml.Node, path []any) (at *yaml.Node, ok bool) {
+	at = n
+	for i := range path {
+		next := nodeAt(n, path[:i+1])
+		if next == at {
+			return at, false
+		}
+		at = next
+	}
+	return at, len(path) > 0
 }
 
 // nodeAt is the deepest node on the path that exists; the key where there is

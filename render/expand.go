@@ -34,7 +34,11 @@ type expansion struct {
 func (e *expansion) expand(src source, chain []config.Position) {
 	rendered, problems := src.spec.Render(e.templates)
 	e.found.add(problems...)
-	for _, r := range rendered {
+	traced := sync.OnceValue(func() []kind.Traced {
+		traced, _ := src.spec.Trace(e.templates) // its problems are those of rendering
+		return traced
+	})
+	for i, r := range rendered {
 		object, touched, ok := e.override(src, r.ID, r.Object)
 		if !ok {
 			continue
@@ -42,12 +46,33 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
 		d := &draft{unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
+		if len(chain) == 0 {
+			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
+		}
 		if nested := e.kinds.ByName(apiVersion, kindName); nested != nil {
 			e.nest(nested, src, d)
 			continue
 		}
 		e.seal(d)
 	}
+}
+
+// writtenAt is where in a spec the value at a path of its i-th object was
+// written; ok is false when it was not, or not in one place.
+func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (at config.Position, ok bool) {
+	if i >= len(traced) {
+		return at, false
+	}
+	leaf := leafAt(traced[i].Leaves, path)
+	if leaf == nil {
+		return at, false
+	}
+	decides := leaf.Below(path[len(leaf.Path):]).Decides
+	if len(decides) != 1 || decides[0].From != "self" {
+		return at, false
+	}
+	n, found := nodeOf(doc.Node, decides[0].Path)
+	return doc.At(n), found
 }
 
 // override applies the overrides of the Defaults and then the spec's own to an
