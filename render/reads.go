@@ -21,7 +21,8 @@ const (
 	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
-	readData       what = 'D' // a value of the data files, by its path
+	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
+	readMapping    what = 'M' // that there is a mapping in the data files, by its path
 	readCollection what = 'C' // the documents that a kind collects, see [collectionName]
 )
 
@@ -37,7 +38,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping:
 		return true
 	case readHard:
 		version, _, _ := strings.Cut(r.name, " ")
@@ -65,6 +66,37 @@ func (r *recorder) note(what what, name string) {
 		}
 	}
 	r.list = append(r.list, read{what, name, r.world.hash(what, name)})
+}
+
+// noteData notes a value of the data files, or only that there is a mapping.
+func (r *recorder) noteData(path []string, there bool) {
+	what := readData
+	if there {
+		what = readMapping
+	}
+	r.note(what, dataName(path))
+}
+
+// Keys may hold any character.
+var escape, unescape = strings.NewReplacer("\x00", "\x01a", "\x01", "\x01b"), strings.NewReplacer("\x01a", "\x00", "\x01b", "\x01")
+
+// dataName is a path in the data files as the name of a read: NUL and a key for
+// each step. That of what is above a value is the beginning of the value's.
+func dataName(path []string) string {
+	var b strings.Builder
+	for _, key := range path {
+		b.WriteByte(0)
+		b.WriteString(escape.Replace(key))
+	}
+	return b.String()
+}
+
+func dataPath(name string) []string {
+	path := strings.Split(name, "\x00")[1:]
+	for i, key := range path {
+		path[i] = unescape.Replace(key)
+	}
+	return path
 }
 
 func (r *recorder) reads() reads {

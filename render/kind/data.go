@@ -147,12 +147,30 @@ func (d *Data) Hash(at []string) string {
 	if d == nil {
 		return "absent"
 	}
-	f := d.root
-	for _, key := range at {
-		if f = f.below[key]; f == nil {
-			return "absent"
-		}
+	f := d.at(at)
+	if f == nil {
+		return "absent"
 	}
 	sum := sha256.Sum256(appendJSON(nil, f.value))
 	return hex.EncodeToString(sum[:])
+}
+
+// IsMapping says whether a mapping is at a path, which is one of [Data.Hash].
+func (d *Data) IsMapping(at []string) bool {
+	if d == nil {
+		return len(at) == 0
+	}
+	f := d.at(at)
+	return f != nil && f.below != nil
+}
+
+// at is nil where nothing is.
+func (d *Data) at(path []string) *fact {
+	f := d.root
+	for _, key := range path {
+		if f = f.below[key]; f == nil {
+			return nil
+		}
+	}
+	return f
 }
