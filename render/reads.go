@@ -57,24 +57,57 @@ type reads []read
 type recorder struct {
 	world *world
 	list  []read
+	known map[named]bool // what is in the list; nil while it is short
+}
+
+type named struct {
+	what what
+	name string
+}
+
+// fewReads is as many as are gone through one by one. Most renders read fewer.
+const fewReads = 16
+
+func (r *recorder) has(what what, name string) bool {
+	if r.known != nil {
+		return r.known[named{what, name}]
+	}
+	return slices.ContainsFunc(r.list, func(known read) bool { return known.what == what && known.name == name })
 }
 
 func (r *recorder) note(what what, name string) {
-	for _, known := range r.list {
-		if known.what == what && known.name == name {
+	if !r.has(what, name) {
+		r.add(read{what, name, r.world.hash(what, name)})
+	}
+}
+
+func (r *recorder) add(added read) {
+	r.list = append(r.list, added)
+	if r.known != nil {
+		r.known[named{added.what, added.name}] = true
+	} else if len(r.list) > fewReads {
+		r.known = make(map[named]bool, 2*len(r.list))
+		for _, known := range r.list {
+			r.known[named{known.what, known.name}] = true
+		}
+	}
+}
+
+// noteData notes a value of the data files, or only that there is a mapping,
+// unless something above it was read as a whole.
+func (r *recorder) noteData(path []string, there bool) {
+	name := dataName(path)
+	for i := range len(name) {
+		if name[i] == 0 && r.has(readData, name[:i]) {
 			return
 		}
 	}
-	r.list = append(r.list, read{what, name, r.world.hash(what, name)})
-}
-
-// noteData notes a value of the data files, or only that there is a mapping.
-func (r *recorder) noteData(path []string, there bool) {
-	what := readData
-	if there {
-		what = readMapping
+	switch {
+	case !there:
+		r.note(readData, name)
+	case !r.has(readData, name):
+		r.note(readMapping, name)
 	}
-	r.note(what, dataName(path))
 }
 
 // Keys may hold any character.

@@ -6,10 +6,14 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/kind"
 )
 
 // factFiles are the files of a unit whose object holds what an expression
@@ -70,5 +74,49 @@ func TestDataName(t *testing.T) {
 		if got := dataPath(name); !slices.Equal(got, path) {
 			t.Errorf("got %q, want %s", got, text)
 		}
+	}
+}
+
+// TestManyReads: each read was looked for among all that were there already,
+// and what stands in a mapping was noted though the mapping was.
+func TestManyReads(t *testing.T) {
+	const size = 40_000
+	var net strings.Builder
+	for i := range size {
+		fmt.Fprintf(&net, "k%d: 1\n", i)
+	}
+	data, problems := kind.LoadData(config.Files(fstest.MapFS{"data/net.yaml": {Data: []byte(net.String())}}), "data")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r := recorder{world: &world{data: data}}
+	began := time.Now()
+	for range 10 {
+		for i := range size {
+			r.noteData([]string{"net"}, true)
+			r.noteData([]string{"net", fmt.Sprintf("k%d", i)}, false)
+		}
+	}
+	if len(r.list) != size+1 {
+		t.Errorf("%d reads, want %d", len(r.list), size+1)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+	r = recorder{world: r.world}
+	r.noteData([]string{"net"}, true)
+	r.noteData([]string{"network", "x"}, false)
+	r.noteData([]string{"net"}, false)
+	for i := range size {
+		r.noteData([]string{"net"}, true)
+		r.noteData([]string{"net", fmt.Sprintf("k%d", i)}, false)
+		r.noteData([]string{"net", "k1", "k2"}, true)
+	}
+	var got []string
+	for _, read := range r.reads() {
+		got = append(got, fmt.Sprintf("%c%s", read.what, strings.ReplaceAll(read.name, "\x00", ".")))
+	}
+	if want := "D.net D.network.x M.net"; strings.Join(got, " ") != want {
+		t.Errorf("got %.200s, want %s", got, want)
 	}
 }
