@@ -299,3 +299,17 @@ func TestSecretExpression(t *testing.T) {
 		t.Errorf("got %s", problems)
 	}
 }
+
+// TestSecretRetry: inside a text of a Secret, a file that cannot be read now was
+// an error for ever.
+func TestSecretRetry(t *testing.T) {
+	for _, x := range []string{"${", "x${"} {
+		spec := strings.NewReplacer("ConfigMap", "Secret", "data: {out", "stringData: {out", "${", x).Replace(oneExpression("file('pw.txt')"))
+		for want, cause := range map[string]error{"input/output error": &fs.PathError{Op: "read", Path: "pw.txt", Err: errors.New("input/output error")}, "file does not exist": fs.ErrNotExist} {
+			_, problems := evaluate(t, newTree(spec, nil), Inputs{File: func(string) ([]byte, error) { return nil, cause }})
+			if len(problems) != 1 || problems[0].Retry != (want == "input/output error") || !strings.Contains(problems[0].String(), want) {
+				t.Errorf("%s: got %s, want %q", x, problems, want)
+			}
+		}
+	}
+}
