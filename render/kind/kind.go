@@ -131,6 +131,7 @@ type loader struct {
 	env       *environment
 	templates map[string]*textTemplate
 	used      []use
+	twice     bool // there is another kind of the name
 	problems  config.Problems
 }
 
