@@ -21,7 +21,8 @@ const (
 	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
-	readData       what = 'D' // a value of the data files, by its path
+	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
+	readMapping    what = 'M' // that there is a mapping in the data files, by its path
 	readCollection what = 'C' // the documents that a kind collects, see [collectionName]
 )
 
@@ -37,7 +38,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping:
 		return true
 	case readHard:
 		version, _, _ := strings.Cut(r.name, " ")
@@ -56,15 +57,79 @@ type reads []read
 type recorder struct {
 	world *world
 	list  []read
+	known map[named]bool // what is in the list; nil while it is short
+}
+
+type named struct {
+	what what
+	name string
+}
+
+// fewReads is as many as are gone through one by one. Most renders read fewer.
+const fewReads = 16
+
+func (r *recorder) has(what what, name string) bool {
+	if r.known != nil {
+		return r.known[named{what, name}]
+	}
+	return slices.ContainsFunc(r.list, func(known read) bool { return known.what == what && known.name == name })
 }
 
 func (r *recorder) note(what what, name string) {
-	for _, known := range r.list {
-		if known.what == what && known.name == name {
+	if !r.has(what, name) {
+		r.add(read{what, name, r.world.hash(what, name)})
+	}
+}
+
+func (r *recorder) add(added read) {
+	r.list = append(r.list, added)
+	if r.known != nil {
+		r.known[named{added.what, added.name}] = true
+	} else if len(r.list) > fewReads {
+		r.known = make(map[named]bool, 2*len(r.list))
+		for _, known := range r.list {
+			r.known[named{known.what, known.name}] = true
+		}
+	}
+}
+
+// noteData notes a value of the data files, or only that there is a mapping,
+// unless something above it was read as a whole.
+func (r *recorder) noteData(path []string, there bool) {
+	name := dataName(path)
+	for i := range len(name) {
+		if name[i] == 0 && r.has(readData, name[:i]) {
 			return
 		}
 	}
-	r.list = append(r.list, read{what, name, r.world.hash(what, name)})
+	switch {
+	case !there:
+		r.note(readData, name)
+	case !r.has(readData, name):
+		r.note(readMapping, name)
+	}
+}
+
+// Keys may hold any character.
+var escape, unescape = strings.NewReplacer("\x00", "\x01a", "\x01", "\x01b"), strings.NewReplacer("\x01a", "\x00", "\x01b", "\x01")
+
+// dataName is a path in the data files as the name of a read: NUL and a key for
+// each step. That of what is above a value is the beginning of the value's.
+func dataName(path []string) string {
+	var b strings.Builder
+	for _, key := range path {
+		b.WriteByte(0)
+		b.WriteString(escape.Replace(key))
+	}
+	return b.String()
+}
+
+func dataPath(name string) []string {
+	path := strings.Split(name, "\x00")[1:]
+	for i, key := range path {
+		path[i] = unescape.Replace(key)
+	}
+	return path
 }
 
 func (r *recorder) reads() reads {

@@ -180,7 +180,7 @@ func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
 	return kind.Inputs{
 		File:    u.file,
 		Files:   u.files,
-		Data:    func(path []string) { u.reads.note(readData, strings.Join(path, "\x00")) },
+		Data:    u.reads.noteData,
 		Collect: func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
 	}
 }

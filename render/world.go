@@ -19,7 +19,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "2"
+const format = "3"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -62,7 +62,12 @@ func (w *world) hash(what what, name string) string {
 		}
 		return hash
 	case readData:
-		return w.data.Hash(strings.Split(name, "\x00"))
+		return w.data.Hash(dataPath(name))
+	case readMapping:
+		if !w.data.IsMapping(dataPath(name)) {
+			return ""
+		}
+		return "mapping"
 	case readCollection:
 		return w.offers.hash(w, name)
 	}

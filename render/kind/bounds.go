@@ -150,6 +150,7 @@ func (w *weight) add(v ref.Val) bool {
 	case types.Bytes:
 		return w.spend(len(v))
 	case *facts:
+		v.noted(v.path) // the weight decides what comes out
 		return w.native(v.value)
 	case *types.Optional:
 		return w.spend(0) && (!v.HasValue() || w.add(v.GetValue()))

@@ -157,7 +157,7 @@ func (l *loader) collectedKind(node *yaml.Node, where, apiVersion, kindName stri
 	var found []*loader
 	var names []string
 	for _, other := range l.all.loaders {
-		if other.kind.Name == "" || other.kind.native != nil {
+		if other.kind.native != nil || l.all.known[other.name()] != other { // a name twice is that of the first
 			continue
 		}
 		names = append(names, other.kind.Name)

@@ -38,6 +38,7 @@ type fact struct {
 	path  []string // from the root
 	keys  []string // of a mapping, sorted
 	below map[string]*fact
+	size  conversion // written out
 }
 
 var dataName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -109,15 +110,18 @@ func readData(tree config.Tree, file string) (any, config.Problems) {
 }
 
 func newFact(at []string, value any) *fact {
-	f := &fact{value: value, path: at}
+	f := &fact{value: value, path: at, size: conversion{nodes: 1}}
 	mapping, ok := value.(map[string]any)
 	if !ok {
+		f.size = sizeOf(value)
 		return f
 	}
 	f.below = make(map[string]*fact, len(mapping))
 	for key, value := range mapping {
 		f.keys = append(f.keys, key)
 		f.below[key] = newFact(append(slices.Clip(at), key), value)
+		f.size.add(f.below[key].size)
+		f.size.bytes += len(key)
 	}
 	slices.Sort(f.keys)
 	return f
@@ -147,12 +151,30 @@ func (d *Data) Hash(at []string) string {
 	if d == nil {
 		return "absent"
 	}
-	f := d.root
-	for _, key := range at {
-		if f = f.below[key]; f == nil {
-			return "absent"
-		}
+	f := d.at(at)
+	if f == nil {
+		return "absent"
 	}
 	sum := sha256.Sum256(appendJSON(nil, f.value))
 	return hex.EncodeToString(sum[:])
+}
+
+// IsMapping says whether a mapping is at a path, which is one of [Data.Hash].
+func (d *Data) IsMapping(at []string) bool {
+	if d == nil {
+		return len(at) == 0
+	}
+	f := d.at(at)
+	return f != nil && f.below != nil
+}
+
+// at is nil where nothing is.
+func (d *Data) at(path []string) *fact {
+	f := d.root
+	for _, key := range path {
+		if f = f.below[key]; f == nil {
+			return nil
+		}
+	}
+	return f
 }

@@ -14,11 +14,11 @@ import (
 )
 
 // facts is a mapping of `data` as CEL sees it. What is read of it is noted:
-// single values one by one, and the mapping as a whole by whatever looks at
-// all of it.
+// single values one by one, mappings in it as being there, and the mapping as a
+// whole by whatever looks at all of it.
 type facts struct {
 	*fact
-	note func(path []string) // nil: nobody asks
+	note func(path []string, there bool) // see [Inputs.Data]
 }
 
 var _ traits.Mapper = (*facts)(nil)
@@ -26,6 +26,9 @@ var _ traits.Mapper = (*facts)(nil)
 // valueOf is a fact as a value of CEL. Lists are noted as a whole.
 func (m *facts) valueOf(f *fact) ref.Val {
 	if f.below != nil {
+		if m.note != nil {
+			m.note(f.path, true)
+		}
 		return &facts{f, m.note}
 	}
 	m.noted(f.path)
@@ -34,7 +37,7 @@ func (m *facts) valueOf(f *fact) ref.Val {
 
 func (m *facts) noted(path []string) {
 	if m.note != nil {
-		m.note(path)
+		m.note(path, false)
 	}
 }
 

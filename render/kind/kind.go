@@ -57,11 +57,12 @@ func (k *Kind) ObjectIDs() []string {
 	return ids
 }
 
-// Hash is the address of exactly what was read to compile the kind: the files
-// of its folder that were read, imported protos, templates, the kinds that it
-// refers to, and the names of the files of data if it reads any. Its tests and
-// other kinds are not in it. Kinds of equal hashes behave the same, for one
-// version of swell.
+// Hash is the address of what was read to compile the kind: the files of its
+// folder that were read, imported protos, templates, the kinds that it refers
+// to, and the names of the files of data if it reads any. Its tests and other
+// kinds are not in it, nor are the hard kinds that its templates are checked
+// against, which say whether it loads but not what it renders. Kinds of equal
+// hashes that load behave the same, for one version of swell.
 func (k *Kind) Hash() string { return k.hash }
 
 // Message is the message that the kind declares, with a field spec; nil when
@@ -131,6 +132,7 @@ type loader struct {
 	env       *environment
 	templates map[string]*textTemplate
 	used      []use
+	twice     bool // there is another kind of the name
 	problems  config.Problems
 }
 

@@ -223,20 +223,29 @@ func TestExpressions(t *testing.T) {
 func TestDataRead(t *testing.T) {
 	files := map[string]string{"data/a.yaml": "x: {v: 1, z: 2}\nl: [1, 2]\n", "data/b.yaml": "c: 3\n"}
 	for x, want := range map[string][]string{
-		"string(data.a.x.v)":                     {"a.x.v"},
-		"string(data.a.l[0])":                    {"a.l"},
-		"json.encode(data.a.x)":                  {"a.x"},
-		"data.a.x.map(k, k).join()":              {"a.x"},
-		"string(data.?a.?q.orValue(1))":          {"a.q"},
-		"has(data.b.d) ? 'y' : 'n'":              {"b.d"},
-		"string(data.b.c + data.a.x.z)":          {"b.c", "a.x.z"},
-		"data.a.x == {'v': 1, 'z': 2} ? 'y' :''": {"a.x"},
+		"string(data.a.x.v)":                     {"a.", "a.x.", "a.x.v"},
+		"string(data.a.l[0])":                    {"a.", "a.l"},
+		"json.encode(data.a.x)":                  {"a.", "a.x.", "a.x"},
+		"json.encode(data)":                      {""},
+		"data.a.x.map(k, k).join()":              {"a.", "a.x.", "a.x"},
+		"string(data.?a.?q.orValue(1))":          {"a.", "a.q"},
+		"has(data.b.d) ? 'y' : 'n'":              {"b.", "b.d"},
+		"has(data.a.x) ? 'y' : 'n'":              {"a.", "a.x."},
+		"'x' in data.a ? 'y' : 'n'":              {"a.", "a.x."},
+		"data.a.?x.hasValue() ? 'y' : 'n'":       {"a.", "a.x."},
+		"string([data.a.x].size())":              {"a.", "a.x."},
+		"string(data.b.c + data.a.x.z)":          {"b.", "b.c", "a.", "a.x.", "a.x.z"},
+		"data.a.x == {'v': 1, 'z': 2} ? 'y' :''": {"a.", "a.x.", "a.x"},
 		"'nothing'":                              nil,
 	} {
 		var got []string
 		seen := map[string]bool{}
-		if _, problems := evaluate(t, newTree(oneExpression(x), files), Inputs{Data: func(path []string) {
-			if at := strings.Join(path, "."); !seen[at] {
+		if _, problems := evaluate(t, newTree(oneExpression(x), files), Inputs{Data: func(path []string, there bool) {
+			at := strings.Join(path, ".")
+			if there {
+				at += "." // and no more
+			}
+			if !seen[at] {
 				seen[at] = true
 				got = append(got, at)
 			}
@@ -274,6 +283,11 @@ func TestLoadData(t *testing.T) {
 			t.Errorf("%v and %s have the same hash", at, other)
 		}
 		hashes[h] = strings.Join(at, ".")
+	}
+	for at, want := range map[string]bool{"good": true, "good a": true, "good a b": false, "good a c": false, "nosuch": false} {
+		if got := data.IsMapping(strings.Fields(at)); got != want {
+			t.Errorf("%s is a mapping: %t", at, got)
+		}
 	}
 	if data.Hash([]string{"good", "a", "c"}) != data.Hash([]string{"nosuch"}) {
 		t.Error("what is absent has two hashes")

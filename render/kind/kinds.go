@@ -121,8 +121,12 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 		all.loaders = append(all.loaders, l)
 		if l.kind.Name == "" {
 			kinds.unnamed = append(kinds.unnamed, folder.Path)
-		} else if all.known[l.name()] == nil {
+		} else if first := all.known[l.name()]; first == nil {
 			all.known[l.name()] = l
+		} else { // nobody knows which one is meant; those of swell are in a group of their own
+			first.twice, l.twice = true, true
+			l.problems = append(l.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
+				Message: fmt.Sprintf("kind %s: defined twice, first in %s", l.name(), first.kind.Folder)})
 		}
 	}
 	for _, l := range all.loaders {
@@ -230,10 +234,15 @@ func (a *kindLoader) spread() {
 				continue
 			}
 			for _, use := range l.used {
-				if len(use.to.problems) > 0 {
+				switch {
+				case use.to.twice:
+					l.problem(use.at, "%s: kind %s is defined twice", use.where, use.to.kind.Name)
+				case len(use.to.problems) > 0:
 					l.problem(use.at, "%s: kind %s does not load, see %s", use.where, use.to.kind.Name, use.to.kind.Folder)
-					again = true
+				default:
+					continue
 				}
+				again = true
 			}
 		}
 	}
@@ -243,15 +252,9 @@ func (a *kindLoader) spread() {
 func (k *Kinds) add(all *kindLoader, l *loader) {
 	k.Problems = append(k.Problems, l.problems...)
 	name := l.name()
-	first := all.known[name]
 	switch {
 	case l.kind.Name == "":
-	case first != l: // nobody knows which one is meant
-		k.Problems = append(k.Problems, config.Problem{Position: config.Position{File: l.kind.Folder}, Code: config.CodeDuplicate,
-			Message: fmt.Sprintf("kind %s: defined twice, first in %s", name, first.kind.Folder)})
-		k.broken[name] = l.kind.Folder
-		delete(k.byName, name)
-	case len(l.problems) > 0:
+	case l.twice || len(l.problems) > 0:
 		k.broken[name] = l.kind.Folder
 	default:
 		l.kind.hash = all.hash(l)

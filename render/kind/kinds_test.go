@@ -299,3 +299,46 @@ func TestSecretExpression(t *testing.T) {
 		t.Errorf("got %s", problems)
 	}
 }
+
+// TestSecretRetry: inside a text of a Secret, a file that cannot be read now was
+// an error for ever.
+func TestSecretRetry(t *testing.T) {
+	for _, x := range []string{"${", "x${"} {
+		spec := strings.NewReplacer("ConfigMap", "Secret", "data: {out", "stringData: {out", "${", x).Replace(oneExpression("file('pw.txt')"))
+		for want, cause := range map[string]error{"input/output error": &fs.PathError{Op: "read", Path: "pw.txt", Err: errors.New("input/output error")}, "file does not exist": fs.ErrNotExist} {
+			_, problems := evaluate(t, newTree(spec, nil), Inputs{File: func(string) ([]byte, error) { return nil, cause }})
+			if len(problems) != 1 || problems[0].Retry != (want == "input/output error") || !strings.Contains(problems[0].String(), want) {
+				t.Errorf("%s: got %s, want %q", x, problems, want)
+			}
+		}
+	}
+}
+
+// TestDefinedTwice: kinds that refer to one that is defined twice went on with
+// the first of the two.
+func TestDefinedTwice(t *testing.T) {
+	collecting := "  collect: {parts: {kind: Part}}\n" + oneExpression("string(parts.size())")
+	copied := func(files map[string]string) map[string]string {
+		return otherKind(files, "part", "int32 size = 1; Level level = 2;", partObjects)
+	}
+	once := copied(nil)
+	twice := copied(map[string]string{"kinds/zpart/zpart.proto": once["kinds/part/part.proto"], "kinds/zpart/kind.yaml": once["kinds/part/kind.yaml"]})
+	const duplicate = "kinds/zpart: kind easy.example.com/v1 Part: defined twice, first in kinds/part"
+	for spec, want := range map[string][]string{
+		nestedThing:          {"kinds/thing/kind.yaml:9:7: spec.objects[0].template: kind Part is defined twice", duplicate},
+		collecting:           {"kinds/thing/kind.yaml:6:20: spec.collect.parts: kind Part is defined twice", duplicate},
+		oneExpression("'x'"): {duplicate},
+	} {
+		before, after := loadTree(t, newTree(spec, once)), loadTree(t, newTree(spec, twice))
+		if diff := cmp.Diff(want, problemLines(after.Problems)); diff != "" || len(before.Problems) > 0 {
+			t.Errorf("%s (-want +got):\n%s", before.Problems, diff)
+		}
+		if got := after.Broken("easy.example.com/v1", "Part"); got != "kinds/zpart" || after.ByName("easy.example.com/v1", "Part") != nil {
+			t.Errorf("broken in %q", got)
+		}
+		changed := before.HashOf("easy.example.com/v1", "Thing") != after.HashOf("easy.example.com/v1", "Thing")
+		if changed != (len(want) == 2) {
+			t.Errorf("%s: the hash changed: %t", spec, changed)
+		}
+	}
+}

@@ -27,9 +27,9 @@ type Inputs struct {
 	Files func(folder string) ([]string, error)
 	// Data is told of each value of data/*.yaml that is read, by its path:
 	// [file, key, ...]. A mapping or list that is read as a whole is one path;
-	// so is one that turns out to be absent. Paths must not be changed. Nil:
-	// nobody asks.
-	Data func(path []string)
+	// so is one that turns out to be absent. With there set, no more was seen
+	// than that a mapping is there. Paths must not be changed. Nil: nobody asks.
+	Data func(path []string, there bool)
 	// Collect lists the documents of a collection, in the order that templates
 	// see them in. Nil: every collection is empty.
 	Collect func(c *Collection) ([]*Collected, error)

@@ -44,6 +44,30 @@ func (c *conversion) spend(bytes int) error {
 	return nil
 }
 
+func (c *conversion) add(size conversion) {
+	c.nodes += size.nodes
+	c.bytes += size.bytes
+}
+
+// sizeOf is what converting a plain value would count.
+func sizeOf(value any) conversion {
+	size := conversion{nodes: 1}
+	switch v := value.(type) {
+	case string:
+		size.bytes = len(v)
+	case []any:
+		for _, item := range v {
+			size.add(sizeOf(item))
+		}
+	case map[string]any:
+		for key, item := range v {
+			size.add(sizeOf(item))
+			size.bytes += len(key)
+		}
+	}
+	return size
+}
+
 func (c *conversion) over() bool {
 	times := max(c.most, 1)
 	return c.nodes > maxNodes*times || c.bytes > maxText*times
@@ -89,7 +113,12 @@ func (c *conversion) plain(v ref.Val) (value any, present bool, err error) {
 		}
 		return c.plain(v.GetValue())
 	case *facts:
-		return v.plain(), true, nil
+		value := v.plain() // notes that it was read: its size decides too
+		c.nodes--          // of itself, which its size has
+		if c.add(v.size); c.over() {
+			return nil, false, errTooLarge
+		}
+		return value, true, nil
 	case traits.Mapper:
 		return c.plainMap(v)
 	case traits.Lister:
@@ -120,6 +149,7 @@ func (c *conversion) plainMap(m traits.Mapper) (any, bool, error) {
 	keys := sortedKeys(m)
 	plainMap := make(map[string]any, len(keys))
 	for _, key := range keys {
+		c.bytes += len(keyText(key))
 		value, present, err := c.plain(m.Get(key))
 		if err != nil {
 			return nil, false, err
@@ -194,6 +224,7 @@ func (c *conversion) plainProtoMap(field protoreflect.FieldDescriptor, m protore
 	mapping := make(map[string]any, m.Len())
 	errs := map[string]error{}
 	m.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+		c.bytes += len(key.String())
 		v, _, err := c.plainProtoValue(field, value)
 		if err != nil {
 			errs[key.String()] = err

@@ -134,3 +134,18 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// TestSizeOf: facts count as what they are made of does when it is converted.
+func TestSizeOf(t *testing.T) {
+	value := map[string]any{"key": []any{"text", int64(1), map[string]any{"a": nil, "bb": true}}, "m": map[string]any{"x": map[string]any{}}}
+	var converted, fact conversion
+	if _, _, err := converted.plain(types.DefaultTypeAdapter.NativeToValue(value)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := fact.plain(&facts{fact: newFact(nil, value)}); err != nil {
+		t.Fatal(err)
+	}
+	if want := (conversion{nodes: 9, bytes: 12}); converted != want || fact != want {
+		t.Errorf("converted %v and as facts %v, want %v", converted, fact, want)
+	}
+}

@@ -63,6 +63,10 @@ func TestRunaway(t *testing.T) {
 		"shared text":      {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 18, "V") + sharedKeys(2000, "v18"), "hold more than 32 MiB"},
 		"large each":       {"  objects:\n  - id: map\n    each: {i: lists.range(9999)}\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: x}, data: {x: " + strings.Repeat("x", 1<<19) + "}}\n", "hold more than 32 MiB"},
 		"each":             {"  objects:\n  - id: map\n    each: {i: lists.range(90000)}\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: x}}\n", "more than 10000 items"},
+		"shared data":      {oneExpression("hash(lists.range(400).map(i, data.big))"), "more than 8 MiB"},
+		"shared data text": {oneExpression("json.encode(lists.range(400).map(i, data.big.a))"), "more than 8 MiB"},
+		"shared small":     {oneExpression("yaml.encode(lists.range(400).map(a, lists.range(400).map(i, data.small)))"), "more than 8 MiB|steps"},
+		"shared key":       {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 16, "hash(lists.range(400).map(i, {V: 1}))"), "more than 8 MiB"},
 		"base64":           {doubled("'aaaaaaaaaaaaaaaa'", "V + V", 19, "base64.encode(bytes(V))+base64.encode(bytes(V))"), "more than 8 MiB"},
 		"template range":   {oneExpression("template('range.tmpl', 1)"), "range.tmpl:1:.*more than 100000 steps"},
 		"template nested":  {oneExpression("template('loops.tmpl', 1)"), "more than 100000 steps"},
@@ -75,6 +79,8 @@ func TestRunaway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := newTree(c.spec, map[string]string{
+				"data/big.yaml":          "a: \"" + strings.Repeat("x", 1<<19) + "\"\n",
+				"data/small.yaml":        "{a: [1, 2, {b: 3}], c: [4]}\n",
 				"kinds/thing/x.tmpl":     "{{.}}",
 				"kinds/thing/range.tmpl": "{{range 4000000000}}{{end}}",
 				"kinds/thing/loops.tmpl": "{{range 1000}}{{range 1000}}{{range 1000}}{{if true}}{{end}}{{end}}{{end}}{{end}}",

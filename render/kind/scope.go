@@ -83,9 +83,7 @@ func (s *scope) convert(v ref.Val) (value any, present bool, err error) {
 
 // charge adds parts that objects share: each has them written out.
 func (s *scope) charge(size conversion) error {
-	s.made.nodes += size.nodes
-	s.made.bytes += size.bytes
-	if s.made.over() {
+	if s.made.add(size); s.made.over() {
 		return errObjects
 	}
 	return nil

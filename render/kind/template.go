@@ -94,7 +94,8 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		if err == nil {
 			s, err = text(value)
 		}
-		if err != nil && x.secret {
+		var unread *readError
+		if err != nil && x.secret && !errors.As(err, &unread) {
 			err = fmt.Errorf("%q: want a value that can stand inside a text", x.text)
 		}
 		if err != nil {
