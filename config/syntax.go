@@ -33,6 +33,7 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
 			pos.Line = 1 + bytes.Count(before, []byte("\n"))
 		}
+		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
 	}
 	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
 	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}

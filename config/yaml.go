@@ -212,7 +212,7 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 	case yaml.AliasNode:
 		for _, anchor := range open {
 			if anchor == n.Alias {
-				r.problem(n, "*%s refers to itself", n.Value)
+				r.problem(n, "an alias (*) of what it stands in")
 				return n
 			}
 		}
@@ -291,7 +291,7 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, valu
 	}
 	for _, source := range sources {
 		if source.Kind != yaml.MappingNode {
-			r.problem(value, "<<: want a mapping to merge, got %s", describe(source))
+			r.problem(value, "<<: want a mapping to merge, or a list of them")
 			continue
 		}
 		for i := 0; i+1 < len(source.Content); i += 2 {
@@ -359,7 +359,8 @@ func (r *yamlReader) checkTag(n *yaml.Node) bool {
 	if n.Style&yaml.TaggedStyle == 0 || n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!binary") {
 		return true
 	}
-	r.problem(n, "%s: a tag is not understood: write the value plainly", n.Tag)
+	// What is taken for its name may be the value of a Secret.
+	r.problem(n, "a tag (!) is not understood: write the value plainly, in quotes if it is a text that begins with !")
 	return false
 }
 
@@ -448,6 +449,8 @@ func describe(n *yaml.Node) string {
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
 	}
 	switch n.Tag {
 	case "!!null":
