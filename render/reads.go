@@ -22,7 +22,7 @@ const (
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
 	readData       what = 'D' // a value of the data files, by its path
-	readCollection what = 'C' // the documents that a kind collects, see [collectionName]
+	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
 )
 
 // read is one thing that a render read besides what its static key covers, and

@@ -24,7 +24,7 @@ type place struct {
 	repo string // the folder of the Git repository for revisions
 	path string // the monorepo's folder inside that repository
 
-	cacheDir string // empty: the user's; see openCache
+	cacheDir string // empty: the user's; none: no cache
 }
 
 func (p *place) flags(cmd *cobra.Command) {
