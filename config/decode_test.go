@@ -252,7 +252,7 @@ func TestReadDocumentsEdges(t *testing.T) {
 		"trailing JSON":  {`{"apiVersion": "v1", "kind": "K"} {"a": 1}`, 1, "f.yaml:1: not valid YAML: did not find expected <document start>"},
 		"unclosed":       {doc + "a: {b: [c\n", 0, "f.yaml:3: not valid YAML: did not find expected ',' or ']'"},
 		"tab":            {doc + "a:\n\tb: 1\n", 0, "f.yaml:4: not valid YAML: found character that cannot start any token"},
-		"unknown anchor": {doc + "a: b\nc: *d\n", 0, "f.yaml:4: not valid YAML: unknown anchor 'd' referenced"},
+		"unknown anchor": {doc + "a: b\nc: *d\n", 0, "f.yaml:4: not valid YAML: an alias (*) without its anchor (&) before it: write a text that begins with * in quotes"},
 		"null key":       {doc + "~: b\n", 0, "f.yaml:3:1: key ~ is nothing: write it in quotes"},
 		"float key":      {doc + "1.5: b\n", 0, "f.yaml:3:1: key 1.5 is the number 1.5: write it in quotes"},
 		"complex key":    {doc + "? {a: b}\n: c\n", 0, "f.yaml:3:3: a key must be a plain name, got a mapping"},
@@ -270,6 +270,22 @@ func TestReadDocumentsEdges(t *testing.T) {
 		}
 		if len(problems) > MaxProblems+2 {
 			t.Errorf("%s: %d problems", name, len(problems))
+		}
+	}
+}
+
+// TestNoSecretInSyntaxProblems: what was taken for the name of an anchor or of
+// a tag may be the value of a Secret that lacks its quotes.
+func TestNoSecretInSyntaxProblems(t *testing.T) {
+	const head = "apiVersion: v1\nkind: Secret\nstringData:\n  password: "
+	for _, text := range []string{head + "*hunter2", head + "!hunter2 x", head + "!hunter2", head + "!!hunter2 [x]", head + "!<hunter2> {}",
+		head + "&hunter2 [*hunter2]", head + "{*hunter2 : x}", head + "&hunter2 x\n  b: {*hunter2 : x}", head + "\n    <<: hunter2", head + "\n    <<: [hunter2]",
+		"apiVersion: easy.example.com/v1\nkind: Thing\nspec:\n  override: {secret: {set: [{path: data.a, value: !hunter2 x}]}}"} {
+		for name, read := range map[string]func(string, []byte) ([]*Document, Problems){"documents": ReadDocuments, "values": ReadValues} {
+			_, problems := read("f.yaml", []byte(text))
+			if len(problems) == 0 || strings.Contains(problems.String(), "hunter2") {
+				t.Errorf("%s of\n%s\ngive %q", name, text, problems.String())
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (l *loader) loadFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		l.problem(FileProblem(dir, fmt.Errorf("folder of the fleet: %w", bare(err))))
+		l.problem(FileProblem(dir, fmt.Errorf("folder of the fleet: %w", Cause(err))))
 		return
 	}
 	l.repository.FleetHash = hash

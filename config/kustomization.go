@@ -139,15 +139,10 @@ func (f *folder) settle(own *kustomization) {
 			}
 			settled := *below
 			settled.units = applyKustomizations(f.path, nil, below.units, f.kustomizations)
-			settled.count += len(settled.units) - len(below.units)
 			if !slices.Equal(settled.units, below.units) {
 				f.folders[i] = &settled
 			}
 		}
-	}
-	f.count = len(f.units)
-	for _, below := range f.folders {
-		f.count += below.count
 	}
 }
 

@@ -162,7 +162,7 @@ func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.reposi
 
 // FileProblem is the problem of a file or folder of a [Tree].
 func FileProblem(file string, err error) Problem {
-	return Problem{Position: Position{File: file}, Code: CodeFile, Message: bare(err).Error(), Retry: mayPass(err)}
+	return Problem{Position: Position{File: file}, Code: CodeFile, Message: Cause(err).Error(), Retry: mayPass(err)}
 }
 
 func (l *loader) load(previous *Repository) {
@@ -179,15 +179,16 @@ func (l *loader) load(previous *Repository) {
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil {
-			l.problem(FileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, bare(err))))
+			l.problem(FileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, Cause(err))))
 			continue
 		}
 		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
 	}
 }
 
-// bare is the error without the path that the message names already.
-func bare(err error) error {
+// Cause is an error of a [Tree] without the path, for messages that name it
+// already.
+func Cause(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		return pathError.Err

@@ -22,7 +22,6 @@ type folder struct {
 	inherited *Defaults
 	units     []*Unit   // in it, not below it
 	folders   []*folder // sorted by path
-	count     int       // of the units in it and below it
 	retry     bool      // a swell.yaml or a kustomization in it or below it could not be read
 
 	loaded         []*folder        // those below it as they are without this one's kustomizations
@@ -53,15 +52,6 @@ func (f *folder) each(yield func(*Unit) bool) bool {
 		}
 	}
 	return true
-}
-
-// CountUnits is how many units there are.
-func (r *Repository) CountUnits() int {
-	n := 0
-	for _, root := range r.roots {
-		n += root.count
-	}
-	return n
 }
 
 func (r *Repository) root(path string) *folder {
@@ -189,7 +179,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			inherited = inherited.with(p)
 		}
 		below := l.loadFolder(sub, subHash, inherited, previous.below(sub))
-		if below.count == 0 && !below.retry && len(below.loaded) == 0 {
+		if len(below.units) == 0 && len(below.loaded) == 0 && !below.retry {
 			continue // nothing but files for specs
 		}
 		current.loaded = append(current.loaded, below)

@@ -45,8 +45,6 @@ const (
 	maxDocuments = 2000
 )
 
-var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
-
 // ReadDocuments parses a file of YAML documents. Documents that are empty or
 // hold only comments are left out, lists of objects (`kind: List`) are their
 // items. A problem in one document leaves that document out, a syntax error
@@ -118,33 +116,6 @@ func checkText(file string, content []byte) *Problem {
 		}
 	}
 	return nil
-}
-
-var (
-	// parserError is what the YAML library says in its grammar. Only there it
-	// counts lines from 0.
-	parserError   = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (undefined tag handle|duplicate %|incompatible YAML))`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
-)
-
-func syntaxProblem(file string, content []byte, err error) Problem {
-	text := strings.TrimSpace(err.Error())
-	pos := Position{File: file}
-	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
-		pos.Line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	if parserError.MatchString(text) {
-		pos.Line++
-	}
-	if m := unknownAnchor.FindStringSubmatch(text); m != nil { // it has no line
-		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
-			pos.Line = 1 + bytes.Count(before, []byte("\n"))
-		}
-	}
-	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
-	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
 }
 
 // newDocuments is one document, or the items of a list of objects.
@@ -241,7 +212,7 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 	case yaml.AliasNode:
 		for _, anchor := range open {
 			if anchor == n.Alias {
-				r.problem(n, "*%s refers to itself", n.Value)
+				r.problem(n, "an alias (*) of what it stands in")
 				return n
 			}
 		}
@@ -320,7 +291,7 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, valu
 	}
 	for _, source := range sources {
 		if source.Kind != yaml.MappingNode {
-			r.problem(value, "<<: want a mapping to merge, got %s", describe(source))
+			r.problem(value, "<<: want a mapping to merge, or a list of them")
 			continue
 		}
 		for i := 0; i+1 < len(source.Content); i += 2 {
@@ -388,7 +359,8 @@ func (r *yamlReader) checkTag(n *yaml.Node) bool {
 	if n.Style&yaml.TaggedStyle == 0 || n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!binary") {
 		return true
 	}
-	r.problem(n, "%s: a tag is not understood: write the value plainly", n.Tag)
+	// What is taken for its name may be the value of a Secret.
+	r.problem(n, "a tag (!) is not understood: write the value plainly, in quotes if it is a text that begins with !")
 	return false
 }
 
@@ -477,6 +449,8 @@ func describe(n *yaml.Node) string {
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
 	}
 	switch n.Tag {
 	case "!!null":

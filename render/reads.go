@@ -23,7 +23,7 @@ const (
 	readFolder     what = 'L' // a folder with all that is in it
 	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
 	readMapping    what = 'M' // that there is a mapping in the data files, by its path
-	readCollection what = 'C' // the documents that a kind collects, see [collectionName]
+	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
 )
 
 // read is one thing that a render read besides what its static key covers, and

@@ -4,7 +4,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -114,14 +113,6 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	return h
 }
 
-func cause(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
-}
-
 func (u *unitRenderer) readDocument(doc *config.Document) {
 	if isLocal(doc) {
 		return
@@ -194,7 +185,7 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 	u.reads.note(readFile, full)
 	content, err := u.repository.Tree.ReadFile(full)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, cause(err))
+		return nil, fmt.Errorf("%q: %w", name, config.Cause(err))
 	}
 	return content, nil
 }
@@ -218,7 +209,7 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 	err = fs.WalkDir(u.repository.Tree, root, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fmt.Errorf("%q: %w", folder, cause(err))
+			return fmt.Errorf("%q: %w", folder, config.Cause(err))
 		case e.IsDir():
 			return nil
 		case !e.Type().IsRegular():

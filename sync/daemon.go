@@ -67,6 +67,7 @@ type Daemon struct {
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
 	started    time.Time
+	cacheOff   bool // and the log says so
 }
 
 // Open prepares a daemon. It talks to nobody yet.

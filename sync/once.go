@@ -223,8 +223,22 @@ func (d *Daemon) report(r *Record, plan rollout.Plan) {
 	}
 	r.Took = d.Now().Sub(r.At)
 	r.log(d.Log)
+	d.checkCache()
 	if d.Observe != nil {
 		d.Observe(*r, d.state)
+	}
+}
+
+// checkCache says once when the compiler's cache has stopped to store: nothing
+// is wrong with what is rendered, but after a restart all is rendered again.
+func (d *Daemon) checkCache() {
+	c := d.Compiler.Cache
+	if d.cacheOff || c == nil {
+		return
+	}
+	if err := c.Err(); err != nil {
+		d.cacheOff = true
+		d.Log.Warn("cache: nothing more is stored until the daemon starts again", "err", err)
 	}
 }
 

@@ -55,7 +55,10 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 			if err != nil {
 				return err
 			}
-			compiler, done := where.compiler()
+			compiler, done, err := where.compiler()
+			if err != nil {
+				return err
+			}
 			defer done()
 			snapshot := compiler.Snapshot(commit, tree)
 			if snapshot.Held {
@@ -82,6 +85,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 		},
 	}
 	where.flags(cmd)
+	where.cacheFlag(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().StringVar(&unit, "unit", "", "only objects of this unit, or of the units below this folder")
 	cmd.Flags().StringVar(&target, "target", "", "only on this target (cluster/cell), or the targets of this cluster")

@@ -44,7 +44,10 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			if !ok {
 				return fmt.Errorf("-o %q: want text, json, sarif, github or junit", output)
 			}
-			compiler, done := where.compiler()
+			compiler, done, err := where.compiler()
+			if err != nil {
+				return err
+			}
 			defer done()
 			name := where.argument(args, 0)
 			snapshot, err := where.snapshot(compiler, name)
@@ -69,6 +72,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		},
 	}
 	where.flags(cmd)
+	where.cacheFlag(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json, sarif, github or junit")
 	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines that problems are at (default: on a terminal)")
 	cmd.Flags().BoolVar(&color, "color", false, "colours in text, and excerpts (default: on a terminal, unless NO_COLOR is set)")

@@ -39,7 +39,10 @@ compared because one side has problems with them.`,
 			if !ok {
 				return fmt.Errorf("-o %q: want text, json or markdown", output)
 			}
-			compiler, done := where.compiler()
+			compiler, done, err := where.compiler()
+			if err != nil {
+				return err
+			}
 			defer done()
 			base, err := where.snapshot(compiler, args[0])
 			if err != nil {
@@ -76,6 +79,7 @@ compared because one side has problems with them.`,
 		},
 	}
 	where.flags(cmd)
+	where.cacheFlag(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or markdown")
 	return cmd
 }

@@ -194,7 +194,12 @@ func (t *kindTester) run(test *kindTest) error {
 		t.fail(test.name(), "", err.Error())
 		return nil
 	}
-	if err := replaceFile(filepath.Join(t.dir, filepath.FromSlash(test.file)), changed); err != nil {
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := replaceFile(root, filepath.FromSlash(test.file), changed); err != nil {
 		return err
 	}
 	t.updated++
@@ -270,22 +275,4 @@ func differences(want, got map[string]string) string {
 		b.WriteString("the archive expects nothing: swell kind test --update writes what is rendered\n")
 	}
 	return b.String()
-}
-
-// replaceFile puts content in the place of a file's, all of it or nothing.
-func replaceFile(file string, content []byte) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".swell-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails once it is renamed
-	_, err = temporary.Write(content)
-	if err := errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), file)
 }

@@ -50,7 +50,10 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if explain && output != "yaml" {
 				return fmt.Errorf("--explain: want -o yaml, which has comments, got %q", output)
 			}
-			compiler, done := where.compiler()
+			compiler, done, err := where.compiler()
+			if err != nil {
+				return err
+			}
 			defer done()
 			snapshot, err := where.snapshot(compiler, where.argument(args, 0))
 			if err != nil {
@@ -89,6 +92,7 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 		},
 	}
 	where.flags(cmd)
+	where.cacheFlag(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json (one object a line) or name")
 	cmd.Flags().StringVar(&unit, "unit", "", "only this unit, or the units below this folder")
 	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")

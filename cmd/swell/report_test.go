@@ -51,6 +51,7 @@ var badUnits = map[string]string{
 	"services/pay/fraud/runtime.yaml":   "apiVersion: easy.example.com/v1\nkind: Runtime\nmetadata: {name: fraud}\nspec:\n  replicsa: {sas: 1}\n  image: 31\n",
 	"services/pay/space/space.yaml":     "apiVersion: easy.example.com/v1\nkind: Space\nmetadata: {name: Pay}\nspec: {maxPods: 9}\n",
 	"services/shop/a b/c%d.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: x}\n\"{a}\": 1\n",
+	"services/shop/link/c.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: x}\n\"[x](http://evil.example.com)\\\\[\": 1\n",
 	"services/shop/nothing/swell.yaml":  "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {match: {labels: {region: moon}}}}\n",
 	"services/shop/nothing/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: x}\n",
 }
@@ -147,13 +148,16 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// checkMessage undoes the escapes of section 3.11.5.
+// checkMessage undoes the escapes of sections 3.11.5 and 3.11.6.
 func checkMessage(t *testing.T, text, want string) {
 	t.Helper()
 	if regexp.MustCompile(`(^|[^{])(\{\{)*\{([^{]|$)`).MatchString(text) {
 		t.Errorf("%q: a brace that is not escaped", text)
 	}
-	if got := strings.NewReplacer("{{", "{", "}}", "}").Replace(text); got != want {
+	if rest := regexp.MustCompile(`\\[\\\[\]]`).ReplaceAllString(text, ""); strings.ContainsAny(rest, `\[]`) {
+		t.Errorf("%q: a bracket or a backslash that is not escaped", text)
+	}
+	if got := strings.NewReplacer("{{", "{", "}}", "}", `\\`, `\`, `\[`, "[", `\]`, "]").Replace(text); got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 }
@@ -303,7 +307,7 @@ func TestJUnit(t *testing.T) {
 	if report.Tests != tests || report.Failures != failures || tests != 1+c.Units.Len() {
 		t.Errorf("%d tests, %d failures in the report, %d and %d cases, %d units", report.Tests, report.Failures, tests, failures, c.Units.Len())
 	}
-	want := []string{"services/pay/fraud", "services/pay/space", "services/shop/a b", "services/shop/nothing", "services/shop/odd"}
+	want := []string{"services/pay/fraud", "services/pay/space", "services/shop/a b", "services/shop/link", "services/shop/nothing", "services/shop/odd"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(failed))); diff != "" {
 		t.Error(diff)
 	}

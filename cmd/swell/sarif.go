@@ -160,7 +160,7 @@ func (c *checked) column(at config.Position) int {
 // sarifMessage escapes what is a placeholder or a link in a message (sections
 // 3.11.5 and 3.11.6).
 func sarifMessage(text string) sarifText {
-	return sarifText{strings.NewReplacer("{", "{{", "}", "}}").Replace(text)}
+	return sarifText{strings.NewReplacer("{", "{{", "}", "}}", `\`, `\\`, "[", `\[`, "]", `\]`).Replace(text)}
 }
 
 // placeInText is a line, with or without a column, inside a message.

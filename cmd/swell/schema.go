@@ -6,9 +6,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,19 +92,26 @@ after another.
 		Example: `  swell schema json Runtime
   swell schema json -o schemas`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
+		var into *folderInto
+		if dir != "" {
+			var err error
+			if into, err = openInto(kinds.dir, dir); err != nil {
+				return err
+			}
+			defer into.root.Close()
+		}
 		for _, easy := range kinds.picked {
 			text, err := indentJSON(easy.JSONSchema())
 			if err != nil {
 				return err
 			}
-			if dir == "" {
+			if into == nil {
 				if _, err := cmd.OutOrStdout().Write(text); err != nil {
 					return err
 				}
 				continue
 			}
-			file := filepath.Join(dir, fmt.Sprintf("%s_%s_v1.json", easy.Group, strings.ToLower(easy.Kind)))
-			if err := writeFile(cmd.ErrOrStderr(), file, text); err != nil {
+			if err := into.write(cmd.ErrOrStderr(), fmt.Sprintf("%s_%s_v1.json", easy.Group, strings.ToLower(easy.Kind)), text); err != nil {
 				return err
 			}
 		}
@@ -272,22 +280,6 @@ func indentJSON(value any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeFile writes a file and its folders, and says so when that changed it.
-func writeFile(stderr io.Writer, file string, content []byte) error {
-	if before, err := os.ReadFile(file); err == nil && bytes.Equal(before, content) {
-		fmt.Fprintf(stderr, "swell: %s unchanged\n", file)
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "swell: %s written\n", file)
-	return nil
-}
-
 func schemaVSCodeCommand() *cobra.Command {
 	var where place
 	cmd := &cobra.Command{
@@ -313,19 +305,23 @@ refuse in a spec.
 			if err != nil {
 				return err
 			}
-			settingsFile := filepath.Join(kinds.dir, ".vscode", "settings.json")
-			before, err := os.ReadFile(settingsFile)
-			if err != nil && !os.IsNotExist(err) {
+			into, err := openInto(kinds.dir, filepath.Join(kinds.dir, ".vscode"))
+			if err != nil {
+				return err
+			}
+			defer into.root.Close()
+			before, err := into.read("settings.json")
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			settings, err := editorSettings(before, editorGlobs(kinds.repository.Folders()))
 			if err != nil {
-				return hinted{fmt.Errorf("%s: %w", settingsFile, err), "mend or remove the file; nothing was written"}
+				return hinted{fmt.Errorf("%s: %w", filepath.Join(into.shown, "settings.json"), err), "mend or remove the file; nothing was written"}
 			}
-			if err := writeFile(cmd.ErrOrStderr(), filepath.Join(kinds.dir, ".vscode", "swell.schema.json"), text); err != nil {
+			if err := into.write(cmd.ErrOrStderr(), "swell.schema.json", text); err != nil {
 				return err
 			}
-			if err := writeFile(cmd.ErrOrStderr(), settingsFile, settings); err != nil {
+			if err := into.write(cmd.ErrOrStderr(), "settings.json", settings); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", diff.Count(len(kinds.picked), "kind"))

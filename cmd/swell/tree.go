@@ -24,12 +24,16 @@ type place struct {
 	repo string // the folder of the Git repository for revisions
 	path string // the monorepo's folder inside that repository
 
-	cacheDir string // empty: the user's; see openCache
+	cacheDir string // empty: the user's; none: no cache
 }
 
 func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in")
 	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: its root)")
+}
+
+// cacheFlag is for commands that use [place.compiler].
+func (p *place) cacheFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps what was rendered, to be faster the next time; none for no such folder (default: swell in the user's cache folder)")
 }
 
@@ -85,27 +89,30 @@ func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapsh
 // 100,000 units take about 200 MB.
 const cacheLimit = 1 << 30
 
-// compiler makes a compiler with the cache that the flags name. Without one
-// that can be used, it remembers nothing from run to run.
-func (p *place) compiler() (c *render.Compiler, done func()) {
-	c = &render.Compiler{Version: buildID()}
+// compiler makes a compiler with the cache that the flag names. Where the
+// user's cannot be used, it remembers nothing from run to run.
+func (p *place) compiler() (c *render.Compiler, done func(), err error) {
+	c, done = &render.Compiler{Version: buildID()}, func() {}
+	if p.cacheDir == "none" {
+		return c, done, nil
+	}
 	dir := p.cacheDir
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			dir = "none"
+			return c, done, nil
 		}
 		dir = filepath.Join(user, "swell")
 	}
-	if dir == "none" {
-		return c, func() {}
-	}
 	kept, err := cache.Open(dir, cacheLimit)
-	if err != nil {
-		return c, func() {}
+	switch {
+	case err != nil && p.cacheDir != "":
+		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none does without"}
+	case err != nil:
+		return c, done, nil
 	}
 	c.Cache = kept
-	return c, func() { _ = kept.Close() } // nothing is lost with it
+	return c, func() { _ = kept.Close() }, nil // nothing is lost with it
 }
 
 // argument is the i-th argument, or the working tree where there is none: the

@@ -246,13 +246,6 @@ func (c *Cache) gatherLocked() {
 	}
 }
 
-// Size is the bytes on disk; 0 for a cache in memory.
-func (c *Cache) Size() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.size
-}
-
 // Err is the first error of writing, after which nothing more is stored.
 func (c *Cache) Err() error {
 	c.mu.Lock()

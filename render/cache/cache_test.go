@@ -220,8 +220,8 @@ func TestEviction(t *testing.T) {
 	for i := range all {
 		c.Put(keyOf(i), valueOf(i, size))
 		count(t, c, 5, size) // in use
-		if c.Size() > limit+limit/4 {
-			t.Fatalf("after %d entries: %d bytes, want at most %d", i, c.Size(), limit)
+		if c.size > limit+limit/4 {
+			t.Fatalf("after %d entries: %d bytes, want at most %d", i, c.size, limit)
 		}
 	}
 	if n := count(t, c, 5, size); n != 5 {
@@ -230,8 +230,8 @@ func TestEviction(t *testing.T) {
 	if _, ok := c.Get(keyOf(all / 2)); ok {
 		t.Error("an old entry that nobody used is there")
 	}
-	if n := sizeOf(t, dir); n != c.Size() {
-		t.Errorf("%d bytes on disk, %d by its own account", n, c.Size())
+	if n := sizeOf(t, dir); n != c.size {
+		t.Errorf("%d bytes on disk, %d by its own account", n, c.size)
 	}
 	open(t, dir, limit/4)
 	if n := sizeOf(t, dir); n > limit/4+limit/8 {
@@ -260,8 +260,8 @@ func TestReadingDoesNotGrow(t *testing.T) {
 	}
 	for range 20 {
 		count(t, c, all, size)
-		if c.Size() > limit+limit/4 {
-			t.Fatalf("%d bytes, want at most %d", c.Size(), limit)
+		if c.size > limit+limit/4 {
+			t.Fatalf("%d bytes, want at most %d", c.size, limit)
 		}
 	}
 }

@@ -4,7 +4,6 @@
 package kind
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -200,11 +199,7 @@ func readTemplate(tree config.Tree, folder, name string) (content []byte, file s
 	file = path.Join(folder, name)
 	content, err = tree.ReadFile(file)
 	if err != nil {
-		var pathError *fs.PathError
-		if errors.As(err, &pathError) {
-			err = pathError.Err
-		}
-		err = fmt.Errorf("template: %q: %w", config.Shorten(name), err)
+		err = fmt.Errorf("template: %q: %w", config.Shorten(name), config.Cause(err))
 	}
 	return content, file, err
 }

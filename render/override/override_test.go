@@ -146,3 +146,20 @@ func TestApplyProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestNoFilterInPathProblems: whether the object is a Secret is not known when
+// a path is read, so no problem of a path shows what a filter compares with.
+func TestNoFilterInPathProblems(t *testing.T) {
+	for _, text := range []string{"data[?x=='hunter2'", "data[?x=='hunter2']]", "data[?x=='hunter2'].", "data[?x=='hunter2'] b", "data[?x==='hunter2']", "data[?x=='hunter2'].[0]",
+		"data=='hunter2'", "data.x == `hunter2`", "data ['hunter2']", "data['hunter2']", "data[x=='hunter2']", "[?x=='hunter2']", "data[?x=='hunter2'](a)", "data[?x=='hunter2'] | [0]",
+		"data.{a: 'hunter2'}", "data.'hunter2'", "data[?x==`hunter2`]", "data[?'hunter2'=='hunter2']", "data[?x=='" + strings.Repeat("hunter2", 200) + "']"} {
+		_, err := parsePath(text)
+		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.HasPrefix(text, "data") && !strings.Contains(err.Error(), "data") {
+			t.Errorf("%.40s: %v", text, err)
+		}
+	}
+	_, problems := apply(t, "    - {path: \"data[?x=='hunter2'\", value: 1}")
+	if want := `update[0].path: "data[...": the [ is never closed at "[..."`; !strings.Contains(problems, want) {
+		t.Errorf("got %q, want %q", problems, want)
+	}
+}

@@ -59,7 +59,7 @@ func parsePath(text string) (path, error) {
 	case text == "":
 		return nil, fmt.Errorf("empty: want a path like spec.replicas")
 	case len(text) > maxPath:
-		return nil, fmt.Errorf("%q: %d bytes, want at most %d", config.Shorten(text), len(text), maxPath)
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", quoted(config.Shorten(text)), len(text), maxPath)
 	}
 	rest := text
 	if text == "@" || strings.HasPrefix(text, "@.") {
@@ -70,24 +70,33 @@ func parsePath(text string) (path, error) {
 		if len(steps) > 0 {
 			var err error
 			if rest, err = separator(rest); err != nil {
-				return nil, fmt.Errorf("%q: %w", text, err)
+				return nil, fmt.Errorf("%s: %w", quoted(text), err)
 			}
 		}
 		s, length, err := parseStep(rest)
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", text, err)
+			return nil, fmt.Errorf("%s: %w", quoted(text), err)
 		}
 		s.text = rest[:length]
 		steps = append(steps, s)
 		rest = rest[length:]
 	}
 	if len(steps) > 0 && steps[0].kind != byName && steps[0].kind != byValue {
-		return nil, fmt.Errorf("%q: want a field's name first", text)
+		return nil, fmt.Errorf("%s: want a field's name first", quoted(text))
 	}
 	if _, err := parsing.NewParser().Parse(text); err != nil {
-		return nil, fmt.Errorf("%q: no JMESPath: %s", text, strings.TrimPrefix(err.Error(), "SyntaxError: "))
+		return nil, fmt.Errorf("%s: no JMESPath: %s", quoted(text), strings.TrimPrefix(err.Error(), "SyntaxError: "))
 	}
 	return steps, nil
+}
+
+// quoted is a part of a path for a message, up to its first filter or text: the
+// object may be a Secret, whose values may stand there.
+func quoted(text string) string {
+	if i := strings.IndexAny(text, "?='`"); i >= 0 {
+		text = text[:i] + "..."
+	}
+	return strconv.Quote(text)
 }
 
 // separator takes away what stands between two steps.
@@ -95,19 +104,19 @@ func separator(rest string) (string, error) {
 	trimmed := strings.TrimLeft(rest, " ")
 	switch {
 	case strings.HasPrefix(rest, ".["):
-		return "", fmt.Errorf("want a name after the dot at %q: an index or a filter stands without one", rest)
+		return "", fmt.Errorf("want a name after the dot at %s: an index or a filter stands without one", quoted(rest))
 	case rest[0] == '.':
 		return rest[1:], nil
 	case rest[0] == '[':
 		return rest, nil
 	case strings.HasPrefix(trimmed, "("):
-		return "", fmt.Errorf("a function gives a value and no place, at %q: functions stand in filters, like [?contains(name, 'x')]", rest)
+		return "", fmt.Errorf("a function gives a value and no place, at %s: functions stand in filters, like [?contains(name, 'x')]", quoted(rest))
 	case strings.HasPrefix(trimmed, "|") && !strings.HasPrefix(trimmed, "||"):
-		return "", fmt.Errorf("a pipe gives a value and no place, at %q: write one path", rest)
+		return "", fmt.Errorf("a pipe gives a value and no place, at %s: write one path", quoted(rest))
 	case rest[0] != ' ' && oddName.MatchString(rest):
-		return "", fmt.Errorf("want . or [ before %q: a name with other characters than letters, digits and _ stands in double quotes", rest)
+		return "", fmt.Errorf("want . or [ before %s: a name with other characters than letters, digits and _ stands in double quotes", quoted(rest))
 	}
-	return "", fmt.Errorf("want . or [ before %q", rest)
+	return "", fmt.Errorf("want . or [ before %s", quoted(rest))
 }
 
 func parseStep(rest string) (step, int, error) {
@@ -120,7 +129,7 @@ func parseStep(rest string) (step, int, error) {
 	case rest != "" && rest[0] == '[':
 		return parseBrackets(rest)
 	case rest != "" && rest[0] == '{':
-		return step{}, 0, fmt.Errorf("several fields at once make a value and no place, at %q: write an operation for each", rest)
+		return step{}, 0, fmt.Errorf("several fields at once make a value and no place, at %s: write an operation for each", quoted(rest))
 	}
 	if m := quotedPart.FindString(rest); m != "" {
 		var name string
@@ -129,20 +138,20 @@ func parseStep(rest string) (step, int, error) {
 			return step{}, 0, fmt.Errorf("%s: not a text in double quotes as JSON has it", m)
 		}
 		if name == "" {
-			err = fmt.Errorf("want a name between the quotes at %q", rest)
+			err = fmt.Errorf("want a name between the quotes at %s", quoted(rest))
 		}
 		return step{kind: byName, name: name}, len(m), err
 	}
 	if m := oddName.FindString(rest); m != "" {
-		return step{}, 0, fmt.Errorf("want a name, [index] or [?name=='value'] at %q: write %q in double quotes", rest, m)
+		return step{}, 0, fmt.Errorf("want a name, [index] or [?name=='value'] at %s: write %q in double quotes", quoted(rest), m)
 	}
-	return step{}, 0, fmt.Errorf(`want a name, [index] or [?name=='value'] at %q`, rest)
+	return step{}, 0, fmt.Errorf(`want a name, [index] or [?name=='value'] at %s`, quoted(rest))
 }
 
 func parseBrackets(rest string) (step, int, error) {
 	length := bracketed(rest)
 	if length == 0 {
-		return step{}, 0, fmt.Errorf("the [ is never closed at %q", rest)
+		return step{}, 0, fmt.Errorf("the [ is never closed at %s", quoted(rest))
 	}
 	s, err := parseInner(rest[1 : length-1])
 	return s, length, err
@@ -166,14 +175,14 @@ func parseInner(inner string) (step, error) {
 	case inner[0] == '?':
 		f, err := parseFilter(inner[1:])
 		if err != nil {
-			return step{}, fmt.Errorf("[%s]: %w", inner, err)
+			return step{}, fmt.Errorf("[?...]: %w", err)
 		}
 		return step{kind: byFilter, filter: f}, nil
 	}
 	if quotedPart.FindString(inner) == inner || namePart.FindString(inner) == inner {
 		return step{}, fmt.Errorf("[%s]: want .%s for a field", inner, inner)
 	}
-	return step{}, fmt.Errorf("want a name, [index] or [?name=='value'] at %q", "["+inner+"]")
+	return step{}, fmt.Errorf("want a name, [index] or [?name=='value'] at %s", quoted("["+inner+"]"))
 }
 
 func parseSlice(inner string) (step, error) {

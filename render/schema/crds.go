@@ -36,7 +36,7 @@ type CRDProblem struct {
 // definitions and, for one, of the versions and their schemas. The rules of
 // x-kubernetes-validations are parsed and not evaluated.
 func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
-	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone)}
+	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash}
 	if all.gone == nil {
 		all.gone = map[string]string{}
 	}
@@ -48,9 +48,7 @@ func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 		}
 	}
 	var problems []CRDProblem
-	hashes := []string{}
 	for i, crd := range crds {
-		hashes = append(hashes, hash("definition", AppendJSON(nil, crd.Object)))
 		d := &definition{metadata: s.objectMeta()}
 		found := d.compile(s, crd, owners)
 		for _, v := range d.violations {
@@ -67,8 +65,6 @@ func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 		maps.Copy(all.kinds, found.kinds)
 		maps.Copy(all.gone, found.gone)
 	}
-	slices.Sort(hashes)
-	all.hash = hash("set", []byte(s.hash+strings.Join(hashes, "")))
 	return all, problems
 }
 
@@ -77,10 +73,6 @@ func hash(sort string, content []byte) string {
 	sum := sha256.Sum256(append([]byte(sort+"\n"), content...))
 	return hex.EncodeToString(sum[:])
 }
-
-// Hash is the same for sets that check alike: it covers the Kubernetes version
-// with its schemas and all definitions of custom resources, in any order.
-func (s *Set) Hash() string { return s.hash }
 
 // Hash is the same for kinds that check alike. It does not change when the
 // definitions of other custom resources do.

@@ -35,9 +35,9 @@ func Versions() []string {
 
 // Set is the kinds of one Kubernetes version. It is safe for concurrent use.
 type Set struct {
-	kinds map[string]*Kind  // by "apiVersion kind"
-	gone  map[string]string // by the same, why a version of a custom resource is none
-	hash  string
+	kinds map[string]*Kind           // by "apiVersion kind"
+	gone  map[string]string          // by the same, why a version of a custom resource is none
+	hash  string                     // of the Kubernetes version with its schemas
 	raw   map[string]json.RawMessage // not of a set that has custom resources
 
 	mu    sync.Mutex

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
+	// parserError is what the YAML library says in its grammar. Only there it
+	// counts lines from 0.
+	parserError   = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (undefined tag handle|duplicate %|incompatible YAML))`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+func syntaxProblem(file string, content []byte, err error) Problem {
+	text := strings.TrimSpace(err.Error())
+	pos := Position{File: file}
+	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
+		pos.Line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	if parserError.MatchString(text) {
+		pos.Line++
+	}
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil { // it has no line
+		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
+			pos.Line = 1 + bytes.Count(before, []byte("\n"))
+		}
+		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
+	}
+	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
+	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
+}
