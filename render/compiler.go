@@ -196,7 +196,7 @@ func (p *pass) lookUp() {
 		e.static, e.packed, e.traces = static, nil, p.world.traces(static, len(e.placed))
 		if len(e.traces) > 0 {
 			for _, trace := range e.traces {
-				if trace.reads.filesUnchanged(p.world) {
+				if trace.sameFiles = trace.reads.filesUnchanged(p.world); trace.sameFiles {
 					e.holds = trace.holds
 					return
 				}
@@ -264,7 +264,7 @@ func (p *pass) refresh(e *entry) {
 	traces := e.traces
 	e.traces, e.packed = nil, nil
 	for _, trace := range traces {
-		if trace.reads.unchanged(p.world) {
+		if trace.reads.inputsUnchanged(p.world) && (trace.sameFiles || trace.reads.filesUnchanged(p.world)) {
 			e.packed = trace.pack()
 			return
 		}

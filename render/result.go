@@ -27,6 +27,9 @@ type result struct {
 	bundles  []*Bundle // only right after rendering; those with objects
 	// holds are the kinds of documents in the unit, see [world.scan].
 	holds []string
+
+	packed    []byte // as it was read from the cache; nil for a new one
+	sameFiles bool   // the files that were read are known to be unchanged in this commit
 }
 
 // head is what the compiler keeps in memory of a bundle.
@@ -175,6 +178,9 @@ func (e *encoding) result(r *result) {
 
 // pack is the head, as [mustUnpack] reads it.
 func (r *result) pack() []byte {
+	if r.packed != nil {
+		return slices.Clone(r.packed)
+	}
 	var e encoding
 	e.result(r)
 	return slices.Clip(slices.Clone(e))
@@ -217,10 +223,12 @@ func (w *world) traces(static cache.Key, places int) []*result {
 	}
 	d := decoding{rest: packed}
 	for range d.count() {
+		before := d.rest
 		r, err := d.result()
 		if err != nil || len(r.heads) != places {
 			return list
 		}
+		r.packed = before[:len(before)-len(d.rest)]
 		list = append(list, r)
 	}
 	return list
