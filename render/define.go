@@ -26,6 +26,12 @@ const definitionKind = "CustomResourceDefinition"
 // define completes the world of a commit. What is as it was in the commit
 // before is taken over from it, as the same pointer.
 func (w *world) define(p *pass) {
+	w.defineKinds(p)
+	w.offers = w.defineOffers(p)
+}
+
+// defineKinds completes it up to the easy kinds.
+func (w *world) defineKinds(p *pass) {
 	r := w.repository
 	w.hard = w.defineHard(p)
 	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && b.repository.Data == r.Data && !b.problems.Retry() {
@@ -38,7 +44,6 @@ func (w *world) define(p *pass) {
 	} else {
 		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)
 	}
-	w.offers = w.defineOffers(p)
 }
 
 // defineHard gathers the definitions of custom resources that stand in units,

@@ -28,8 +28,9 @@ line. No cluster and no network is needed.
 
 text is one line a problem, or on a terminal the line with an excerpt of the
 file and of the kind's template that it came from. Lines of a Secret are never
-shown. json is a list of problems. sarif (2.1.0) and github (workflow commands
-of GitHub Actions) are for the pages of a forge: their paths are relative to the
+shown, nor those of what may change or make one: overrides, generators, patches.
+json is a list of problems. sarif (2.1.0) and github (workflow commands of
+GitHub Actions) are for the pages of a forge: their paths are relative to the
 root of the Git repository, all others to the monorepo's folder. junit has a
 test case for each unit, and one for each file or kind that holds more than one.
 

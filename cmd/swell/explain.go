@@ -14,6 +14,7 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -101,11 +102,11 @@ func explainable(where *place) (known []*explained, notes []string, err error) {
 		known = append(known, &explained{apiVersion: apiVersion, name: kindName, from: "of Kubernetes " + schema.Versions()[0],
 			shape: lazyHardShape(hard.Kind(apiVersion, kindName))})
 	}
-	easy, notes, err := explainedKinds(where, hard)
+	easy, notes, err := explainedKinds(where)
 	return append(known, easy...), notes, err
 }
 
-func explainedKinds(where *place, hard *schema.Set) (known []*explained, notes []string, err error) {
+func explainedKinds(where *place) (known []*explained, notes []string, err error) {
 	dir := where.argument(nil, 0)
 	if isMonorepo(dir) != nil {
 		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil
@@ -114,16 +115,11 @@ func explainedKinds(where *place, hard *schema.Set) (known []*explained, notes [
 	if err != nil {
 		return nil, nil, err
 	}
-	folders, problems := config.ReadFolders(tree)
-	if len(problems) > 0 {
-		return nil, nil, problems
+	loaded := render.Kinds(tree)
+	if len(loaded.Repository.Folders()) == 0 {
+		return nil, nil, loaded.Repository.Problems
 	}
-	kinds, problems := folders.KindFolders(tree)
-	if len(problems) > 0 {
-		return nil, nil, problems
-	}
-	data, _ := kind.LoadData(tree, folders.Data)
-	all := kind.LoadAll(tree, kinds, hard, data)
+	all := loaded.Kinds
 	for _, folder := range all.BrokenFolders() {
 		notes = append(notes, fmt.Sprintf("%s has problems, swell check shows them", folder))
 	}
@@ -140,7 +136,7 @@ func explainedKinds(where *place, hard *schema.Set) (known []*explained, notes [
 		s := messageShape(whole)
 		s.doc = kindDoc(k.Message())
 		known = append(known, &explained{apiVersion: k.APIVersion(), name: k.Name, from: from, easy: true,
-			shape: withOverride(s, k.Objects(), hard), objects: k.Objects()})
+			shape: withOverride(s, k.Objects(), loaded.Hard), objects: k.Objects()})
 	}
 	return known, notes, nil
 }

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
-	"github.com/swell-sh/swell/render/schema"
 )
 
 //go:embed newkind.txtar
@@ -84,10 +84,9 @@ func (t *kindTester) newKind(name, group string) (*newKind, error) {
 			n.message += strings.ToUpper(part[:1]) + part[1:]
 		}
 	}
-	others, err := t.otherKinds()
-	if err != nil {
-		return nil, err
-	}
+	// Those that are there, those with problems too, but not swell's own.
+	others := slices.DeleteFunc(slices.Clone(render.Kinds(t.tree).Kinds.Declared()), func(k *kind.Kind) bool { return k.Folder == "" })
+	var err error
 	if n.group, err = chooseGroup(group, others); err != nil {
 		return nil, err
 	}
@@ -97,20 +96,6 @@ func (t *kindTester) newKind(name, group string) (*newKind, error) {
 		}
 	}
 	return n, nil
-}
-
-// otherKinds are the kinds that are there, those with problems too.
-func (t *kindTester) otherKinds() ([]*kind.Kind, error) {
-	folders, problems := t.folders.KindFolders(t.tree)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	hard, err := schema.Kubernetes("")
-	if err != nil {
-		return nil, err
-	}
-	others := kind.LoadAll(t.tree, folders, hard, nil).Declared()
-	return slices.DeleteFunc(others, func(k *kind.Kind) bool { return k.Folder == "" }), nil // swell's own
 }
 
 // chooseGroup is the group that was asked for, else the one that all kinds

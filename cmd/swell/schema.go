@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -189,19 +189,14 @@ func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.repository = config.Load(tree, nil)
+	loaded := render.Kinds(tree)
+	k.repository = loaded.Repository
 	if len(k.repository.Folders()) == 0 {
 		printProblems(stderr, k.repository.Problems)
 		return nil, fmt.Errorf("%s: the monorepo's swell.yaml has problems", k.dir)
 	}
-	hard, err := schema.Kubernetes("")
-	if err != nil {
-		return nil, err
-	}
 	first := map[string]string{} // folders by kind, and by the name of the definition
-	data, problems := kind.LoadData(tree, k.repository.Data)
-	all := kind.LoadAll(tree, k.repository.Kinds, hard, data)
-	problems = append(problems, all.Problems...)
+	all, problems := loaded.Kinds, loaded.Problems
 	for _, loaded := range all.Declared() {
 		if loaded.Folder == "" {
 			k.own = append(k.own, loaded.Schema())

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// Loaded is the easy kinds of a tree, and what they are made from.
+type Loaded struct {
+	Repository *config.Repository
+	Kinds      *kind.Kinds
+	// Hard are the kinds of the newest Kubernetes and the tree's custom
+	// resources, which the objects of the kinds are checked against.
+	Hard *schema.Set
+	// Problems of the data files, of the folder of schemas and of the kinds,
+	// sorted. Problems of the fleet are among them only where custom resources
+	// are left out for them.
+	Problems config.Problems
+}
+
+// Kinds loads the kinds of a tree as [Compiler.Snapshot] does, without rendering
+// anything. Where Snapshot would hold the commit, no custom resource is known.
+func Kinds(tree config.Tree) *Loaded {
+	r := config.Load(tree, nil)
+	l := &Loaded{Repository: r, Problems: append(slices.Clone(r.Problems), checkVersions(r)...)}
+	if len(l.Problems) > 0 {
+		var data *kind.Data
+		if len(r.Folders()) > 0 {
+			var problems config.Problems
+			data, problems = kind.LoadData(tree, r.Data)
+			l.Problems = append(l.Problems, problems...)
+		}
+		hard, err := schema.Kubernetes("")
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		l.Hard, l.Kinds = hard, kind.LoadAll(tree, r.Kinds, hard, data)
+	} else {
+		var c Compiler
+		p := c.begin(r)
+		p.lookUp()
+		p.world.defineKinds(p)
+		l.Hard, l.Kinds = p.world.hard.of(""), p.world.kinds
+		l.Problems = append(l.Problems, p.world.problems...)
+		l.Problems = append(l.Problems, p.world.hard.shared...)
+	}
+	l.Problems = append(l.Problems, l.Kinds.Problems...).Sorted()
+	return l
+}
