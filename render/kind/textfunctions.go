@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/big"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	gotemplate "text/template"
@@ -43,8 +42,8 @@ func (r *templateRun) functions() gotemplate.FuncMap {
 		"trim":     texts(strings.TrimSpace),
 		"replace":  r.replace,
 		"printf":   r.printf,
-		"print":    func(args ...any) (string, error) { return r.made(fmt.Sprint(args...)) },
-		"println":  func(args ...any) (string, error) { return r.made(fmt.Sprintln(args...)) },
+		"print":    r.printed(fmt.Sprint),
+		"println":  r.printed(fmt.Sprintln),
 		"html":     texts(gotemplate.HTMLEscapeString),
 		"js":       texts(gotemplate.JSEscapeString),
 		"urlquery": texts(url.QueryEscape),
@@ -57,34 +56,12 @@ func (r *templateRun) functions() gotemplate.FuncMap {
 	}
 }
 
-// widths finds what makes a text of printf longer than its arguments.
-var widths = regexp.MustCompile(`%[-+# 0]*(\d*)(?:\.(\d*))?`)
-
 // made is a text that a function made: long ones take steps.
 func (r *templateRun) made(text string) (string, error) {
 	if len(text) > maxText {
 		return "", errTooLarge
 	}
 	return text, r.step(len(text) >> 10)
-}
-
-func (r *templateRun) printf(format string, args ...any) (string, error) {
-	if strings.Contains(format, "*") && regexp.MustCompile(`%[-+# 0\d.\[\]]*\*`).MatchString(format) {
-		return "", errors.New("printf: * is not known here: write the width")
-	}
-	for _, m := range widths.FindAllStringSubmatch(format, -1) {
-		if len(m[1]) > 3 || len(m[2]) > 3 {
-			return "", errors.New("printf: want a width below 1000")
-		}
-	}
-	if strings.Contains(format, "[") && strings.Count(format, "%")*r.textSize(args) > maxText {
-		return "", errTooLarge // an argument may be printed more than once
-	}
-	return r.made(fmt.Sprintf(format, args...))
-}
-
-func (r *templateRun) textSize(args []any) int {
-	return len(fmt.Sprint(args...))
 }
 
 func (r *templateRun) replace(old, by, text string) (string, error) {
