@@ -236,6 +236,7 @@ func TestDataRead(t *testing.T) {
 		"string([data.a.x].size())":              {"a.", "a.x."},
 		"string(data.b.c + data.a.x.z)":          {"b.", "b.c", "a.", "a.x.", "a.x.z"},
 		"data.a.x == {'v': 1, 'z': 2} ? 'y' :''": {"a.", "a.x.", "a.x"},
+		"[data.a.x] == [1, 2] ? 'y' : 'n'":       {"a.", "a.x.", "a.x"}, // its weight is
 		"'nothing'":                              nil,
 	} {
 		var got []string
