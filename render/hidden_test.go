@@ -34,6 +34,14 @@ func TestHiddenDocuments(t *testing.T) {
 		if again := snapshot(&c, with(richFiles(), change)); again.Rendered > 0 {
 			t.Errorf("%s: another time %d units are rendered", name, again.Rendered)
 		}
+		restarted := Compiler{Cache: c.Cache}
+		after := snapshot(&restarted, with(richFiles(), change))
+		if notes := after.Units.Get("services/platform/vector").Notes; notes.String() != vector.Notes.String() {
+			t.Errorf("%s: after a restart the notes are %v, want %v", name, notes, vector.Notes)
+		}
+		if problems := after.Units.Get("services/shop/gather").Problems; problems.String() != gather.Problems.String() {
+			t.Errorf("%s: after a restart the problems are %v, want %v", name, problems, gather.Problems)
+		}
 	}
 }
 

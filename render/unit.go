@@ -68,6 +68,9 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	}
 	docs, problems := u.documents(u.unit, &u.reads)
 	u.problems = append(u.problems, problems...)
+	if len(problems) > 0 { // what stands behind a mistake is not in docs
+		out.holds = u.scan(u.unit)
+	}
 	for _, doc := range docs {
 		if !slices.Contains(out.holds, doc.Kind) {
 			out.holds = append(out.holds, shared(doc.Kind))
