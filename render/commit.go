@@ -29,7 +29,7 @@ type Commit struct {
 // an earlier render left in the cache, which may be nil, is used.
 func NewCommit(tree config.Tree, cache *cache.Cache, version string) (*Commit, error) {
 	repository := config.Load(tree, nil)
-	if problems := append(repository.Problems, checkVersions(repository)...); len(problems) > 0 {
+	if problems := fleetProblems(repository); len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
 	c := &Commit{compiler: Compiler{Cache: cache, Version: version}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}

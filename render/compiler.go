@@ -77,8 +77,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 		previous = c.world.repository
 	}
 	repository := config.Load(tree, previous)
-	s := &Snapshot{Commit: commit, Repository: repository, Problems: slices.Clone(repository.Problems)}
-	s.Problems = append(s.Problems, checkVersions(repository)...)
+	s := &Snapshot{Commit: commit, Repository: repository, Problems: fleetProblems(repository)}
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -102,8 +101,9 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	return s
 }
 
-func checkVersions(r *config.Repository) config.Problems {
-	var problems config.Problems
+// fleetProblems are those that hold a commit.
+func fleetProblems(r *config.Repository) config.Problems {
+	problems := slices.Clone(r.Problems)
 	for _, cluster := range r.Clusters {
 		if _, err := schema.Kubernetes(cluster.Kubernetes); err != nil {
 			problems = append(problems, config.Problem{Position: cluster.Position, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})

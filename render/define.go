@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/kustomize"
 	"github.com/swell-sh/swell/render/schema"
@@ -56,6 +55,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
 	var origins []origin
 	known := map[string]bool{}
+	sum := sha256.New()
 	add := func(unit config.UnitPath, doc *config.Document) {
 		object, ok := plain(doc)
 		text := string(schema.AppendJSON(nil, object))
@@ -65,6 +65,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		known[text] = true
 		hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
 		origins = append(origins, origin{unit, doc})
+		fmt.Fprintf(sum, "%s %s\n", doc.Position(), text)
 	}
 	for _, e := range p.holding(definitionKind) {
 		docs, problems := w.documents(e.source, &recorder{world: w})
@@ -77,10 +78,6 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	}
 	for _, doc := range w.readSchemas(hard) {
 		add("", doc)
-	}
-	sum := sha256.New()
-	for _, d := range hard.definitions {
-		fmt.Fprintf(sum, "%s %s\n", d.Name, schema.AppendJSON(nil, d.Object))
 	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
 	newest, err := schema.Kubernetes("")
@@ -142,23 +139,6 @@ func (w *world) readSchemas(hard *hardKinds) []*config.Document {
 		hard.shared = append(hard.shared, config.FileProblem(r.Schemas, err))
 	}
 	return all
-}
-
-// Definitions are the definitions of custom resources in a tree, as JSON, in
-// the order in which they are read.
-func Definitions(tree config.Tree, cache *cache.Cache, version string) ([]string, config.Problems) {
-	repository := config.Load(tree, nil)
-	if problems := append(repository.Problems, checkVersions(repository)...); len(problems) > 0 {
-		return nil, problems.Sorted()
-	}
-	c := Compiler{Cache: cache, Version: version}
-	p := c.begin(repository)
-	p.lookUp()
-	var all []string
-	for _, d := range p.world.defineHard(p).definitions {
-		all = append(all, string(schema.AppendJSON(nil, d.Object)))
-	}
-	return all, nil
 }
 
 // origin is where a definition stands.

@@ -4,8 +4,6 @@
 package render
 
 import (
-	"slices"
-
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
@@ -28,7 +26,7 @@ type Loaded struct {
 // anything. Where Snapshot would hold the commit, no custom resource is known.
 func Kinds(tree config.Tree) *Loaded {
 	r := config.Load(tree, nil)
-	l := &Loaded{Repository: r, Problems: append(slices.Clone(r.Problems), checkVersions(r)...)}
+	l := &Loaded{Repository: r, Problems: fleetProblems(r)}
 	if len(l.Problems) > 0 {
 		var data *kind.Data
 		if len(r.Folders()) > 0 {
@@ -42,9 +40,7 @@ func Kinds(tree config.Tree) *Loaded {
 		}
 		l.Hard, l.Kinds = hard, kind.LoadAll(tree, r.Kinds, hard, data)
 	} else {
-		var c Compiler
-		p := c.begin(r)
-		p.lookUp()
+		p := survey(r)
 		p.world.defineKinds(p)
 		l.Hard, l.Kinds = p.world.hard.of(""), p.world.kinds
 		l.Problems = append(l.Problems, p.world.problems...)
@@ -52,4 +48,28 @@ func Kinds(tree config.Tree) *Loaded {
 	}
 	l.Problems = append(l.Problems, l.Kinds.Problems...).Sorted()
 	return l
+}
+
+// Definitions are the definitions of custom resources in a tree, as JSON, in
+// the order in which they are read; none where Snapshot would hold the commit.
+func Definitions(tree config.Tree) []string {
+	r := config.Load(tree, nil)
+	if len(fleetProblems(r)) > 0 {
+		return nil
+	}
+	p := survey(r)
+	var all []string
+	for _, d := range p.world.defineHard(p).definitions {
+		all = append(all, string(schema.AppendJSON(nil, d.Object)))
+	}
+	return all
+}
+
+// survey looks at the units of a repository, as far as it takes to define a
+// world.
+func survey(r *config.Repository) *pass {
+	var c Compiler
+	p := c.begin(r)
+	p.lookUp()
+	return p
 }

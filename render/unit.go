@@ -149,7 +149,6 @@ func isLocal(doc *config.Document) bool {
 }
 
 func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
-	u.silent = u.silent || len(easy.ObjectIDs()) == 0
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
 	problems = append(problems, more...)

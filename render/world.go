@@ -88,7 +88,7 @@ type hardKinds struct {
 	sets map[string]*schema.Set
 }
 
-// of returns the schemas of a version that is known, see [checkVersions]; ""
+// of returns the schemas of a version that is known, see [fleetProblems]; ""
 // is the newest.
 func (h *hardKinds) of(version string) *schema.Set {
 	h.mu.Lock()

@@ -224,8 +224,7 @@ func (t *kindTester) definitions() []txtar.File {
 		return t.schemas
 	}
 	t.schemas = []txtar.File{}
-	found, _ := render.Definitions(t.tree, nil, "") // swell check tells its problems
-	for i, text := range found {
+	for i, text := range render.Definitions(t.tree) {
 		t.schemas = append(t.schemas, txtar.File{Name: path.Join(t.folders.Schemas, fmt.Sprintf("%04d.yaml", i)), Data: []byte(text)})
 	}
 	return t.schemas
