@@ -17,7 +17,7 @@ import (
 func (e *Easy) CRD() map[string]any {
 	version := map[string]any{
 		"name": "v1", "served": true, "storage": true,
-		"schema": map[string]any{"openAPIV3Schema": e.serverSchema(e.inline(false, ignore))},
+		"schema": map[string]any{"openAPIV3Schema": e.wholeSchema(e.inline(false, ignore))},
 	}
 	if status := e.message.Fields().ByName("status"); status != nil && isMessage(status) && !fieldOptionsOf(status).clientOnly {
 		version["subresources"] = map[string]any{"status": map[string]any{}}
@@ -53,7 +53,7 @@ func (e *Easy) definition() {
 	paths := map[string]bool{}
 	fieldPaths(e.message, "", nil, paths)
 	client.unusedPatches(paths)
-	e.serverSchema(e.inline(false, e.problem))
+	e.wholeSchema(e.inline(false, e.problem))
 }
 
 // fieldPaths gathers the paths of all fields, as field_path has them.
@@ -75,8 +75,8 @@ func fieldPaths(m protoreflect.MessageDescriptor, prefix string, stack []protore
 	}
 }
 
-// serverSchema is the schema of a whole object.
-func (e *Easy) serverSchema(in *inliner) map[string]any {
+// wholeSchema is the schema of a whole object, which has properties.
+func (e *Easy) wholeSchema(in *inliner) map[string]any {
 	s := in.object(e.message, nil)
 	properties, _ := s["properties"].(map[string]any)
 	if properties == nil {

@@ -103,18 +103,10 @@ func (e *Easy) definitionName(m protoreflect.MessageDescriptor) string {
 	return name
 }
 
+// clientSchema is the schema of a whole object for kustomize.
 func (e *Easy) clientSchema(in *inliner) map[string]any {
-	s := in.object(e.message, nil)
-	properties, _ := s["properties"].(map[string]any)
-	if properties == nil {
-		properties = map[string]any{}
-		s["properties"] = properties
-	}
-	maps.Copy(properties, objectMeta())
-	e.addOverride(properties)
-	if text := comment(e.message); text != "" {
-		s["description"] = text
-	}
+	s := e.wholeSchema(in)
+	e.addOverride(s["properties"].(map[string]any))
 	s[gvkExtension] = []any{e.gvk()}
 	return s
 }
