@@ -259,7 +259,9 @@ func TestReadDocumentsEdges(t *testing.T) {
 		"hidden anchor":  {doc + "a: &x\u202e [*x\u202e]\n", 0, "f.yaml:3: not valid YAML: did not find expected alphabetic or numeric character"},
 		"directive":      {"%YAML 1.3\n---\n" + doc, 0, "not valid YAML"},
 		"hidden name":    {doc + "metadata: {name: \"a\\u200bb\"}\n", 0, `f.yaml:3:18: metadata.name: "a\u200bb": want a name whose characters all show`},
-		"many documents": {strings.Repeat("---\n"+doc, maxDocuments+1), maxDocuments, "f.yaml:6001:1: the file is not read any further: more than 2000 documents"},
+		"many documents": {strings.Repeat("---\n"+doc, maxDocuments+1), maxDocuments, "f.yaml:30001:1: the file is not read any further: more than 10000 documents in one file; split it"},
+		"as many":        {strings.Repeat("---\n"+doc, maxDocuments) + "---\n", maxDocuments, ""},
+		"a long list":    {"apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {apiVersion: v1, kind: K}\n", maxDocuments+1), maxDocuments, "more than 10000 documents in one file; split it"},
 		"many problems":  {doc + "a:\n" + strings.Repeat("- yes\n", 1000), 0, "and more: only the first 100 problems of a document are told"},
 		"long":           {doc + "a: " + strings.Repeat("x", 50<<20) + "\n", 1, ""}, // a Tree gives no such file
 	} {

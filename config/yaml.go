@@ -41,8 +41,9 @@ const (
 	// written out, the guard against alias bombs. An object of 1 MiB, the most
 	// an API server stores, has fewer.
 	maxNodes = 500_000
-	// maxDocuments is how many documents one file may hold.
-	maxDocuments = 2000
+	// maxDocuments is how many documents one file may hold, the items of lists
+	// included: enough for all that some tool has rendered for a cluster.
+	maxDocuments = 10_000
 )
 
 // ReadDocuments parses a file of YAML documents. Documents that are empty or
@@ -77,17 +78,29 @@ func read(file string, content []byte, each func(string, *yaml.Node) ([]*Documen
 		if err != nil {
 			return docs, append(problems, syntaxProblem(file, content, err))
 		}
-		if len(docs) == maxDocuments || len(problems) > MaxProblems {
-			return docs, append(problems, Problem{Position: Position{file, root.Line, root.Column}, Code: CodeSyntax,
-				Message: fmt.Sprintf("the file is not read any further: more than %d documents or %d problems up to here", maxDocuments, MaxProblems)})
-		}
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
 			continue
 		}
 		found, wrong := each(file, root.Content[0])
 		problems = append(problems, wrong...)
 		docs = append(docs, found...)
+		if why := tooMany(len(docs), len(problems)); why != "" {
+			return docs[:min(len(docs), maxDocuments)], append(problems, Problem{Position: Position{file, root.Line, root.Column}, Code: CodeSyntax,
+				Message: "the file is not read any further: " + why})
+		}
 	}
+}
+
+// tooMany says why the rest of a file with so many documents and problems is
+// not read; empty when it is.
+func tooMany(docs, problems int) string {
+	switch {
+	case docs > maxDocuments:
+		return fmt.Sprintf("more than %d documents in one file; split it", maxDocuments)
+	case problems > MaxProblems:
+		return fmt.Sprintf("more than %d problems up to here", MaxProblems)
+	}
+	return ""
 }
 
 func checkText(file string, content []byte) *Problem {
