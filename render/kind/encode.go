@@ -106,7 +106,7 @@ func yamlBlock(dst []byte, value any, indent int, inKey bool) []byte {
 			if i > 0 || inKey {
 				dst = pad(dst, indent)
 			}
-			dst = append(yamlText(dst, key), ':')
+			dst = yamlKey(dst, key, indent)
 			dst = yamlBlock(dst, v[key], indent+2, true)
 		}
 		return dst
@@ -132,6 +132,21 @@ func yamlBlock(dst []byte, value any, indent int, inKey bool) []byte {
 		return append(yamlText(spaced(dst, inKey), v), '\n')
 	}
 	return append(appendScalar(spaced(dst, inKey), value), '\n')
+}
+
+// maxKey is how long a key may be, as it is written, before it needs a mark of
+// its own: YAML allows 1024 characters for one that is told by its colon alone.
+const maxKey = 1000
+
+// yamlKey writes a key with its colon.
+func yamlKey(dst []byte, key string, indent int) []byte {
+	start := len(dst)
+	dst = yamlText(dst, key)
+	if len(dst)-start > maxKey {
+		dst = slices.Insert(dst, start, '?', ' ')
+		dst = pad(append(dst, '\n'), indent)
+	}
+	return append(dst, ':')
 }
 
 func spaced(dst []byte, inKey bool) []byte {

@@ -5,6 +5,7 @@ package kind
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -56,7 +57,8 @@ func readAlike(t *testing.T, value any) {
 func TestEncode(t *testing.T) {
 	for _, s := range []string{"", "y", "N", "no", "On", "off", "TRUE", "null", "~", "0o17", "017", "1_000", "1e3", "1:30", "0x1f", ".5", "-", "--- a", "? a",
 		"a: b", "a #b", "#b", "*a", "&a", "!t", "%d", "@a", "`a", "[a", "{a", "'a", `"a`, "|", ">", "<<", "=", "2026-01-02", "a\n", "a\nb", "a\nb\n", "a\n\nb\n\n",
-		" a\nb", "\ta\nb", "a\n b\n  c\n", "a\n\n  b\n", "a \nb ", "a\r\nb", "\n", "\na", "a\u0085b\nc", "\u2028\nx", "\ufeffa\nb", "\x00", "\x7f\na", "日本\n語\n", "-a\n- b\n", "# c\nx\n", "a\n---\nb\n", "a\n...\n", "nan", ".inf", "Infinity"} {
+		" a\nb", "\ta\nb", "a\n b\n  c\n", "a\n\n  b\n", "a \nb ", "a\r\nb", "\n", "\na", "a\u0085b\nc", "\u2028\nx", "\ufeffa\nb", "\x00", "\x7f\na", "日本\n語\n", "-a\n- b\n", "# c\nx\n", "a\n---\nb\n", "a\n...\n", "nan", ".inf", "Infinity",
+		strings.Repeat("k", maxKey), strings.Repeat("<", maxKey-1), strings.Repeat("<", 1023), strings.Repeat("k", 2000)} {
 		readAlike(t, s)
 		readAlike(t, map[string]any{s: s, "list": []any{s, []any{s}, map[string]any{"a": s, "b": []any{s}}}})
 	}
