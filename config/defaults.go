@@ -58,6 +58,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		}
 		Labels    map[string]string
 		Overrides []overrideSpec
+		policySpec
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return problems
@@ -72,7 +73,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")
 	}
 	d.Labels = overlay(d.Labels, spec.Labels)
-	problems = d.addOverrides(doc, spec.Overrides)
+	problems = slices.Concat(d.addOverrides(doc, spec.Overrides), d.addPolicy(doc, spec.policySpec))
 	if p := spec.Placement; p != nil {
 		match, found := p.Match.match(doc, "spec", "placement", "match", "labels")
 		problems = append(problems, found...)

@@ -84,6 +84,15 @@ func overlay(base, top map[string]string) map[string]string {
 	return merged
 }
 
+// Tenant is a team that units belong to.
+type Tenant struct {
+	Position Position
+	Name     string
+	// Account is the user that the tenant's units are applied as,
+	// "system:serviceaccount:NAMESPACE:NAME". Empty: swell's own.
+	Account string
+}
+
 // Rollout says in which waves a change reaches the targets of a unit.
 type Rollout struct {
 	Position Position

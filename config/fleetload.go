@@ -101,16 +101,14 @@ func (l *loader) yamlFiles(dir string) []string {
 }
 
 func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
-	if doc.APIVersion != APIVersion || doc.Kind != "Cluster" && doc.Kind != "Rollout" {
-		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster or Rollout (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
+	loads := map[string]func(*Document){"Cluster": l.loadCluster, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
+	load := loads[doc.Kind]
+	if doc.APIVersion != APIVersion || load == nil {
+		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster, Rollout or Tenant (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
 		return
 	}
 	before := len(l.repository.Problems)
-	if doc.Kind == "Cluster" {
-		l.loadCluster(doc)
-	} else {
-		l.loadRollout(doc)
-	}
+	load(doc)
 	if len(l.repository.Problems) > before {
 		return
 	}
@@ -150,6 +148,28 @@ func (l *loader) loadCluster(doc *Document) {
 		seen[cell.Name] = true
 	}
 	l.repository.Clusters = append(l.repository.Clusters, c)
+}
+
+func (l *loader) loadTenant(doc *Document) {
+	var spec struct {
+		ServiceAccount *struct{ Namespace, Name string }
+	}
+	if !l.decode(doc, &spec) {
+		return
+	}
+	if !IsLabel(doc.Name) {
+		l.problem(doc.at("metadata.name: want a DNS label, got %q", CodeType, "metadata", "name")(doc.Name))
+	}
+	t := &Tenant{Position: doc.Position(), Name: doc.Name}
+	if account := spec.ServiceAccount; account != nil {
+		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
+			if !IsLabel(part.name) {
+				l.problem(doc.at("spec.serviceAccount.%s: want a DNS label, got %q", CodeType, "spec", "serviceAccount", part.field)(part.field, part.name))
+			}
+		}
+		t.Account = "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	}
+	l.repository.Tenants[t.Name] = t
 }
 
 func (l *loader) loadRollout(doc *Document) {

@@ -22,6 +22,9 @@ type Repository struct {
 	// Clusters are sorted by name.
 	Clusters []*Cluster
 	Rollouts map[string]*Rollout
+	// Tenants by name. Where there are none at all, the tenants of units are
+	// plain names.
+	Tenants map[string]*Tenant
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes.
@@ -90,6 +93,8 @@ type Defaults struct {
 	Labels    map[string]string
 	// Overrides in the order in which they are applied: from the root down.
 	Overrides []*Override
+	// Policy is never nil.
+	Policy *Policy
 	// Hash is the address of everything that was merged, OverridesHash that
 	// of the files with overrides among it.
 	Hash, OverridesHash string
@@ -137,7 +142,7 @@ func (l *layout) folders() []string {
 // Load reads a monorepo. Folders that are unchanged since previous, which may
 // be nil, are not read again; the result is the same as without it.
 func Load(tree Tree, previous *Repository) *Repository {
-	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}}}
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, Tenants: map[string]*Tenant{}}}
 	if previous == nil {
 		previous = &Repository{}
 	}
@@ -175,7 +180,7 @@ func (l *loader) load(previous *Repository) {
 	l.listKinds(layout.kinds)
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
 	l.repository.Schemas, l.repository.SchemasHash = layout.schemas, l.folderHash(layout.schemas)
-	none := &Defaults{Rollout: "default"}
+	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil {

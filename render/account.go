@@ -6,6 +6,7 @@ package render
 import (
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -83,7 +84,7 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 // assemble makes the unit of a snapshot of what is known of it.
 func (w *world) assemble(e *entry, r *result) *Unit {
 	source, d := e.source, e.source.Defaults
-	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Notes: r.notes, source: source, body: r.key(e.static)}
+	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Policy: d.Policy, Notes: r.notes, source: source, body: r.key(e.static)}
 	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), r.problems)
 	if w.hard != nil { // it is, for a [Commit] that only looks into the cache
 		unit.Problems = append(unit.Problems, w.hard.problems[source.Path]...)
@@ -118,7 +119,7 @@ func (u *Unit) same(other *Unit) bool {
 	samePlacement := func(a, b Placement) bool {
 		return a.Digest == b.Digest && a.Objects == b.Objects && (a.Target == b.Target || factsOf(a.Target, "") == factsOf(b.Target, ""))
 	}
-	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && u.body == other.body &&
+	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && reflect.DeepEqual(u.Policy, other.Policy) && u.body == other.body &&
 		slices.EqualFunc(u.Problems, other.Problems, sameProblem) && slices.EqualFunc(u.Notes, other.Notes, sameProblem) &&
 		slices.EqualFunc(u.Placements, other.Placements, samePlacement)
 }

@@ -43,6 +43,8 @@ type Unit struct {
 	Path    config.UnitPath
 	Tenant  string // empty where no Defaults name one
 	Rollout string // the name of its Rollout
+	// Policy says how the unit treats what it finds in a cluster. Never nil.
+	Policy *config.Policy
 	// Problems of this unit. Where there is one, nothing of the unit may be
 	// applied or pruned: it stays at its last good bundles.
 	Problems config.Problems

@@ -213,7 +213,7 @@ func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error)
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
-		results := conn.Apply(ctx, j.bundle.Objects, j.inventory)
+		results := conn.Apply(ctx, d.work(j))
 		j.take(results)
 		j.judge(ctx, results, rollout.Applied)
 	case rollout.Check:
@@ -228,6 +228,22 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	if j.outcome.Result == rollout.Unreachable {
 		d.clusters[j.cluster].Lost(ctx, errors.New(j.outcome.Reason))
 	}
+}
+
+// work is what an Apply has to do, by the policy that the newest commit has for
+// the unit; also when an earlier bundle is put back.
+func (d *Daemon) work(j *job) apply.Work {
+	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
+	if d.snapshot == nil {
+		return w
+	}
+	if unit := d.snapshot.Units.Get(j.Unit); unit != nil {
+		w.Adopt = unit.Policy.Adopt
+		if on := unit.On(j.Target); on != nil {
+			w.Ignore = unit.Policy.IgnoredOn(on.Target.Labels)
+		}
+	}
+	return w
 }
 
 // take notes what the inventory must learn.

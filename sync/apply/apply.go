@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -46,11 +47,26 @@ type Result struct {
 	Err    error
 }
 
+// Work is one bundle to bring to the cluster, and how.
+type Work struct {
+	// Objects of the bundle, in apply order.
+	Objects []*render.Object
+	// Bundle is their digest as a whole.
+	Bundle render.Digest
+	// Known is the inventory of the unit on the target. Its entries carry Unit
+	// and Target over to the results.
+	Known map[render.ObjectID]store.Entry
+	// Adopt is what to do with objects that others made. Empty is
+	// [config.AdoptIfSame].
+	Adopt config.Adoption
+	// Ignore are the rules of the policy that hold on the target.
+	Ignore []config.IgnoreRule
+}
+
 // Apply brings the objects to the cluster and returns a result for each, by
-// index. known is the inventory of the unit on the target: an object whose
-// digest it holds together with a UID costs no request, any other exactly one
-// PATCH (more only where the server was too busy to answer). The entries of
-// known carry Unit and Target over to the results.
+// index. An object whose digest is known together with a UID costs no request,
+// any other exactly one PATCH (more only where the server was too busy to
+// answer).
 //
 // Objects go out in stages, see [stage], and at the same time within one. An
 // error concerns its object alone, except that objects in a namespace or of a
@@ -59,20 +75,20 @@ type Result struct {
 //
 // Fields are taken over from other managers by force, and a field that the
 // server does not know is an error.
-func (c *Cluster) Apply(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) []Result {
+func (c *Cluster) Apply(ctx context.Context, work Work) []Result {
 	a := &applying{
 		call:    c.begin(),
-		objects: objects,
-		results: make([]Result, len(objects)),
+		Work:    work,
+		results: make([]Result, len(work.Objects)),
 		blocked: map[need]Result{},
 		changed: map[schema.GroupKind]bool{},
 	}
-	for i, o := range objects {
-		a.results[i] = Result{ID: o.ID, Entry: known[o.ID]}
+	for i, o := range work.Objects {
+		a.results[i] = Result{ID: o.ID, Entry: work.Known[o.ID]}
 		a.results[i].Entry.ID = o.ID
 		a.results[i].Entry.Version = cmp.Or(a.results[i].Entry.Version, o.Version)
 	}
-	for _, numbers := range stages(len(objects), func(i int) schema.GroupVersionKind { return a.gvk(i) }) {
+	for _, numbers := range stages(len(work.Objects), func(i int) schema.GroupVersionKind { return a.gvk(i) }) {
 		a.stage(ctx, numbers)
 	}
 	return a.results
@@ -81,7 +97,7 @@ func (c *Cluster) Apply(ctx context.Context, objects []*render.Object, known map
 // applying is one Apply under way. Its maps are only written between stages.
 type applying struct {
 	*call
-	objects []*render.Object
+	Work
 	results []Result
 	// blocked holds what failed and others need.
 	blocked map[need]Result
@@ -97,13 +113,13 @@ type need struct {
 }
 
 func (a *applying) gvk(i int) schema.GroupVersionKind {
-	return kindOf(a.objects[i].ID, a.objects[i].Version)
+	return kindOf(a.Objects[i].ID, a.Objects[i].Version)
 }
 
 func (a *applying) stage(ctx context.Context, numbers []int) {
 	var send []int
 	for _, i := range numbers {
-		switch o, r := a.objects[i], &a.results[i]; {
+		switch o, r := a.Objects[i], &a.results[i]; {
 		case r.Entry.UID != "" && r.Entry.Digest != "" && r.Entry.Digest == o.Digest:
 			r.Action = Unchanged
 		case a.skip(i):
@@ -117,7 +133,7 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 
 // skip marks an object that lacks something that could not be brought.
 func (a *applying) skip(i int) bool {
-	id, r := a.objects[i].ID, &a.results[i]
+	id, r := a.Objects[i].ID, &a.results[i]
 	for _, n := range []need{{namespace: id.Namespace}, {kind: a.gvk(i).GroupKind()}} {
 		if lacking, ok := a.blocked[n]; ok {
 			r.Action, r.Reason = Skipped, lacking.ID.String()+" was not applied"
@@ -131,10 +147,10 @@ func (a *applying) skip(i int) bool {
 // settle waits until the definitions just written are served, and notes what
 // later stages have to do without.
 func (a *applying) settle(ctx context.Context, numbers []int) {
-	served := make([]definition, len(a.objects))
+	served := make([]definition, len(a.Objects))
 	a.each(numbers, func(i int) {
 		if r := &a.results[i]; isCRD(r.ID) {
-			served[i] = a.establish(ctx, a.objects[i], r)
+			served[i] = a.establish(ctx, a.Objects[i], r)
 		}
 	})
 	for _, i := range numbers {
@@ -154,7 +170,7 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 
 // object sends one object and fills its result in.
 func (a *applying) object(ctx context.Context, i int) {
-	o, r := a.objects[i], &a.results[i]
+	o, r := a.Objects[i], &a.results[i]
 	meta, info, err := a.patch(ctx, o)
 	if err != nil && a.changed[a.gvk(i).GroupKind()] {
 		meta, info, err = a.patchSettling(ctx, o, err)

@@ -41,7 +41,7 @@ func TestApplyCreatesAndThenCostsNothing(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	objects := []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}
-	first := c.Apply(t.Context(), objects, nil)
+	first := c.bring(t.Context(), objects, nil)
 	known := inventory(t, first)
 	if diff := cmp.Diff([]Action{Created, Created}, actions(first)); diff != "" {
 		t.Error(diff)
@@ -63,7 +63,7 @@ func TestApplyCreatesAndThenCostsNothing(t *testing.T) {
 		t.Error(diff)
 	}
 
-	second := c.Apply(t.Context(), objects, known)
+	second := c.bring(t.Context(), objects, known)
 	if diff := cmp.Diff([]Action{Unchanged, Unchanged}, actions(second)); diff != "" {
 		t.Error(diff)
 	}
@@ -78,10 +78,10 @@ func TestApplyCreatesAndThenCostsNothing(t *testing.T) {
 func TestApplySendsOnePatchForAChange(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	known := inventory(t, c.Apply(t.Context(), []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}, nil))
+	known := inventory(t, c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}, nil))
 	w.take()
 	objects := []*render.Object{configMap(t, ns, "a", "2"), configMap(t, ns, "b", "1")}
-	got := c.Apply(t.Context(), objects, known)
+	got := c.bring(t.Context(), objects, known)
 	if diff := cmp.Diff([]Action{Configured, Unchanged}, actions(got)); diff != "" {
 		t.Error(diff)
 	}
@@ -104,7 +104,7 @@ func TestApplyWithoutADigestFindsNothingChanged(t *testing.T) {
 	doubtful.Digest = ""
 	// Within the second of the first apply it cannot be told.
 	eventually(t, func() (bool, string) {
-		got := c.Apply(t.Context(), objects, map[render.ObjectID]store.Entry{entry.ID: doubtful})
+		got := c.bring(t.Context(), objects, map[render.ObjectID]store.Entry{entry.ID: doubtful})
 		if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
 			t.Error(diff)
 		}
@@ -118,7 +118,7 @@ func TestApplyWithoutADigestFindsNothingChanged(t *testing.T) {
 func TestApplyReportsEveryErrorAndGoesOn(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	got := c.Apply(t.Context(), []*render.Object{
+	got := c.bring(t.Context(), []*render.Object{
 		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, dota: {a: b}}", ns),
 		configMap(t, ns, "b", "1"),
 		object(t, "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: %s}, spec: {ports: [{port: 99999}]}}", ns),
@@ -162,7 +162,7 @@ func TestApplyRefusesAKeyThatIsThereTwice(t *testing.T) {
 	c, _ := connect(t, Options{})
 	twice := *configMap(t, space(t), "a", "1")
 	twice.JSON = bytes.Replace(twice.JSON, []byte(`"value":"1"`), []byte(`"value":"1","value":"2"`), 1)
-	err := c.Apply(t.Context(), []*render.Object{&twice}, nil)[0].Err
+	err := c.bring(t.Context(), []*render.Object{&twice}, nil)[0].Err
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), `key "value" already set`) {
 		t.Errorf("got %v", err)
 	}
@@ -174,7 +174,7 @@ func TestApplyKeepsTheEntryOfARefusedObject(t *testing.T) {
 	ns := space(t)
 	text := "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: %s}, spec: {ports: [{port: %d}]}}"
 	entry := applied(t, c, object(t, text, ns, 80))[0]
-	got := c.Apply(t.Context(), []*render.Object{object(t, text, ns, 99999)}, map[render.ObjectID]store.Entry{entry.ID: entry})
+	got := c.bring(t.Context(), []*render.Object{object(t, text, ns, 99999)}, map[render.ObjectID]store.Entry{entry.ID: entry})
 	if got[0].Err == nil {
 		t.Fatal("applied")
 	}
@@ -191,7 +191,7 @@ func TestApplyTakesFieldsOver(t *testing.T) {
 	if _, err := maps.Patch(t.Context(), "a", types.ApplyPatchType, patch, metav1.PatchOptions{FieldManager: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	got := c.Apply(t.Context(), []*render.Object{configMap(t, ns, "a", "ours")}, nil)
+	got := c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "ours")}, nil)
 	if got[0].Err != nil || got[0].Action != Configured {
 		t.Fatalf("result %+v", got[0])
 	}
@@ -231,7 +231,7 @@ spec:
 	bad := configMap(t, ns, "bad", "1")
 	// The server takes a moment to put a policy into force.
 	eventually(t, func() (bool, string) {
-		err := c.Apply(t.Context(), []*render.Object{bad}, nil)[0].Err
+		err := c.bring(t.Context(), []*render.Object{bad}, nil)[0].Err
 		if err == nil {
 			c.Prune(t.Context(), applied(t, c, bad))
 			return false, "not denied"
@@ -245,7 +245,7 @@ spec:
 func TestApplySkipsWhatNeedsARefusedNamespace(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	got := c.Apply(t.Context(), []*render.Object{
+	got := c.bring(t.Context(), []*render.Object{
 		object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}, spec: {finalisers: [x]}}", ns),
 		configMap(t, ns+"-new", "a", "1"),
 		configMap(t, ns, "b", "1"),
@@ -270,7 +270,7 @@ func TestApplyNamespaceAndItsObjectsInOneBundle(t *testing.T) {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
 	}
 	discard(t, namespaces, "", ns)
-	inventory(t, c.Apply(t.Context(), objects, nil))
+	inventory(t, c.bring(t.Context(), objects, nil))
 }
 
 const widgets = `
@@ -295,7 +295,7 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	first := []*render.Object{object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big")}
-	results := c.Apply(t.Context(), first, nil)
+	results := c.bring(t.Context(), first, nil)
 	known := inventory(t, results)
 	if diff := cmp.Diff([]Action{Created, Created}, actions(results)); diff != "" {
 		t.Error(diff)
@@ -309,7 +309,7 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 		object(t, widgets, ns, "Widget", "size: {type: string}, color: {type: string}"),
 		object(t, widget, ns, "size: big, color: red"),
 	}
-	results = c.Apply(t.Context(), second, known)
+	results = c.bring(t.Context(), second, known)
 	inventory(t, results)
 	if diff := cmp.Diff([]Action{Configured, Configured}, actions(results)); diff != "" {
 		t.Error(diff)
@@ -319,7 +319,7 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 func TestApplySkipsObjectsOfARefusedDefinition(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	got := c.Apply(t.Context(), []*render.Object{
+	got := c.bring(t.Context(), []*render.Object{
 		object(t, widgets, ns, "Widget", "size: {type: strung}"), object(t, widget, ns, "size: big"), configMap(t, ns, "a", "1"),
 	}, nil)
 	if diff := cmp.Diff([]Action{"", Skipped, Created}, actions(got)); diff != "" {
@@ -341,7 +341,7 @@ func TestApplySaysWhyADefinitionIsNotEstablished(t *testing.T) {
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	discard(t, crds, "", "gadgets."+ns+".example.com")
 	applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"))
-	got := c.Apply(t.Context(), []*render.Object{object(t, collides, ns, "Widget", "size: {type: string}"), configMap(t, ns, "a", "1")}, nil)
+	got := c.bring(t.Context(), []*render.Object{object(t, collides, ns, "Widget", "size: {type: string}"), configMap(t, ns, "a", "1")}, nil)
 	want := "apply CustomResourceDefinition/gadgets." + ns + ".example.com: its names are not accepted: "
 	if got[0].Err == nil || !strings.HasPrefix(got[0].Err.Error(), want) {
 		t.Errorf("got %v, want %s", got[0].Err, want)
@@ -355,7 +355,7 @@ func TestApplyStopsWithItsContext(t *testing.T) {
 	c, w := connect(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := c.Apply(ctx, []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	got := c.bring(ctx, []*render.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := got[0].Err; !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}

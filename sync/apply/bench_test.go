@@ -86,7 +86,7 @@ func BenchmarkFirstApply2000(b *testing.B) {
 		a, p := manyConfigMaps(b, space(b)), manyConfigMaps(b, space(b))
 		apply := func() {
 			began := time.Now()
-			for _, r := range c.Apply(b.Context(), a, nil) {
+			for _, r := range c.bring(b.Context(), a, nil) {
 				if r.Err != nil || r.Action != Created {
 					b.Fatalf("%+v", r)
 				}
@@ -118,7 +118,7 @@ func BenchmarkUnchanged2000(b *testing.B) {
 	}
 	w.take()
 	for b.Loop() {
-		c.Apply(b.Context(), objects, known)
+		c.bring(b.Context(), objects, known)
 	}
 	b.ReportMetric(float64(len(w.take())), "requests")
 }

@@ -42,7 +42,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	objects := []*render.Object{definition, object(t, widget, "shop", "color: red")}
 
 	c, patches := slowDefinitions(t, 3)
-	results := c.Apply(t.Context(), objects, nil)
+	results := c.bring(t.Context(), objects, nil)
 	inventory(t, results)
 	if diff := cmp.Diff([]Action{Configured, Configured}, actions(results)); diff != "" {
 		t.Error(diff)
@@ -54,7 +54,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	// But not when the definition is as it was.
 	c, patches = slowDefinitions(t, 3)
 	known := map[render.ObjectID]store.Entry{definition.ID: {ID: definition.ID, UID: "1", Digest: definition.Digest}}
-	if got := c.Apply(t.Context(), objects, known); got[0].Action != Unchanged || got[1].Err == nil {
+	if got := c.bring(t.Context(), objects, known); got[0].Action != Unchanged || got[1].Err == nil {
 		t.Errorf("got %+v", got)
 	}
 	if n := patches.Load(); n != 1 {
@@ -64,7 +64,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	// And not for ever.
 	c, _ = slowDefinitions(t, 1<<30)
 	want := "apply Widget.shop.example.com/shop/a: .spec.color: field not declared in schema"
-	if err := c.Apply(t.Context(), objects, nil)[1].Err; err == nil || err.Error() != want {
+	if err := c.bring(t.Context(), objects, nil)[1].Err; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -81,7 +81,7 @@ func TestADefinitionThatIsNotServedIsNotApplied(t *testing.T) {
 			answerMeta(w)
 		}
 	})
-	got := c.Apply(t.Context(), []*render.Object{
+	got := c.bring(t.Context(), []*render.Object{
 		object(t, widgets, "shop", "Widget", "color: {type: string}"), object(t, widget, "shop", "color: red"),
 	}, nil)
 	want := "apply CustomResourceDefinition/widgets.shop.example.com: not established within 50ms"

@@ -191,9 +191,14 @@ func inventory(t testing.TB, results []Result) map[render.ObjectID]store.Entry {
 }
 
 // applied applies objects that are new to the cluster and returns the entries.
+// bring applies objects by the default policy.
+func (c *Cluster) bring(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) []Result {
+	return c.Apply(ctx, Work{Objects: objects, Known: known})
+}
+
 func applied(t testing.TB, c *Cluster, objects ...*render.Object) []store.Entry {
 	t.Helper()
-	known := inventory(t, c.Apply(t.Context(), objects, nil))
+	known := inventory(t, c.bring(t.Context(), objects, nil))
 	entries := make([]store.Entry, len(objects))
 	for i, o := range objects {
 		entries[i] = known[o.ID]

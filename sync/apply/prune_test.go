@@ -253,9 +253,9 @@ spec: {group: `+group+`, version: v1, groupPriorityMinimum: 1000, versionPriorit
   service: {name: nobody, namespace: `+ns+`}}
 `)
 	thing := object(t, "{apiVersion: %s/v1, kind: Thing, metadata: {name: a, namespace: %s}}", group, ns)
-	results := c.Apply(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+	results := c.bring(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
 	eventually(t, func() (bool, string) { // the server first has to find out
-		results = c.Apply(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+		results = c.bring(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
 		return !strings.Contains(results[0].Err.Error(), "no kind"), results[0].Err.Error()
 	})
 	if results[1].Err != nil {

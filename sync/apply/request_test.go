@@ -69,7 +69,7 @@ func applyOne(t *testing.T, c *Cluster) Result {
 	t.Helper()
 	o := configMap(t, "shop", "cart", "1")
 	known := map[render.ObjectID]store.Entry{o.ID: {ID: o.ID, UID: "1", Digest: "earlier"}}
-	return c.Apply(t.Context(), []*render.Object{o}, known)[0]
+	return c.bring(t.Context(), []*render.Object{o}, known)[0]
 }
 
 func TestWhoseFaultItWas(t *testing.T) {
@@ -233,7 +233,7 @@ func unreachable(t *testing.T, c *Cluster, message string) {
 	for i := range 100 {
 		objects = append(objects, configMap(t, "shop", fmt.Sprintf("c%d", i), "1"))
 	}
-	for _, r := range c.Apply(t.Context(), objects, nil) {
+	for _, r := range c.bring(t.Context(), objects, nil) {
 		if r.Err == nil || !errors.Is(r.Err, ErrUnreachable) {
 			t.Fatalf("%s: %v", r.ID, r.Err)
 		}
@@ -408,10 +408,10 @@ func TestAtMostConcurrencyRequests(t *testing.T) {
 	}
 	var other errgroup.Group
 	other.Go(func() error {
-		c.Apply(t.Context(), objects[:most], nil)
+		c.bring(t.Context(), objects[:most], nil)
 		return nil
 	})
-	inventory(t, c.Apply(t.Context(), objects[most:], nil))
+	inventory(t, c.bring(t.Context(), objects[most:], nil))
 	if err := other.Wait(); err != nil || len(tooMany) > 0 {
 		t.Errorf("more than %d requests at a time", most)
 	}

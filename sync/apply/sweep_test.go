@@ -82,7 +82,7 @@ func TestSweepFindsNothingAfterAnApply(t *testing.T) {
 	// An apply that changes nothing is none.
 	entries[0].Digest = ""
 	known := map[render.ObjectID]store.Entry{entries[0].ID: entries[0]}
-	entries[0] = inventory(t, c.Apply(t.Context(), objects[:1], known))[entries[0].ID]
+	entries[0] = inventory(t, c.bring(t.Context(), objects[:1], known))[entries[0].ID]
 	if got := swept(t, c, entries); got != nil {
 		t.Error(got)
 	}
@@ -285,7 +285,7 @@ func TestSecretValuesAreNotInErrors(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	for _, value := range []string{"stringData: {a: 48151623}", "data: {a: [4815, {b: hunter2}]}"} {
-		got := c.Apply(t.Context(), []*render.Object{
+		got := c.bring(t.Context(), []*render.Object{
 			object(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, %s}", ns, value),
 		}, nil)[0]
 		want := "apply Secret/" + ns + "/a: 500 Internal Server Error (the text is withheld: it quotes a value of the secret)"

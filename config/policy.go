@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy says how a unit treats what it finds in a cluster. It is no part of
+// what is rendered: a change of it alone releases nothing.
+type Policy struct {
+	// Adopt is one of the constants; never empty.
+	Adopt Adoption
+	// Drift are rules of which the first that matches a target holds.
+	Drift []DriftRule
+	// Ignore are fields of live objects that belong to others.
+	Ignore []IgnoreRule
+}
+
+// Adoption is what to do with an object that is there already and was made by
+// somebody else.
+type Adoption string
+
+const (
+	// AdoptNever refuses it.
+	AdoptNever Adoption = "never"
+	// AdoptIfSame takes it over when that changes nothing that others set in
+	// it, and no other deployment tool says that it is its own.
+	AdoptIfSame Adoption = "ifSame"
+	// AdoptTake takes it over, and its fields from the tool that made it.
+	AdoptTake Adoption = "take"
+)
+
+// DriftRule says what to do about drift on some targets.
+type DriftRule struct {
+	Match Match
+	Mode  DriftMode
+}
+
+// DriftMode is what to do about drift.
+type DriftMode string
+
+const (
+	// DriftCorrect applies the objects again.
+	DriftCorrect DriftMode = "correct"
+	// DriftReport says what differs and leaves it.
+	DriftReport DriftMode = "report"
+	// DriftOff does not look.
+	DriftOff DriftMode = "off"
+)
+
+// DriftOn is the mode on a target with these labels.
+func (p *Policy) DriftOn(labels map[string]string) DriftMode {
+	for _, rule := range p.Drift {
+		if rule.Match.Matches(labels) {
+			return rule.Mode
+		}
+	}
+	return DriftCorrect
+}
+
+// IgnoreRule names fields that are set when an object is created and belong to
+// others from then on.
+type IgnoreRule struct {
+	Match Match  // targets; the zero Match is all of them
+	Kind  string // never empty
+	// Object is a name; empty is every object of the kind.
+	Object string
+	// Fields are JSON pointers, like "/spec/replicas"; at least one.
+	Fields []string
+}
+
+// IgnoredOn are the rules that hold on a target with these labels.
+func (p *Policy) IgnoredOn(labels map[string]string) []IgnoreRule {
+	var rules []IgnoreRule
+	for _, rule := range p.Ignore {
+		if rule.Match.Matches(labels) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// policySpec is the part of Defaults that a [Policy] is made of.
+type policySpec struct {
+	Adopt string
+	Drift []struct {
+		Match matchSpec
+		Mode  string
+	}
+	Ignore []struct {
+		Match        matchSpec
+		Kind, Object string
+		Fields       []string
+	}
+}
+
+// addPolicy lays what a document says over the inherited policy.
+func (d *Defaults) addPolicy(doc *Document, spec policySpec) Problems {
+	var problems Problems
+	policy := *d.Policy
+	switch Adoption(spec.Adopt) {
+	case "":
+	case AdoptNever, AdoptIfSame, AdoptTake:
+		policy.Adopt = Adoption(spec.Adopt)
+	default:
+		problems = append(problems, doc.at("spec.adopt: want never, ifSame or take, got %q", CodeType, "spec", "adopt")(spec.Adopt))
+	}
+	drift, found := driftRules(doc, spec)
+	problems = append(problems, found...)
+	ignore, found := ignoreRules(doc, spec)
+	problems = append(problems, found...)
+	policy.Drift = slices.Concat(drift, policy.Drift)
+	policy.Ignore = slices.Concat(policy.Ignore, ignore)
+	d.Policy = &policy
+	return problems
+}
+
+func driftRules(doc *Document, spec policySpec) (rules []DriftRule, problems Problems) {
+	for i, r := range spec.Drift {
+		match, found := r.Match.match(doc, "spec", "drift", i, "match", "labels")
+		problems = append(problems, found...)
+		switch mode := DriftMode(r.Mode); mode {
+		case DriftCorrect, DriftReport, DriftOff:
+			rules = append(rules, DriftRule{Match: match, Mode: mode})
+		default:
+			problems = append(problems, doc.at("spec.drift[%d].mode: want correct, report or off, got %q", CodeType, "spec", "drift", i, "mode")(i, r.Mode))
+		}
+	}
+	return rules, problems
+}
+
+func ignoreRules(doc *Document, spec policySpec) (rules []IgnoreRule, problems Problems) {
+	for i, r := range spec.Ignore {
+		place := fmt.Sprintf("spec.ignore[%d]", i)
+		match, found := r.Match.match(doc, "spec", "ignore", i, "match", "labels")
+		problems = append(problems, found...)
+		if r.Kind == "" {
+			problems = append(problems, doc.at("%s.kind: missing, want the kind of the objects that it holds for", CodeReference, "spec", "ignore", i)(place))
+		}
+		if len(r.Fields) == 0 {
+			problems = append(problems, doc.at("%s.fields: missing, want JSON pointers, like %q", CodeReference, "spec", "ignore", i)(place, "/spec/replicas"))
+		}
+		for j, field := range r.Fields {
+			if len(field) < 2 || !strings.HasPrefix(field, "/") {
+				problems = append(problems, doc.at("%s.fields[%d]: want a JSON pointer, like %q, got %q", CodeType, "spec", "ignore", i, "fields", j)(place, j, "/spec/replicas", field))
+			}
+		}
+		rules = append(rules, IgnoreRule{Match: match, Kind: r.Kind, Object: r.Object, Fields: r.Fields})
+	}
+	return rules, problems
+}
