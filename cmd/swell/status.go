@@ -4,10 +4,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -16,9 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 func statusCommand() *cobra.Command {
@@ -50,7 +46,7 @@ Exit codes: 0 all units are where the commit wants them, 1 some are not,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	configFlag(cmd, &file)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide (a line for each target) or json")
 	return cmd
 }
@@ -67,35 +63,12 @@ func unfinished(u *rollout.Unit) bool {
 }
 
 func readStatus(file, below string) ([]*rollout.Unit, error) {
-	settings, err := readDaemonConfig(file)
-	if err != nil {
-		return nil, err
-	}
-	s, err := store.OpenReadOnly(settings.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run makes it"}
-	}
+	s, err := openState(file)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	state, err := sync.LoadState(s)
-	if err != nil {
-		return nil, err
-	}
-	var units []*rollout.Unit
-	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		if within(string(path), below) {
-			units = append(units, state.Units[path])
-		}
-	}
-	if len(state.Units) == 0 {
-		return nil, hinted{errors.New("no unit has been released yet"), "swell run says what it waits for"}
-	}
-	if len(units) == 0 {
-		return nil, fmt.Errorf("%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
-	}
-	return units, nil
+	return unitsBelow(s, below)
 }
 
 func writeStatus(w io.Writer, units []*rollout.Unit) error {

@@ -13,14 +13,14 @@ import (
 // Event is one line of the history. Fields that it is not about are empty. A
 // rollout.Transition can be converted to it.
 type Event struct {
-	Time    time.Time
-	Commit  config.Commit
-	Unit    config.UnitPath
-	Target  config.TargetName
-	Rollout int
-	Wave    string
-	Kind    string
-	Text    string // never holds a value of a Secret: callers see to it
+	Time    time.Time         `json:"time"`
+	Commit  config.Commit     `json:"commit,omitempty"`
+	Unit    config.UnitPath   `json:"unit,omitempty"`
+	Target  config.TargetName `json:"target,omitempty"`
+	Rollout int               `json:"rollout,omitempty"`
+	Wave    string            `json:"wave,omitempty"`
+	Kind    string            `json:"kind"`
+	Text    string            `json:"text,omitempty"` // never holds a value of a Secret: callers see to it
 }
 
 // maxHistory is how many events are kept. At 200 bytes each they are 20 MB.
@@ -41,12 +41,12 @@ func (tx *Tx) AddHistory(events []Event) error {
 	return tx.exec(`DELETE FROM history WHERE seq <= (SELECT max(seq) FROM history) - ?`, maxHistory)
 }
 
-// History is the newest events of a unit, or of everything when unit is empty,
-// newest first, limit at most.
-func (s *Store) History(unit config.UnitPath, limit int) ([]Event, error) {
+// History is the newest events, newest first, limit at most: of a unit and the
+// units below that path, or of everything when it is empty.
+func (s *Store) History(below config.UnitPath, limit int) ([]Event, error) {
 	where, args := "", []any{limit}
-	if unit != "" {
-		where, args = `WHERE unit = ?2`, append(args, string(unit))
+	if below != "" { // "0" is the character after "/"
+		where, args = `WHERE unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0'`, append(args, string(below))
 	}
 	var events []Event
 	err := s.query(func(rows *sql.Rows) error {

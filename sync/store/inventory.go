@@ -126,6 +126,16 @@ func (s *Store) Inventory(unit config.UnitPath, target config.TargetName) (map[r
 	return inventory, nil
 }
 
+// Inventories is what a unit and the units below that path have, or may have, on
+// all targets, sorted by target, unit, group, kind, namespace and name. An empty
+// path is all units.
+func (s *Store) Inventories(below config.UnitPath) ([]Entry, error) {
+	if below == "" {
+		return s.entries(`true`)
+	}
+	return s.entries(`unit = ?1 OR unit > ?1 || '/' AND unit < ?1 || '0'`, string(below))
+}
+
 // ClusterInventory is what all units have, or may have, on the targets of a
 // cluster, sorted by target, unit, group, kind, namespace and name.
 func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {

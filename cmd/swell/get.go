@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+func getCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get",
+		Short: "List units, objects or targets as the daemon knows them",
+		Long: `List what the daemon knows: units, the objects that it applied, targets. It reads
+the daemon's state, asks no cluster, and may be used while the daemon runs.
+
+Exit codes: 0, 2 the state could not be read.`,
+	}
+	cmd.AddCommand(
+		getVerb("units [UNIT]", "List units, how they stand and why", getUnits),
+		getVerb("objects [UNIT]", "List the objects that were applied, or may have been", getObjects),
+		getVerb("targets [UNIT]", "List targets, and how many units are there and healthy", getTargets),
+	)
+	return cmd
+}
+
+// listing is what a verb found: lines for people, items for programs.
+type listing struct {
+	kind  string // of the JSON list
+	head  []string
+	lines [][]string
+	items []any
+}
+
+func (l *listing) add(item any, line ...string) {
+	l.items, l.lines = append(l.items, item), append(l.lines, line)
+}
+
+func getVerb(use, short string, find func(s *store.Store, below string) (*listing, error)) *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use:   use + " --config FILE",
+		Short: short,
+		Args:  arguments(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := map[string]func(io.Writer, *listing) error{"table": writeListing, "name": writeFirstColumn, "json": writeListingJSON}[output]
+			if !ok {
+				return fmt.Errorf("-o %q: want table, name or json", output)
+			}
+			s, err := openState(file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			found, err := find(s, argumentOr(args, ""))
+			if err != nil {
+				return err
+			}
+			return write(cmd.OutOrStdout(), found)
+		},
+	}
+	configFlag(cmd, &file)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, name or json")
+	return cmd
+}
+
+func writeListing(w io.Writer, l *listing) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join(l.head, "\t"))
+	for _, line := range l.lines {
+		fmt.Fprintln(table, strings.Join(line, "\t"))
+	}
+	return table.Flush()
+}
+
+// writeFirstColumn writes the first column.
+func writeFirstColumn(w io.Writer, l *listing) error {
+	for _, line := range l.lines {
+		if _, err := fmt.Fprintln(w, line[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeListingJSON(w io.Writer, l *listing) error { return writeList(w, l.kind, l.items) }
+
+func getUnits(s *store.Store, below string) (*listing, error) {
+	units, err := unitsBelow(s, below)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{kind: "UnitList", head: []string{"UNIT", "STATUS", "COMMIT", "TARGETS", "REASON"}}
+	for _, u := range units {
+		there, total := progress(u)
+		item := struct {
+			Path    config.UnitPath `json:"path"`
+			Status  rollout.Status  `json:"status"`
+			Commit  config.Commit   `json:"commit"`
+			Ready   int             `json:"ready"`
+			Targets int             `json:"targets"`
+			Reason  string          `json:"reason,omitempty"`
+		}{u.Path, u.Rollout.Status, u.Rollout.Commit, there, total, reason(u)}
+		l.add(item, string(u.Path), string(u.Rollout.Status), u.Rollout.Commit.Short(), fmt.Sprintf("%d/%d", there, total), reason(u))
+	}
+	return l, nil
+}
+
+// State of an object as far as the inventory tells.
+const (
+	objectApplied  = "applied"
+	objectDoubtful = "to be applied again" // what the cluster has is not known
+	objectIntended = "intended"            // and perhaps never made
+)
+
+func getObjects(s *store.Store, below string) (*listing, error) {
+	entries, err := s.Inventories(config.UnitPath(below))
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		if err := noUnits(s, below); err != nil {
+			return nil, err
+		}
+	}
+	l := &listing{kind: "ObjectList", head: []string{"OBJECT", "TARGET", "UNIT", "STATE", "UID"}}
+	for _, e := range entries {
+		state := objectApplied
+		switch {
+		case e.UID == "":
+			state = objectIntended
+		case e.Digest == "":
+			state = objectDoubtful
+		}
+		item := struct {
+			Target    config.TargetName `json:"target"`
+			Unit      config.UnitPath   `json:"unit"`
+			Group     string            `json:"group,omitempty"`
+			Version   string            `json:"version"`
+			Kind      string            `json:"kind"`
+			Namespace string            `json:"namespace,omitempty"`
+			Name      string            `json:"name"`
+			UID       string            `json:"uid,omitempty"`
+			State     string            `json:"state"`
+		}{e.Target, e.Unit, e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, state}
+		l.add(item, e.ID.String(), string(e.Target), string(e.Unit), state, orDash(e.UID))
+	}
+	return l, nil
+}

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// someState writes the state of a daemon with two units on two targets and
+// returns the daemon's configuration.
+func someState(t *testing.T) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	file = filepath.Join(dir, "daemon.yaml")
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	cart := &rollout.Unit{
+		Path:    "services/shop/cart",
+		Rollout: &rollout.Rollout{ID: 2, Commit: "aaaaaaaaaaaa", Status: rollout.Progressing, Reason: "wave canary waits for sas/a"},
+		Targets: map[config.TargetName]*rollout.Target{
+			"sas/a": {Wanted: "d2", Applied: "d1", Trouble: rollout.TroubleUnreachable, Reason: "cluster sas: no answer within 5s"},
+			"vla":   {Wanted: "d2", Applied: "d2", Health: rollout.HealthGood, Drifted: true},
+		},
+	}
+	search := &rollout.Unit{
+		Path:    "services/search",
+		Rollout: &rollout.Rollout{ID: 1, Commit: "bbbbbbbbbbbb", Status: rollout.Done},
+		Targets: map[config.TargetName]*rollout.Target{"vla": {Wanted: "d", Applied: "d", Health: rollout.HealthFailed, Trouble: rollout.TroubleFailed, Reason: "Pod/x: CrashLoopBackOff"}},
+	}
+	entries := []store.Entry{
+		{Unit: cart.Path, Target: "sas/a", ID: render.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop-a", Name: "cart"}, Version: "v1", UID: "u-1", Digest: "d"},
+		{Unit: cart.Path, Target: "vla", ID: render.ObjectID{Kind: "Service", Namespace: "shop", Name: "cart"}, Version: "v1", UID: "u-2"},
+	}
+	intended := []store.Entry{{Unit: search.Path, Target: "vla", ID: render.ObjectID{Kind: "Service", Namespace: "search", Name: "search"}, Version: "v1"}}
+	s, err := store.Open(filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		var errs []error
+		for _, u := range []*rollout.Unit{cart, search} {
+			row, err := json.Marshal(u)
+			errs = append(errs, err, tx.PutUnit(u.Path, row))
+		}
+		return errors.Join(append(errs, tx.Confirm(entries), tx.Intend(intended), tx.Swept("vla", at), tx.AddHistory([]store.Event{
+			{Time: at, Commit: "aaaaaaaaaaaa", Unit: cart.Path, Rollout: 2, Kind: "started", Text: "2 targets in 2 waves"},
+			{Time: at.Add(time.Second), Unit: search.Path, Target: "vla", Rollout: 1, Wave: "all", Kind: "failed", Text: "Pod/x: CrashLoopBackOff"},
+			{Time: at.Add(2 * time.Second), Unit: cart.Path, Target: "vla", Rollout: 2, Wave: "rest", Kind: "healthy"},
+		}))...)
+	})
+	if err := errors.Join(err, s.Close(), os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: r.git}}\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestGetAndHistory(t *testing.T) {
+	file := someState(t)
+	for _, c := range []struct{ args, want string }{
+		{"get units", `
+UNIT                STATUS       COMMIT    TARGETS  REASON
+services/search     done         bbbbbbbb  0/1
+services/shop/cart  progressing  aaaaaaaa  1/2      wave canary waits for sas/a
+`},
+		{"get units services/shop/ -o name", "services/shop/cart\n"},
+		{"get objects", `
+OBJECT                  TARGET  UNIT                STATE                UID
+Deployment/shop-a/cart  sas/a   services/shop/cart  applied              u-1
+Service/search/search   vla     services/search     intended             -
+Service/shop/cart       vla     services/shop/cart  to be applied again  u-2
+`},
+		{"get objects services/search -o json", `
+{
+  "apiVersion": "swell.sh/v1",
+  "kind": "ObjectList",
+  "items": [
+    {
+      "target": "vla",
+      "unit": "services/search",
+      "version": "v1",
+      "kind": "Service",
+      "namespace": "search",
+      "name": "search",
+      "state": "intended"
+    }
+  ]
+}
+`},
+		{"get targets", `
+TARGET  UNITS  READY  FAILED  WAITING  DRIFTED  SWEPT                REASON
+sas/a   1      0/1    0       1        0        -                    cluster sas: no answer within 5s
+vla     2      1/2    1       0        1        2026-01-02 03:04:05  services/search: Pod/x: CrashLoopBackOff
+`},
+		{"history services/shop", `
+TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
+2026-01-02 03:04:05  aaaaaaaa  services/shop/cart  -       -     started  2 targets in 2 waves
+2026-01-02 03:04:07  -         services/shop/cart  vla     rest  healthy
+`},
+		{"history -n 1 -o json", `
+{
+  "apiVersion": "swell.sh/v1",
+  "kind": "EventList",
+  "items": [
+    {
+      "time": "` + time.Date(2026, 1, 2, 3, 4, 7, 0, time.Local).UTC().Format(time.RFC3339) + `",
+      "unit": "services/shop/cart",
+      "target": "vla",
+      "rollout": 2,
+      "wave": "rest",
+      "kind": "healthy"
+    }
+  ]
+}
+`},
+		{"history services/shop/crt", "swell: error: \"services/shop/crt\": no such unit, did you mean \"services/shop/cart\"?\n"},
+		{"get objects services/sho", "swell: error: \"services/sho\": no such unit, want one of services/search, services/shop/cart\n"},
+		{"get units -o yaml", "swell: error: -o \"yaml\": want table, name or json\n"},
+		{"history -n 0", "swell: error: --limit 0: want at least 1\n"},
+	} {
+		var out bytes.Buffer
+		execute(t.Context(), append(strings.Fields(c.args), "-c", file), &out, &out)
+		lines := strings.Split(out.String(), "\n")
+		for i := range lines { // of a last column that is empty
+			lines[i] = strings.TrimRight(lines[i], " ")
+		}
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), strings.Join(lines, "\n")); diff != "" {
+			t.Errorf("swell %s (-want +got):\n%s", c.args, diff)
+		}
+	}
+}
