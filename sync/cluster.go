@@ -107,6 +107,12 @@ func (c *cluster) await(ctx context.Context) *apply.Cluster {
 	}
 }
 
+// Connect makes a connection to a cluster for a command that looks at it. It
+// sends nothing.
+func Connect(access config.ClusterAccess) (*apply.Cluster, error) {
+	return newCluster(access.Name, access).connect()
+}
+
 // connect reads the kubeconfig anew, so that new credentials are taken up.
 func (c *cluster) connect() (*apply.Cluster, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.access.Kubeconfig}

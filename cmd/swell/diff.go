@@ -16,28 +16,56 @@ import (
 	"github.com/swell-sh/swell/render/diff"
 )
 
+// diffOptions are the flags of swell diff.
+type diffOptions struct {
+	where        place
+	output       string
+	asks         bool   // --live
+	config       string // of the daemon; with --live
+	unit, target string // with --live
+}
+
 func diffCommand() *cobra.Command {
-	var where place
-	var output string
+	var o diffOptions
+	where := &o.where
 	cmd := &cobra.Command{
-		Use:   "diff BASE [HEAD]",
+		Use:   "diff BASE [HEAD] | diff --live [HEAD]",
 		Short: "Show what a change does to the objects of the fleet",
 		Long: `Render two states of a monorepo, folders or Git revisions, and show which objects
 differ, field by field, with equal changes on several targets shown once. This
 is the preview of a pull request. Without HEAD, BASE is compared with the current
 folder. No cluster is needed.
 
+With --live the clusters are asked what an apply of HEAD would change in them now:
+by a dry run for each object, which writes nothing. They are those of the daemon's
+configuration, with its credentials. What is deleted is known where the daemon's
+state is. The values of Secrets are neither read nor shown.
+
 Exit codes: 0 no changes, 1 changes, 2 an error, or units that could not be
 compared because one side has problems with them.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
-  swell diff HEAD~1 HEAD --path testdata/monorepo`,
-		Args: arguments(cobra.RangeArgs(1, 2)),
+  swell diff HEAD~1 HEAD --path testdata/monorepo
+  swell diff --live -c daemon.yaml --unit services/shop`,
+		Args: arguments(func(cmd *cobra.Command, args []string) error {
+			if o.asks {
+				return cobra.MaximumNArgs(1)(cmd, args)
+			}
+			return cobra.RangeArgs(1, 2)(cmd, args)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, *diff.Report) error{
-				"text": writeReport, "json": writeReportJSON, "markdown": writeReportMarkdown}[output]
+				"text": writeReport, "json": writeReportJSON, "markdown": writeReportMarkdown}[o.output]
 			if !ok {
-				return fmt.Errorf("-o %q: want text, json or markdown", output)
+				return fmt.Errorf("-o %q: want text, json or markdown", o.output)
+			}
+			if o.asks {
+				return o.live(cmd, where.argument(args, 0), write)
+			}
+			for _, name := range []string{"config", "unit", "target"} {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s: only with --live", name)
+				}
 			}
 			compiler, done, err := where.compiler()
 			if err != nil {
@@ -80,7 +108,11 @@ compared because one side has problems with them.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or markdown")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json or markdown")
+	cmd.Flags().BoolVar(&o.asks, "live", false, "compare with what the clusters hold")
+	configFlag(cmd, &o.config)
+	cmd.Flags().StringVar(&o.unit, "unit", "", "with --live: only this unit, or the units below this folder")
+	cmd.Flags().StringVar(&o.target, "target", "", "with --live: only this target (cluster/cell), or the targets of this cluster")
 	return cmd
 }
 

@@ -84,7 +84,7 @@ func Compare(base, head *render.Snapshot) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		report.Changes = append(report.Changes, compareUnit(path, before, after)...)
+		report.Changes = append(report.Changes, Unit(path, before, after)...)
 	}
 	return report, nil
 }
@@ -114,7 +114,9 @@ type group struct {
 	id         render.ObjectID
 }
 
-func compareUnit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
+// Unit compares two states of one unit: its bundles by target. Bundles of the same
+// digest are not looked into. The changes are sorted as in a [Report].
+func Unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
 	groups := map[string]*group{}
 	targets := map[config.TargetName]bool{}
 	for _, bundles := range []map[config.TargetName]*render.Bundle{was, is} {

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	gosync "sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// liveDiff compares what a snapshot wants with what the clusters hold.
+type liveDiff struct {
+	snapshot *render.Snapshot
+	compiler *render.Compiler
+	settings *config.Daemon
+	units    []*render.Unit // those that are looked at
+	below    string         // the folder that they are in; empty is all
+	target   string         // or a cluster; empty is all
+
+	mu     gosync.Mutex // guards what follows
+	was    map[config.UnitPath]map[config.TargetName]*render.Bundle
+	is     map[config.UnitPath]map[config.TargetName]*render.Bundle
+	report *diff.Report
+	errs   []error
+}
+
+// unitTarget is one thing to ask a cluster about.
+type unitTarget struct {
+	unit   config.UnitPath
+	bundle *render.Bundle
+}
+
+// unitsAtOnce is how many units are asked about at a time in one cluster.
+const unitsAtOnce = 8
+
+// compare asks all clusters. The report holds what could be found out; errs says
+// what could not.
+func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []error) {
+	l.report = &diff.Report{}
+	l.was = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
+	l.is = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
+	asked := l.ask()
+	var all gosync.WaitGroup
+	for name, units := range asked {
+		all.Go(func() { l.cluster(ctx, name, units) })
+	}
+	all.Wait()
+	l.deletions()
+	for _, path := range slices.Sorted(maps.Keys(l.is)) {
+		l.report.Changes = append(l.report.Changes, diff.Unit(path, l.was[path], l.is[path])...)
+	}
+	slices.SortFunc(l.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return l.report, l.errs
+}
+
+// ask finds what each cluster is to be asked about.
+func (l *liveDiff) ask() map[string][]unitTarget {
+	asked := map[string][]unitTarget{}
+	for _, unit := range l.units {
+		path := unit.Path
+		if len(unit.Problems) > 0 {
+			l.report.Unknown = append(l.report.Unknown, path)
+			continue
+		}
+		bundles, err := l.snapshot.Bundles(unit)
+		if err != nil {
+			l.errs = append(l.errs, err)
+			continue
+		}
+		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
+		for _, b := range bundles {
+			if name := b.Target.Cluster(); within(string(b.Target), l.target) {
+				asked[name] = append(asked[name], unitTarget{path, b})
+			}
+		}
+	}
+	return asked
+}
+
+func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget) {
+	access, ok := l.settings.Clusters[name]
+	if !ok {
+		l.failed(fmt.Errorf("cluster %s: the daemon's configuration does not say how to reach it", name))
+		return
+	}
+	conn, err := sync.Connect(access)
+	if err == nil {
+		_, err = conn.Identity(ctx)
+	}
+	if err != nil {
+		l.failed(fmt.Errorf("cluster %s: %w", name, err))
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(unitsAtOnce)
+	for _, u := range units {
+		group.Go(func() error {
+			l.take(u, conn.Preview(ctx, u.bundle.Objects))
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+}
+
+func (l *liveDiff) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.errs = append(l.errs, err)
+}
+
+// take makes bundles of what the server answered: of the objects as they are,
+// and as they would be.
+func (l *liveDiff) take(u unitTarget, previews []apply.Preview) {
+	was, is := &render.Bundle{Unit: u.unit, Target: u.bundle.Target, Digest: "live"}, &render.Bundle{Unit: u.unit, Target: u.bundle.Target}
+	for i, p := range previews {
+		old, applied := p.Live, p.Applied
+		switch {
+		case p.Err != nil:
+			l.failed(fmt.Errorf("%s on %s: %w", u.unit, u.bundle.Target, p.Err))
+			continue
+		case p.Action == apply.Unchanged:
+			continue
+		case p.Action == apply.Created:
+			applied = u.bundle.Objects[i]
+		case applied == nil: // a Secret, which nobody read
+			old, applied = unread(p.ID, "as it is"), unread(p.ID, "as it would be")
+		}
+		is.Objects = append(is.Objects, applied)
+		if old != nil {
+			was.Objects = append(was.Objects, old)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.was[u.unit][u.bundle.Target], l.is[u.unit][u.bundle.Target] = was, is
+}
+
+// unread stands for a Secret of which only that it changes is known.
+func unread(id render.ObjectID, what string) *render.Object {
+	return &render.Object{ID: id, Version: "v1", JSON: fmt.Appendf(nil, `{"data":%q}`, what), Digest: render.Digest(what)}
+}
+
+// deletions adds what the daemon applied and nobody wants any more. Without the
+// daemon's state nothing is known of that.
+func (l *liveDiff) deletions() {
+	s, err := store.OpenReadOnly(l.settings.State)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	entries, err := s.Inventories(config.UnitPath(l.below))
+	if err != nil {
+		l.errs = append(l.errs, err)
+		return
+	}
+	for _, e := range entries {
+		unit := l.snapshot.Units.Get(e.Unit)
+		if e.UID == "" || !within(string(e.Target), l.target) || unit != nil && len(unit.Problems) > 0 || len(l.compiler.Wants(e.Target.Cluster(), e.ID)) > 0 {
+			continue
+		}
+		l.deleted(e)
+	}
+}
+
+func (l *liveDiff) deleted(e store.Entry) {
+	if l.is[e.Unit] == nil {
+		l.was[e.Unit], l.is[e.Unit] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
+	}
+	was := l.was[e.Unit][e.Target]
+	if was == nil {
+		was = &render.Bundle{Unit: e.Unit, Target: e.Target, Digest: "live"}
+		l.was[e.Unit][e.Target] = was
+	}
+	was.Objects = append(was.Objects, &render.Object{ID: e.ID, Version: e.Version})
+}
+
+// live prints what an apply of the commit or folder that name means would change
+// now, as swell diff --live.
+func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer, *diff.Report) error) error {
+	settings, err := readDaemonConfig(o.config)
+	if err != nil {
+		return err
+	}
+	compiler, done, err := o.where.compiler()
+	if err != nil {
+		return err
+	}
+	defer done()
+	head, err := o.where.snapshot(compiler, name)
+	if err != nil {
+		return err
+	}
+	printProblems(cmd.ErrOrStderr(), head.Problems)
+	if head.Held {
+		return exit(exitError)
+	}
+	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: strings.TrimSuffix(o.unit, "/"), target: o.target}
+	if l.units, err = pick(head, o.unit, o.target); err != nil {
+		return err
+	}
+	report, errs := l.compare(cmd.Context())
+	for _, err := range errs {
+		fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
+	}
+	if err := write(cmd.OutOrStdout(), report); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
+	switch {
+	case len(errs) > 0 || len(report.Unknown) > 0:
+		return exit(exitError)
+	case len(report.Changes) > 0:
+		return exit(exitProblems)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDiffLive: what an apply would do is told from what the clusters hold, also
+// where somebody changed it behind the daemon's back, and is not done.
+func TestDiffLive(t *testing.T) {
+	s := newStage(t)
+	s.once(0)
+	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, err strings.Builder
+		cmd := program(t.Context(), append([]string{"diff", "--live", s.repo.work, "-c", s.config, "--cache", "none"}, args...)...)
+		cmd.Stdout, cmd.Stderr = &out, &err
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != wantCode {
+			t.Fatalf("exit code %d, want %d\n%s\n%s", code, wantCode, &out, &err)
+		}
+		return out.String(), err.String()
+	}
+	if out, err := diffLive(0); out != "" || !strings.Contains(err, "no changes") {
+		t.Errorf("after a release:\n%s\n%s", out, err)
+	}
+	target := cartTargets[0]
+	if err := errors.Join(
+		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
+		os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")),
+		s.clusters[target.cluster].edit(t.Context(), target.namespace, "cart", map[string]any{"spec": map[string]any{"paused": true}, "metadata": map[string]any{"labels": map[string]any{"app": "edited"}}}),
+	); err != nil {
+		t.Fatal(err)
+	}
+	before := s.objects()
+	out, _ := diffLive(1)
+	for _, want := range []string{"1.4.2", "1.4.3", "edited", "services/shop/recommend", "deleted Deployment/*/recommend on 2 targets"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+	if out, _ := diffLive(1, "--unit", "services/shop/cart", "--target", target.cluster); strings.Contains(out, "recommend") || !strings.Contains(out, "edited") {
+		t.Errorf("one unit on one cluster:\n%s", out)
+	}
+	if _, err := diffLive(2, "--unit", "services/shop/crt"); !strings.Contains(err, "did you mean") {
+		t.Errorf("a unit that is not there: %s", err)
+	}
+	if d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart"); err != nil || !strings.HasSuffix(d.image, "1.4.2") || s.objects() != before {
+		t.Errorf("something was written: %+v, %v", d, err)
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// Preview is what an apply would make of one object.
+type Preview struct {
+	ID render.ObjectID
+	// Live is the object as it is, and Applied as it would be, without what the
+	// server keeps about it: status, managed fields, versions, times. Live is nil
+	// when there is none. Of a Secret nothing is read: both are nil.
+	Live, Applied *render.Object
+	Action        Action // [Created], [Configured] or [Unchanged]; empty with Err
+	// Unproved says why the server could not try it out, where that will pass:
+	// the namespace or the kind comes with the same change.
+	Unproved string
+	Err      error
+}
+
+// Preview asks the server what an apply of the objects would change, and changes
+// nothing. It returns a result for each, by index. Values of Secrets are never
+// asked for: what would change there is told by the time of our managed fields.
+func (c *Cluster) Preview(ctx context.Context, objects []*render.Object) []Preview {
+	p := &previewing{call: c.begin(), brings: map[need]bool{}}
+	numbers := make([]int, len(objects))
+	for i, o := range objects {
+		numbers[i] = i
+		if isNamespace(o.ID) {
+			p.brings[need{namespace: o.ID.Name}] = true
+		}
+		if isCRD(o.ID) {
+			var d definition
+			if json.Unmarshal(o.JSON, &d) == nil {
+				p.brings[need{kind: d.groupKind()}] = true
+			}
+		}
+	}
+	results := make([]Preview, len(objects))
+	p.each(numbers, func(i int) { results[i] = p.object(ctx, objects[i]) })
+	return results
+}
+
+type previewing struct {
+	*call
+	brings map[need]bool // what comes with the same objects
+}
+
+func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
+	r := Preview{ID: o.ID}
+	err := p.addressed(ctx, p.resource, kindOf(o.ID, o.Version), func(found resource) error {
+		path, err := found.path("preview", o.ID)
+		if err != nil {
+			return err
+		}
+		if o.ID.Group == "" && o.ID.Kind == "Secret" {
+			return p.secret(ctx, o, path, &r)
+		}
+		return p.whole(ctx, o, path, &r)
+	})
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNoKind) && p.brings[need{kind: kindOf(o.ID, "").GroupKind()}]:
+		r.Action, r.Unproved = Created, "its kind is not there yet"
+	case isGone(err, o.ID.Namespace) && p.brings[need{namespace: o.ID.Namespace}]:
+		r.Action, r.Unproved = Created, "its namespace is not there yet"
+	default:
+		r.Action, r.Err = "", on("preview", o.ID, err)
+	}
+	return r
+}
+
+func dryRun(o *render.Object, path, accept string) *request {
+	return &request{
+		op: "preview", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
+		accept: accept, contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
+	}
+}
+
+// whole compares an object before and after.
+func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r *Preview) error {
+	live, err := p.getObject(ctx, o.ID, path)
+	if err != nil && !isGone(err, o.ID.Name) {
+		return err
+	}
+	req := dryRun(o, path, jsonType)
+	answer, err := p.do(ctx, req)
+	if err != nil {
+		return err
+	}
+	var applied unstructured.Unstructured
+	if err := applied.UnmarshalJSON(answer.body); err != nil {
+		return undecodable(req, answer, err)
+	}
+	if r.Applied, err = stripped(o, &applied); err != nil {
+		return err
+	}
+	r.Action = Created
+	if live == nil {
+		return nil
+	}
+	if r.Live, err = stripped(o, live); err != nil {
+		return err
+	}
+	r.Action = Configured
+	if r.Live.Digest == r.Applied.Digest {
+		r.Action = Unchanged
+	}
+	return nil
+}
+
+// secret finds out whether an apply would change a Secret, by metadata alone:
+// the server moves the time of our entry when it does.
+func (p *previewing) secret(ctx context.Context, o *render.Object, path string, r *Preview) error {
+	live, err := p.getMeta(ctx, o.ID.String(), path)
+	if err != nil && !isGone(err, o.ID.Name) {
+		return err
+	}
+	applied, _, err := p.meta(ctx, dryRun(o, path, ""))
+	if err != nil {
+		return err
+	}
+	r.Action = Created
+	if live == nil {
+		return nil
+	}
+	was, is := ownEntry(live), ownEntry(applied)
+	r.Action = Configured
+	if was != nil && rawFields(was) == rawFields(is) && entryTime(was).Equal(entryTime(is)) {
+		r.Action = Unchanged
+	}
+	return nil
+}
+
+// stripped is an object of the server without what the server keeps about it.
+func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object, error) {
+	content := live.DeepCopy().Object
+	delete(content, "status")
+	if meta, ok := content["metadata"].(map[string]any); ok {
+		for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"} {
+			delete(meta, field)
+		}
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return &render.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: render.Digest(hex.EncodeToString(sum[:]))}, nil
+}

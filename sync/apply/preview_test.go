@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// TestPreview: what an apply would do is said, nothing is done, and the content
+// of a Secret is not asked for.
+func TestPreview(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {password: %s}\n"
+	was := []*render.Object{
+		configMap(t, ns, "same", "1"), configMap(t, ns, "other", "1"), object(t, deployment, ns, "web", "1"),
+		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"),
+	}
+	applied(t, c, was...)
+	eventually(t, func() (bool, string) { // the times of managed fields have whole seconds
+		meta, err := c.begin().getMeta(t.Context(), "Secret/moved", "/api/v1/namespaces/"+ns+"/secrets/moved")
+		if err != nil {
+			return false, err.Error()
+		}
+		return time.Since(entryTime(ownEntry(meta))) > 2*time.Second, "the second is not over"
+	})
+	w.take()
+	is := []*render.Object{
+		was[0], configMap(t, ns, "other", "2"), object(t, deployment, ns, "web", "2"),
+		was[3], object(t, secret, "moved", ns, "hunter3"),
+		configMap(t, ns, "new", "1"),
+		object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-later}\n", ns), configMap(t, ns+"-later", "in-it", "1"),
+		configMap(t, ns+"-never", "lost", "1"),
+		object(t, "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x, namespace: %s}\n", ns),
+		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: %s}\nspec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {}}\n", ns),
+	}
+	got := c.Preview(t.Context(), is)
+	for i, want := range []Action{Unchanged, Configured, Configured, Unchanged, Configured, Created, Created, Created, "", "", ""} {
+		if got[i].Action != want || (want == "") != (got[i].Err != nil) || got[i].ID != is[i].ID {
+			t.Errorf("%s: %q, %v, want %q", is[i].ID, got[i].Action, got[i].Err, want)
+		}
+	}
+	for _, s := range w.all {
+		if strings.Contains(s.path, "/secrets/") && !strings.Contains(s.accept, "PartialObjectMetadata") {
+			t.Errorf("%s %s asks for more than metadata", s.method, s.path)
+		}
+		if s.method != "GET" && !strings.Contains(s.query, "dryRun=All") {
+			t.Errorf("%s %s?%s writes", s.method, s.path, s.query)
+		}
+	}
+	web := got[2]
+	if !strings.Contains(string(web.Live.JSON), "web:1") || !strings.Contains(string(web.Applied.JSON), "web:2") || strings.Contains(string(web.Applied.JSON), "managedFields") {
+		t.Errorf("live %s\napplied %s", web.Live.JSON, web.Applied.JSON)
+	}
+	if got[7].Unproved == "" || got[4].Live != nil || got[4].Applied != nil {
+		t.Errorf("%+v\n%+v", got[7], got[4])
+	}
+	if !errors.Is(got[9].Err, ErrNoKind) || !strings.Contains(got[8].Err.Error(), "not found") || !errors.Is(got[10].Err, ErrRefused) {
+		t.Errorf("%v\n%v\n%v", got[8].Err, got[9].Err, got[10].Err)
+	}
+}
