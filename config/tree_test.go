@@ -59,6 +59,7 @@ func TestLinkForUnit(t *testing.T) {
 		"swell.yaml":           {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
 		"fleet/a.yaml":         {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
 		"services/team/link":   {Data: []byte("elsewhere"), Mode: fs.ModeSymlink},
+		"services/swell.yaml":  {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {tenant: x}\n")},
 		"services/sub/.git":    {Data: []byte("gitdir: ../../.git/modules/sub")},
 		"services/sub/b.yaml":  {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")},
 		"services/team/a.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")},
@@ -67,6 +68,9 @@ func TestLinkForUnit(t *testing.T) {
 	got := map[UnitPath]int{}
 	for unit := range r.Units() {
 		got[unit.Path] = len(unit.Problems)
+		if unit.Defaults.Tenant != "x" {
+			t.Errorf("%s: tenant %q, want that of the swell.yaml beside or above it", unit.Path, unit.Defaults.Tenant)
+		}
 	}
 	if diff := cmp.Diff(map[UnitPath]int{"services/sub": 1, "services/team": 1, "services/team/link": 1}, got); diff != "" {
 		t.Errorf("problems by unit (-want +got):\n%s", diff)
