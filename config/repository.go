@@ -211,8 +211,7 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	if len(docs) != 1 || docs[0].Kind != "Repository" || docs[0].APIVersion != APIVersion {
-		l.problem(Problem{Position: Position{File: settingsFile}, Code: CodeDocument,
-			Message: fmt.Sprintf("want exactly one document, of kind Repository (%s), at the root of the monorepo", APIVersion)})
+		l.problem(WantOne(settingsFile, docs, fmt.Sprintf("Repository (%s), at the root of the monorepo", APIVersion)))
 		return layout{}, false
 	}
 	var spec struct {
