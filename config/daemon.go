@@ -65,7 +65,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		return nil, problems
 	}
 	if len(docs) != 1 || docs[0].Kind != "Daemon" {
-		return nil, Problems{{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind Daemon (%s)", APIVersion)}}
+		return nil, Problems{WantOne(file, docs, fmt.Sprintf("Daemon (%s)", APIVersion))}
 	}
 	doc := docs[0]
 	var spec struct {

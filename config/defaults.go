@@ -46,8 +46,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		return problems
 	}
 	if len(docs) != 1 || docs[0].Kind != "Defaults" || docs[0].APIVersion != APIVersion {
-		return Problems{{Position: Position{File: file}, Code: CodeDocument,
-			Message: fmt.Sprintf("want exactly one document, of kind Defaults (%s); Repository stands at the root only", APIVersion)}}
+		return Problems{WantOne(file, docs, fmt.Sprintf("Defaults (%s); Repository stands at the root only", APIVersion))}
 	}
 	doc := docs[0]
 	var spec struct {

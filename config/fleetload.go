@@ -17,7 +17,11 @@ import (
 func (l *loader) loadFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		l.problem(FileProblem(dir, fmt.Errorf("folder of the fleet: %w", Cause(err))))
+		p := FileProblem(dir, err)
+		if p.File == dir {
+			p.Message = "folder of the fleet: " + p.Message
+		}
+		l.problem(p)
 		return
 	}
 	l.repository.FleetHash = hash

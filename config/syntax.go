@@ -18,6 +18,30 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
+// What the YAML library says of a tab before a key. It says noToken of other
+// characters too; with tabIndent it names the line of the value before the tab.
+const (
+	noToken   = "found character that cannot start any token"
+	tabIndent = "found a tab character that violates indentation"
+)
+
+// explainTab finds what one of those texts is about, and where. It shows
+// nothing of the line, which may be a Secret's.
+func explainTab(pos Position, content []byte, text string) (Position, string) {
+	lines := bytes.Split(content, []byte("\n"))
+	for i := max(pos.Line, 1) - 1; i < len(lines); i++ {
+		indent := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+			pos.Line, pos.Column = i+1, tab+1
+			return pos, "a tab: indent with spaces"
+		}
+		if text == noToken {
+			return pos, text + ": write a text that begins with @, % or ` in quotes"
+		}
+	}
+	return pos, text
+}
+
 func syntaxProblem(file string, content []byte, err error) Problem {
 	text := strings.TrimSpace(err.Error())
 	pos := Position{File: file}
@@ -34,6 +58,9 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 			pos.Line = 1 + bytes.Count(before, []byte("\n"))
 		}
 		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
+	}
+	if text == noToken || text == tabIndent {
+		pos, text = explainTab(pos, content, text)
 	}
 	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
 	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}

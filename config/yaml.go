@@ -189,6 +189,23 @@ func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) 
 	return Problem{Position: d.At(n), Code: code, Message: Printable(fmt.Sprintf(format, args...))}
 }
 
+// WantOne is the problem of a file that has to hold one document of a kind and
+// holds docs.
+func WantOne(file string, docs []*Document, kind string) Problem {
+	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: "want exactly one document, of kind " + kind}
+	switch len(docs) {
+	case 0:
+		p.Message += ": got none"
+	case 1:
+		p.Position = docs[0].At(docs[0].Node)
+		p.Message += Printable(fmt.Sprintf(": got %s %s", Shorten(docs[0].APIVersion), Shorten(docs[0].Kind)))
+	default:
+		p.Position = docs[1].At(docs[1].Node)
+		p.Message += fmt.Sprintf(": got %d", len(docs))
+	}
+	return p
+}
+
 // yamlReader writes out aliases and merge keys and refuses what means
 // different things to different YAML readers.
 type yamlReader struct {

@@ -170,7 +170,7 @@ func (l *loader) declare() {
 		return
 	}
 	if len(docs) != 1 || docs[0].Kind != "EasyKind" {
-		l.problems = append(l.problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDocument, Message: "want exactly one document, of kind EasyKind"})
+		l.problems = append(l.problems, config.WantOne(file, docs, "EasyKind"))
 		return
 	}
 	l.doc = docs[0]
