@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,8 +19,9 @@ var sure = map[string]map[string]*Rules{
 		"labels":      {check: labels},
 		"annotations": {check: annotations},
 	},
-	"io.k8s.api.core.v1.Container":          {"name": dnsLabel},
+	"io.k8s.api.core.v1.Container":          {"name": dnsLabel, "ports": {check: portNames}},
 	"io.k8s.api.core.v1.EphemeralContainer": {"name": dnsLabel},
+	"io.k8s.api.core.v1.ServiceSpec":        {"ports": {check: servicePorts}},
 	"io.k8s.api.core.v1.Volume":             {"name": dnsLabel},
 	"io.k8s.api.core.v1.ContainerPort":      {"containerPort": port, "name": {check: portName}},
 	"io.k8s.api.core.v1.ServicePort":        {"port": port},
@@ -151,6 +153,35 @@ func portName(value any) []flaw {
 		return []flaw{{want: "at most 15 lower-case letters, digits and single -, with a letter"}}
 	}
 	return nil
+}
+
+// portNames finds ports of one name in a list of ports.
+func portNames(value any) []flaw {
+	list, _ := value.([]any)
+	first := map[string]int{}
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		name, _ := m["name"].(string)
+		if name == "" {
+			continue
+		}
+		if other, taken := first[name]; taken {
+			return []flaw{{want: fmt.Sprintf("ports of different names: item %d has the name of item %d", i, other)}}
+		}
+		first[name] = i
+	}
+	return nil
+}
+
+// servicePorts are named when they are several.
+func servicePorts(value any) []flaw {
+	list, _ := value.([]any)
+	for i, item := range list {
+		if m, ok := item.(map[string]any); ok && len(list) > 1 && (m["name"] == nil || m["name"] == "") {
+			return []flaw{{want: fmt.Sprintf("a name for each of several ports: item %d has none", i)}}
+		}
+	}
+	return portNames(value)
 }
 
 // isQualified says whether s is a key of labels: app, app.kubernetes.io/name.
