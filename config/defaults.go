@@ -45,9 +45,8 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 	if len(problems) > 0 {
 		return problems
 	}
-	if len(docs) != 1 || docs[0].Kind != "Defaults" || docs[0].APIVersion != APIVersion {
-		return Problems{{Position: Position{File: file}, Code: CodeDocument,
-			Message: fmt.Sprintf("want exactly one document, of kind Defaults (%s); Repository stands at the root only", APIVersion)}}
+	if p := wantOne(file, docs, "Defaults", "; Repository stands at the root only"); p != nil {
+		return Problems{*p}
 	}
 	doc := docs[0]
 	var spec struct {
@@ -83,6 +82,29 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		d.PlacementAt = doc.positionOf("spec", "placement")
 	}
 	return problems
+}
+
+// wantOne is a problem unless there is exactly one document, of that kind. It is
+// at the one that should not be there.
+func wantOne(file string, docs []*Document, kind, more string) *Problem {
+	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
+	for i, doc := range docs {
+		switch {
+		case doc.Kind != kind || doc.APIVersion != APIVersion:
+			p.Message += fmt.Sprintf(", got %s %s", Shorten(doc.APIVersion), Shorten(doc.Kind))
+		case i > 0:
+			p.Message += ", got another one"
+		default:
+			continue
+		}
+		p.Position, p.Message = doc.Position(), Printable(p.Message)
+		return &p
+	}
+	if len(docs) == 0 {
+		p.Message += ", got none"
+		return &p
+	}
+	return nil
 }
 
 // overrideSpec is the part of an Override that says what it holds for; the
