@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
 	"github.com/swell-sh/swell/config"
 )
 
@@ -34,6 +36,7 @@ var sure = map[string]map[string]*Rules{
 	"io.k8s.api.apps.v1.ReplicaSetSpec":  {"replicas": count, "minReadySeconds": count},
 	"io.k8s.api.apps.v1.StatefulSetSpec": {"replicas": count, "minReadySeconds": count},
 	"io.k8s.api.apps.v1.DaemonSetSpec":   {"minReadySeconds": count},
+	"io.k8s.api.batch.v1.CronJobSpec":    {"schedule": {check: schedule}},
 	"io.k8s.api.batch.v1.JobSpec": {
 		"parallelism": count, "completions": count, "backoffLimit": count, "activeDeadlineSeconds": count, "ttlSecondsAfterFinished": count},
 	"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": {"minReplicas": count, "maxReplicas": positive},
@@ -151,6 +154,22 @@ func portName(value any) []flaw {
 	}
 	if len(s) > 15 || !letter || !config.IsLabel(s) || strings.Contains(s, "--") {
 		return []flaw{{want: "at most 15 lower-case letters, digits and single -, with a letter"}}
+	}
+	return nil
+}
+
+// schedule is what the API server reads with the same parser. A zone in it is
+// refused of new CronJobs; some spellings of one make that parser panic.
+func schedule(value any) []flaw {
+	s, ok := value.(string)
+	switch {
+	case !ok:
+		return nil
+	case strings.Contains(s, "TZ"):
+		return []flaw{{want: "a schedule without a time zone, which has the field timeZone"}}
+	}
+	if _, err := cron.ParseStandard(s); err != nil {
+		return []flaw{{want: "the five fields of a cron line, like \"0 3 * * *\", or @hourly, @daily and the like"}}
 	}
 	return nil
 }
