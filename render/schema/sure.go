@@ -97,10 +97,10 @@ func labels(value any) (flaws []flaw) {
 	m, _ := value.(map[string]any)
 	for key, v := range m {
 		if !isQualified(key) {
-			flaws = append(flaws, flaw{key, wantKey})
+			flaws = append(flaws, flaw{key: key, want: wantKey})
 		}
 		if s, ok := v.(string); ok && s != "" && !isWord(s) {
-			flaws = append(flaws, flaw{key, wantLabel})
+			flaws = append(flaws, flaw{key: key, want: wantLabel})
 		}
 	}
 	return flaws
@@ -112,7 +112,7 @@ func annotations(value any) (flaws []flaw) {
 	for key, v := range m {
 		// Upper-case letters are allowed in the domain of an annotation.
 		if !isQualified(key) && !isQualified(strings.ToLower(key)) {
-			flaws = append(flaws, flaw{key, wantKey})
+			flaws = append(flaws, flaw{key: key, want: wantKey})
 		}
 		s, _ := v.(string)
 		size += len(key) + len(s)
@@ -127,7 +127,7 @@ func fileNames(value any) (flaws []flaw) {
 	m, _ := value.(map[string]any)
 	for key := range m {
 		if !isFileName(key) {
-			flaws = append(flaws, flaw{key, wantFile})
+			flaws = append(flaws, flaw{key: key, want: wantFile})
 		}
 	}
 	return flaws
@@ -175,32 +175,41 @@ func schedule(value any) []flaw {
 }
 
 // portNames finds ports of one name in a list of ports.
-func portNames(value any) []flaw {
-	list, _ := value.([]any)
-	first := map[string]int{}
-	for i, item := range list {
-		m, _ := item.(map[string]any)
-		name, _ := m["name"].(string)
-		if name == "" {
-			continue
-		}
-		if other, taken := first[name]; taken {
-			return []flaw{{want: fmt.Sprintf("ports of different names: item %d has the name of item %d", i, other)}}
-		}
-		first[name] = i
-	}
-	return nil
-}
+func portNames(value any) []flaw { return ports(value, false) }
 
 // servicePorts are named when they are several.
 func servicePorts(value any) []flaw {
 	list, _ := value.([]any)
+	return ports(value, len(list) > 1)
+}
+
+// ports leaves ports that are there twice to the keys of their list.
+func ports(value any, named bool) (flaws []flaw) {
+	list, _ := value.([]any)
+	first, seen := map[string]int{}, map[string]bool{}
 	for i, item := range list {
-		if m, ok := item.(map[string]any); ok && len(list) > 1 && (m["name"] == nil || m["name"] == "") {
-			return []flaw{{want: fmt.Sprintf("a name for each of several ports: item %d has none", i)}}
+		m, _ := item.(map[string]any)
+		protocol := m["protocol"]
+		if protocol == nil {
+			protocol = "TCP"
+		}
+		same := fmt.Sprint(m["port"], m["containerPort"], protocol)
+		name, _ := m["name"].(string)
+		other, taken := first[name]
+		switch {
+		case m == nil || seen[same]:
+			continue
+		case name == "" && named:
+			flaws = append(flaws, flaw{item: i + 1, want: "a name for each of several ports"})
+		case name != "" && taken:
+			flaws = append(flaws, flaw{item: i + 1, want: fmt.Sprintf("another name than that of item %d", other)})
+		}
+		seen[same] = true
+		if !taken {
+			first[name] = i
 		}
 	}
-	return portNames(value)
+	return flaws
 }
 
 // isQualified says whether s is a key of labels: app, app.kubernetes.io/name.
