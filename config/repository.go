@@ -6,7 +6,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -210,8 +209,8 @@ func (l *loader) layout() (layout, bool) {
 	if !ok {
 		return layout{}, false
 	}
-	if len(docs) != 1 || docs[0].Kind != "Repository" || docs[0].APIVersion != APIVersion {
-		l.problem(WantOne(settingsFile, docs, fmt.Sprintf("Repository (%s), at the root of the monorepo", APIVersion)))
+	if p := WantOne(settingsFile, docs, "Repository", ", at the root of the monorepo"); p != nil {
+		l.problem(*p)
 		return layout{}, false
 	}
 	var spec struct {

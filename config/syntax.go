@@ -63,5 +63,33 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 		pos, text = explainTab(pos, content, text)
 	}
 	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
+	text += syntaxHint(text, lineOf(content, pos.Line))
 	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
+}
+
+// lineOf is a line of a text, counted from 1; empty when there is none.
+func lineOf(content []byte, line int) []byte {
+	for range line - 1 {
+		_, content, _ = bytes.Cut(content, []byte("\n"))
+	}
+	text, _, _ := bytes.Cut(content, []byte("\n"))
+	return text
+}
+
+// syntaxHint says in people's words what mostly stands behind an error on that
+// line. It holds nothing of the line, which may be of a Secret.
+func syntaxHint(text string, line []byte) string {
+	switch {
+	case bytes.HasPrefix(line, []byte("<<<<<<<")), bytes.HasPrefix(line, []byte("=======")), bytes.HasPrefix(line, []byte(">>>>>>>")):
+		return ": a merge conflict that is not resolved"
+	case bytes.Contains(line, []byte("{{")):
+		return ": templates of Helm and the like are not run, and a text that begins with { stands in quotes"
+	case bytes.Contains(line, []byte("\u00a0")):
+		return ": a space on this line is a no-break space (U+00A0), which YAML takes for a letter"
+	case strings.HasPrefix(text, "did not find expected <document start>"):
+		return ": something follows the end of the document; --- on a line of its own begins another one"
+	case strings.HasPrefix(text, "found incompatible YAML document"):
+		return ": remove the %YAML line, or make it %YAML 1.1"
+	}
+	return ""
 }

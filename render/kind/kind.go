@@ -169,8 +169,8 @@ func (l *loader) declare() {
 	if l.problems = problems; len(problems) > 0 {
 		return
 	}
-	if len(docs) != 1 || docs[0].Kind != "EasyKind" {
-		l.problems = append(l.problems, config.WantOne(file, docs, "EasyKind"))
+	if p := config.WantOne(file, docs, "EasyKind", ""); p != nil {
+		l.problems = append(l.problems, *p)
 		return
 	}
 	l.doc = docs[0]
