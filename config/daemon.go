@@ -64,8 +64,8 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if len(docs) != 1 || docs[0].Kind != "Daemon" {
-		return nil, Problems{{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind Daemon (%s)", APIVersion)}}
+	if p := WantOne(file, docs, "Daemon", ""); p != nil {
+		return nil, Problems{*p}
 	}
 	doc := docs[0]
 	var spec struct {

@@ -45,9 +45,8 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 	if len(problems) > 0 {
 		return problems
 	}
-	if len(docs) != 1 || docs[0].Kind != "Defaults" || docs[0].APIVersion != APIVersion {
-		return Problems{{Position: Position{File: file}, Code: CodeDocument,
-			Message: fmt.Sprintf("want exactly one document, of kind Defaults (%s); Repository stands at the root only", APIVersion)}}
+	if p := WantOne(file, docs, "Defaults", "; Repository stands at the root only"); p != nil {
+		return Problems{*p}
 	}
 	doc := docs[0]
 	var spec struct {

@@ -5,7 +5,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,13 +16,19 @@ import (
 func (l *loader) loadFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		l.problem(FileProblem(dir, fmt.Errorf("folder of the fleet: %w", Cause(err))))
+		p := FileProblem(dir, err)
+		if p.File == dir {
+			p.Message = "folder of the fleet: " + p.Message
+		}
+		l.problem(p)
 		return
 	}
 	l.repository.FleetHash = hash
 	first := map[string]Position{} // of every "Kind name"
+	var all []*Document
 	for _, file := range l.yamlFiles(dir) {
 		docs, _ := l.read(file)
+		all = append(all, docs...)
 		for _, doc := range docs {
 			l.loadFleetDocument(doc, first)
 		}
@@ -35,19 +40,26 @@ func (l *loader) loadFleet(dir string) {
 	if len(l.repository.Clusters) == 0 {
 		l.problem(Problem{Position: Position{File: dir}, Code: CodeFleet, Message: "no Cluster in the fleet"})
 	}
-	l.checkWaves()
+	l.checkWaves(all)
 }
 
 // checkWaves finds waves that pick no target: mostly a mistyped label, which
-// would switch the wave off without a word.
-func (l *loader) checkWaves() {
-	for _, name := range slices.Sorted(maps.Keys(l.repository.Rollouts)) {
-		rollout := l.repository.Rollouts[name]
-		for _, wave := range rollout.Waves {
-			if len(wave.Match.Labels) > 0 && !l.repository.picks(wave.Match) {
-				l.problem(Problem{Position: rollout.Position, Code: CodeFleet,
-					Message: fmt.Sprintf("Rollout %q: wave %q matches no target of the fleet", rollout.Name, wave.Name)})
+// would switch the wave off without a word. docs are those of the fleet.
+func (l *loader) checkWaves(docs []*Document) {
+	for _, doc := range docs {
+		rollout := l.repository.Rollouts[doc.Name]
+		if doc.Kind != "Rollout" || rollout == nil {
+			continue
+		}
+		for i, wave := range rollout.Waves {
+			if len(wave.Match.Labels) == 0 || l.repository.picks(wave.Match) {
+				continue
 			}
+			why := ""
+			if unknown := l.repository.UnknownValues(wave.Match); len(unknown) > 0 {
+				why = ": none has " + strings.Join(unknown, ", ")
+			}
+			l.problem(doc.at("spec.waves[%d].match: wave %q matches no target of the fleet%s", CodeFleet, "spec", "waves", i, "match")(i, wave.Name, why))
 		}
 	}
 }

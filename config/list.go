@@ -4,6 +4,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -12,6 +13,8 @@ import (
 // listSuffix ends the kinds of Kubernetes' lists: List, ConfigMapList and all
 // others.
 const listSuffix = "List"
+
+var listFields = []string{"apiVersion", "items", "kind", "metadata"}
 
 // isList says whether a document stands for the objects in its items, as
 // `kubectl get -o yaml` writes them. A kind that merely ends in "List" has no
@@ -37,6 +40,11 @@ func listItems(file string, root *yaml.Node) ([]*Document, Problems) {
 	}
 	var docs []*Document
 	var problems Problems
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if key := root.Content[i]; !slices.Contains(listFields, key.Value) {
+			problems = append(problems, list.Problem(key, CodeUnknown, "%s: unknown field%s", Shorten(key.Value), DidYouMean(key.Value, listFields)))
+		}
+	}
 	for _, item := range items.Content {
 		if isList(item) {
 			problems = append(problems, list.Problem(item, CodeDocument, "a %s in a %s: write its items into the outer one", scalarAt(item, "kind"), list.Kind))

@@ -125,7 +125,15 @@ func (c *protoCompiler) read(path string) (io.ReadCloser, error) {
 	if err != nil && mayPass(err) {
 		c.unread = append(c.unread, FileProblem(path, err))
 	}
-	if err != nil {
+	var pathError *fs.PathError
+	switch {
+	case err == nil:
+	case c.files == 0 && !mayPass(err): // of the file itself; else an import
+		c.problems = append(c.problems, Problem{Position: Position{File: path}, Code: CodeKind, Message: Cause(err).Error()})
+		return nil, err
+	case c.files > 0 && errors.As(err, &pathError):
+		return nil, fmt.Errorf("import %q: %w", path, pathError.Err)
+	default:
 		return nil, err
 	}
 	c.files++

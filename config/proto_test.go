@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func protoFiles(files map[string]string) func(string) ([]byte, error) {
@@ -134,4 +137,12 @@ func FuzzCompileProto(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMissingProto: a file that is not there has one problem, without the words of the call that found it.
+func TestMissingProto(t *testing.T) {
+	_, problems := CompileProto("kinds/a/a.proto", Files(fstest.MapFS{}).ReadFile)
+	if diff := cmp.Diff("kinds/a/a.proto: file does not exist", strings.TrimSpace(problems.String())); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
 }

@@ -6,7 +6,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -165,8 +164,13 @@ const maxEntries = 2_000_000
 
 func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
 
-// FileProblem is the problem of a file or folder of a [Tree].
+// FileProblem is the problem of a file or folder of a [Tree]. Of a folder it is
+// at what could not be read below it, where the error names that.
 func FileProblem(file string, err error) Problem {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) && strings.HasPrefix(pathError.Path, file+"/") {
+		file = pathError.Path
+	}
 	return Problem{Position: Position{File: file}, Code: CodeFile, Message: Cause(err).Error(), Retry: mayPass(err)}
 }
 
@@ -184,7 +188,11 @@ func (l *loader) load(previous *Repository) {
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil {
-			l.problem(FileProblem(root, fmt.Errorf("folder of units, named in %s: %w", settingsFile, Cause(err))))
+			p := FileProblem(root, err)
+			if p.File == root {
+				p.Message = "folder of units, named in " + settingsFile + ": " + p.Message
+			}
+			l.problem(p)
 			continue
 		}
 		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
@@ -206,9 +214,8 @@ func (l *loader) layout() (layout, bool) {
 	if !ok {
 		return layout{}, false
 	}
-	if len(docs) != 1 || docs[0].Kind != "Repository" || docs[0].APIVersion != APIVersion {
-		l.problem(Problem{Position: Position{File: settingsFile}, Code: CodeDocument,
-			Message: fmt.Sprintf("want exactly one document, of kind Repository (%s), at the root of the monorepo", APIVersion)})
+	if p := WantOne(settingsFile, docs, "Repository", ", at the root of the monorepo"); p != nil {
+		l.problem(*p)
 		return layout{}, false
 	}
 	var spec struct {

@@ -18,6 +18,30 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
+// What the YAML library says of a tab before a key. It says noToken of other
+// characters too; with tabIndent it names the line of the value before the tab.
+const (
+	noToken   = "found character that cannot start any token"
+	tabIndent = "found a tab character that violates indentation"
+)
+
+// explainTab finds what one of those texts is about, and where. It shows
+// nothing of the line, which may be a Secret's.
+func explainTab(pos Position, content []byte, text string) (Position, string) {
+	lines := bytes.Split(content, []byte("\n"))
+	for i := max(pos.Line, 1) - 1; i < len(lines); i++ {
+		indent := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+			pos.Line, pos.Column = i+1, tab+1
+			return pos, "a tab: indent with spaces"
+		}
+		if text == noToken {
+			return pos, text + ": write a text that begins with @, % or ` in quotes"
+		}
+	}
+	return pos, text
+}
+
 func syntaxProblem(file string, content []byte, err error) Problem {
 	text := strings.TrimSpace(err.Error())
 	pos := Position{File: file}
@@ -35,6 +59,37 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 		}
 		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
 	}
+	if text == noToken || text == tabIndent {
+		pos, text = explainTab(pos, content, text)
+	}
 	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
+	text += syntaxHint(text, lineOf(content, pos.Line))
 	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
+}
+
+// lineOf is a line of a text, counted from 1; empty when there is none.
+func lineOf(content []byte, line int) []byte {
+	for range line - 1 {
+		_, content, _ = bytes.Cut(content, []byte("\n"))
+	}
+	text, _, _ := bytes.Cut(content, []byte("\n"))
+	return text
+}
+
+// syntaxHint says in people's words what mostly stands behind an error on that
+// line. It holds nothing of the line, which may be of a Secret.
+func syntaxHint(text string, line []byte) string {
+	switch {
+	case bytes.HasPrefix(line, []byte("<<<<<<<")), bytes.HasPrefix(line, []byte("=======")), bytes.HasPrefix(line, []byte(">>>>>>>")):
+		return ": a merge conflict that is not resolved"
+	case bytes.Contains(line, []byte("{{")):
+		return ": templates of Helm and the like are not run, and a text that begins with { stands in quotes"
+	case bytes.Contains(line, []byte("\u00a0")):
+		return ": a space on this line is a no-break space (U+00A0), which YAML takes for a letter"
+	case strings.HasPrefix(text, "did not find expected <document start>"):
+		return ": something follows the end of the document; --- on a line of its own begins another one"
+	case strings.HasPrefix(text, "found incompatible YAML document"):
+		return ": remove the %YAML line, or make it %YAML 1.1"
+	}
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"sync"
+	"unicode/utf8"
 )
 
 // Tree is the files of one commit, or of a folder on disk, read-only. It also
@@ -121,6 +122,9 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 	for _, e := range entries {
 		if e.Name() == ".git" {
 			continue
+		}
+		if !utf8.ValidString(e.Name()) { // as Git's trees are refused
+			return nil, &fs.PathError{Op: "readdir", Path: name, Err: Refusal(fmt.Sprintf("entry %q: name is not UTF-8", e.Name()))}
 		}
 		if _, err := fs.Stat(f.fsys, path.Join(name, e.Name(), ".git")); err == nil && e.IsDir() {
 			e = submodule{e}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -59,6 +60,7 @@ func TestLinkForUnit(t *testing.T) {
 		"swell.yaml":           {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
 		"fleet/a.yaml":         {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
 		"services/team/link":   {Data: []byte("elsewhere"), Mode: fs.ModeSymlink},
+		"services/swell.yaml":  {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {tenant: x}\n")},
 		"services/sub/.git":    {Data: []byte("gitdir: ../../.git/modules/sub")},
 		"services/sub/b.yaml":  {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")},
 		"services/team/a.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")},
@@ -67,8 +69,32 @@ func TestLinkForUnit(t *testing.T) {
 	got := map[UnitPath]int{}
 	for unit := range r.Units() {
 		got[unit.Path] = len(unit.Problems)
+		if unit.Defaults.Tenant != "x" {
+			t.Errorf("%s: tenant %q, want that of the swell.yaml beside or above it", unit.Path, unit.Defaults.Tenant)
+		}
 	}
 	if diff := cmp.Diff(map[UnitPath]int{"services/sub": 1, "services/team": 1, "services/team/link": 1}, got); diff != "" {
 		t.Errorf("problems by unit (-want +got):\n%s", diff)
+	}
+}
+
+// TestHashNamesFile: what cannot be read deep in a folder of units is named, and not the folder alone.
+func TestHashNamesFile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		file *fstest.MapFile
+		want string
+	}{
+		{"services/team/a\xe9.yaml", &fstest.MapFile{}, `services/team: entry "a\xe9.yaml": name is not UTF-8`},
+		{"services", &fstest.MapFile{Data: []byte("elsewhere"), Mode: fs.ModeSymlink}, "services: folder of units, named in swell.yaml: a symbolic link: only plain files and folders are read"},
+	} {
+		r := Load(Files(fstest.MapFS{
+			"swell.yaml":   {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+			"fleet/a.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
+			c.name:         c.file,
+		}), nil)
+		if got := strings.TrimSpace(r.Problems.Error()); got != c.want+" (SW1014)" && got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.name, got, c.want)
+		}
 	}
 }

@@ -206,6 +206,7 @@ func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
 func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
 	unit := &Unit{Path: UnitPath(f.path), Defaults: f.inherited}
 	sum := sha256.New()
+	var links []*Unit
 	for _, e := range entries {
 		name := path.Join(f.path, e.Name())
 		if p, found := odd[e.Name()]; found && !e.IsDir() {
@@ -222,7 +223,7 @@ func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) 
 			unit.Problems = append(unit.Problems, problem)
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
-			f.units = append(f.units, &Unit{Path: UnitPath(name), Defaults: f.inherited, Problems: Problems{problem}})
+			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}})
 		case slices.Contains(KustomizationFiles, e.Name()), strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
@@ -235,6 +236,10 @@ func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) 
 			unit.Files = append(unit.Files, name)
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
 		}
+	}
+	for _, link := range links {
+		link.Defaults = unit.Defaults // once they are known
+		f.units = append(f.units, link)
 	}
 	own := l.readOwn(unit, f)
 	if len(unit.Files) > 0 {

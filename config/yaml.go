@@ -63,7 +63,7 @@ func ReadValues(file string, content []byte) ([]*Document, Problems) {
 }
 
 func read(file string, content []byte, each func(string, *yaml.Node) ([]*Document, Problems)) ([]*Document, Problems) {
-	if p := checkText(file, content); p != nil {
+	if p := checkYAML(file, content); p != nil {
 		return nil, Problems{*p}
 	}
 	var docs []*Document
@@ -101,34 +101,6 @@ func tooMany(docs, problems int) string {
 		return fmt.Sprintf("more than %d problems up to here", MaxProblems)
 	}
 	return ""
-}
-
-func checkText(file string, content []byte) *Problem {
-	at := func(offset int, message string) *Problem {
-		line := 1 + bytes.Count(content[:offset], []byte("\n"))
-		column := offset - bytes.LastIndexByte(content[:offset], '\n')
-		return &Problem{Position: Position{file, line, column}, Code: CodeSyntax, Message: message}
-	}
-	switch {
-	case bytes.HasPrefix(content, []byte{0xff, 0xfe}), bytes.HasPrefix(content, []byte{0xfe, 0xff}):
-		return at(0, "UTF-16 text: save the file as UTF-8")
-	case bytes.HasPrefix(content, []byte{0xef, 0xbb, 0xbf}):
-		return at(0, "a byte order mark: save the file as UTF-8 without one")
-	}
-	if i := bytes.IndexByte(content, 0); i >= 0 {
-		return at(i, "a NUL byte: this is no YAML text")
-	}
-	if !utf8.Valid(content) {
-		offset := 0
-		for {
-			r, size := utf8.DecodeRune(content[offset:])
-			if r == utf8.RuneError && size <= 1 {
-				return at(offset, "invalid UTF-8")
-			}
-			offset += size
-		}
-	}
-	return nil
 }
 
 // newDocuments is one document, or the items of a list of objects.
@@ -171,8 +143,12 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 	}
 	var problems Problems
 	for _, required := range []struct{ field, value string }{{"apiVersion", doc.APIVersion}, {"kind", doc.Kind}} {
-		if required.value == "" {
+		switch n := Lookup(root, required.field); {
+		case required.value != "":
+		case n == nil || isNull(n) || n.Tag == "!!str":
 			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
+		default:
+			problems = append(problems, doc.Problem(n, CodeType, "%s: want a text, got %s", required.field, describe(n)))
 		}
 	}
 	if name := Lookup(Lookup(root, "metadata"), "name"); !isPrintable(doc.Name) {
@@ -187,6 +163,30 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 // Problem is a problem at one of the document's nodes.
 func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) Problem {
 	return Problem{Position: d.At(n), Code: code, Message: Printable(fmt.Sprintf(format, args...))}
+}
+
+// WantOne is a problem unless there is exactly one document, of that kind of
+// swell's own. It is at the one that should not be there. more is added to what
+// is wanted.
+func WantOne(file string, docs []*Document, kind, more string) *Problem {
+	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
+	for i, doc := range docs {
+		switch {
+		case doc.Kind != kind || doc.APIVersion != APIVersion:
+			p.Message += fmt.Sprintf(", got %s %s", Shorten(doc.APIVersion), Shorten(doc.Kind))
+		case i > 0:
+			p.Message += ", got another one"
+		default:
+			continue
+		}
+		p.Position, p.Message = doc.Position(), Printable(p.Message)
+		return &p
+	}
+	if len(docs) == 0 {
+		p.Message += ", got none"
+		return &p
+	}
+	return nil
 }
 
 // yamlReader writes out aliases and merge keys and refuses what means
@@ -303,6 +303,9 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, valu
 		sources = value.Content
 	}
 	for _, source := range sources {
+		if source.Kind == yaml.AliasNode {
+			continue // of what it stands in, which is a problem already
+		}
 		if source.Kind != yaml.MappingNode {
 			r.problem(value, "<<: want a mapping to merge, or a list of them")
 			continue
@@ -336,6 +339,9 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch {
+		case key.Kind == yaml.MappingNode: // {{ x }} of a template language mostly
+			r.problem(key, "a key must be a plain name, got a mapping: a text that begins with { stands in quotes")
+			continue
 		case key.Kind != yaml.ScalarNode:
 			r.problem(key, "a key must be a plain name, got %s", describe(key))
 			continue

@@ -281,7 +281,8 @@ func (p *pass) refresh(e *entry) {
 
 // finish gathers the problems of the units. Units that only wait for a broken
 // kind are counted, at the kind: its own problems are what there is to mend. A
-// problem of Defaults stands there once, however many units it holds.
+// problem of Defaults, or of a whole file or folder, stands there once, however
+// many units it holds.
 func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
@@ -291,7 +292,7 @@ func (c *Compiler) finish(s *Snapshot) {
 				waiting[p.Via[0].File]++
 				continue
 			}
-			if path.Base(p.File) == "swell.yaml" {
+			if path.Base(p.File) == "swell.yaml" || p.Code == config.CodeFile && p.Line == 0 {
 				shared[p.String()] = append(shared[p.String()], p)
 				continue
 			}

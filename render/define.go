@@ -225,9 +225,12 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
 		return problems
 	}
-	if unknown := w.placed(d).unknown; unknown != "" {
-		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", unknown)
-	} else if len(placed) == 0 {
+	switch found := w.placed(d); {
+	case found.unknown != "":
+		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", found.unknown)
+	case len(placed) == 0 && found.closed != "":
+		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target that takes tenant %q: it is not among the tenants of cluster %s", d.Tenant, found.closed)
+	case len(placed) == 0:
 		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
 	}
 	for _, o := range d.Overrides {

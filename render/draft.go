@@ -96,7 +96,9 @@ func (d *draft) violations(all []schema.Violation) {
 		}
 	}
 	for _, v := range all {
-		d.problem(v.Code, v.Path, "%s", v.Message)
+		if !isServerOwned(v.Path) { // is to go altogether
+			d.problem(v.Code, v.Path, "%s", v.Message)
+		}
 	}
 }
 
@@ -163,6 +165,11 @@ func (d *draft) seal() *Object {
 	if group, v, ok := strings.Cut(apiVersion, "/"); ok {
 		id.Group, version = group, v
 	}
+	if kindName == "Event" && (id.Group == "" || id.Group == "events.k8s.io") {
+		// The only kind that is one object in two groups; and it does not last.
+		d.problem(config.CodeObject, nil, "%s Event: a note of what happened in a cluster, which deletes it after a while: not from Git", apiVersion)
+		return nil
+	}
 	metadata := d.metadata(&id, hard.Namespaced)
 	d.violations(schema.Check(hard.Type(), d.object))
 	phase := d.phase(metadata)
@@ -196,6 +203,22 @@ func suggestKind(kinds *kind.Kinds, hard *schema.Set, apiVersion, kindName strin
 var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink", "ownerReferences", "finalizers"}
 
+// isServerOwned says whether a path leads to or into what only the server may
+// set.
+func isServerOwned(path []any) bool {
+	switch {
+	case len(path) == 0:
+		return false
+	case path[0] == "status":
+		return true
+	}
+	if len(path) < 2 || path[0] != "metadata" {
+		return false
+	}
+	field, _ := path[1].(string)
+	return slices.Contains(serverOwned, field)
+}
+
 // metadata checks the object's identity and fills in id.
 func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	if d.object["status"] != nil {
@@ -210,24 +233,40 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	if metadata["generateName"] != nil {
 		d.problem(config.CodeObject, []any{"metadata", "generateName"}, "an object that is applied again and again needs a name of its own: use metadata.name")
 	}
-	id.Name, _ = metadata["name"].(string)
-	id.Namespace, _ = metadata["namespace"].(string)
+	var named, placed bool // else of another type, which the schema says
+	id.Name, named = textAt(metadata, "name")
+	id.Namespace, placed = textAt(metadata, "namespace")
+	if d.object["metadata"] != nil && metadata == nil {
+		return nil
+	}
 	switch {
+	case !named:
 	case id.Name == "":
 		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
 	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !config.IsName(id.Name):
-		d.problem(config.CodeObject, []any{"metadata", "name"}, "%q: want at most 253 lower-case letters, digits, - and .", config.Shorten(id.Name))
+		d.problem(config.CodeObject, []any{"metadata", "name"}, "%+q: want at most 253 lower-case letters, digits, - and .", config.Shorten(id.Name))
 	}
 	switch {
+	case !placed:
 	case namespaced && id.Namespace == "":
 		d.problem(config.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
 	case !namespaced && id.Namespace != "":
 		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
 	case namespaced && !config.IsLabel(id.Namespace):
-		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%q: want at most 63 lower-case letters, digits and -", id.Namespace)
+		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%+q: want at most 63 lower-case letters, digits and -", config.Shorten(id.Namespace))
 	}
 	d.forged(metadata)
 	return metadata
+}
+
+// textAt is a text in a mapping, empty where there is none; ok is false for a
+// value of another type.
+func textAt(m map[string]any, key string) (text string, ok bool) {
+	if m[key] == nil {
+		return "", true
+	}
+	text, ok = m[key].(string)
+	return text, ok
 }
 
 // maxPhase is the last phase that an object can be in.

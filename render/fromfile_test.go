@@ -23,7 +23,12 @@ func TestFromFileLink(t *testing.T) {
 		files["services/a/one/conf/link.toml"] = &fstest.MapFile{Data: []byte("../../secret/app.toml"), Mode: fs.ModeSymlink}
 		files["services/a/one/linked"] = &fstest.MapFile{Data: []byte("../secret"), Mode: fs.ModeSymlink}
 		var c Compiler
-		unit := c.Snapshot("", config.Files(files)).Units.Get("services/a/one")
+		s := c.Snapshot("", config.Files(files))
+		unit := s.Units.Get("services/a/one")
+		const once = "services/a/one/linked: a symbolic link: only plain files and folders may be in a unit"
+		if all := s.Problems.String(); strings.Count(all, once) != 1 || !strings.Contains(all, once+" (holds 2 units)") {
+			t.Errorf("got %s\nwant once %s", all, once)
+		}
 		want := `services/a/one/x.yaml:7:22: spec.config.fromFile: "` + name + `": a symbolic link: only plain files and folders are read`
 		if got := unit.Problems.String(); !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
 			t.Errorf("got %s\nwant %s", got, want)

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -160,6 +162,36 @@ func writeHostile(t *testing.T, dir string, size int) {
 	write("services/folders/"+strings.Repeat("d/", 400)+"x.yaml", "kind: x\n")
 	for i := range size / 20_000 { // many small ones
 		write(fmt.Sprintf("services/many/u%05d/x.yaml", i), fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a%d: 1}\n", i))
+	}
+}
+
+// TestTooLarge: objects that no API server stores, and files that are not read,
+// have one problem each.
+func TestTooLarge(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/runtime", "kinds/space")
+	write := func(name, text string) { files["services/"+name] = &fstest.MapFile{Data: []byte(text)} }
+	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec:\n  tenant: a\n  placement: {topology: cluster, match: {labels: {region: sas}}}\n")
+	write("object/x.yaml", configMap+"data: {a: "+strings.Repeat("x", 1<<20)+"}\n")
+	write("many/x.yaml", strings.ReplaceAll(configMap, "name: x", "name: many")+"data:\n"+numbered(2<<20, "  a%d: some text that is not long by itself\n"))
+	write("secret/x.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: a}\nstringData: {a: "+strings.Repeat("x", 1<<20)+"}\n")
+	write("annotations/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: z\n  namespace: a\n  annotations: {a: "+strings.Repeat("x", 256<<10)+"}\n")
+	write("file/x.yaml", configMap+"data: {a: "+strings.Repeat("x", 50<<20)+"}\n")
+	write("read/x.yaml", "apiVersion: easy.example.com/v1\nkind: Runtime\nmetadata: {name: z}\nspec:\n  image: x\n  replicas: {sas: 1}\n  config: {fromFile: a.txt}\n")
+	write("read/a.txt", strings.Repeat("x", 50<<20))
+	var c Compiler
+	s := c.Snapshot("", config.Files(files))
+	for path, want := range map[config.UnitPath]string{
+		"services/object":      "^services/object/x.yaml:1:1: ConfigMap/a/x: 10488[0-9]{2} bytes, an API server takes at most 1048576",
+		"services/many":        "^services/many/x.yaml:1:1: ConfigMap/a/many: [0-9]{7} bytes, an API server takes at most 1048576",
+		"services/secret":      "^services/secret/x.yaml:1:1: Secret/a/x: 10488[0-9]{2} bytes, an API server takes at most 1048576",
+		"services/annotations": "^services/annotations/x.yaml:6:3: metadata.annotations: want at most 256 KiB of annotations",
+		"services/file":        "^services/file/x.yaml: larger than 8 MiB",
+		"services/read":        `^services/read/x.yaml:7:22: spec.config.fromFile: "a.txt": larger than 8 MiB`,
+	} {
+		problems := s.Units.Get(path).Problems
+		if len(problems) != 1 || !regexp.MustCompile(want).MatchString(problems.String()) {
+			t.Errorf("%s: got %.300s\nwant %s", path, problems.String(), want)
+		}
 	}
 }
 

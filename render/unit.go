@@ -192,9 +192,12 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 	return content, nil
 }
 
+// maxPath is how long the path of a file beside a spec may be, in bytes.
+const maxPath = 1000
+
 func (u *unitRenderer) beside(name string) (string, error) {
-	if !fs.ValidPath(name) || name == "." {
-		return "", config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", name))
+	if !fs.ValidPath(name) || name == "." || strings.IndexByte(name, 0) >= 0 || len(name) > maxPath {
+		return "", config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", config.Shorten(name)))
 	}
 	return path.Join(string(u.unit.Path), name), nil
 }

@@ -118,6 +118,7 @@ type places struct {
 type placed struct {
 	places  []place
 	unknown string // the values that no target has
+	closed  string // the first cluster that is picked and does not take the tenant
 }
 
 type place struct {
@@ -176,8 +177,12 @@ func (w *world) placed(d *config.Defaults) placed {
 	}
 	found := placed{unknown: strings.Join(w.repository.UnknownValues(d.Placement.Match), ", ")}
 	for _, place := range all {
-		if place.cluster.Allows(d.Tenant) && d.Placement.Match.Matches(place.target.Labels) {
+		switch {
+		case !d.Placement.Match.Matches(place.target.Labels):
+		case place.cluster.Allows(d.Tenant):
 			found.places = append(found.places, place)
+		case found.closed == "":
+			found.closed = place.cluster.Name
 		}
 	}
 	if len(p.known) > maxPlacements {

@@ -76,7 +76,7 @@ type newKind struct {
 
 func (t *kindTester) newKind(name, group string) (*newKind, error) {
 	if !config.IsLabel(name) || name[0] < 'a' || name[0] > 'z' {
-		return nil, fmt.Errorf("name %q: want lower-case letters, digits and -, a letter first, like web-app", name)
+		return nil, fmt.Errorf("name %q: want at most 63 lower-case letters, digits and -, a letter first and no - last, like web-app", name)
 	}
 	n := &newKind{name: name, folder: path.Join(t.folders.Kinds, name)}
 	for part := range strings.SplitSeq(name, "-") {

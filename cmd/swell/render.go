@@ -124,9 +124,24 @@ func pick(s *render.Snapshot, unit, target string) ([]*render.Unit, error) {
 		}
 		return nil, fmt.Errorf("--unit %q: no such unit%s", unit, didYouMean(unit, paths))
 	case targets == 0 && target != "":
-		return nil, fmt.Errorf("--target %q: nothing is rendered for it", target)
+		return nil, noTarget(s.Repository, target)
 	}
 	return units, nil
+}
+
+// noTarget says why nothing is shown for a target.
+func noTarget(r *config.Repository, target string) error {
+	var names []string
+	for _, cluster := range r.Clusters {
+		names = append(names, cluster.Name)
+		for _, t := range cluster.Targets(false) {
+			names = append(names, string(t.Name))
+		}
+	}
+	if slices.Contains(names, target) {
+		return fmt.Errorf("--target %q: nothing is rendered for it", target)
+	}
+	return fmt.Errorf("--target %q: no such target%s", target, config.DidYouMean(target, names))
 }
 
 // writeUnit writes the unit's bundles, by target.

@@ -169,8 +169,8 @@ func (l *loader) declare() {
 	if l.problems = problems; len(problems) > 0 {
 		return
 	}
-	if len(docs) != 1 || docs[0].Kind != "EasyKind" {
-		l.problems = append(l.problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDocument, Message: "want exactly one document, of kind EasyKind"})
+	if p := config.WantOne(file, docs, "EasyKind", ""); p != nil {
+		l.problems = append(l.problems, *p)
 		return
 	}
 	l.doc = docs[0]

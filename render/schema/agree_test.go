@@ -136,8 +136,13 @@ func generate(t *rapid.T, typ *Type, depth int) any {
 		switch {
 		case typ.Rules != nil && len(typ.Rules.Enum) > 0:
 			return rapid.SampledFrom(typ.Rules.Enum).Draw(t, "enum")
-		case typ.Rules != nil && typ.Rules.check != nil && len(typ.Rules.check("x")) > 0:
-			return "2026-01-02T15:04:05.000000Z"
+		case typ.Rules != nil && typ.Rules.check != nil:
+			for _, text := range []string{"x", "2026-01-02T15:04:05.000000Z", "@daily"} {
+				if len(typ.Rules.check(text)) == 0 {
+					return text
+				}
+			}
+			t.Fatal("no text is good for a rule in code")
 		}
 		return "x"
 	}

@@ -54,6 +54,10 @@ func (c *checker) rules(r *Rules, value any) {
 }
 
 func (c *checker) flaw(f flaw, value any) {
+	if f.item > 0 {
+		c.violationBelow(step{index: f.item - 1, isIndex: true}, config.CodeObject, "want %s", f.want)
+		return
+	}
 	if f.key == "" {
 		if s, ok := value.(string); ok {
 			c.broken(s, "%s", f.want)

@@ -4,8 +4,11 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -18,8 +21,9 @@ var sure = map[string]map[string]*Rules{
 		"labels":      {check: labels},
 		"annotations": {check: annotations},
 	},
-	"io.k8s.api.core.v1.Container":          {"name": dnsLabel},
+	"io.k8s.api.core.v1.Container":          {"name": dnsLabel, "ports": {check: portNames}},
 	"io.k8s.api.core.v1.EphemeralContainer": {"name": dnsLabel},
+	"io.k8s.api.core.v1.ServiceSpec":        {"ports": {check: servicePorts}},
 	"io.k8s.api.core.v1.Volume":             {"name": dnsLabel},
 	"io.k8s.api.core.v1.ContainerPort":      {"containerPort": port, "name": {check: portName}},
 	"io.k8s.api.core.v1.ServicePort":        {"port": port},
@@ -32,6 +36,7 @@ var sure = map[string]map[string]*Rules{
 	"io.k8s.api.apps.v1.ReplicaSetSpec":  {"replicas": count, "minReadySeconds": count},
 	"io.k8s.api.apps.v1.StatefulSetSpec": {"replicas": count, "minReadySeconds": count},
 	"io.k8s.api.apps.v1.DaemonSetSpec":   {"minReadySeconds": count},
+	"io.k8s.api.batch.v1.CronJobSpec":    {"schedule": {check: schedule}},
 	"io.k8s.api.batch.v1.JobSpec": {
 		"parallelism": count, "completions": count, "backoffLimit": count, "activeDeadlineSeconds": count, "ttlSecondsAfterFinished": count},
 	"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": {"minReplicas": count, "maxReplicas": positive},
@@ -92,10 +97,10 @@ func labels(value any) (flaws []flaw) {
 	m, _ := value.(map[string]any)
 	for key, v := range m {
 		if !isQualified(key) {
-			flaws = append(flaws, flaw{key, wantKey})
+			flaws = append(flaws, flaw{key: key, want: wantKey})
 		}
 		if s, ok := v.(string); ok && s != "" && !isWord(s) {
-			flaws = append(flaws, flaw{key, wantLabel})
+			flaws = append(flaws, flaw{key: key, want: wantLabel})
 		}
 	}
 	return flaws
@@ -107,7 +112,7 @@ func annotations(value any) (flaws []flaw) {
 	for key, v := range m {
 		// Upper-case letters are allowed in the domain of an annotation.
 		if !isQualified(key) && !isQualified(strings.ToLower(key)) {
-			flaws = append(flaws, flaw{key, wantKey})
+			flaws = append(flaws, flaw{key: key, want: wantKey})
 		}
 		s, _ := v.(string)
 		size += len(key) + len(s)
@@ -122,7 +127,7 @@ func fileNames(value any) (flaws []flaw) {
 	m, _ := value.(map[string]any)
 	for key := range m {
 		if !isFileName(key) {
-			flaws = append(flaws, flaw{key, wantFile})
+			flaws = append(flaws, flaw{key: key, want: wantFile})
 		}
 	}
 	return flaws
@@ -151,6 +156,60 @@ func portName(value any) []flaw {
 		return []flaw{{want: "at most 15 lower-case letters, digits and single -, with a letter"}}
 	}
 	return nil
+}
+
+// schedule is what the API server reads with the same parser. A zone in it is
+// refused of new CronJobs; some spellings of one make that parser panic.
+func schedule(value any) []flaw {
+	s, ok := value.(string)
+	switch {
+	case !ok:
+		return nil
+	case strings.Contains(s, "TZ"):
+		return []flaw{{want: "a schedule without a time zone, which has the field timeZone"}}
+	}
+	if _, err := cron.ParseStandard(s); err != nil {
+		return []flaw{{want: "the five fields of a cron line, like \"0 3 * * *\", or @hourly, @daily and the like"}}
+	}
+	return nil
+}
+
+// portNames finds ports of one name in a list of ports.
+func portNames(value any) []flaw { return ports(value, false) }
+
+// servicePorts are named when they are several.
+func servicePorts(value any) []flaw {
+	list, _ := value.([]any)
+	return ports(value, len(list) > 1)
+}
+
+// ports leaves ports that are there twice to the keys of their list.
+func ports(value any, named bool) (flaws []flaw) {
+	list, _ := value.([]any)
+	first, seen := map[string]int{}, map[string]bool{}
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		protocol := m["protocol"]
+		if protocol == nil {
+			protocol = "TCP"
+		}
+		same := fmt.Sprint(m["port"], m["containerPort"], protocol)
+		name, _ := m["name"].(string)
+		other, taken := first[name]
+		switch {
+		case m == nil || seen[same]:
+			continue
+		case name == "" && named:
+			flaws = append(flaws, flaw{item: i + 1, want: "a name for each of several ports"})
+		case name != "" && taken:
+			flaws = append(flaws, flaw{item: i + 1, want: fmt.Sprintf("another name than that of item %d", other)})
+		}
+		seen[same] = true
+		if !taken {
+			first[name] = i
+		}
+	}
+	return flaws
 }
 
 // isQualified says whether s is a key of labels: app, app.kubernetes.io/name.

@@ -83,5 +83,6 @@ type Rules struct {
 // flaw is what a rule in code finds.
 type flaw struct {
 	key  string // of the mapping that was checked; "" for the value itself
+	item int    // of the list that was checked, counted from 1; 0 for the value itself
 	want string // the rest of "want ..."
 }

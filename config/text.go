@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// checkText finds what no text may hold, in YAML or in a file that a spec names.
+func checkText(file string, content []byte) *Problem {
+	at := func(offset int, message string) *Problem { return textProblem(file, content, offset, message) }
+	switch {
+	case bytes.HasPrefix(content, []byte{0xff, 0xfe}), bytes.HasPrefix(content, []byte{0xfe, 0xff}):
+		return at(0, "UTF-16 text: save the file as UTF-8")
+	case bytes.HasPrefix(content, []byte{0xef, 0xbb, 0xbf}):
+		return at(0, "a byte order mark: save the file as UTF-8 without one")
+	}
+	if i := bytes.IndexByte(content, 0); i >= 0 {
+		return at(i, "a NUL byte: this is no text")
+	}
+	if !utf8.Valid(content) {
+		offset := 0
+		for {
+			r, size := utf8.DecodeRune(content[offset:])
+			if r == utf8.RuneError && size <= 1 {
+				return at(offset, "invalid UTF-8")
+			}
+			offset += size
+		}
+	}
+	return nil
+}
+
+// checkYAML finds what no YAML file may hold. The YAML library would not say
+// where it stands, or would take it for a part of a name.
+func checkYAML(file string, content []byte) *Problem {
+	if p := checkText(file, content); p != nil {
+		return p
+	}
+	if i := bytes.Index(content, []byte("\n\ufeff")); i >= 0 { // files were put one behind the other
+		return textProblem(file, content, i+1, "a byte order mark inside the file: remove it")
+	}
+	if i := bytes.IndexFunc(content, isControl); i >= 0 {
+		return textProblem(file, content, i, "a control character: remove it, or write it in double quotes, like \"\\x1b\"")
+	}
+	return nil
+}
+
+func textProblem(file string, content []byte, offset int, message string) *Problem {
+	line := 1 + bytes.Count(content[:offset], []byte("\n"))
+	column := offset - bytes.LastIndexByte(content[:offset], '\n')
+	return &Problem{Position: Position{file, line, column}, Code: CodeSyntax, Message: message}
+}
+
+// isControl says whether YAML takes a character only when it is escaped.
+func isControl(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r', 0x85:
+		return false
+	case 0xfffe, 0xffff:
+		return true
+	}
+	return r < 0x20 || r >= 0x7f && r < 0xa0
+}
