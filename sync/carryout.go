@@ -189,27 +189,6 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
 	all.Wait()
 }
 
-// reach returns the connection to a cluster that is the one we knew.
-func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error) {
-	c := d.clusters[name]
-	if c == nil {
-		return nil, fmt.Errorf("cluster %s: the daemon's configuration does not say how to reach it", name)
-	}
-	conn, uid, err := c.Reachable(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
-	}
-	if c.pinned == "" {
-		if c.pinned, err = d.Store.PinCluster(ctx, name, uid); err != nil {
-			return nil, err
-		}
-	}
-	if pinned := c.pinned; pinned != uid {
-		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s", name, uid, pinned)
-	}
-	return conn, nil
-}
-
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
