@@ -27,8 +27,10 @@ type cluster struct {
 	// in the background, so that no pass waits for a cluster that is gone.
 	down error
 	// stale says why the newest kubeconfig is not in use although it differs
-	// from that of the link; it is looked at again from retryAt on.
+	// from that of the link. One that could be read, and led to no answer, has
+	// the sum failed, and is tried again from retryAt on.
 	stale   error
+	failed  [sha256.Size]byte
 	retryAt time.Time
 }
 
@@ -75,11 +77,11 @@ func (c *cluster) look(ctx context.Context, before *link) (*link, string, error)
 	}
 	_, sum, err := c.kubeconfig.read()
 	if err != nil || sum != before.sum {
-		if l, uid, ok := c.renew(ctx, err); ok {
+		if l, uid, ok := c.renew(ctx, sum, err); ok {
 			return l, uid, nil
 		}
 	} else {
-		c.setStale(nil)
+		c.setStale(nil, sum)
 	}
 	uid, err := before.Identity(ctx)
 	return before, uid, err
@@ -91,28 +93,28 @@ const retryKubeconfig = 15 * time.Second
 
 // renew connects with a changed kubeconfig; not ok when that did not work, for
 // a reason that is noted. unread says why it could not even be read.
-func (c *cluster) renew(ctx context.Context, unread error) (*link, string, bool) {
+func (c *cluster) renew(ctx context.Context, sum [sha256.Size]byte, unread error) (*link, string, bool) {
 	if unread != nil {
-		c.setStale(unread)
+		c.setStale(unread, [sha256.Size]byte{})
 		return nil, "", false
 	}
 	c.mu.Lock()
-	wait := c.stale != nil && time.Now().Before(c.retryAt)
+	wait := c.stale != nil && c.failed == sum && time.Now().Before(c.retryAt)
 	c.mu.Unlock()
 	if wait {
 		return nil, "", false
 	}
 	l, uid, err := c.connect(ctx)
 	if ctx.Err() == nil {
-		c.setStale(err)
+		c.setStale(err, sum)
 	}
 	return l, uid, err == nil
 }
 
-func (c *cluster) setStale(err error) {
+func (c *cluster) setStale(err error, sum [sha256.Size]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stale, c.retryAt = err, time.Now().Add(retryKubeconfig)
+	c.stale, c.failed, c.retryAt = err, sum, time.Now().Add(retryKubeconfig)
 }
 
 // Stale says why the newest kubeconfig is not in use; nil when it is.
