@@ -59,6 +59,7 @@ type Daemon struct {
 	// wantedFrom remembers what was made of each unit, while it is unchanged.
 	wantedFrom map[*render.Unit]*rollout.WantedUnit
 	rollouts   map[string]*config.Rollout // that they were made with
+	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
 	clusters   map[string]*cluster
 
