@@ -18,9 +18,14 @@ type Daemon struct {
 	Repository GitRepository
 	// State is the folder of swell's own state.
 	State string
-	// Clusters by name.
+	// Clusters by name: those that are named one by one.
 	Clusters map[string]ClusterAccess
-	Drift    Drift
+	// KubeconfigDir is a folder with the kubeconfigs of the other clusters, see
+	// [ClusterAccess]. Empty: there are no others.
+	KubeconfigDir string
+	// Allow is what kubeconfigs may hold although it is refused otherwise.
+	Allow []Allowance
+	Drift Drift
 }
 
 // GitRepository is where the monorepo is followed. Files are read anew at each
@@ -32,13 +37,6 @@ type GitRepository struct {
 	Poll                                            time.Duration
 	Username, TokenFile, SSHKeyFile, KnownHostsFile string
 	AllowRewind                                     bool
-}
-
-// ClusterAccess says how to reach a cluster.
-type ClusterAccess struct {
-	Name       string
-	Kubeconfig string // a file
-	Context    string
 }
 
 // Drift says when live objects are compared with what was applied.
@@ -73,17 +71,20 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 			URL, Branch, Path, Poll, Username, TokenFile, SSHKeyFile, KnownHostsFile string
 			AllowRewind                                                              bool
 		}
-		State    string
-		Clusters []ClusterAccess
-		Drift    struct{ Schedule, TimeZone, Jitter string }
+		State         string
+		Clusters      []ClusterAccess
+		KubeconfigDir string
+		Allow         []string
+		Drift         struct{ Schedule, TimeZone, Jitter string }
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return nil, problems
 	}
 	dir := filepath.Dir(file)
 	d := &Daemon{
-		State:    inDir(dir, orText(spec.State, "state")),
-		Clusters: map[string]ClusterAccess{},
+		State:         inDir(dir, orText(spec.State, "state")),
+		Clusters:      map[string]ClusterAccess{},
+		KubeconfigDir: inDir(dir, spec.KubeconfigDir),
 		Repository: GitRepository{
 			URL: spec.Repository.URL, Branch: spec.Repository.Branch, Path: spec.Repository.Path,
 			Poll: duration(spec.Repository.Poll), Username: spec.Repository.Username,
@@ -103,27 +104,9 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		problems = append(problems, doc.at("spec.repository.poll: want at least 1s, got %s", CodeType, "spec", "repository", "poll")(d.Repository.Poll))
 	}
 	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
+	problems = append(problems, d.addAllowances(doc, spec.Allow)...)
 	problems = append(problems, d.Drift.read(doc, spec.Drift.Schedule, spec.Drift.TimeZone, spec.Drift.Jitter)...)
 	return d, problems.Sorted()
-}
-
-func (d *Daemon) addClusters(doc *Document, dir string, clusters []ClusterAccess) Problems {
-	var problems Problems
-	for i, c := range clusters {
-		c.Context = orText(c.Context, c.Name)
-		_, twice := d.Clusters[c.Name]
-		switch {
-		case c.Name == "":
-			problems = append(problems, doc.at("spec.clusters[%d].name: missing", CodeReference, "spec", "clusters", i)(i))
-		case twice:
-			problems = append(problems, doc.at("spec.clusters[%d].name: %q is there twice", CodeDuplicate, "spec", "clusters", i, "name")(i, c.Name))
-		case c.Kubeconfig == "":
-			problems = append(problems, doc.at("spec.clusters[%d].kubeconfig: missing", CodeReference, "spec", "clusters", i)(i))
-		}
-		c.Kubeconfig = inDir(dir, c.Kubeconfig)
-		d.Clusters[c.Name] = c
-	}
-	return problems
 }
 
 func (d *Drift) read(doc *Document, schedule, zone, jitter string) Problems {

@@ -20,6 +20,10 @@ spec:
   clusters:
   - {name: sas-1, kubeconfig: kubeconfig}
   - {name: vla-1, kubeconfig: /other/kubeconfig, context: vla}
+  - {name: myt-1, kubeconfigEnv: MYT_1_KUBECONFIG}
+  - {name: iva-1, context: swell}
+  kubeconfigDir: kubeconfigs
+  allow: [exec, files]
   drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m}
 `))
 	if len(problems) > 0 {
@@ -32,8 +36,16 @@ spec:
 	if diff := cmp.Diff(map[string]ClusterAccess{
 		"sas-1": {Name: "sas-1", Kubeconfig: "/etc/swell/kubeconfig", Context: "sas-1"},
 		"vla-1": {Name: "vla-1", Kubeconfig: "/other/kubeconfig", Context: "vla"},
+		"myt-1": {Name: "myt-1", KubeconfigEnv: "MYT_1_KUBECONFIG"},
+		"iva-1": {Name: "iva-1", Context: "swell"},
 	}, d.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if d.KubeconfigDir != "/etc/swell/kubeconfigs" {
+		t.Errorf("folder of kubeconfigs %q", d.KubeconfigDir)
+	}
+	if diff := cmp.Diff([]Allowance{AllowExec, AllowFiles}, d.Allow); diff != "" {
+		t.Errorf("allow (-want +got):\n%s", diff)
 	}
 	if d.State != "/etc/swell/state" {
 		t.Errorf("state %q", d.State)
@@ -50,9 +62,13 @@ func TestReadDaemonProblems(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
 		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
-		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of clusters, drift, repository, state`},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, clusters, drift, kubeconfigDir, repository, state`},
 		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
-		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing"},
+		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir"},
+		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},
+		{"content in place of a variable", `{repository: {url: x}, clusters: [{name: a, kubeconfigEnv: "token: s3cr3t"}]}`,
+			"d.yaml:4:66: spec.clusters[0].kubeconfigEnv: want the name of an environment variable, like SAS_1_KUBECONFIG"},
+		{"allow", `{repository: {url: x}, allow: [exec, file]}`, `d.yaml:4:44: spec.allow[1]: "file": nothing that could be allowed, did you mean "files"?`},
 		{"cron zone", `{repository: {url: x}, drift: {schedule: "TZ=0"}}`, `spec.drift.schedule: "TZ=0": want the five fields of a cron line`},
 		{"cron zone without a space", `{repository: {url: x}, drift: {schedule: "CRON_TZ=UTC"}}`, "want the five fields of a cron line"},
 		{"cron every", `{repository: {url: x}, drift: {schedule: "@every 0s"}}`, "want the five fields of a cron line"},

@@ -66,7 +66,7 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		if !IsLabel(spec.Tenant) {
 			return Problems{doc.at("spec.tenant: want a DNS label, got %q", CodeType, "spec", "tenant")(spec.Tenant)}
 		}
-		d.Tenant = spec.Tenant
+		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
 	}
 	if spec.Rollout != "" {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")

@@ -20,7 +20,8 @@ type Cluster struct {
 	Kubernetes string
 	// Tenants that may be placed here; "*" is every tenant. Empty is every
 	// tenant too.
-	Tenants []string
+	Tenants   []string
+	tenantsAt []Position
 	// Variables are handed to templates as target.variables.
 	Variables map[string]string
 	// Cells in the order written. A cluster with none is one target itself.

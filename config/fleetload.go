@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -41,6 +42,24 @@ func (l *loader) loadFleet(dir string) {
 		l.problem(Problem{Position: Position{File: dir}, Code: CodeFleet, Message: "no Cluster in the fleet"})
 	}
 	l.checkWaves(all)
+	l.checkTenants()
+}
+
+// checkTenants finds clusters that are for tenants which are not there: mostly
+// a mistyped name, which would keep the tenant out without a word.
+func (l *loader) checkTenants() {
+	tenants := l.repository.Tenants
+	if len(tenants) == 0 {
+		return // they are plain names
+	}
+	for _, cluster := range l.repository.Clusters {
+		for i, name := range cluster.Tenants {
+			if name != "*" && tenants[name] == nil {
+				l.problem(Problem{Position: cluster.tenantsAt[i], Code: CodeFleet, Message: fmt.Sprintf("spec.tenants[%d]: %q: no such Tenant in the fleet%s",
+					i, name, DidYouMean(name, slices.Collect(maps.Keys(tenants))))})
+			}
+		}
+	}
 }
 
 // checkWaves finds waves that pick no target: mostly a mistyped label, which
@@ -158,6 +177,9 @@ func (l *loader) loadCluster(doc *Document) {
 			l.problem(doc.at("spec.cells[%d].name: %q is declared twice in this cluster", CodeFleet, "spec", "cells", i)(i, cell.Name))
 		}
 		seen[cell.Name] = true
+	}
+	for i := range c.Tenants {
+		c.tenantsAt = append(c.tenantsAt, doc.positionOf("spec", "tenants", i))
 	}
 	l.repository.Clusters = append(l.repository.Clusters, c)
 }

@@ -99,8 +99,8 @@ type Defaults struct {
 	Hash, OverridesHash string
 	// Problems freeze every unit below.
 	Problems Problems
-	// RolloutAt and PlacementAt are where those were written.
-	RolloutAt, PlacementAt Position
+	// TenantAt, RolloutAt and PlacementAt are where those were written.
+	TenantAt, RolloutAt, PlacementAt Position
 }
 
 // Override is one item of spec.overrides of Defaults: changes to the objects

@@ -72,6 +72,19 @@ func (c *Commit) Bundle(path config.UnitPath, target config.TargetName, digest D
 	return c.pass.world.bundle(unit, target)
 }
 
+// Tenant is the tenant that the unit belongs to in the commit, with no more than
+// a name where the fleet has no document of it; nil when the unit is not in it.
+func (c *Commit) Tenant(path config.UnitPath) *config.Tenant {
+	unit := c.units[path]
+	if unit == nil {
+		return nil
+	}
+	if tenant := c.pass.world.repository.Tenants[unit.Defaults.Tenant]; tenant != nil {
+		return tenant
+	}
+	return &config.Tenant{Name: unit.Defaults.Tenant}
+}
+
 // rememberedLocked looks for the bundle in the cache. The digest proves that it
 // is the one.
 func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName, digest Digest) *Bundle {

@@ -221,6 +221,14 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		}
 		problem(at, config.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, config.DidYouMean(d.Rollout, slices.Collect(maps.Keys(r.Rollouts))))
 	}
+	if len(r.Tenants) > 0 && r.Tenants[d.Tenant] == nil {
+		known := slices.Collect(maps.Keys(r.Tenants))
+		if d.Tenant == "" {
+			problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no tenant: say in a swell.yaml here or further up which Tenant of the fleet the unit belongs to%s", config.DidYouMean("", known))
+		} else {
+			problem(d.TenantAt, config.CodeReference, "tenant %q: no such Tenant in the fleet%s", d.Tenant, config.DidYouMean(d.Tenant, known))
+		}
+	}
 	if d.Placement == nil {
 		problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
 		return problems

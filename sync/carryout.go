@@ -26,6 +26,9 @@ type job struct {
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
 	cluster   string
+	tenant    rollout.Tenant // whose bundle it is
+	account   string         // that it is done as; empty: swell's own
+	writers   []string       // the accounts that may have written what is there
 
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
@@ -61,6 +64,8 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		if err := d.equip(jobs[i]); err != nil {
 			// Not the target's fault: it is tried again, and fails no wave.
 			jobs[i].ended(rollout.Deferred, err.Error())
+		} else if action.Kind == rollout.Apply {
+			d.state.Writes(action.Unit, action.Target, jobs[i].tenant)
 		}
 	}
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
@@ -88,6 +93,9 @@ func (d *Daemon) equip(j *job) error {
 			return err
 		}
 		j.bundle = bundle
+	}
+	if err := d.identify(j); err != nil {
+		return err
 	}
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
@@ -189,31 +197,10 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
 	all.Wait()
 }
 
-// reach returns the connection to a cluster that is the one we knew.
-func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error) {
-	c := d.clusters[name]
-	if c == nil {
-		return nil, fmt.Errorf("cluster %s: the daemon's configuration does not say how to reach it", name)
-	}
-	conn, uid, err := c.Reachable(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
-	}
-	if c.pinned == "" {
-		if c.pinned, err = d.Store.PinCluster(ctx, name, uid); err != nil {
-			return nil, err
-		}
-	}
-	if pinned := c.pinned; pinned != uid {
-		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s", name, uid, pinned)
-	}
-	return conn, nil
-}
-
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
-		results := conn.Apply(ctx, d.work(j))
+		results := conn.As(j.account).Apply(ctx, d.work(j))
 		j.take(results)
 		j.judge(ctx, results, rollout.Applied)
 	case rollout.Check:
@@ -299,7 +286,7 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, drifts, err := conn.Health(ctx, j.bundle.Objects, j.inventory)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, j.inventory)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

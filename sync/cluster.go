@@ -5,11 +5,10 @@ package sync
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
@@ -17,56 +16,144 @@ import (
 
 // cluster is the daemon's end of one API server.
 type cluster struct {
-	name   string
-	access config.ClusterAccess
-	// pinned is the identity that the cluster has had since swell first saw
-	// it, once that was looked up. Only the pass uses it.
-	pinned string
+	name       string
+	kubeconfig kubeconfig
 
-	mu   sync.Mutex
-	conn *apply.Cluster // nil before the first look, and after a loss
+	mu sync.Mutex
+	// pinned is the identity that the cluster has had since swell first saw
+	// it, once that was looked up.
+	pinned string
+	link   *link // nil before the first look, and after a loss
 	// down says why the last look failed. While it is set, a look is under way
 	// in the background, so that no pass waits for a cluster that is gone.
 	down error
+	// stale says why the newest kubeconfig is not in use although it differs
+	// from that of the link. One that could be read, and led to no answer, has
+	// the sum failed, and is tried again from retryAt on.
+	stale   error
+	failed  [sha256.Size]byte
+	retryAt time.Time
 }
 
-func newCluster(name string, access config.ClusterAccess) *cluster {
-	return &cluster{name: name, access: access}
+// link is a connection and the kubeconfig that it was made with.
+type link struct {
+	*apply.Cluster
+	sum [sha256.Size]byte
+}
+
+func newCluster(name string, from kubeconfig) *cluster {
+	from.access.Name = name
+	return &cluster{name: name, kubeconfig: from}
 }
 
 // Reachable returns the connection and the identity of the cluster that is at
 // its end now: it looks each time, for a cluster may have been made anew under
-// the old address. A cluster that did not answer the last time is asked in the
-// background, and the error of that time is returned at once.
+// the old address, and its kubeconfig may have changed. A cluster that did not
+// answer the last time is asked in the background, and the error of that time
+// is returned at once.
 func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error) {
 	c.mu.Lock()
-	down, conn := c.down, c.conn
+	down, before := c.down, c.link
 	c.mu.Unlock()
 	if down != nil {
 		return nil, "", down
 	}
-	conn, uid, err := c.look(ctx, conn)
+	l, uid, err := c.look(ctx, before)
 	if err != nil {
 		c.Lost(ctx, err)
 		return nil, "", err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn = conn
-	return conn, uid, nil
+	c.link = l
+	return l.Cluster, uid, nil
 }
 
-// look asks for the cluster's identity, over a new connection where conn is
-// nil.
-func (c *cluster) look(ctx context.Context, conn *apply.Cluster) (*apply.Cluster, string, error) {
-	if conn == nil {
-		var err error
-		if conn, err = c.connect(); err != nil {
-			return nil, "", err
+// look asks for the cluster's identity, over the link or, when the kubeconfig
+// is not that of the link any more, over a new one. A new kubeconfig that does
+// not lead to an answer is not taken up as long as the link does.
+func (c *cluster) look(ctx context.Context, before *link) (*link, string, error) {
+	if before == nil {
+		return c.connect(ctx)
+	}
+	_, sum, err := c.kubeconfig.read()
+	if err != nil || sum != before.sum {
+		if l, uid, ok := c.renew(ctx, sum, err); ok {
+			return l, uid, nil
 		}
+	} else {
+		c.setStale(nil, sum)
+	}
+	uid, err := before.Identity(ctx)
+	return before, uid, err
+}
+
+// retryKubeconfig is how long after a kubeconfig that leads nowhere it is tried
+// again, so that not every pass waits for an answer that does not come.
+const retryKubeconfig = 15 * time.Second
+
+// renew connects with a changed kubeconfig; not ok when that did not work, for
+// a reason that is noted. unread says why it could not even be read.
+func (c *cluster) renew(ctx context.Context, sum [sha256.Size]byte, unread error) (*link, string, bool) {
+	if unread != nil {
+		c.setStale(unread, [sha256.Size]byte{})
+		return nil, "", false
+	}
+	c.mu.Lock()
+	wait := c.stale != nil && c.failed == sum && time.Now().Before(c.retryAt)
+	c.mu.Unlock()
+	if wait {
+		return nil, "", false
+	}
+	l, uid, err := c.connect(ctx)
+	if ctx.Err() == nil {
+		c.setStale(err, sum)
+	}
+	return l, uid, err == nil
+}
+
+func (c *cluster) setStale(err error, sum [sha256.Size]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stale, c.failed, c.retryAt = err, sum, time.Now().Add(retryKubeconfig)
+}
+
+// Stale says why the newest kubeconfig is not in use; nil when it is.
+func (c *cluster) Stale() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stale == nil || c.link == nil {
+		return nil
+	}
+	return fmt.Errorf("cluster %s: the connection made before stays in use: %w", c.name, c.stale)
+}
+
+// Connect makes a connection to a cluster for a command that looks at it, with
+// the credentials of the daemon with these settings. The cluster has answered.
+func Connect(ctx context.Context, settings *config.Daemon, name string) (*apply.Cluster, error) {
+	from := kubeconfig{access: settings.Clusters[name], dir: settings.KubeconfigDir, allow: settings.Allow}
+	l, _, err := newCluster(name, from).connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return l.Cluster, nil
+}
+
+// connect makes a new link by what the kubeconfig says now, and asks over it.
+func (c *cluster) connect(ctx context.Context) (*link, string, error) {
+	cfg, sum, err := c.kubeconfig.read()
+	if err != nil {
+		return nil, "", err
+	}
+	conn, err := apply.Connect(cfg, apply.Options{})
+	if err != nil {
+		return nil, "", err
 	}
 	uid, err := conn.Identity(ctx)
-	return conn, uid, err
+	if err != nil {
+		return nil, "", err
+	}
+	return &link{conn, sum}, uid, nil
 }
 
 // Lost is told of a request that got no answer, or whose credentials were not
@@ -78,12 +165,12 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 	if c.down != nil || ctx.Err() != nil {
 		return
 	}
-	c.conn, c.down = nil, err
+	c.link, c.down, c.stale = nil, err, nil
 	go func() {
-		conn := c.await(ctx)
+		l := c.await(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.conn, c.down = conn, nil
+		c.link, c.down = l, nil
 	}()
 }
 
@@ -92,7 +179,7 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 const lookEvery = 2 * time.Second
 
 // await looks for the cluster until it answers; nil when ctx ended first.
-func (c *cluster) await(ctx context.Context) *apply.Cluster {
+func (c *cluster) await(ctx context.Context) *link {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -101,31 +188,26 @@ func (c *cluster) await(ctx context.Context) *apply.Cluster {
 			return nil
 		case <-ticker.C:
 		}
-		if conn, _, err := c.look(ctx, nil); err == nil {
-			return conn
+		l, _, err := c.connect(ctx)
+		if err == nil {
+			return l
 		}
+		c.mu.Lock()
+		c.down = err // it may be another reason by now
+		c.mu.Unlock()
 	}
 }
 
-// Connect makes a connection to a cluster for a command that looks at it. It
-// sends nothing.
-func Connect(access config.ClusterAccess) (*apply.Cluster, error) {
-	return newCluster(access.Name, access).connect()
-}
-
-// connect reads the kubeconfig anew, so that new credentials are taken up.
-func (c *cluster) connect() (*apply.Cluster, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.access.Kubeconfig}
-	loaded, err := rules.Load()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", c.access.Kubeconfig, err)
+// pin returns the identity that the cluster must have. find looks it up, once.
+func (c *cluster) pin(find func() (string, error)) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pinned != "" {
+		return c.pinned, nil
 	}
-	if loaded.Contexts[c.access.Context] == nil {
-		return nil, fmt.Errorf("kubeconfig %s: no context %q", c.access.Kubeconfig, c.access.Context)
+	pinned, err := find()
+	if err == nil {
+		c.pinned = pinned
 	}
-	cfg, err := clientcmd.NewNonInteractiveClientConfig(*loaded, c.access.Context, nil, rules).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s, context %q: %w", c.access.Kubeconfig, c.access.Context, err)
-	}
-	return apply.Connect(cfg, apply.Options{})
+	return pinned, err
 }

@@ -33,7 +33,12 @@ type Options struct {
 	Store *store.Store
 	// Clusters says how to reach the clusters that the monorepo names.
 	Clusters map[string]config.ClusterAccess
-	Drift    config.Drift
+	// KubeconfigDir is a folder with the kubeconfigs of further clusters, and
+	// of those of Clusters that name none. It is looked at in every pass.
+	KubeconfigDir string
+	// Allow is what kubeconfigs may hold besides the harmless.
+	Allow []config.Allowance
+	Drift config.Drift
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
 	Log  *slog.Logger
@@ -54,6 +59,7 @@ type Daemon struct {
 	// wantedFrom remembers what was made of each unit, while it is unchanged.
 	wantedFrom map[*render.Unit]*rollout.WantedUnit
 	rollouts   map[string]*config.Rollout // that they were made with
+	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
 	clusters   map[string]*cluster
 
@@ -67,7 +73,8 @@ type Daemon struct {
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
 	started    time.Time
-	cacheOff   bool // and the log says so
+	cacheOff   bool              // and the log says so
+	told       map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -76,7 +83,7 @@ func Open(options Options) (*Daemon, error) {
 		options.Now = time.Now
 	}
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}}
+		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}}
 	d.started = d.Now()
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
@@ -99,7 +106,7 @@ func Open(options Options) (*Daemon, error) {
 		}
 	}
 	for name, access := range options.Clusters {
-		d.clusters[name] = newCluster(name, access)
+		d.clusters[name] = newCluster(name, d.kubeconfig(access))
 	}
 	return d, nil
 }

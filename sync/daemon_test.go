@@ -66,12 +66,14 @@ func testMain(m *testing.M) int {
 // apart from those of other tests by the tenant.
 type world struct {
 	testing.TB
-	tenant string
-	dir    string
-	now    time.Time
-	access map[string]config.ClusterAccess
-	drift  config.Drift
-	read   map[string]int64 // of the audit logs, by cluster
+	tenant      string
+	dir         string
+	now         time.Time
+	access      map[string]config.ClusterAccess
+	drift       config.Drift
+	read        map[string]int64 // of the audit logs, by cluster
+	kubeconfigs string           // of kubeconfigs; mostly none
+	logged      strings.Builder
 
 	store  *store.Store
 	source *source.Source
@@ -227,7 +229,7 @@ func (w *world) start() {
 	w.must(err)
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, Drift: w.drift,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
 }
@@ -237,7 +239,7 @@ func (w *world) logs() io.Writer {
 	if _, ok := w.TB.(*testing.B); ok {
 		return io.Discard
 	}
-	return w.Output()
+	return io.MultiWriter(w.Output(), &w.logged)
 }
 
 func (w *world) stop() {

@@ -112,7 +112,11 @@ func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
 	if err != nil {
 		return swept{err: err}
 	}
-	s.drifts, s.err = conn.Sweep(ctx, entries)
+	accounts, of := d.byAccount(entries)
+	for _, account := range accounts {
+		drifts, err := conn.As(account).Sweep(ctx, of[account])
+		s.drifts, s.err = append(s.drifts, drifts...), errors.Join(s.err, err)
+	}
 	if errors.Is(s.err, apply.ErrUnreachable) {
 		d.clusters[name].Lost(ctx, s.err)
 	}

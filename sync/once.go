@@ -22,12 +22,14 @@ import (
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
+	d.findClusters(&r)
 	d.fetch(ctx, &r)
 	d.sweep(ctx, &r)
 	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
 	d.carryOut(ctx, jobs)
 	d.record(ctx, &r, jobs)
+	d.tellStale(&r)
 	d.report(&r, plan)
 	return r
 }

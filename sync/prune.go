@@ -50,7 +50,7 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted 
 			doomed = append(doomed, entry)
 		}
 	}
-	results = conn.Prune(ctx, doomed)
+	results = j.pruneAs(ctx, conn, doomed)
 	j.take(results)
 	for _, res := range results {
 		switch {

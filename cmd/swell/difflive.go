@@ -93,17 +93,9 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 }
 
 func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget) {
-	access, ok := l.settings.Clusters[name]
-	if !ok {
-		l.failed(fmt.Errorf("cluster %s: the daemon's configuration does not say how to reach it", name))
-		return
-	}
-	conn, err := sync.Connect(access)
-	if err == nil {
-		_, err = conn.Identity(ctx)
-	}
+	conn, err := sync.Connect(ctx, l.settings, name)
 	if err != nil {
-		l.failed(fmt.Errorf("cluster %s: %w", name, err))
+		l.failed(err)
 		return
 	}
 	var group errgroup.Group

@@ -120,7 +120,7 @@ func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll fu
 		}
 	}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		Drift: settings.Drift, Poll: repo.Poll, Log: log,
+		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()

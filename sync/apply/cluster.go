@@ -14,7 +14,8 @@
 //     for one whose digest did not;
 //   - one metadata GET and one DELETE, with the UID as its precondition, for an
 //     object to prune;
-//   - one metadata LIST per 500 objects of a kind for drift;
+//   - one metadata LIST per 500 objects of a kind for drift, for a tenant's
+//     account one per namespace;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
 //     health;
 //   - one discovery request per group and version, remembered.
@@ -65,9 +66,17 @@ type Options struct {
 	EstablishTimeout time.Duration
 }
 
-// Cluster is one API server. All requests share one HTTP/2 connection and the
-// bound on their number. It is safe for concurrent use.
+// Cluster is one API server, as seen by one user. All requests share one HTTP/2
+// connection and the bound on their number. It is safe for concurrent use.
 type Cluster struct {
+	*connection
+	// user is whom requests are made as; empty: whoever the connection's
+	// credentials are of.
+	user string
+}
+
+// connection is what all views of an API server share.
+type connection struct {
 	base    *url.URL
 	client  *http.Client
 	options Options
@@ -96,22 +105,34 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
 	}
-	return &Cluster{
+	return &Cluster{connection: &connection{
 		base:    base,
 		client:  client,
 		options: opt,
 		slots:   make(chan struct{}, opt.Concurrency),
 		kinds:   map[schema.GroupVersion]map[string]resource{},
-	}, nil
+	}}, nil
+}
+
+// As is the same API server as another user sees it: every request of the view
+// is made as that user, which the API server allows to whoever may impersonate
+// it. Connection, limits and known kinds are shared. The empty user is the one
+// of the connection's own credentials.
+func (c *Cluster) As(user string) *Cluster {
+	if c.user == user {
+		return c
+	}
+	return &Cluster{connection: c.connection, user: user}
 }
 
 // Identity is the UID of the kube-system namespace: two clusters never share
 // it, and a cluster keeps it for life. It answers within 5 s and so serves as
-// the probe whether the cluster can be reached at all.
+// the probe whether the cluster can be reached at all. It is asked with the
+// connection's own credentials, whoever's view it is.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 	defer cancel()
-	meta, err := c.begin().getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
+	meta, err := c.As("").begin().getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
 	if err != nil {
 		return "", err
 	}

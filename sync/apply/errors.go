@@ -90,6 +90,12 @@ func isGone(err error, name string) bool {
 		e.status.Reason == metav1.StatusReasonNotFound && e.status.Details != nil && e.status.Details.Name == name
 }
 
+// isForbidden says whether the server understood and does not allow it.
+func isForbidden(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == http.StatusForbidden && errors.Is(err, ErrRefused)
+}
+
 // isOtherUID says whether a UID precondition did not hold. There is no reason of
 // its own for it; the texts are those of the API server's two layers of storage.
 func (e *Error) isOtherUID() bool {

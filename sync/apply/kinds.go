@@ -35,6 +35,14 @@ func groupVersionPath(gv schema.GroupVersion) string {
 // collection is the path of all objects of the kind, in all namespaces.
 func (r resource) collection() string { return groupVersionPath(r.GroupVersion) + "/" + r.plural }
 
+// within is the path of all objects of the kind in a namespace; empty: in all.
+func (r resource) within(namespace string) string {
+	if namespace == "" || !r.namespaced {
+		return r.collection()
+	}
+	return groupVersionPath(r.GroupVersion) + "/namespaces/" + url.PathEscape(namespace) + "/" + r.plural
+}
+
 // path is the path of one object. The parts are as the API server takes them;
 // anything that would name another path is refused. op is for the error.
 func (r resource) path(op string, id render.ObjectID) (string, error) {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/client-go/transport"
 )
 
 // How often and how long a request is tried again.
@@ -95,7 +97,8 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 func (c *call) probe(ctx context.Context) {
 	_, _, _ = c.asked.Do("probe", func() (any, error) {
 		req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
-		_, err := c.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
+		own := &call{Cluster: c.As("")} // it is about the cluster, not about a user
+		_, err := own.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
 		if err != nil && err.silent() && ctx.Err() == nil {
 			c.dead.Store(true)
 		}
@@ -145,6 +148,9 @@ func (c *call) httpRequest(ctx context.Context, req *request) (*http.Request, er
 	httpReq, err := http.NewRequestWithContext(ctx, req.method, u.String(), bytes.NewReader(req.body))
 	if err != nil {
 		return nil, err
+	}
+	if c.user != "" { // its groups are the server's to know
+		httpReq.Header.Set(transport.ImpersonateUserHeader, c.user)
 	}
 	if req.accept != "" {
 		httpReq.Header.Set("Accept", req.accept)

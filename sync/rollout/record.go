@@ -119,6 +119,7 @@ func (r *recording) applied() {
 func (r *recording) removed() {
 	t := r.t
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers = "", r.now, false, false, false
+	t.Tenants = nil
 	t.Health, t.Since, t.CheckedAt = HealthUnknown, r.now, time.Time{}
 	r.settle()
 	r.note("removed", "")
@@ -145,6 +146,7 @@ func (r *recording) health() {
 		t.Health, t.Reason = HealthGood, r.Reason
 		if r.Pruned {
 			t.Leftovers = false
+			t.cleaned()
 		}
 		if r.u.Rollout.Status == Done && t.done() {
 			t.Good = t.Applied

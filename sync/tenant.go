@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Tenants are isolated by the API servers: what is asked on behalf of a tenant
+// with an account is asked as that account, and only the look at which cluster
+// it is is swell's own. Whose an object is, is remembered with the target that
+// it was written to, see [rollout.Target.Tenants]: a unit that is gone, or that
+// went over to another tenant, leaves objects behind.
+
+// tenantIn is the tenant that a job's bundle comes from: the newest commit's,
+// or that of the commit which renders the bundle.
+func (d *Daemon) tenantIn(a rollout.Action) (rollout.Tenant, error) {
+	if d.snapshot != nil && !d.snapshot.Held {
+		if unit := d.snapshot.Units.Get(a.Unit); unit != nil {
+			if on := unit.On(a.Target); on != nil && on.Digest == a.Digest {
+				return d.tenant(rollout.Tenant{Name: unit.Tenant}), nil
+			}
+		}
+	}
+	commit, err := d.commit(a.Commit)
+	if err != nil {
+		return rollout.Tenant{}, err
+	}
+	found := commit.Tenant(a.Unit)
+	if found == nil {
+		return rollout.Tenant{}, errors.New("the unit is not in the commit that renders its bundle")
+	}
+	return d.tenant(rollout.Tenant{Name: found.Name, Account: found.Account}), nil
+}
+
+// tenant is a tenant with the account that it has now: what the newest good
+// fleet says or, where that does not know the tenant any more, what was known.
+func (d *Daemon) tenant(known rollout.Tenant) rollout.Tenant {
+	if doc := d.tenants[known.Name]; doc != nil {
+		known.Account = doc.Account
+	}
+	return known
+}
+
+// writers are the accounts that a unit's objects on a target were written as,
+// the last one first; never none.
+func (d *Daemon) writers(path config.UnitPath, target config.TargetName) []string {
+	var accounts []string
+	if unit := d.state.Units[path]; unit != nil && unit.Targets[target] != nil {
+		for _, tenant := range unit.Targets[target].Tenants {
+			if account := d.tenant(tenant).Account; !slices.Contains(accounts, account) {
+				accounts = append(accounts, account)
+			}
+		}
+	}
+	if len(accounts) == 0 {
+		accounts = []string{""}
+	}
+	return accounts
+}
+
+// identify finds as whom a job is done.
+func (d *Daemon) identify(j *job) error {
+	j.writers = d.writers(j.Unit, j.Target)
+	if j.Kind == rollout.Remove {
+		j.account = j.writers[0]
+		return nil
+	}
+	tenant, err := d.tenantIn(j.Action)
+	if err != nil {
+		return err
+	}
+	if j.tenant, j.account = tenant, tenant.Account; !slices.Contains(j.writers, j.account) {
+		j.writers = slices.Insert(j.writers, 0, j.account)
+	}
+	return nil
+}
+
+// pruneAs deletes as whoever may: an earlier tenant's objects may lie where the
+// present one has no rights.
+func (j *job) pruneAs(ctx context.Context, conn *apply.Cluster, doomed []store.Entry) []apply.Result {
+	results := conn.As(j.account).Prune(ctx, doomed)
+	for _, account := range j.writers {
+		var again []int
+		var entries []store.Entry
+		for i, res := range results {
+			var e *apply.Error
+			if account != j.account && errors.As(res.Err, &e) && e.Code == http.StatusForbidden {
+				again, entries = append(again, i), append(entries, doomed[i])
+			}
+		}
+		if len(again) == 0 {
+			continue
+		}
+		for i, res := range conn.As(account).Prune(ctx, entries) {
+			results[again[i]] = res
+		}
+	}
+	return results
+}
+
+// byAccount groups the entries of a cluster by the account that wrote them, in
+// the order in which the accounts come.
+func (d *Daemon) byAccount(entries []store.Entry) (accounts []string, of map[string][]store.Entry) {
+	type place struct {
+		unit   config.UnitPath
+		target config.TargetName
+	}
+	known := map[place]string{}
+	of = map[string][]store.Entry{}
+	for _, e := range entries {
+		at := place{e.Unit, e.Target}
+		account, ok := known[at]
+		if !ok {
+			account = d.writers(e.Unit, e.Target)[0]
+			known[at] = account
+		}
+		if of[account] == nil {
+			accounts = append(accounts, account)
+		}
+		of[account] = append(of[account], e)
+	}
+	return accounts, of
+}
