@@ -223,7 +223,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	known.UID, known.Digest = string(meta.UID), o.Digest
 	known.Fields = rawFields(own)
 	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
-	known.Keep = keeps(o)
+	known.Keep, known.Found = keeps(o), false
 	return known
 }
 

@@ -56,15 +56,16 @@ func (tx *Tx) Surveyed(name string, survey Survey, unknown string) error {
 		ON CONFLICT DO UPDATE SET survey = ?2, unknown = ?3`, name, string(survey), unknown)
 }
 
-// TakeIn notes live objects that were found in a cluster, as Found. What is
-// known already stays as it is.
+// TakeIn notes live objects that were found in a cluster, as Found. What has a
+// UID already stays as it is.
 func (tx *Tx) TakeIn(entries []Entry) error {
 	sets, err := tx.fieldsets(entries)
 	if err != nil {
 		return err
 	}
 	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 1) ON CONFLICT DO NOTHING`, entries, func(e *Entry) []any {
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 1)
+		ON CONFLICT DO UPDATE SET uid = excluded.uid, keep = excluded.keep, found = 1 WHERE uid = ''`, entries, func(e *Entry) []any {
 		return append(e.key(), e.Version, e.UID, e.Fingerprint, sets[e.Fields], e.Keep)
 	})
 }
