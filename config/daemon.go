@@ -21,6 +21,7 @@ type Daemon struct {
 	// Clusters by name.
 	Clusters map[string]ClusterAccess
 	Drift    Drift
+	Guard    Guard
 }
 
 // GitRepository is where the monorepo is followed. Files are read anew at each
@@ -76,6 +77,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		State    string
 		Clusters []ClusterAccess
 		Drift    struct{ Schedule, TimeZone, Jitter string }
+		Guard    guardSpec
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return nil, problems
@@ -103,6 +105,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		problems = append(problems, doc.at("spec.repository.poll: want at least 1s, got %s", CodeType, "spec", "repository", "poll")(d.Repository.Poll))
 	}
 	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
+	problems = append(problems, d.Guard.read(doc, spec.Guard)...)
 	problems = append(problems, d.Drift.read(doc, spec.Drift.Schedule, spec.Drift.TimeZone, spec.Drift.Jitter)...)
 	return d, problems.Sorted()
 }

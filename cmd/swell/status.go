@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
-and why. It reads the daemon's state and may be used while the daemon runs.
+and why; then deletions that wait for approval, and clusters whose inventory is
+being rebuilt. It reads the daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not,
 2 the state could not be read.`,
@@ -37,12 +39,17 @@ Exit codes: 0 all units are where the commit wants them, 1 some are not,
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
-			units, err := readStatus(file, argumentOr(args, ""))
+			units, notes, err := readStatus(file, argumentOr(args, ""))
 			if err != nil {
 				return err
 			}
 			if err := write(cmd.OutOrStdout(), units); err != nil {
 				return err
+			}
+			if output != "json" {
+				for _, note := range notes {
+					fmt.Fprintln(cmd.OutOrStdout(), note)
+				}
 			}
 			if slices.ContainsFunc(units, unfinished) {
 				return exit(exitProblems)
@@ -63,39 +70,68 @@ func argumentOr(args []string, otherwise string) string {
 }
 
 func unfinished(u *rollout.Unit) bool {
-	return u.Blocked != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
+	return u.Blocked != "" || u.Waiting != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
 }
 
-func readStatus(file, below string) ([]*rollout.Unit, error) {
+// readStatus reads the units below a folder, and what there is to say of the
+// fleet as a whole, a line each.
+func readStatus(file, below string) (units []*rollout.Unit, notes []string, err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := store.OpenReadOnly(settings.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run makes it"}
+		return nil, nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run makes it"}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.Close()
 	state, err := sync.LoadState(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var units []*rollout.Unit
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
 		if within(string(path), below) {
 			units = append(units, state.Units[path])
 		}
 	}
 	if len(state.Units) == 0 {
-		return nil, hinted{errors.New("no unit has been released yet"), "swell run says what it waits for"}
+		return nil, nil, hinted{errors.New("no unit has been released yet"), "swell run says what it waits for"}
 	}
 	if len(units) == 0 {
-		return nil, fmt.Errorf("%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
+		return nil, nil, fmt.Errorf("%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
 	}
-	return units, nil
+	notes, err = fleetNotes(s)
+	return units, notes, err
+}
+
+// fleetNotes says which deletions wait for approval, and which clusters' objects
+// are not all known.
+func fleetNotes(s *store.Store) (notes []string, err error) {
+	plans, err := s.Plans()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range plans {
+		notes = append(notes, fmt.Sprintf("plan %s: %s of %s for approval since %s: swell approve %s",
+			p.Digest.Short(), diff.Count(len(p.Deletions), "deletion"), planOf(p), p.At.UTC().Format(time.RFC3339), p.Digest.Short()))
+	}
+	clusters, err := s.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		c := clusters[name]
+		if c.Survey == store.Rebuilding {
+			notes = append(notes, fmt.Sprintf("cluster %s: rebuilding its inventory: nothing is deleted until every unit there is applied and healthy", name))
+		}
+		if c.Unknown != "" {
+			notes = append(notes, fmt.Sprintf("cluster %s: not known what swell has of %s: they could not be listed", name, c.Unknown))
+		}
+	}
+	return notes, nil
 }
 
 func writeStatus(w io.Writer, units []*rollout.Unit) error {
@@ -148,8 +184,11 @@ func waveName(u *rollout.Unit) string {
 
 // reason is why the unit is not where the newest commit wants it.
 func reason(u *rollout.Unit) string {
-	if u.Blocked != "" {
+	switch {
+	case u.Blocked != "":
 		return u.Blocked
+	case u.Waiting != "" && !strings.Contains(u.Rollout.Reason, u.Waiting):
+		return strings.TrimPrefix(u.Rollout.Reason+"; "+u.Waiting, "; ")
 	}
 	return u.Rollout.Reason
 }
