@@ -26,6 +26,7 @@ type Daemon struct {
 	// Allow is what kubeconfigs may hold although it is refused otherwise.
 	Allow []Allowance
 	Drift Drift
+	Guard Guard
 }
 
 // GitRepository is where the monorepo is followed. Files are read anew at each
@@ -76,6 +77,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		KubeconfigDir string
 		Allow         []string
 		Drift         struct{ Schedule, TimeZone, Jitter string }
+		Guard         guardSpec
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return nil, problems
@@ -105,6 +107,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	}
 	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
 	problems = append(problems, d.addAllowances(doc, spec.Allow)...)
+	problems = append(problems, d.Guard.read(doc, spec.Guard)...)
 	problems = append(problems, d.Drift.read(doc, spec.Drift.Schedule, spec.Drift.TimeZone, spec.Drift.Jitter)...)
 	return d, problems.Sorted()
 }

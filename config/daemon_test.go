@@ -62,7 +62,7 @@ func TestReadDaemonProblems(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
 		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
-		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, clusters, drift, kubeconfigDir, repository, state`},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, clusters, drift, guard, kubeconfigDir, repository, state`},
 		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
 		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir"},
 		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},
@@ -75,6 +75,9 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron seconds", `{repository: {url: x}, drift: {schedule: "0 0 * * * *"}}`, "want the five fields of a cron line"},
 		{"cron fields", `{repository: {url: x}, drift: {schedule: "61 * * * *"}}`, `spec.drift.schedule: "61 * * * *": end of range (61) above maximum (59)`},
 		{"cron never", `{repository: {url: x}, drift: {schedule: "0 0 30 2 *"}}`, `spec.drift.schedule: "0 0 30 2 *": a day that never comes`},
+		{"guard objects", `{repository: {url: x}, guard: {unit: {objects: 1001}}}`, "d.yaml:4:54: spec.guard.unit.objects: want 0 to 1000, got 1001"},
+		{"guard percent", `{repository: {url: x}, guard: {fleet: {percent: 51}}}`, "d.yaml:4:55: spec.guard.fleet.percent: want 0 to 50, got 51"},
+		{"guard below zero", `{repository: {url: x}, guard: {fleet: {objects: -1}}}`, "spec.guard.fleet.objects: want 0 to 1000, got -1"},
 		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, "spec.drift.timeZone: unknown time zone Mars/Base"},
 		{"jitter", `{repository: {url: x}, drift: {jitter: -1s}}`, "spec.drift.jitter: want a duration from 0, got -1s"},
 		{"cron macro", `{repository: {url: x}, drift: {schedule: "@daily"}}`, "want the five fields of a cron line"},
@@ -98,6 +101,42 @@ func TestReadDaemonProblems(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestReadGuard(t *testing.T) {
+	for _, c := range []struct {
+		name, spec string
+		want       Guard
+	}{
+		{"default", ``, DefaultGuard},
+		{"empty", `, guard: {}`, DefaultGuard},
+		{"some", `, guard: {unit: {objects: 20}, fleet: {percent: 2}}`, Guard{Unit: DeletionLimit{20, 10}, Fleet: DeletionLimit{50, 2}}},
+		{"zero is no default", `, guard: {unit: {objects: 0, percent: 0}}`, Guard{Fleet: DefaultGuard.Fleet}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, problems := ReadDaemon("d.yaml", []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: x}"+c.spec+"}\n"))
+			if len(problems) > 0 || d.Guard != c.want {
+				t.Errorf("got %+v, %v, want %+v", d, problems, c.want)
+			}
+		})
+	}
+}
+
+func TestDeletionLimit(t *testing.T) {
+	for _, c := range []struct {
+		limit   DeletionLimit
+		n, base int
+		want    bool
+	}{
+		{DefaultGuard.Unit, 10, 10, false}, {DefaultGuard.Unit, 11, 11, true},
+		{DefaultGuard.Unit, 11, 110, false}, {DefaultGuard.Unit, 12, 110, true},
+		{DefaultGuard.Fleet, 50, 50, false}, {DefaultGuard.Fleet, 51, 5100, false}, {DefaultGuard.Fleet, 51, 5099, true},
+		{DeletionLimit{}, 0, 5, false}, {DeletionLimit{}, 1, 1_000_000, true}, {DeletionLimit{}, 0, 0, false},
+	} {
+		if got := c.limit.Exceeded(c.n, c.base); got != c.want {
+			t.Errorf("%+v: %d of %d: got %t", c.limit, c.n, c.base, got)
+		}
 	}
 }
 

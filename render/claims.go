@@ -152,6 +152,15 @@ func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
 	})
 }
 
+// MayWant is a quick [Compiler.Wants]: it looks at no bundle, and may list one
+// too many where two objects have the same hash of 64 bits. It misses none.
+func (c *Compiler) MayWant(cluster string, id ObjectID) []Placed {
+	if c.claims == nil {
+		return nil
+	}
+	return c.claims.of(cluster, id.hash())
+}
+
 // needs finds the units that bring what a unit cannot be applied without.
 func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []ObjectID) []Placed {
 	var needs []Placed

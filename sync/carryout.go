@@ -35,14 +35,25 @@ type job struct {
 	objects   map[apply.Action]int
 	confirmed []store.Entry
 	forgotten []store.Entry
-	givenUp   []handover
 	drifts    []apply.Drift // that a check came upon
+
+	// What the inventory holds and the unit does not want any more: see
+	// [Daemon.doom] and [Daemon.guard].
+	doomed []store.Entry // may be deleted
+	held   []store.Entry // wait for approval
+	kept   []store.Entry // are marked to be kept
+	moved  []handover    // are another unit's now
+	left   []string      // why others stay, in one line each
+
+	givenUp []handover    // of moved, once it was done
+	deleted int           // objects that are gone now
+	changed []store.Entry // that were approved, and are not what they were
 }
 
 // handover is an object that the job's unit does not want any more, and the
-// bundle that wants it.
+// bundle that wants it and has it.
 type handover struct {
-	id render.ObjectID
+	store.Entry
 	to render.Placed
 }
 
@@ -183,6 +194,12 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
 				}
 				return
 			}
+			if d.surveys[name].Survey == store.Unsurveyed {
+				for _, j := range jobs {
+					j.ended(rollout.Deferred, fmt.Sprintf("cluster %s: looking for what swell has there", name))
+				}
+				return
+			}
 			var group errgroup.Group
 			group.SetLimit(unitsAtOnce)
 			for _, j := range jobs {
@@ -206,10 +223,10 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	case rollout.Check:
 		d.check(ctx, conn, j)
 	case rollout.Remove:
-		results, kept := d.prune(ctx, conn, j, nil)
+		results, left := d.prune(ctx, conn, j)
 		j.judge(ctx, results, rollout.Removed)
-		if j.outcome.Result == rollout.Removed && kept != "" {
-			j.ended(rollout.Deferred, kept)
+		if j.outcome.Result == rollout.Removed && left != "" {
+			j.ended(rollout.Deferred, left)
 		}
 	}
 	if j.outcome.Result == rollout.Unreachable {
@@ -245,6 +262,9 @@ func (j *job) take(results []apply.Result) {
 		res.Entry.Unit, res.Entry.Target = j.Unit, j.Target
 		if res.Forget {
 			j.forgotten = append(j.forgotten, res.Entry)
+			if res.Action == apply.Deleted {
+				j.deleted++
+			}
 		} else if res.Entry.UID != "" {
 			j.confirmed = append(j.confirmed, res.Entry)
 		}
@@ -310,12 +330,8 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	if !j.Prune {
 		return
 	}
-	wanted := map[render.ObjectID]bool{}
-	for _, o := range j.bundle.Objects {
-		wanted[o.ID] = true
-	}
-	_, kept := d.prune(ctx, conn, j, wanted)
+	_, left := d.prune(ctx, conn, j)
 	if ctx.Err() == nil {
-		j.outcome.Pruned, j.outcome.Reason = kept == "", kept
+		j.outcome.Pruned, j.outcome.Reason = left == "", left
 	}
 }

@@ -39,6 +39,10 @@ type Options struct {
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
 	Drift config.Drift
+	// Guard bounds deletions. Nil is [config.DefaultGuard].
+	Guard *config.Guard
+	// AllowEmpty lets a commit without units remove all that there is.
+	AllowEmpty bool
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
 	Log  *slog.Logger
@@ -66,6 +70,12 @@ type Daemon struct {
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 
+	limits    config.Guard
+	guarded   guarded
+	surveys   map[string]store.ClusterState // by cluster
+	surveying map[string]chan surveyed      // those under way
+	surveyAt  map[string]time.Time          // when what was unknown is looked for again
+
 	fetching chan fetched         // the look at the branch under way; nil when there is none
 	arrived  chan struct{}        // told when that look is over
 	fetchAt  time.Time            // when the branch is looked at next
@@ -83,7 +93,11 @@ func Open(options Options) (*Daemon, error) {
 		options.Now = time.Now
 	}
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}}
+		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}, limits: config.DefaultGuard,
+		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{}}
+	if options.Guard != nil {
+		d.limits = *options.Guard
+	}
 	d.started = d.Now()
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
@@ -91,6 +105,12 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
+		return nil, err
+	}
+	if d.surveys, err = options.Store.Clusters(); err != nil {
+		return nil, err
+	}
+	if err := d.loadGuarded(); err != nil {
 		return nil, err
 	}
 	for name, at := range d.sweptAt {
@@ -119,12 +139,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	approvals := time.NewTicker(listenEvery)
+	defer approvals.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-d.arrived:
 		case <-timer.C:
+		case <-approvals.C:
+			if !d.heard() {
+				continue
+			}
 		}
 		r := d.Once(ctx)
 		if ctx.Err() != nil {
@@ -136,6 +162,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		timer.Reset(max(minPause, r.Next.Sub(d.Now())))
 	}
 }
+
+// listenEvery is how often the daemon looks whether something was approved. It
+// costs one read of a number in memory.
+const listenEvery = 500 * time.Millisecond
 
 // minPause keeps passes that find nothing from following each other at once.
 const minPause = 5 * time.Millisecond
@@ -165,7 +195,7 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil:
+		case d.fetching != nil || len(d.surveying) > 0:
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

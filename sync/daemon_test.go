@@ -75,6 +75,12 @@ type world struct {
 	kubeconfigs string           // of kubeconfigs; mostly none
 	logged      strings.Builder
 
+	// fresh lets the daemon survey the clusters, which other tests leave objects
+	// in, when it starts without a state.
+	fresh bool
+	guard *config.Guard
+	empty bool // AllowEmpty
+
 	store  *store.Store
 	source *source.Source
 	daemon *sync.Daemon
@@ -227,9 +233,14 @@ func (w *world) start() {
 	var err error
 	w.store, err = store.Open(filepath.Join(w.dir, "state"))
 	w.must(err)
+	if !w.fresh {
+		w.must(w.store.Update(w.Context(), func(tx *store.Tx) error {
+			return errors.Join(tx.Surveyed("dev-1", store.Known, ""), tx.Surveyed("dev-2", store.Known, ""))
+		}))
+	}
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
 }

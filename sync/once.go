@@ -24,9 +24,12 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
 	d.findClusters(&r)
 	d.fetch(ctx, &r)
+	d.rebuild(ctx, &r)
 	d.sweep(ctx, &r)
+	d.hear(&r)
 	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
+	d.guard(ctx, &r, jobs)
 	d.carryOut(ctx, jobs)
 	d.record(ctx, &r, jobs)
 	d.tellStale(&r)
@@ -58,6 +61,10 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	d.snapshot = d.Compiler.Snapshot(commit, config.Sub(tree, d.Path))
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
+	d.guarded.pending, d.guarded.stale = nil, true
+	if !d.snapshot.Held && d.wanted.Refused() != "" {
+		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
+	}
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
 	r.NewCommit = true
@@ -165,7 +172,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 				return err
 			}
 		}
-		return errors.Join(d.putState(tx), d.putHistory(tx, r))
+		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.putHistory(tx, r))
 	})
 	if r.Err == nil {
 		d.state.Stored()
@@ -216,7 +223,7 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.fetchAt, earliest(d.nextSweep(), plan.Wake))
+	r.Next = earliest(d.fetchAt, earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

@@ -18,19 +18,18 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// neverDeleted are kinds whose deletion takes other people's objects or data
-// along. swell lets go of them and leaves the deleting to a person.
-var neverDeleted = map[string]bool{
-	"Namespace": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
-	"CustomResourceDefinition.apiextensions.k8s.io": true,
-}
+// deletes says whether the job may come to delete something.
+func (j *job) deletes() bool { return j.Kind == rollout.Remove || j.Kind == rollout.Check && j.Prune }
 
-// prune deletes the objects of the job's inventory that its unit does not want
-// any more. kept says, in one line, what is left of them and why; empty when
-// nothing is.
-func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted map[render.ObjectID]bool) (results []apply.Result, kept string) {
-	var doomed []store.Entry
-	var left []string
+// doom sorts out what of the job's inventory its unit does not want any more:
+// what is to go, what another unit has now, and what stays, with the reason.
+func (d *Daemon) doom(j *job) {
+	wanted := map[render.ObjectID]bool{}
+	if j.bundle != nil {
+		for _, o := range j.bundle.Objects {
+			wanted[o.ID] = true
+		}
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
 		if wanted[id] {
 			continue
@@ -38,29 +37,57 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted 
 		entry := j.inventory[id]
 		switch owner, why := d.spared(j, id); {
 		case owner != nil && d.has(*owner, id):
-			j.forgotten = append(j.forgotten, entry)
-			j.givenUp = append(j.givenUp, handover{id, *owner})
+			j.moved = append(j.moved, handover{entry, *owner})
 		case owner != nil:
-			left = append(left, fmt.Sprintf("%s stays until unit %s has it", id, owner.Unit))
-		case why == protected:
-			j.forgotten = append(j.forgotten, entry)
+			j.left = append(j.left, fmt.Sprintf("%s stays until unit %s has it", id, owner.Unit))
 		case why != "":
-			left = append(left, fmt.Sprintf("%s stays: %s", id, why))
+			j.left = append(j.left, fmt.Sprintf("%s stays: %s", id, why))
+		case entry.Keep:
+			j.kept = append(j.kept, entry)
 		default:
-			doomed = append(doomed, entry)
+			j.doomed = append(j.doomed, entry)
 		}
 	}
-	results = j.pruneAs(ctx, conn, doomed)
+}
+
+// looksAtOnce is how many held deletions a job looks at: somebody may have
+// deleted the object meanwhile, or said that it stays.
+const looksAtOnce = 100
+
+// prune deletes what the job may delete, and looks at what it may not. left
+// says, in one line, what is left of both and why; empty when nothing is.
+func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, left string) {
+	results = j.asWriters(conn, j.doomed, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
+	watched := j.held[:min(len(j.held), looksAtOnce)]
+	looked := j.asWriters(conn, slices.Concat(j.kept, watched), func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Look(ctx, entries) })
+	waiting := len(j.held)
+	for _, res := range looked[len(j.kept):] {
+		if res.Forget {
+			waiting--
+		}
+	}
+	lines := j.left
+	if unit := d.state.Units[j.Unit]; waiting > 0 && unit != nil {
+		lines = slices.Insert(slices.Clone(lines), 0, unit.Waiting)
+	}
+	results = append(results, looked...)
 	j.take(results)
+	for _, h := range j.moved {
+		j.forgotten = append(j.forgotten, h.Entry)
+	}
+	j.givenUp = j.moved
 	for _, res := range results {
 		switch {
 		case res.Err != nil:
-			left = append(left, res.Err.Error())
-		case !res.Forget:
-			left = append(left, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+			lines = append(lines, res.Err.Error())
+		case res.Changed:
+			j.changed = append(j.changed, res.Entry)
+			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+		case !res.Forget && res.Reason != "":
+			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		}
 	}
-	return results, firstOf(left)
+	return results, firstOf(lines)
 }
 
 // firstOf is the first line, and how many more there are.
@@ -74,14 +101,12 @@ func firstOf(lines []string) string {
 	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
 }
 
-const protected = "swell deletes nothing of this kind"
-
 // spared says why an object must not be deleted although the job's bundle does
 // not hold it: the other bundle that wants it, or a reason; neither when it may
 // be deleted. Not to know is a reason: an object may be on its way to a unit
 // that has a problem at the moment.
 func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why string) {
-	if d.snapshot == nil || d.snapshot.Held {
+	if d.snapshot == nil || d.wanted.Refused() != "" {
 		return nil, "it is not known what the commit wants"
 	}
 	for _, by := range d.Compiler.Wants(j.cluster, id) {
@@ -98,12 +123,8 @@ func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why s
 	if broken := d.brokenNear(j.Unit); broken != "" {
 		return nil, fmt.Sprintf("it may belong to %s, which has a problem", broken)
 	}
-	kind := id.Kind
-	if id.Group != "" {
-		kind += "." + id.Group
-	}
-	if neverDeleted[kind] {
-		return nil, protected
+	if d.rebuilding(j.cluster) {
+		return nil, rebuildingText
 	}
 	return nil, ""
 }
@@ -125,13 +146,13 @@ func (d *Daemon) handOver(j *job, now time.Time) ([]rollout.Transition, error) {
 		if err != nil {
 			return nil, err
 		}
-		if entry, ok := inventory[h.id]; !ok || entry.Digest != "" || entry.UID == "" {
+		if entry, ok := inventory[h.ID]; !ok || entry.Digest != "" || entry.UID == "" {
 			continue // not written there yet, or written last
 		}
 		transitions = append(transitions, d.state.Record(rollout.Outcome{
 			Action: rollout.Action{Kind: rollout.Sweep, Unit: h.to.Unit, Target: h.to.Target},
 			Result: rollout.Drifted,
-			Reason: fmt.Sprintf("%s: was written by unit %s, which gave it up", h.id, j.Unit),
+			Reason: fmt.Sprintf("%s: was written by unit %s, which gave it up", h.ID, j.Unit),
 		}, now)...)
 	}
 	return transitions, nil

@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -85,23 +84,23 @@ func (d *Daemon) identify(j *job) error {
 	return nil
 }
 
-// pruneAs deletes as whoever may: an earlier tenant's objects may lie where the
-// present one has no rights.
-func (j *job) pruneAs(ctx context.Context, conn *apply.Cluster, doomed []store.Entry) []apply.Result {
-	results := conn.As(j.account).Prune(ctx, doomed)
+// asWriters does something with entries as whoever may: an earlier tenant's
+// objects may lie where the present one has no rights. The results are by index.
+func (j *job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*apply.Cluster, []store.Entry) []apply.Result) []apply.Result {
+	results := do(conn.As(j.account), entries)
 	for _, account := range j.writers {
 		var again []int
-		var entries []store.Entry
+		var refused []store.Entry
 		for i, res := range results {
 			var e *apply.Error
 			if account != j.account && errors.As(res.Err, &e) && e.Code == http.StatusForbidden {
-				again, entries = append(again, i), append(entries, doomed[i])
+				again, refused = append(again, i), append(refused, entries[i])
 			}
 		}
 		if len(again) == 0 {
 			continue
 		}
-		for i, res := range conn.As(account).Prune(ctx, entries) {
+		for i, res := range do(conn.As(account), refused) {
 			results[again[i]] = res
 		}
 	}

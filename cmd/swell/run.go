@@ -27,7 +27,7 @@ import (
 
 func runCommand() *cobra.Command {
 	var file, format string
-	var once bool
+	var once, empty bool
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
 		Short: "Follow the monorepo and bring its commits to the clusters",
@@ -38,15 +38,19 @@ Interrupting is safe at any moment: the next run goes on from where this one was
 With --once, everything that can be done now is done, up to the next soak, and
 what is still waiting is printed.
 
-Exit codes: 0 done, or interrupted; with --once 1 when something failed or is
-held; 2 when the daemon could not run.`,
+A commit without any unit is refused: an empty list is more often a mistake than a
+wish. With --dangerous-allow-empty it removes all that swell has in the fleet, once
+swell approve has said so too.
+
+Exit codes: 0 done, or interrupted; with --once 1 when something failed, is
+held or waits for approval; 2 when the daemon could not run.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(cmd.ErrOrStderr(), format)
 			if err != nil {
 				return err
 			}
-			daemon, closeAll, err := openDaemon(file, log)
+			daemon, closeAll, err := openDaemon(file, empty, log)
 			if err != nil {
 				return err
 			}
@@ -64,6 +68,7 @@ held; 2 when the daemon could not run.`,
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
 	cmd.Flags().BoolVar(&once, "once", false, "make one pass and end")
+	cmd.Flags().BoolVar(&empty, "dangerous-allow-empty", false, "let a commit without any unit bring the fleet to nothing")
 	cmd.Flags().StringVar(&format, "log", "text", "format of the log: text or json")
 	return cmd
 }
@@ -93,7 +98,7 @@ func readDaemonConfig(file string) (*config.Daemon, error) {
 }
 
 // openDaemon opens all that a daemon needs. closeAll gives it back.
-func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll func(), err error) {
+func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, closeAll func(), err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +125,7 @@ func openDaemon(file string, log *slog.Logger) (daemon *sync.Daemon, closeAll fu
 		}
 	}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Poll: repo.Poll, Log: log,
+		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()
@@ -148,6 +153,10 @@ func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
 		if unit.Blocked != "" {
 			failed = true
 			fmt.Fprintf(w, "%s: blocked: %s\n", path, unit.Blocked)
+		}
+		if unit.Waiting != "" {
+			failed = true
+			fmt.Fprintf(w, "%s: %s\n", path, unit.Waiting)
 		}
 		for _, t := range unit.Targets {
 			failed = failed || t.Trouble != rollout.NoTrouble

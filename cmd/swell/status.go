@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 func statusCommand() *cobra.Command {
@@ -23,7 +25,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
-and why. It reads the daemon's state and may be used while the daemon runs.
+and why; then deletions that wait for approval, and clusters whose inventory is
+being rebuilt. It reads the daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not,
 2 the state could not be read.`,
@@ -33,12 +36,17 @@ Exit codes: 0 all units are where the commit wants them, 1 some are not,
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
-			units, err := readStatus(file, argumentOr(args, ""))
+			units, notes, err := readStatus(file, argumentOr(args, ""))
 			if err != nil {
 				return err
 			}
 			if err := write(cmd.OutOrStdout(), units); err != nil {
 				return err
+			}
+			if output != "json" {
+				for _, note := range notes {
+					fmt.Fprintln(cmd.OutOrStdout(), note)
+				}
 			}
 			if slices.ContainsFunc(units, unfinished) {
 				return exit(exitProblems)
@@ -59,16 +67,49 @@ func argumentOr(args []string, otherwise string) string {
 }
 
 func unfinished(u *rollout.Unit) bool {
-	return u.Blocked != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
+	return u.Blocked != "" || u.Waiting != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
 }
 
-func readStatus(file, below string) ([]*rollout.Unit, error) {
+// readStatus reads the units below a folder, and what there is to say of the
+// fleet as a whole, a line each.
+func readStatus(file, below string) (units []*rollout.Unit, notes []string, err error) {
 	s, err := openState(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	if units, err = unitsBelow(s, below); err != nil {
+		return nil, nil, err
+	}
+	notes, err = fleetNotes(s)
+	return units, notes, err
+}
+
+// fleetNotes says which deletions wait for approval, and which clusters' objects
+// are not all known.
+func fleetNotes(s *store.Store) (notes []string, err error) {
+	plans, err := s.Plans()
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	return unitsBelow(s, below)
+	for _, p := range plans {
+		notes = append(notes, fmt.Sprintf("plan %s: %s of %s for approval since %s: swell approve %s",
+			p.Digest.Short(), diff.Count(len(p.Deletions), "deletion"), planOf(p), p.At.UTC().Format(time.RFC3339), p.Digest.Short()))
+	}
+	clusters, err := s.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		c := clusters[name]
+		if c.Survey == store.Rebuilding {
+			notes = append(notes, fmt.Sprintf("cluster %s: rebuilding its inventory: nothing is deleted until every unit there is applied and healthy", name))
+		}
+		if c.Unknown != "" {
+			notes = append(notes, fmt.Sprintf("cluster %s: not known what swell has of %s: they could not be listed", name, c.Unknown))
+		}
+	}
+	return notes, nil
 }
 
 func writeStatus(w io.Writer, units []*rollout.Unit) error {
@@ -121,8 +162,11 @@ func waveName(u *rollout.Unit) string {
 
 // reason is why the unit is not where the newest commit wants it.
 func reason(u *rollout.Unit) string {
-	if u.Blocked != "" {
+	switch {
+	case u.Blocked != "":
 		return u.Blocked
+	case u.Waiting != "" && !strings.Contains(u.Rollout.Reason, u.Waiting):
+		return strings.TrimPrefix(u.Rollout.Reason+"; "+u.Waiting, "; ")
 	}
 	return u.Rollout.Reason
 }

@@ -44,7 +44,10 @@ type Result struct {
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.
 	Forget bool
-	Err    error
+	// Changed is set by [Cluster.Prune] when a heavy object changed between the
+	// look at it and its deletion, which therefore did not take place.
+	Changed bool
+	Err     error
 }
 
 // Work is one bundle to bring to the cluster, and how.
@@ -121,7 +124,7 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 	for _, i := range numbers {
 		switch o, r := a.Objects[i], &a.results[i]; {
 		case r.Entry.UID != "" && r.Entry.Digest != "" && r.Entry.Digest == o.Digest:
-			r.Action = Unchanged
+			r.Action, r.Entry.Keep = Unchanged, keeps(o)
 		case a.skip(i):
 		default:
 			send = append(send, i)
@@ -220,6 +223,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	known.UID, known.Digest = string(meta.UID), o.Digest
 	known.Fields = rawFields(own)
 	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
+	known.Keep, known.Found = keeps(o), false
 	return known
 }
 

@@ -103,6 +103,13 @@ func (e *Error) isOtherUID() bool {
 		(strings.Contains(e.Message, "UID in the precondition") || strings.Contains(e.Message, "UID in precondition"))
 }
 
+// isOtherVersion says whether a precondition on the resource version did not
+// hold.
+func (e *Error) isOtherVersion() bool {
+	return e.Code == http.StatusConflict &&
+		(strings.Contains(e.Message, "ResourceVersion in the precondition") || strings.Contains(e.Message, "ResourceVersion in precondition"))
+}
+
 // isPathMissing says whether the API server does not serve the path at all:
 // there is no such kind, or what we remember of it is out of date. The server
 // says so with a bare page for an unknown group; a proxy's page looks the same,

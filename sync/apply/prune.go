@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
@@ -30,9 +29,6 @@ const (
 	annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 )
 
-// systemNamespaces are never deleted, whatever anybody says.
-var systemNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease"}
-
 // Prune deletes the objects of the entries; that they should go has been
 // decided. It returns a result for each, by index, and goes through the stages
 // of [Cluster.Apply] in reverse.
@@ -43,25 +39,44 @@ var systemNamespaces = []string{"default", "kube-system", "kube-public", "kube-n
 // it is deleted only if the live object also names the entry's unit. What is
 // not ours, or is marked to be kept, is [Skipped] with a Reason.
 //
+// A heavy object ([WeightOf]) is deleted with its resource version as a second
+// precondition: when somebody changed it since it was looked at, it is [Skipped]
+// and Changed.
+//
 // An object that waits for finalizers is [Deleted] with a Reason and must not
 // be forgotten yet; pruning it again sends no second DELETE.
 func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
+	return c.prune(ctx, entries, (*call).delete)
+}
+
+// Look does what [Cluster.Prune] does, except for deleting: an object that it
+// would delete is [Skipped] without a Reason.
+func (c *Cluster) Look(ctx context.Context, entries []store.Entry) []Result {
+	return c.prune(ctx, entries, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
+		return r.kept("", false)
+	})
+}
+
+// remover does away with a live object that has been found to be ours.
+type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
+
+func (c *Cluster) prune(ctx context.Context, entries []store.Entry, remove remover) []Result {
 	call := c.begin()
 	results := make([]Result, len(entries))
 	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
 	slices.Reverse(all[:])
 	for _, numbers := range all {
 		slices.Reverse(numbers)
-		call.each(numbers, func(i int) { results[i] = call.prune(ctx, entries[i]) })
+		call.each(numbers, func(i int) { results[i] = call.prune(ctx, entries[i], remove) })
 	}
 	return results
 }
 
 // prune deletes one object, or says why not.
-func (c *call) prune(ctx context.Context, entry store.Entry) Result {
+func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Result {
 	id := entry.ID
 	r := Result{ID: id, Entry: entry}
-	if isNamespace(id) && slices.Contains(systemNamespaces, id.Name) {
+	if IsSystem(id) {
 		return r.kept("a namespace of the system is never deleted", true)
 	}
 	var live *metav1.PartialObjectMetadata
@@ -84,7 +99,7 @@ func (c *call) prune(ctx context.Context, entry store.Entry) Result {
 		return r
 	}
 	r.Entry.UID = string(live.UID)
-	return c.delete(ctx, r, path, live.UID)
+	return remove(c, ctx, r, path, live)
 }
 
 // judge looks at the live object for a reason not to delete it.
@@ -100,7 +115,7 @@ func (r Result) judge(live *metav1.PartialObjectMetadata) (Result, bool) {
 			render.LabelManagedBy, render.ManagedBy, FieldManager), false), true
 	case live.Annotations[annotationDeletion] == "detach":
 		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
-	case live.Annotations[annotationPrune] == "disabled":
+	case live.Annotations[annotationPrune] == "disabled", r.Entry.Keep:
 		return r.kept("kept by the annotation "+annotationPrune+": disabled", false), true
 	case live.DeletionTimestamp != nil:
 		return r.deleted(terminating(live), false), true
@@ -131,11 +146,15 @@ func terminating(live *metav1.PartialObjectMetadata) string {
 	return "terminating, waits for " + strings.Join(live.Finalizers, ", ")
 }
 
-func (c *call) delete(ctx context.Context, r Result, path string, uid types.UID) Result {
+func (c *call) delete(ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
 	background := metav1.DeletePropagationBackground
+	preconditions := &metav1.Preconditions{UID: &live.UID}
+	if WeightOf(r.ID) != Light {
+		preconditions.ResourceVersion = &live.ResourceVersion
+	}
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &metav1.Preconditions{UID: &uid},
+		Preconditions:     preconditions,
 		PropagationPolicy: &background,
 	})
 	if err != nil {
@@ -152,18 +171,21 @@ func (c *call) delete(ctx context.Context, r Result, path string, uid types.UID)
 		return r.deleted("", true)
 	case errors.As(err, &e) && e.isOtherUID():
 		return r.kept("not ours: somebody deleted and recreated it", true)
+	case errors.As(err, &e) && e.isOtherVersion():
+		r.Changed = true
+		return r.kept("not deleted: somebody changed it at the same moment", false)
 	case err != nil:
 		return r.failed(err)
 	}
 	if status, err := answer.status(); err == nil && status.Status == metav1.StatusSuccess {
 		return r.deleted("", true)
 	}
-	var live metav1.PartialObjectMetadata
-	if err := answer.decode("PartialObjectMetadata", &live); err != nil {
+	var left metav1.PartialObjectMetadata
+	if err := answer.decode("PartialObjectMetadata", &left); err != nil {
 		return r.failed(undecodable(req, answer, err))
 	}
-	if live.DeletionTimestamp == nil { // the last state of an object that is gone
+	if left.DeletionTimestamp == nil { // the last state of an object that is gone
 		return r.deleted("", true)
 	}
-	return r.deleted(terminating(&live), false)
+	return r.deleted(terminating(&left), false)
 }

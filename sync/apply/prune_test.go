@@ -91,7 +91,8 @@ func TestPruneDeletesWithAPrecondition(t *testing.T) {
 	applied(t, c, o)
 	call := c.begin()
 	path := "/api/v1/namespaces/" + entry.ID.Namespace + "/configmaps/a"
-	got := call.delete(t.Context(), Result{ID: entry.ID, Entry: entry}, path, types.UID(entry.UID))
+	seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(entry.UID)}}
+	got := call.delete(t.Context(), Result{ID: entry.ID, Entry: entry}, path, seen)
 	if got.Action != Skipped || !got.Forget || got.Err != nil {
 		t.Errorf("got %+v", got)
 	}
@@ -175,7 +176,7 @@ func TestPruneWaitsForFinalizers(t *testing.T) {
 func TestPruneNeverDeletesSystemNamespaces(t *testing.T) {
 	c, w := connect(t, Options{})
 	var entries []store.Entry
-	for _, name := range systemNamespaces {
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease", "kube-flannel"} {
 		entries = append(entries, store.Entry{ID: render.ObjectID{Kind: "Namespace", Name: name}, Version: "v1", UID: "x"})
 	}
 	for _, r := range c.Prune(t.Context(), entries) {

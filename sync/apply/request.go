@@ -185,8 +185,8 @@ func (e *Error) transient() bool {
 		return e.class == ErrUnreachable && isBroken(e.cause)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return e.after <= maxRetryAfter
-	case http.StatusConflict: // two writers met; a UID that differs stays so
-		return !e.isOtherUID()
+	case http.StatusConflict: // two writers met; a precondition that fails stays so
+		return !e.isOtherUID() && !e.isOtherVersion()
 	case http.StatusInternalServerError: // 500 is mostly a verdict on the object, or a webhook that is down
 		return strings.Contains(e.Message, "etcdserver:")
 	}

@@ -80,7 +80,7 @@ type Transition struct {
 	Wave    string            `json:"wave,omitempty"`
 	// Kind is one word: "started", "superseded", "passed", "applied",
 	// "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
-	// "removed", "forgotten", "rolling back", "rolled back", "held", "done",
+	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
 	// "blocked", "unblocked". Callers add their own.
 	Kind string `json:"kind"`
 	Text string `json:"text,omitempty"`
@@ -91,10 +91,7 @@ type Transition struct {
 // write for are marked dirty, so what [State.Changed] gives must be stored
 // before the first action is carried out.
 func (s *State) Decide(want *Wanted, now time.Time) Plan {
-	p := &pass{state: s, want: want, held: want.Held, now: instant(now)}
-	if len(want.Units) == 0 && p.held == "" {
-		p.held = "the commit has no units at all: nothing is deleted"
-	}
+	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	paths := p.unsettled()
 	for _, path := range paths {
 		p.release(path)
@@ -172,13 +169,7 @@ func (u *Unit) current(w *WantedUnit) bool {
 
 // known says that it is known what the commit wants of the unit, so something
 // of it may be deleted.
-func (p *pass) known(path config.UnitPath) bool {
-	if p.held != "" {
-		return false
-	}
-	w := p.want.Units[path]
-	return w == nil || w.frozen() == ""
-}
+func (p *pass) known(path config.UnitPath) bool { return p.want.Known(path) }
 
 // wants says that the commit has the unit on the target, whatever the rollout
 // under way set out to do.

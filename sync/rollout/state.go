@@ -79,6 +79,9 @@ type Unit struct {
 	// problems, or a bundle is quarantined. It is about the commit; how the
 	// rollout stands is in [Rollout.Reason].
 	Blocked string `json:"blocked,omitempty"`
+	// Waiting says which deletions of the unit wait for approval. They fail
+	// nothing: the rollout goes on without them.
+	Waiting string `json:"waiting,omitempty"`
 
 	// settled says that nothing can change before a new commit or an outcome.
 	settled bool

@@ -20,6 +20,8 @@ type Wanted struct {
 	// Held says why nothing may be taken from the commit; empty: it may. Then
 	// no rollout starts and nothing is deleted.
 	Held string
+	// AllowEmpty lets a commit without any unit remove all of them.
+	AllowEmpty bool
 	// Units are all units of the commit, those with problems too. A unit that
 	// is not here, in a commit that is not held, is to be removed.
 	Units map[config.UnitPath]*WantedUnit

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Survey lists what swell has in the cluster, by our label, of all kinds that
+// the cluster serves: an entry for each object that also has fields applied by
+// us and names its unit. Entries have no Target and no Digest. They are sorted
+// by kind, namespace and name.
+//
+// unknown names, sorted, the groups and kinds that could not be listed, because
+// the server of their API is down or does not let us: what they hold is not
+// known. err is set when the cluster does not answer; then nothing is known.
+//
+// It costs a discovery request for each group and version, and one metadata
+// LIST per 500 labelled objects of each kind.
+func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []string, err error) {
+	s := &surveying{call: c.begin()}
+	kinds, err := s.kinds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make([][]store.Entry, len(kinds))
+	errs := make([]error, len(kinds))
+	numbers := make([]int, len(kinds))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	s.each(numbers, func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i]) })
+	for i, gvk := range kinds {
+		switch err := errs[i]; {
+		case err == nil:
+			entries = append(entries, found[i]...)
+		case ctx.Err() != nil || s.dead.Load():
+			return nil, nil, err
+		default:
+			s.unknown = append(s.unknown, gvk.GroupKind().String())
+		}
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int { return a.ID.Compare(b.ID) })
+	slices.Sort(s.unknown)
+	return entries, slices.Compact(s.unknown), nil
+}
+
+// surveying is one Survey under way.
+type surveying struct {
+	*call
+	unknown []string
+}
+
+// kinds are all kinds that can be listed, each in the preferred version that
+// has it, sorted.
+func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	var groups metav1.APIGroupList
+	if err := s.getJSON(ctx, "APIGroupList", &request{op: "discover", object: "all groups", path: "/apis"}, &groups); err != nil {
+		return nil, err
+	}
+	served := []schema.GroupVersion{{Version: "v1"}}
+	for _, g := range groups.Groups {
+		preferred := schema.GroupVersion{Group: g.Name, Version: g.PreferredVersion.Version}
+		served = append(served, preferred)
+		for _, v := range g.Versions {
+			if v.Version != preferred.Version {
+				served = append(served, schema.GroupVersion{Group: g.Name, Version: v.Version})
+			}
+		}
+	}
+	has := make([]map[string]resource, len(served))
+	errs := make([]error, len(served))
+	numbers := make([]int, len(served))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	s.each(numbers, func(i int) { has[i], errs[i] = s.discover(ctx, served[i]) })
+	seen := map[schema.GroupKind]bool{}
+	var kinds []schema.GroupVersionKind
+	for i, gv := range served {
+		if errs[i] != nil {
+			if ctx.Err() != nil || s.dead.Load() {
+				return nil, errs[i]
+			}
+			s.unknown = append(s.unknown, gv.String())
+		}
+		for kind := range has[i] {
+			if gk := (schema.GroupKind{Group: gv.Group, Kind: kind}); !seen[gk] {
+				seen[gk] = true
+				kinds = append(kinds, gv.WithKind(kind))
+			}
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return kinds, nil
+}
+
+// kind lists one kind. One that cannot be listed at all has no objects.
+func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entries []store.Entry, err error) {
+	seen := map[name]bool{} // a list that was started again shows some twice
+	err = s.addressed(ctx, s.resource, gvk, func(r resource) error {
+		return s.list(ctx, gvk.GroupKind(), r, func(live *metav1.PartialObjectMetadata) {
+			n := name{live.Namespace, live.Name}
+			if entry, ok := foundEntry(gvk, live); ok && !seen[n] {
+				seen[n] = true
+				entries = append(entries, entry)
+			}
+		})
+	})
+	var e *Error
+	if errors.As(err, &e) && e.Code == http.StatusMethodNotAllowed || errors.Is(err, ErrNoKind) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// foundEntry makes an entry of a live object that is ours.
+func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
+	own, unit := ownEntry(live), live.Annotations[render.AnnotationUnit]
+	if own == nil || unit == "" || live.Labels[render.LabelManagedBy] != render.ManagedBy {
+		return store.Entry{}, false
+	}
+	fields := rawFields(own)
+	return store.Entry{
+		Unit:    config.UnitPath(unit),
+		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
+		Version: gvk.Version, UID: string(live.UID),
+		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
+		Keep: live.Annotations[annotationPrune] == "disabled", Found: true,
+	}, true
+}
+
+// list reads the metadata of all objects of a kind that carry our label.
+func (s *surveying) list(ctx context.Context, kind schema.GroupKind, found resource, see func(*metav1.PartialObjectMetadata)) error {
+	return (&sweeping{call: s.call}).list(ctx, kind, found.collection(), see)
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// noUnits is what holds a commit without units, unless that was allowed.
+const noUnits = "the commit has no units at all: nothing is deleted; swell run --dangerous-allow-empty would bring the fleet to that"
+
+// Refused says why nothing may be taken from the commit; empty: it may.
+func (w *Wanted) Refused() string {
+	if w.Held == "" && len(w.Units) == 0 && !w.AllowEmpty {
+		return noUnits
+	}
+	return w.Held
+}
+
+// Known says that it is known what the commit wants of the unit, be it that it
+// wants nothing: only then may something of it be deleted.
+func (w *Wanted) Known(path config.UnitPath) bool {
+	unit := w.Units[path]
+	return w.Refused() == "" && (unit == nil || unit.frozen() == "")
+}
+
+// Deletes says whether the unit, on its way to what the commit wants, comes to
+// delete what it has on the target beyond that, in this wave or a later one.
+func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
+	t := u.Targets[name]
+	if t == nil || !w.Known(u.Path) {
+		return false
+	}
+	var want WantedTarget
+	placed := false
+	if unit := w.Units[u.Path]; unit != nil {
+		want, placed = unit.Targets[name]
+	}
+	switch {
+	case t.Wanted != want.Digest: // it was put back, or no wave picks it
+		return false
+	case !placed:
+		return true
+	}
+	return want.Digest != "" && (t.Leftovers || !t.applied())
+}
+
+// Holds says that the target has the bundle, and is healthy with it.
+func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest && t.done() }
+
+// Await notes what of the unit waits for approval; empty is nothing. A unit
+// that is not there any more waits for nothing.
+func (s *State) Await(path config.UnitPath, text string, now time.Time) []Transition {
+	u := s.Units[path]
+	if u == nil || u.Waiting == text {
+		return nil
+	}
+	u.Waiting = text
+	s.touch(path)
+	if text == "" {
+		return nil
+	}
+	return []Transition{u.transition(instant(now), "", "waiting", text)}
+}
+
+// Nudge makes due at once what the unit put off on its targets: what it has to
+// delete, and what the server could not take.
+func (s *State) Nudge(path config.UnitPath) {
+	u := s.Units[path]
+	if u == nil {
+		return
+	}
+	for _, t := range u.Targets {
+		if t.Leftovers || t.Wanted == "" || t.Trouble == TroubleDeferred {
+			t.Attempts, t.RetryAt = 0, time.Time{}
+			if t.Leftovers {
+				t.CheckedAt = time.Time{}
+			}
+		}
+	}
+	u.settled = false
+	s.touch(path)
+}
+
+// TakeIn makes the unit look after objects on a target that were found there
+// after the state was lost, and that the commit does not want: a target that
+// the unit is not placed on is one that it leaves. A unit that there is none of
+// is made, so that it can leave.
+func (s *State) TakeIn(path config.UnitPath, name config.TargetName, commit config.Commit, now time.Time) {
+	u := s.Units[path]
+	if u == nil {
+		spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+		u = &Unit{Path: path, Rollout: &Rollout{ID: 1, Commit: commit, Status: Done, Spec: spec, StartedAt: instant(now), FinishedAt: instant(now)}}
+		if s.Units == nil {
+			s.Units = map[config.UnitPath]*Unit{}
+		}
+		s.Units[path] = u
+	}
+	if u.Targets == nil {
+		u.Targets = map[config.TargetName]*Target{}
+	}
+	if t := u.Targets[name]; t != nil {
+		t.Leftovers = true
+	} else {
+		u.Targets[name] = &Target{Wave: len(u.Rollout.Spec.Waves) - 1, Dirty: true}
+	}
+	u.settled = false
+	s.touch(path)
+	s.Nudge(path)
+}
