@@ -20,7 +20,7 @@ import (
 
 const (
 	applicationID = 0x73776c6c // "swll"
-	version       = 1
+	version       = 2
 )
 
 // Unusable says why a state file cannot be used. What it holds is left as it is.
@@ -98,6 +98,9 @@ func (s *Store) open(file string) error {
 	if verdict != "ok" {
 		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
 	}
+	if err := migrate(s.writer); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	_, err = s.writer.Exec(`DELETE FROM fieldsets WHERE hash NOT IN (SELECT fields FROM inventory WHERE fields IS NOT NULL)`)
 	return err
 }
@@ -120,7 +123,7 @@ func create(file string) error {
 	}
 	defer f.Close()
 	db := connect(draft, "mode=rw&_pragma=journal_mode(WAL)", 1)
-	_, err = db.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
+	_, err = db.Exec(schema + strings.Join(steps, "") + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
 	// closing the last connection moves everything out of the -wal
 	if err := errors.Join(err, db.Close(), f.Sync(), os.Rename(draft, file)); err != nil {
 		return err

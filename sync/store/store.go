@@ -20,7 +20,17 @@
 //	            uid, digest,     fieldsets
 //	            fingerprint, fields
 //	fieldsets   hash, json       managed fields, which many objects share
-//	clusters    name, uid, swept_at
+//	clusters    name, uid, swept_at,
+//	            deep_after       where the deep sweep is, see [Store.DeepAfter];
+//	                             schema 2
+//	drift       target, unit,    one row per object that is not as it was
+//	            object,          applied, see [Drift]; changes is a JSON list
+//	            found_at, mode,  of [Change]; schema 2
+//	            deep, missing, changes
+//	fights      target, unit,    one row per object that somebody else keeps
+//	            object, digest,  changing back, see [Fight]; losses is a JSON
+//	            losses, field,   list of [Loss]; schema 2
+//	            manager, rounds, until, tried
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //
