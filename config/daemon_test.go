@@ -20,7 +20,7 @@ spec:
   clusters:
   - {name: sas-1, kubeconfig: kubeconfig}
   - {name: vla-1, kubeconfig: /other/kubeconfig, context: vla}
-  drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m}
+  drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m, watch: true, deep: 60}
 `))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -37,6 +37,9 @@ spec:
 	}
 	if d.State != "/etc/swell/state" {
 		t.Errorf("state %q", d.State)
+	}
+	if !d.Drift.Watch || d.Drift.Deep != 60 {
+		t.Errorf("watch %t, deep %d", d.Drift.Watch, d.Drift.Deep)
 	}
 	// Berlin puts the clock forward at 2 o'clock on 29 March 2026.
 	berlin := d.Drift.Location
@@ -61,6 +64,8 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron never", `{repository: {url: x}, drift: {schedule: "0 0 30 2 *"}}`, `spec.drift.schedule: "0 0 30 2 *": a day that never comes`},
 		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, "spec.drift.timeZone: unknown time zone Mars/Base"},
 		{"jitter", `{repository: {url: x}, drift: {jitter: -1s}}`, "spec.drift.jitter: want a duration from 0, got -1s"},
+		{"deep", `{repository: {url: x}, drift: {deep: -1}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got -1"},
+		{"too deep", `{repository: {url: x}, drift: {deep: 6001}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got 6001"},
 		{"duration", `{repository: {url: x}, drift: {jitter: 1d}}`, `spec.drift.jitter: want a duration like 30s or 1h30m, got "1d"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
