@@ -34,6 +34,7 @@ type job struct {
 	forgotten []store.Entry
 	givenUp   []handover
 	drifts    []apply.Drift // that a check came upon
+	drifted   []store.Entry // those of them to be corrected
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -299,7 +300,7 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, drifts, err := conn.Health(ctx, j.bundle.Objects, j.inventory)
+	health, drifts, err := conn.Health(ctx, j.bundle.Objects, d.heldAgainst(j))
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

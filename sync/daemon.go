@@ -66,6 +66,14 @@ type Daemon struct {
 	sweptAt  map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
+	// sweepNow are clusters to be swept before their time, because of a watch;
+	// not before watchAfter.
+	sweepNow   map[string]bool
+	watchAfter map[string]time.Time
+	watches    *watches
+	deepNext   map[string]time.Time // by cluster, see deepAt
+	modes      modes
+	book       *book
 	started    time.Time
 	cacheOff   bool // and the log says so
 }
@@ -76,7 +84,8 @@ func Open(options Options) (*Daemon, error) {
 		options.Now = time.Now
 	}
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}}
+		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
+		watchAfter: map[string]time.Time{}, watches: newWatches(), deepNext: map[string]time.Time{}}
 	d.started = d.Now()
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
@@ -98,8 +107,12 @@ func Open(options Options) (*Daemon, error) {
 			}
 		}
 	}
+	if d.book, err = openBook(options.Store); err != nil {
+		return nil, err
+	}
 	for name, access := range options.Clusters {
 		d.clusters[name] = newCluster(name, access)
+		d.sweepNow[name] = options.Drift.Watch // where the watch begins
 	}
 	return d, nil
 }
@@ -109,6 +122,7 @@ func Open(options Options) (*Daemon, error) {
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
+	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -139,6 +153,7 @@ const minPause = 5 * time.Millisecond
 func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
+	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -33,6 +33,9 @@ type Swept struct {
 	// Lists are the resourceVersions of the kinds that were listed to the end:
 	// where a [Cluster.Watch] can begin.
 	Lists map[schema.GroupVersionKind]string
+	// Lost says that the cluster itself did not answer, and not only what is
+	// behind one of its kinds.
+	Lost bool
 }
 
 // Sweep compares the live objects with what the entries say. It costs one
@@ -61,7 +64,7 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, kind func(*sw
 	byKind := map[schema.GroupKind][]int{}
 	var kinds []schema.GroupKind
 	for i, e := range entries {
-		if !judged(e) {
+		if !Judged(e) {
 			continue
 		}
 		gk := schema.GroupKind{Group: e.ID.Group, Kind: e.ID.Kind}
@@ -78,6 +81,7 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, kind func(*sw
 	s.each(numbers, func(i int) { errs[i] = kind(s, ctx, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Lists: s.lists}
+	found.Lost = s.dead.Load() || slices.ContainsFunc(errs, isLost)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
@@ -86,8 +90,15 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, kind func(*sw
 	return found, errors.Join(errs...)
 }
 
-// judged says whether it is known what the server should hold.
-func judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+// isLost says whether nobody answered who speaks for the API server.
+func isLost(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.class == ErrUnreachable && e.silent()
+}
+
+// Judged says whether it is known what the server should hold, so that a live
+// object can be held against the entry.
+func Judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
 
 // sweeping is one Sweep or Look under way. Each entry is written by the one
 // that goes through its kind.

@@ -44,7 +44,7 @@ type Seen struct {
 // Differs says whether the object is not as the entry has it. An entry that
 // nothing can be held against differs from everything.
 func (s *Seen) Differs(entry store.Entry) bool {
-	return s.Gone || !judged(entry) || compare(entry, s.live) != nil
+	return s.Gone || !Judged(entry) || compare(entry, s.live) != nil
 }
 
 // Pauses between the streams of a watch that broke.

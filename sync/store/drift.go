@@ -190,6 +190,15 @@ func (s *Store) Holders(cluster string, id render.ObjectID) ([]Entry, error) {
 		id.Name, id.Namespace, id.Kind, id.Group, cluster)
 }
 
+// InventoryAfter is the next part of [Store.ClusterInventory], n entries at
+// most, after an object; the zero Object is before the first one.
+func (s *Store) InventoryAfter(cluster string, after Object, n int) ([]Entry, error) {
+	return s.entries(`(`+objectColumns+`) IN (SELECT `+objectColumns+` FROM inventory
+		WHERE (target = ?1 OR target > ?1 || '/' AND target < ?1 || '0') AND (`+objectColumns+`) > (?2, ?3, ?4, ?5, ?6, ?7)
+		ORDER BY `+objectColumns+` LIMIT ?8)`,
+		append(append([]any{cluster}, after.key()...), n)...)
+}
+
 // DeepAfter notes how far the deep sweep of a cluster has come: the last object
 // that it looked at, in the order of [Store.ClusterInventory]; empty is the
 // beginning.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -106,4 +107,31 @@ func unitsAsText(s *Store) (map[string][]byte, error) {
 		text[string(path)] = state
 	}
 	return text, err
+}
+
+// TestInventoryAfter: parts of any size, one after another, are the whole.
+func TestInventoryAfter(t *testing.T) {
+	s := open(t, t.TempDir())
+	var all []Entry
+	for i := range 25 {
+		e := entry(i)
+		e.Target = config.TargetName([]string{"dev", "dev/a", "dev/b"}[i%3])
+		e.Unit = config.UnitPath([]string{"a", "b"}[i%2])
+		all = append(all, confirmed(e, "d"))
+	}
+	elsewhere := entry(1)
+	elsewhere.Target = "dev2/a"
+	update(t, s, func(tx *Tx) error { return errors.Join(tx.Confirm(all), tx.Intend([]Entry{elsewhere})) })
+	whole := value[[]Entry](t)(s.ClusterInventory("dev"))
+	for _, n := range []int{1, 4, 25, 100} {
+		var got []Entry
+		for after := (Object{}); ; after = got[len(got)-1].Of() {
+			part := value[[]Entry](t)(s.InventoryAfter("dev", after, n))
+			if len(part) == 0 {
+				break
+			}
+			got = append(got, part...)
+		}
+		same(t, whole, got)
+	}
 }
