@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
@@ -37,11 +38,15 @@ type look struct {
 // or it is only reported.
 func (d *Daemon) sweep(ctx context.Context, r *Record) {
 	looks := d.looks(r)
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(looksAtOnce)
 	for _, l := range looks {
-		all.Go(func() { d.lookAt(ctx, l) })
+		all.Go(func() error {
+			d.lookAt(ctx, l)
+			return nil
+		})
 	}
-	all.Wait()
+	_ = all.Wait() // the functions return no errors
 	if ctx.Err() != nil || len(looks) == 0 {
 		return
 	}
@@ -114,6 +119,9 @@ func (d *Daemon) looks(r *Record) []*look {
 	slices.SortFunc(due, func(a, b *look) int { return strings.Compare(a.cluster, b.cluster) })
 	return due
 }
+
+// looksAtOnce is how many clusters are looked at at a time. It bounds memory.
+const looksAtOnce = 128
 
 // maxFew is how many objects are looked at one by one.
 const maxFew = 200
@@ -236,7 +244,7 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 		}
 		if known {
 			d.book.clear(of)
-			d.say(r, of, "restored", of.ID.String()+": as applied again")
+			d.say(r, of, "restored", of.ID.String()+": as it was applied")
 		}
 		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && !paused(f, r.At)) {
 			d.endFight(r, of)
@@ -324,7 +332,9 @@ func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
 		if e.Digest == "" {
 			continue
 		}
-		d.book.clear(e.Of())
+		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
+		}
 		if f, ok := d.book.fights[e.Of()]; ok && f.Digest != "" && f.Digest != e.Digest {
 			d.endFight(r, e.Of()) // Git brings something else
 		}

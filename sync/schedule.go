@@ -15,7 +15,7 @@ import (
 func (d *Daemon) sweepAt(name string) time.Time {
 	next := d.scheduled(name)
 	if d.sweepNow[name] {
-		next = earliest(d.started, next)
+		next = earliest(d.started.Add(jitter(name, d.Drift.Jitter)), next)
 		if after := d.watchAfter[name]; next.Before(after) {
 			next = earliest(after, d.scheduled(name))
 		}
@@ -46,7 +46,10 @@ func (d *Daemon) scheduled(name string) time.Time {
 	if next.IsZero() {
 		return next // the schedule never comes
 	}
-	return next.Add(shift)
+	if next = next.Add(shift); next.Before(d.started) {
+		return d.started.Add(shift) // missed while nobody ran, by many clusters maybe
+	}
+	return next
 }
 
 // everyHour is the bit that cron sets for a star.
