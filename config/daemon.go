@@ -48,6 +48,11 @@ type Drift struct {
 	// Jitter is the most that a cluster starts after the schedule; how much it
 	// is depends on its name alone.
 	Jitter time.Duration
+	// Watch says to look for drift all the time, besides the schedule.
+	Watch bool
+	// Deep is how many objects a minute are compared in full in each cluster;
+	// zero is none.
+	Deep int
 }
 
 const (
@@ -76,7 +81,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		Clusters      []ClusterAccess
 		KubeconfigDir string
 		Allow         []string
-		Drift         struct{ Schedule, TimeZone, Jitter string }
+		Drift         driftSpec
 		Guard         guardSpec
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
@@ -108,27 +113,41 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
 	problems = append(problems, d.addAllowances(doc, spec.Allow)...)
 	problems = append(problems, d.Guard.read(doc, spec.Guard)...)
-	problems = append(problems, d.Drift.read(doc, spec.Drift.Schedule, spec.Drift.TimeZone, spec.Drift.Jitter)...)
+	problems = append(problems, d.Drift.read(doc, spec.Drift)...)
 	return d, problems.Sorted()
 }
 
-func (d *Drift) read(doc *Document, schedule, zone, jitter string) Problems {
+type driftSpec struct {
+	Schedule, TimeZone, Jitter string
+	Watch                      bool
+	Deep                       int
+}
+
+// maxDeep is the most objects that a deep sweep may compare in a minute: 100 a
+// second is what an API server does not notice much.
+const maxDeep = 6000
+
+func (d *Drift) read(doc *Document, spec driftSpec) Problems {
 	var problems Problems
+	d.Watch, d.Deep = spec.Watch, spec.Deep
+	if d.Deep < 0 || d.Deep > maxDeep {
+		problems = append(problems, doc.at("spec.drift.deep: want from 0 to %d objects a minute, got %d", CodeType, "spec", "drift", "deep")(maxDeep, d.Deep))
+	}
 	d.Jitter = defaultJitter
-	if jitter != "" {
-		d.Jitter = duration(jitter)
+	if spec.Jitter != "" {
+		d.Jitter = duration(spec.Jitter)
 	}
 	if d.Jitter < 0 {
 		problems = append(problems, doc.at("spec.drift.jitter: want a duration from 0, got %s", CodeType, "spec", "drift", "jitter")(d.Jitter))
 	}
 	var err error
-	if d.Location, err = time.LoadLocation(orText(zone, "UTC")); err != nil {
+	if d.Location, err = time.LoadLocation(orText(spec.TimeZone, "UTC")); err != nil {
 		problems = append(problems, doc.at("spec.drift.timeZone: %s", CodeType, "spec", "drift", "timeZone")(err))
 	}
-	if schedule == "off" {
+	if spec.Schedule == "off" {
 		return problems
 	}
-	d.Schedule, err = ParseSchedule(orText(schedule, defaultSchedule))
+	d.Schedule, err = ParseSchedule(orText(spec.Schedule, defaultSchedule))
 	if err != nil {
 		problems = append(problems, doc.at("spec.drift.schedule: %s", CodeType, "spec", "drift", "schedule")(err))
 	}

@@ -24,7 +24,7 @@ spec:
   - {name: iva-1, context: swell}
   kubeconfigDir: kubeconfigs
   allow: [exec, files]
-  drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m}
+  drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m, watch: true, deep: 60}
 `))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -49,6 +49,9 @@ spec:
 	}
 	if d.State != "/etc/swell/state" {
 		t.Errorf("state %q", d.State)
+	}
+	if !d.Drift.Watch || d.Drift.Deep != 60 {
+		t.Errorf("watch %t, deep %d", d.Drift.Watch, d.Drift.Deep)
 	}
 	// Berlin puts the clock forward at 2 o'clock on 29 March 2026.
 	berlin := d.Drift.Location
@@ -93,6 +96,8 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cluster without a name", `{repository: {url: x}, clusters: [{kubeconfig: k}]}`, "d.yaml:4:41: spec.clusters[0].name: missing"},
 		{"two documents", "{repository: {url: x}}\n---\napiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: z}\nspec: {repository: {url: x}}", "d.yaml:6:1: want exactly one document, of kind Daemon (swell.sh/v1), got another one"},
 		{"another kind", "{}\n---\napiVersion: swell.sh/v1\nkind: Deamon", "d.yaml:6:1: want exactly one document, of kind Daemon (swell.sh/v1), got swell.sh/v1 Deamon"},
+		{"deep", `{repository: {url: x}, drift: {deep: -1}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got -1"},
+		{"too deep", `{repository: {url: x}, drift: {deep: 6001}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got 6001"},
 		{"duration", `{repository: {url: x}, drift: {jitter: 1d}}`, `spec.drift.jitter: want a duration like 30s or 1h30m, got "1d"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -48,6 +48,7 @@ type job struct {
 	givenUp []handover    // of moved, once it was done
 	deleted int           // objects that are gone now
 	changed []store.Entry // that were approved, and are not what they were
+	drifted []store.Entry // those of them to be corrected
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -306,7 +307,7 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, j.inventory)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, d.heldAgainst(j))
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

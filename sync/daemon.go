@@ -82,6 +82,14 @@ type Daemon struct {
 	sweptAt  map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
+	// sweepNow are clusters to be swept before their time, because of a watch;
+	// not before watchAfter.
+	sweepNow   map[string]bool
+	watchAfter map[string]time.Time
+	watches    *watches
+	deepNext   map[string]time.Time // by cluster, see deepAt
+	modes      modes
+	book       *book
 	started    time.Time
 	cacheOff   bool              // and the log says so
 	told       map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
@@ -94,6 +102,8 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}, limits: config.DefaultGuard,
+		sweepNow:   map[string]bool{},
+		watchAfter: map[string]time.Time{}, watches: newWatches(), deepNext: map[string]time.Time{},
 		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{}}
 	if options.Guard != nil {
 		d.limits = *options.Guard
@@ -125,8 +135,12 @@ func Open(options Options) (*Daemon, error) {
 			}
 		}
 	}
+	if d.book, err = openBook(options.Store); err != nil {
+		return nil, err
+	}
 	for name, access := range options.Clusters {
 		d.clusters[name] = newCluster(name, d.kubeconfig(access))
+		d.sweepNow[name] = options.Drift.Watch // where the watch begins
 	}
 	return d, nil
 }
@@ -136,6 +150,7 @@ func Open(options Options) (*Daemon, error) {
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
+	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -176,6 +191,7 @@ const minPause = 5 * time.Millisecond
 func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.endFetch()
+	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

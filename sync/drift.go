@@ -7,121 +7,350 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// sweep compares live objects with the inventory, on the clusters whose time
-// has come, and notes what differs: the next plan corrects it.
+// look is what is to be looked at on one cluster in a pass, and what was found.
+type look struct {
+	cluster string
+	sweep   bool      // all of the inventory
+	few     []suspect // single objects
+	deep    deepPart  // a part of the deep sweep
+
+	conn    *apply.Cluster
+	entries []store.Entry // that found is about
+	gone    []store.Object
+	found   apply.Swept
+	err     error
+}
+
+// sweep compares live objects with the inventory, where the time has come or
+// the watch saw something, and notes what differs: the next plan corrects it,
+// or it is only reported.
 func (d *Daemon) sweep(ctx context.Context, r *Record) {
-	var due []string
-	for name := range d.clusters {
-		if at := d.sweepAt(name); !at.IsZero() && !at.After(r.At) {
-			due = append(due, name)
-		}
+	looks := d.looks(r)
+	var all errgroup.Group
+	all.SetLimit(clustersAtOnce)
+	for _, l := range looks {
+		all.Go(func() error {
+			d.lookAt(ctx, l)
+			return nil
+		})
 	}
-	slices.Sort(due)
-	found := make([]swept, len(due))
-	var all sync.WaitGroup
-	for i, name := range due {
-		all.Go(func() { found[i] = d.sweepCluster(ctx, name) })
-	}
-	all.Wait()
-	if ctx.Err() != nil || len(due) == 0 {
+	_ = all.Wait() // the functions return no errors
+	if ctx.Err() != nil || len(looks) == 0 {
 		return
 	}
-	for i, name := range due {
-		d.note(r, name, found[i])
+	var corrected []store.Entry
+	for _, l := range looks {
+		corrected = append(corrected, d.takeIn(r, l)...)
 	}
+	d.book.tidy(r.At)
 	// In one transaction: an object whose digest is cleared is not judged by
 	// the next sweep, so it must be known that it has to be sent.
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		for i, name := range due {
-			if err := tx.Suspect(entriesOf(found[i].drifts)); err != nil {
-				return err
-			}
-			if found[i].err != nil {
-				continue // it is swept again soon
-			}
-			if err := tx.Swept(name, r.At); err != nil {
+		if err := errors.Join(tx.Suspect(corrected), d.book.put(tx)); err != nil {
+			return err
+		}
+		for _, l := range looks {
+			if err := d.putLook(tx, l); err != nil {
 				return err
 			}
 		}
 		return d.putState(tx)
 	})
-	if r.Err == nil {
-		d.state.Stored()
+	if r.Err != nil {
+		return
+	}
+	d.state.Stored()
+	d.book.stored()
+	for _, l := range looks {
+		d.follow(ctx, l)
+	}
+	d.hush(r.At)
+}
+
+func (d *Daemon) putLook(tx *store.Tx, l *look) error {
+	var errs []error
+	if l.sweep && !l.failed() {
+		errs = append(errs, tx.Swept(l.cluster, d.sweptAt[l.cluster]))
+	}
+	if l.deep.done {
+		errs = append(errs, tx.DeepAfter(l.cluster, l.deep.last))
+	}
+	return errors.Join(errs...)
+}
+
+// failed says that the look has to be taken again soon. A kind that the server
+// does not let us see is no such reason.
+func (l *look) failed() bool { return l.err != nil && (l.conn == nil || l.found.Lost) }
+
+// looks is what is due.
+func (d *Daemon) looks(r *Record) []*look {
+	suspects := d.gather(r)
+	var due []*look
+	for name := range d.clusters {
+		if last := d.sweptAt[name]; last.After(r.At) {
+			d.sweptAt[name] = r.At // the clock was set back
+		}
+		at := d.sweepAt(name)
+		l := &look{cluster: name, sweep: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
+		if !d.sweepAfter[name].After(r.At) {
+			for _, of := range d.book.resting(name, r.At) {
+				l.few = append(l.few, suspect{id: of.ID, anyway: true})
+			}
+		}
+		if len(l.few) > maxFew {
+			l.sweep = true // costs less
+		}
+		if l.sweep || len(l.few) > 0 || l.deep.due {
+			due = append(due, l)
+		}
+	}
+	slices.SortFunc(due, func(a, b *look) int { return strings.Compare(a.cluster, b.cluster) })
+	return due
+}
+
+// clustersAtOnce is how many clusters are looked at at a time. It bounds memory.
+const clustersAtOnce = 128
+
+// maxFew is how many objects are looked at one by one.
+const maxFew = 200
+
+// lookAt takes the look. It runs beside those of other clusters.
+func (d *Daemon) lookAt(ctx context.Context, l *look) {
+	entries, err := d.entriesFor(l)
+	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
+	if err != nil || len(entries)+len(l.deep.items) == 0 {
+		l.err = err
+		return
+	}
+	if l.conn, l.err = d.reach(ctx, l.cluster); l.err != nil {
+		return
+	}
+	accounts, of := d.byAccount(entries)
+	for _, account := range accounts {
+		l.entries = append(l.entries, of[account]...)
+		sweep := l.conn.As(account).SweepFew
+		if l.sweep {
+			sweep = l.conn.As(account).Sweep
+		}
+		found, err := sweep(ctx, of[account])
+		l.found.Add(found)
+		l.err = errors.Join(l.err, err)
+	}
+	if len(l.deep.items) > 0 && !l.found.Lost {
+		d.lookDeep(ctx, l)
+	}
+	if l.found.Lost || l.deep.found.Lost {
+		d.clusters[l.cluster].Lost(ctx, errors.Join(l.err, l.deep.err))
 	}
 }
 
-// note takes in what the sweep of a cluster found.
-func (d *Daemon) note(r *Record, name string, found swept) {
-	if found.err != nil {
-		d.sweepAfter[name] = r.At.Add(sweepPause)
-		r.fail(fmt.Errorf("sweep of cluster %s: %s", name, strings.ReplaceAll(found.err.Error(), "\n", "; ")))
-	} else {
-		d.sweptAt[name] = r.At
-		r.Swept = append(r.Swept, name)
+// entriesFor are the entries to look at, without those that nobody wants looked
+// at.
+func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
+	if l.sweep {
+		all, err := d.Store.ClusterInventory(l.cluster)
+		if err != nil {
+			return nil, err
+		}
+		l.gone = d.withoutEntry(l.cluster, all)
+		return slices.DeleteFunc(all, d.off), nil
 	}
-	r.Transitions = append(r.Transitions, d.noteDrifts(r, found.drifts, r.At)...)
+	var entries []store.Entry
+	for _, s := range l.few {
+		holders, err := d.Store.Holders(l.cluster, s.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range holders {
+			// What the watch saw may be our own write, which is known by now.
+			if apply.Judged(e) && !d.off(e) && (s.anyway || e.Fingerprint != s.fingerprint) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries, nil
 }
 
-// noteDrifts makes the next plan correct what was found.
-func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) []rollout.Transition {
-	r.Drifts = append(r.Drifts, drifts...)
-	var transitions []rollout.Transition
+func (d *Daemon) off(e store.Entry) bool { return d.modes.of(e.Unit, e.Target) == config.DriftOff }
+
+// withoutEntry are the objects that are known to have drifted and are not in
+// the inventory any more, or not to be looked at.
+func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object {
+	drifted := d.book.on(cluster)
+	if len(drifted) == 0 {
+		return nil
+	}
+	there := make(map[store.Object]bool, len(all))
+	for i := range all {
+		there[all[i].Of()] = !d.off(all[i])
+	}
+	return slices.DeleteFunc(drifted, func(of store.Object) bool { return there[of] })
+}
+
+// takeIn notes what a look found, and returns the entries that the next plan
+// has to send again.
+func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
+	if l.err != nil {
+		r.fail(fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
+	}
+	if l.deep.err != nil {
+		r.fail(fmt.Errorf("deep sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.deep.err.Error(), "\n", "; ")))
+	}
+	switch {
+	case l.failed():
+		d.sweepAfter[l.cluster] = r.At.Add(sweepPause)
+		d.sweepNow[l.cluster] = d.sweepNow[l.cluster] || d.Drift.Watch // what the watch saw is lost
+	case l.sweep:
+		d.sweptAt[l.cluster] = r.At
+		delete(d.sweepNow, l.cluster)
+		r.Swept = append(r.Swept, l.cluster)
+	}
+	for _, of := range l.gone {
+		d.book.clear(of)
+	}
+	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
+	d.noteGood(r, l.entries, l.found, false)
+	corrected = append(corrected, d.noteDrifts(r, l.deep.found.Drifts, r.At)...)
+	d.noteGood(r, l.deep.entries(), l.deep.found, true)
+	return corrected
+}
+
+// noteGood notes which of the entries are as they were applied. What only a
+// deep look could see is not over because another one sees nothing.
+func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, deep bool) {
+	if len(d.book.drifts)+len(d.book.fights) == 0 {
+		return
+	}
+	differs := make(map[store.Object]bool, len(found.Drifts))
+	for _, drift := range found.Drifts {
+		differs[drift.Entry.Of()] = true
+	}
+	for i := range entries {
+		of := entries[i].Of()
+		if i >= len(found.Looked) || !found.Looked[i] || differs[of] {
+			continue
+		}
+		was, known := d.book.drifts[of]
+		if known && was.Deep && !deep {
+			continue
+		}
+		if known {
+			d.book.clear(of)
+			d.say(r, of, "restored", of.ID.String()+": as it was applied")
+		}
+		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && !paused(f, r.At)) {
+			d.endFight(r, of)
+		}
+	}
+}
+
+// endFight forgets a fight, and says so if it was one.
+func (d *Daemon) endFight(r *Record, of store.Object) {
+	if f, ok := d.book.endFight(of); ok && f.Rounds > 0 {
+		d.say(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, FightText(f.Field, f.Manager)))
+	}
+}
+
+// say adds a transition about an object.
+func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
+	t := rollout.Transition{Time: r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
+	if u := d.state.Units[of.Unit]; u != nil {
+		t.Commit, t.Rollout = u.Rollout.Commit, u.Rollout.ID
+	}
+	r.Transitions = append(r.Transitions, t)
+}
+
+// noteDrifts writes down what was found, and returns the entries of what the
+// next plan has to correct.
+func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (corrected []store.Entry) {
 	for _, drift := range drifts {
-		transitions = append(transitions, d.state.Record(rollout.Outcome{
-			Action: rollout.Action{Kind: rollout.Sweep, Unit: drift.Entry.Unit, Target: drift.Entry.Target},
-			Result: rollout.Drifted,
-			Reason: DriftText(drift),
-		}, now)...)
+		of := drift.Entry.Of()
+		switch mode := d.modes.of(of.Unit, of.Target); {
+		case mode == config.DriftOff:
+			continue
+		case mode == config.DriftReport:
+			if d.book.note(drift, string(mode), now) {
+				d.say(r, of, "reported", DriftText(drift))
+			}
+		case drift.Kept:
+			d.noteFight(r, drift, FightText(drift.Changes[0].Field, admission), now)
+		case !d.contend(drift, now):
+			f := d.book.fights[of]
+			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
+		default:
+			d.book.note(drift, string(mode), now)
+			corrected = append(corrected, drift.Entry)
+			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
+				Action: rollout.Action{Kind: rollout.Sweep, Unit: of.Unit, Target: of.Target},
+				Result: rollout.Drifted,
+				Reason: DriftText(drift),
+			}, now)...)
+		}
+		r.Drifts = append(r.Drifts, drift)
 	}
-	return transitions
+	return corrected
 }
 
-func entriesOf(drifts []apply.Drift) []store.Entry {
-	entries := make([]store.Entry, len(drifts))
-	for i, drift := range drifts {
-		entries[i] = drift.Entry
+func (d *Daemon) noteFight(r *Record, drift apply.Drift, text string, now time.Time) {
+	of := drift.Entry.Of()
+	before := d.book.drifts[of].Mode
+	if d.book.note(drift, fightMode, now) && before != fightMode {
+		d.say(r, of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
 	}
-	return entries
+}
+
+// fightMode is the mode in the state of a drift that is not corrected because
+// that does not help.
+const fightMode = "fight"
+
+// contend counts what an object lost, and says whether to correct it.
+func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
+	of := drift.Entry.Of()
+	f := d.book.fights[of]
+	f.Object, f.Digest = of, drift.Entry.Digest
+	f, correct := contend(f, lossesOf(drift, now), now)
+	d.book.putFight(f)
+	return correct
+}
+
+// settled notes that objects are now as the server answered to an apply, or not
+// ours any more.
+func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
+	if len(d.book.drifts)+len(d.book.fights) == 0 {
+		return
+	}
+	for i := range confirmed {
+		e := &confirmed[i]
+		if e.Digest == "" {
+			continue
+		}
+		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
+		}
+		if f, ok := d.book.fights[e.Of()]; ok && f.Digest != "" && f.Digest != e.Digest {
+			d.endFight(r, e.Of()) // Git brings something else
+		}
+	}
+	for i := range forgotten {
+		d.book.clear(forgotten[i].Of())
+		d.book.endFight(forgotten[i].Of())
+	}
 }
 
 // sweepPause is when a sweep that failed is tried again.
 const sweepPause = time.Minute
-
-type swept struct {
-	drifts []apply.Drift
-	err    error
-}
-
-func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
-	entries, err := d.Store.ClusterInventory(name)
-	if err != nil || len(entries) == 0 {
-		return swept{err: err}
-	}
-	conn, err := d.reach(ctx, name)
-	if err != nil {
-		return swept{err: err}
-	}
-	accounts, of := d.byAccount(entries)
-	for _, account := range accounts {
-		drifts, err := conn.As(account).Sweep(ctx, of[account])
-		s.drifts, s.err = append(s.drifts, drifts...), errors.Join(s.err, err)
-	}
-	if errors.Is(s.err, apply.ErrUnreachable) {
-		d.clusters[name].Lost(ctx, s.err)
-	}
-	return s
-}
 
 // DriftText says in one line what was changed on an object, and by whom.
 func DriftText(drift apply.Drift) string {
@@ -133,50 +362,4 @@ func DriftText(drift apply.Drift) string {
 		parts = append(parts, change.String())
 	}
 	return fmt.Sprintf("%s: %s", drift.Entry.ID, strings.Join(parts, "; "))
-}
-
-// sweepAt is when a cluster is to be swept next; zero is never.
-func (d *Daemon) sweepAt(name string) time.Time {
-	if d.Drift.Schedule == nil {
-		return time.Time{}
-	}
-	last, ok := d.sweptAt[name]
-	if !ok {
-		last = d.started
-	}
-	zone := d.Drift.Location
-	if zone == nil {
-		zone = time.UTC
-	}
-	// The jitter is part of the cluster's own clock: what is compared with the
-	// schedule is the time less the jitter.
-	shift := jitter(name, d.Drift.Jitter)
-	next := d.Drift.Schedule.Next(last.Add(-shift).In(zone))
-	if next.IsZero() {
-		return next // the schedule never comes
-	}
-	next = next.Add(shift)
-	if after := d.sweepAfter[name]; next.Before(after) {
-		return after
-	}
-	return next
-}
-
-// jitter is the delay of a cluster, from 0 to less than most; it depends on
-// the name alone, so that it is the same after a restart.
-func jitter(name string, most time.Duration) time.Duration {
-	if most <= 0 {
-		return 0
-	}
-	sum := fnv.New64a()
-	sum.Write([]byte(name))
-	return time.Duration(sum.Sum64() % uint64(most))
-}
-
-func (d *Daemon) nextSweep() time.Time {
-	var next time.Time
-	for name := range d.clusters {
-		next = earliest(next, d.sweepAt(name))
-	}
-	return next
 }

@@ -30,8 +30,10 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
 	d.guard(ctx, &r, jobs)
+	d.watches.writing.Store(len(jobs) > 0)
 	d.carryOut(ctx, jobs)
 	d.record(ctx, &r, jobs)
+	d.watches.writing.Store(false)
 	d.tellStale(&r)
 	d.report(&r, plan)
 	return r
@@ -65,6 +67,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	if !d.snapshot.Held && d.wanted.Refused() != "" {
 		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
 	}
+	d.modes = readModes(d.snapshot, d.modes)
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
 	r.NewCommit = true
@@ -153,7 +156,9 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
-		r.Transitions = append(r.Transitions, d.noteDrifts(r, j.drifts, now)...)
+		d.settled(r, j.confirmed, j.forgotten)
+		d.unwatched(j.confirmed)
+		j.drifted = d.noteDrifts(r, j.drifts, now)
 		handed, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err
@@ -168,15 +173,17 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	ctx = context.WithoutCancel(ctx)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
-			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.Suspect(entriesOf(j.drifts))); err != nil {
+			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.Suspect(j.drifted)); err != nil {
 				return err
 			}
 		}
-		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.putHistory(tx, r))
+		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.book.put(tx), d.putHistory(tx, r))
 	})
 	if r.Err == nil {
 		d.state.Stored()
+		d.book.stored()
 	}
+	d.hush(now)
 }
 
 // putState stores the units that changed.
@@ -223,7 +230,7 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.fetchAt, earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
+	r.Next = earliest(d.fetchAt, earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

@@ -29,6 +29,7 @@ func (d *Daemon) findClusters(r *Record) {
 	for _, name := range names {
 		if d.clusters[name] == nil {
 			d.clusters[name] = newCluster(name, d.kubeconfig(config.ClusterAccess{}))
+			d.sweepNow[name] = d.Drift.Watch // where the watch begins
 		}
 	}
 }

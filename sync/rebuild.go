@@ -66,7 +66,7 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 		case found := <-d.surveying[name]:
 			delete(d.surveying, name)
 			if ctx.Err() == nil {
-				d.takeIn(ctx, r, name, found)
+				d.takeSurvey(ctx, r, name, found)
 			}
 		case <-patience.C:
 			patience.Reset(0) // it is over for the others too
@@ -122,8 +122,8 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, answer chan<- 
 	}
 }
 
-// takeIn stores what a survey found.
-func (d *Daemon) takeIn(ctx context.Context, r *Record, name string, found surveyed) {
+// takeSurvey stores what a survey found.
+func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) {
 	if found.err != nil {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
 		r.fail(fmt.Errorf("cluster %s: survey: %w", name, found.err))

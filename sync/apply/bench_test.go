@@ -44,8 +44,8 @@ func BenchmarkSweep2000(b *testing.B) {
 	entries := applied(b, c, manyConfigMaps(b, space(b))...)
 	w.take()
 	for b.Loop() {
-		if drifts, err := c.Sweep(b.Context(), entries); err != nil || len(drifts) != 0 {
-			b.Fatal(fmt.Sprint(drifts, err))
+		if got, err := c.Sweep(b.Context(), entries); err != nil || len(got.Drifts) != 0 {
+			b.Fatal(fmt.Sprint(got.Drifts, err))
 		}
 	}
 	b.ReportMetric(float64(len(w.take()))/float64(b.N), "requests/op")

@@ -25,6 +25,14 @@ type Drift struct {
 	Missing bool
 	// Changes are the fields that we lost, in the order of their paths.
 	Changes []Change
+	// Fingerprint is that of the live object, to tell one change from the next;
+	// empty when there is none.
+	Fingerprint string
+	// Deep says that only [Cluster.Deep] can see it.
+	Deep bool
+	// Kept says that another apply would change nothing: whatever is sent, the
+	// server makes this of it.
+	Kept bool
 }
 
 // Change is one field that somebody changed or removed after we applied it,
@@ -76,24 +84,35 @@ func (c Change) String() string {
 
 // compare judges a live object, nil when it is as we applied it.
 func compare(entry store.Entry, live *metav1.PartialObjectMetadata) *Drift {
+	own := ownEntry(live)
+	now := fingerprint(rawFields(own), entryTime(own))
 	if string(live.UID) != entry.UID {
 		change := Change{Note: "deleted and recreated by somebody", Manager: UnknownManager}
 		if first := oldestManager(live); first != nil {
 			change.by(first)
 		}
-		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}}
+		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}, Fingerprint: now}
 	}
-	own := ownEntry(live)
-	if fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint {
+	if now == entry.Fingerprint {
 		return nil
 	}
+	changes := changesOf(entry, live, own)
+	if changes == nil {
+		return nil
+	}
+	return &Drift{Entry: entry, Changes: changes, Fingerprint: now}
+}
+
+// changesOf says what is different where the fingerprint is; nil when it is
+// only written in another way.
+func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry) []Change {
 	recorded, err := parseFields(entry.Fields)
 	if err != nil {
-		return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}}
+		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
 	}
 	current, err := parseFields(rawFields(own))
 	if err != nil {
-		return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}}
+		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
 	}
 	// The same fields and time, in another spelling.
 	if current.Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint {
@@ -108,7 +127,7 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata) *Drift {
 		}
 		changes = []Change{change}
 	}
-	return &Drift{Entry: entry, Changes: changes}
+	return changes
 }
 
 // by names a manager in the change.
@@ -165,11 +184,11 @@ func otherManagers(live *metav1.PartialObjectMetadata) []manager {
 	return others
 }
 
-// culpritOf is the newest manager that owns the path, or else the newest one
+// culpritOf is the newest manager that owns the path, if there is one, or else the newest one
 // that wrote to the object itself since our apply, or nil.
 func culpritOf(others []manager, path fieldpath.Path, applied time.Time) *metav1.ManagedFieldsEntry {
 	for _, m := range others {
-		if m.fields.Has(path) {
+		if len(path) > 0 && m.fields.Has(path) {
 			return m.ManagedFieldsEntry
 		}
 	}

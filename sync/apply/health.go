@@ -154,7 +154,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) 
 // changed holds a live object against what is known of it; nil when it is as it
 // was applied, or when that is not known.
 func changed(live *unstructured.Unstructured, known store.Entry) *Drift {
-	if !judged(known) {
+	if !Judged(known) {
 		return nil
 	}
 	meta := &metav1.PartialObjectMetadata{}

@@ -267,9 +267,12 @@ spec: {group: `+group+`, version: v1, groupPriorityMinimum: 1000, versionPriorit
 		results[1].Entry,
 	}
 	edit(t, entries[1].ID, types.MergePatchType, `{"data":{"value":"2"}}`, "kubectl-edit")
-	drifts, err := c.Sweep(t.Context(), entries)
-	if len(drifts) != 1 || drifts[0].Missing || err == nil || !strings.Contains(err.Error(), group) {
+	swept, err := c.Sweep(t.Context(), entries)
+	if drifts := swept.Drifts; len(drifts) != 1 || drifts[0].Missing || err == nil || !strings.Contains(err.Error(), group) {
 		t.Errorf("sweep: %v, %v", drifts, err)
+	}
+	if diff := cmp.Diff([]bool{false, true}, swept.Looked); diff != "" {
+		t.Errorf("looked at: %s", diff)
 	}
 	gone := c.Prune(t.Context(), entries)
 	if gone[0].Err == nil || gone[0].Forget || gone[0].Action != "" {

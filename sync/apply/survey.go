@@ -111,13 +111,14 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entries []store.Entry, err error) {
 	seen := map[name]bool{} // a list that was started again shows some twice
 	err = s.addressed(ctx, s.resource, gvk, func(r resource) error {
-		return s.list(ctx, gvk.GroupKind(), r, func(live *metav1.PartialObjectMetadata) {
+		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), ours, func(live *metav1.PartialObjectMetadata) {
 			n := name{live.Namespace, live.Name}
 			if entry, ok := foundEntry(gvk, live); ok && !seen[n] {
 				seen[n] = true
 				entries = append(entries, entry)
 			}
 		})
+		return err
 	})
 	var e *Error
 	if errors.As(err, &e) && e.Code == http.StatusMethodNotAllowed || errors.Is(err, ErrNoKind) {
@@ -140,9 +141,4 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
 		Keep: live.Annotations[annotationPrune] == "disabled", Found: true,
 	}, true
-}
-
-// list reads the metadata of all objects of a kind that carry our label.
-func (s *surveying) list(ctx context.Context, kind schema.GroupKind, found resource, see func(*metav1.PartialObjectMetadata)) error {
-	return (&sweeping{call: s.call}).list(ctx, kind, found.collection(), see)
 }

@@ -7,36 +7,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"maps"
 	"slices"
-	"strconv"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// pageSize is how many objects one LIST brings.
-const pageSize = 500
+// Swept is what a look at live objects found.
+type Swept struct {
+	// Drifts are the objects that differ, in the order of the entries.
+	Drifts []Drift
+	// Looked says by entry whether it is known now how the object is. The
+	// others are unknown, and never reported as missing.
+	Looked []bool
+	// Lists are the resourceVersions of the kinds that were listed to the end:
+	// where a [Cluster.Watch] can begin. The view of a user has none.
+	Lists map[schema.GroupVersionKind]string
+	// Lost says that the cluster itself did not answer, and not only what is
+	// behind one of its kinds.
+	Lost bool
+}
 
-// Sweep compares the live objects with what the entries say, and returns those
-// that differ, in the order of the entries. It costs one metadata LIST per 500
-// objects of each kind with our label, and one metadata GET per entry that is
-// not among them. The view of a user lists each namespace on its own, and gets
-// single entries where the user may not list.
+// Add adds what another look found, at the entries behind those of this one.
+func (s *Swept) Add(other Swept) {
+	s.Drifts = append(s.Drifts, other.Drifts...)
+	s.Looked = append(s.Looked, other.Looked...)
+	s.Lost = s.Lost || other.Lost
+	if s.Lists == nil {
+		s.Lists = map[schema.GroupVersionKind]string{}
+	}
+	maps.Copy(s.Lists, other.Lists)
+}
+
+// Sweep compares the live objects with what the entries say. It costs one
+// metadata LIST per 500 objects of each kind with our label, and one metadata
+// GET per entry that is not among them. The view of a user lists each namespace
+// on its own, and gets single entries where the user may not list.
 //
 // Entries without a digest, a fingerprint or a UID are not judged: what the
 // server should hold is not known. The error names the kinds, and the entries,
-// that could not be read; those are unknown and never reported as missing.
-func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, error) {
-	s := &sweeping{call: c.begin(), entries: entries, drifts: make([]*Drift, len(entries))}
+// that could not be read.
+func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) (Swept, error) {
+	return c.look(ctx, entries, (*sweeping).kind)
+}
+
+// SweepFew is a Sweep of a few objects: it costs one metadata GET per entry, and no
+// LIST.
+func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry) (Swept, error) {
+	return c.look(ctx, entries, (*sweeping).single)
+}
+
+// look goes through the entries kind by kind.
+func (c *Cluster) look(ctx context.Context, entries []store.Entry, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
+	s := &sweeping{
+		call: c.begin(), entries: entries, drifts: make([]*Drift, len(entries)), looked: make([]bool, len(entries)),
+		lists: map[schema.GroupVersionKind]string{},
+	}
 	byKind := map[listed][]int{}
 	var kinds []listed
 	for i, e := range entries {
-		if !judged(e) {
+		if !Judged(e) {
 			continue
 		}
 		l := listed{GroupKind: schema.GroupKind{Group: e.ID.Group, Kind: e.ID.Kind}}
@@ -53,12 +87,13 @@ func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, er
 	for i := range numbers {
 		numbers[i] = i
 	}
-	s.each(numbers, func(i int) { errs[i] = s.kind(ctx, kinds[i].namespace, byKind[kinds[i]]) })
+	s.each(numbers, func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
-	var found []Drift
+	found := Swept{Looked: s.looked, Lists: s.lists}
+	found.Lost = s.dead.Load() || slices.ContainsFunc(errs, isLost)
 	for _, d := range s.drifts {
 		if d != nil {
-			found = append(found, *d)
+			found.Drifts = append(found.Drifts, *d)
 		}
 	}
 	return found, errors.Join(errs...)
@@ -71,21 +106,33 @@ type listed struct {
 	namespace string
 }
 
-// judged says whether it is known what the server should hold.
-func judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+// isLost says whether nobody answered who speaks for the API server.
+func isLost(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.class == ErrUnreachable && e.silent()
+}
 
-// sweeping is one Sweep under way.
+// Judged says whether it is known what the server should hold, so that a live
+// object can be held against the entry.
+func Judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+
+// sweeping is one Sweep or SweepFew under way. Each entry is written by the one
+// that goes through its kind.
 type sweeping struct {
 	*call
 	entries []store.Entry
 	drifts  []*Drift // by entry; nil for those that are as they should be
+	looked  []bool   // by entry
+
+	mu    sync.Mutex // guards lists
+	lists map[schema.GroupVersionKind]string
 }
 
 // name is what tells objects of one kind apart.
 type name struct{ namespace, name string }
 
-// kind judges the entries with the given numbers, all of one kind, and of one
-// namespace where it is not empty.
+// kind judges the entries with the given numbers, all of one kind, by a list:
+// of one namespace where it is not empty.
 func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) error {
 	first := s.entries[numbers[0]]
 	gvk := kindOf(first.ID, first.Version)
@@ -94,35 +141,44 @@ func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) er
 		id := s.entries[i].ID
 		wanted[name{id.Namespace, id.Name}] = append(wanted[name{id.Namespace, id.Name}], i)
 	}
-	seen := make(map[name]bool, len(numbers))
 	var found resource
-	err := s.addressed(ctx, s.anyResource, gvk, func(r resource) error {
+	var version string
+	err := s.addressed(ctx, s.anyResource, gvk, func(r resource) (err error) {
 		found = r
-		return s.list(ctx, gvk.GroupKind(), found.within(namespace), func(live *metav1.PartialObjectMetadata) {
-			n := name{live.Namespace, live.Name}
-			for _, i := range wanted[n] {
-				seen[n] = true
-				s.drifts[i] = compare(s.entries[i], live)
+		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), ours, func(live *metav1.PartialObjectMetadata) {
+			for _, i := range wanted[name{live.Namespace, live.Name}] {
+				s.drifts[i], s.looked[i] = compare(s.entries[i], live), true
 			}
 		})
+		return err
 	})
 	if err != nil {
-		for _, i := range numbers {
-			s.drifts[i] = nil // half a list proves nothing
+		for _, i := range numbers { // half a list proves nothing
+			s.drifts[i], s.looked[i] = nil, false
 		}
-		if clear(seen); s.user == "" || !isForbidden(err) {
+		if s.user == "" || !isForbidden(err) {
 			return fmt.Errorf("sweep: %w", err)
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(numbers), func(i int) bool {
-		id := s.entries[i].ID
-		return seen[name{id.Namespace, id.Name}]
-	})
+	if s.user == "" {
+		s.mu.Lock()
+		s.lists[found.WithKind(gvk.Kind)] = version
+		s.mu.Unlock()
+	}
+	missing := slices.DeleteFunc(slices.Clone(numbers), func(i int) bool { return s.looked[i] })
 	return s.confirm(ctx, found, missing)
 }
 
-// confirm looks at the entries that no list showed: they are gone, or they lost
-// our label.
+// single judges the entries with the given numbers, all of one kind, one by one.
+func (s *sweeping) single(ctx context.Context, _ string, numbers []int) error {
+	first := s.entries[numbers[0]]
+	return s.addressed(ctx, s.anyResource, kindOf(first.ID, first.Version), func(found resource) error {
+		return s.confirm(ctx, found, numbers)
+	})
+}
+
+// confirm looks at single entries. Those that no list showed are gone, or they
+// lost our label.
 func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) error {
 	errs := make([]error, len(s.entries))
 	s.each(numbers, func(i int) {
@@ -135,47 +191,12 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		live, err := s.getMeta(ctx, entry.ID.String(), path)
 		switch {
 		case isGone(err, entry.ID.Name):
-			s.drifts[i] = &Drift{Entry: entry, Missing: true}
+			s.drifts[i], s.looked[i] = &Drift{Entry: entry, Missing: true}, true
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i] = compare(entry, live)
+			s.drifts[i], s.looked[i] = compare(entry, live), true
 		}
 	})
 	return errors.Join(errs...)
-}
-
-// list reads the metadata of all objects of a kind that carry our label, page
-// by page. A list that took so long that the server forgot its beginning is
-// started again once; an object may then be seen twice.
-func (s *sweeping) list(ctx context.Context, kind schema.GroupKind, path string, see func(*metav1.PartialObjectMetadata)) error {
-	query := url.Values{
-		"labelSelector": {render.LabelManagedBy + "=" + render.ManagedBy},
-		"limit":         {strconv.Itoa(pageSize)},
-	}
-	req := &request{op: "list", object: kind.String(), method: http.MethodGet, path: path, accept: acceptMetaList}
-	for restarted := false; ; {
-		req.query = query.Encode()
-		answer, err := s.do(ctx, req)
-		var e *Error
-		if errors.As(err, &e) && e.Code == http.StatusGone && !restarted {
-			restarted = true
-			query.Del("continue")
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		var page metav1.PartialObjectMetadataList
-		if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
-			return undecodable(req, answer, err)
-		}
-		for i := range page.Items {
-			see(&page.Items[i])
-		}
-		if page.Continue == "" {
-			return nil
-		}
-		query.Set("continue", page.Continue)
-	}
 }

@@ -21,12 +21,12 @@ import (
 // swept sweeps and returns the drifts as lines without times.
 func swept(t *testing.T, c *Cluster, entries []store.Entry) []string {
 	t.Helper()
-	drifts, err := c.Sweep(t.Context(), entries)
+	found, err := c.Sweep(t.Context(), entries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, d := range drifts {
+	for _, d := range found.Drifts {
 		line := d.Entry.ID.Kind + "/" + d.Entry.ID.Name
 		if d.Missing {
 			line += " missing"

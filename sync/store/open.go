@@ -72,6 +72,23 @@ CREATE TABLE deleted (
 	unit TEXT NOT NULL, target TEXT NOT NULL, "commit" TEXT NOT NULL, objects INTEGER NOT NULL,
 	PRIMARY KEY (unit, target)
 ) WITHOUT ROWID;
+`, `
+CREATE TABLE drift (
+	target TEXT NOT NULL, unit TEXT NOT NULL,
+	"group" TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+	found_at TEXT, mode TEXT NOT NULL, deep INTEGER NOT NULL, missing INTEGER NOT NULL, changes TEXT NOT NULL,
+	PRIMARY KEY (target, unit, "group", kind, namespace, name)
+) WITHOUT ROWID;
+
+CREATE TABLE fights (
+	target TEXT NOT NULL, unit TEXT NOT NULL,
+	"group" TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+	digest TEXT NOT NULL, losses TEXT NOT NULL, field TEXT NOT NULL, manager TEXT NOT NULL,
+	rounds INTEGER NOT NULL, until TEXT, tried TEXT,
+	PRIMARY KEY (target, unit, "group", kind, namespace, name)
+) WITHOUT ROWID;
+
+ALTER TABLE clusters ADD COLUMN deep_after TEXT NOT NULL DEFAULT '';
 `}
 
 // connect makes a pool of connections; none is opened before it is used.
@@ -174,6 +191,22 @@ func create(file string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// schemaOf is the schema version of the file as it is now.
+func schemaOf(db *sql.DB) (v int, err error) {
+	err = db.QueryRow(`PRAGMA user_version`).Scan(&v)
+	return v, err
+}
+
+// knows says whether the file has what a schema version brought. It may be
+// older where it is open for reading only.
+func (s *Store) knows(v int) (bool, error) {
+	is, err := schemaOf(s.reader)
+	if err != nil {
+		return false, fmt.Errorf("read state: %w", err)
+	}
+	return is >= v, nil
 }
 
 // inspect reads the head of the file, before SQLite may change anything.

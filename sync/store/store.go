@@ -22,8 +22,9 @@
 //	            keep, found
 //	fieldsets   hash, json       managed fields, which many objects share
 //	clusters    name, uid,       survey is a [Survey], unknown what it could not
-//	            swept_at,        see; both since version 2
-//	            survey, unknown
+//	            swept_at,        see; both since version 2. deep_after is where
+//	            survey, unknown, the deep sweep is, see [Store.DeepAfter]; since
+//	            deep_after       version 3
 //	plans       digest, unit,    deletions that wait for approval, see [Plan];
 //	            at, deletions    deletions is the JSON of a list of [Deletion]
 //	approvals   digest, at, by,  what was approved of them and is not carried
@@ -33,6 +34,14 @@
 //	                             no unit and target counts all since the newest
 //	                             commit. Plans, approvals and deleted came with
 //	                             version 2
+//	drift       target, unit,    one row per object that is not as it was
+//	            object,          applied, see [Drift]; changes is a JSON list
+//	            found_at, mode,  of [Change]; since version 3
+//	            deep, missing, changes
+//	fights      target, unit,    one row per object that somebody else keeps
+//	            object, digest,  changing back, see [Fight]; losses is a JSON
+//	            losses, field,   list of [Loss]; since version 3
+//	            manager, rounds, until, tried
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/fluxcd/pkg/ssa/normalize"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// DeepItem is an object to compare in full: what was applied, and the entry
+// that it has been known by since.
+type DeepItem struct {
+	Entry  store.Entry
+	Object *render.Object
+}
+
+// IsSecret says whether an object is a Secret, which is never read in full.
+func IsSecret(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Secret" }
+
+// Deep compares live objects in full with what another apply would make of
+// them. It finds what their managed fields do not show: the order of a list
+// that is one value, a default that has changed, and fields that a webhook
+// rewrites. It costs one GET and one server dry run per object, and never
+// writes. Secrets are not looked at, nor is an object that changes meanwhile:
+// in [Swept.Looked] they are unknown.
+func (c *Cluster) Deep(ctx context.Context, items []DeepItem) (Swept, error) {
+	call := c.begin()
+	found := Swept{Looked: make([]bool, len(items))}
+	drifts := make([]*Drift, len(items))
+	errs := make([]error, len(items))
+	var numbers []int
+	for i, item := range items {
+		if Judged(item.Entry) && !IsSecret(item.Entry.ID) {
+			numbers = append(numbers, i)
+		}
+	}
+	call.each(numbers, func(i int) { drifts[i], found.Looked[i], errs[i] = call.deep(ctx, items[i]) })
+	for _, d := range drifts {
+		if d != nil {
+			found.Drifts = append(found.Drifts, *d)
+		}
+	}
+	found.Lost = call.dead.Load() || slices.ContainsFunc(errs, isLost)
+	return found, errors.Join(errs...)
+}
+
+// deep compares one object; looked is false when nothing can be said.
+func (c *call) deep(ctx context.Context, item DeepItem) (drift *Drift, looked bool, err error) {
+	id := item.Entry.ID
+	var live, again *unstructured.Unstructured
+	err = c.addressed(ctx, c.resource, kindOf(id, item.Object.Version), func(found resource) error {
+		path, err := found.path("compare", id)
+		if err != nil {
+			return err
+		}
+		if live, err = c.getObject(ctx, id, path); err != nil {
+			return err
+		}
+		if drift = changed(live, item.Entry); drift != nil {
+			return nil // plain to see, so nobody has to ask the server
+		}
+		again, err = c.dryRun(ctx, item.Object, path)
+		return err
+	})
+	switch {
+	case isGone(err, id.Name):
+		return &Drift{Entry: item.Entry, Missing: true}, true, nil
+	case err != nil:
+		return nil, false, on("compare", id, err)
+	case drift != nil:
+		return drift, true, nil
+	case live.GetResourceVersion() != again.GetResourceVersion():
+		return nil, false, nil // somebody wrote in between
+	}
+	drift, err = item.differs(live, again)
+	return drift, err == nil, err
+}
+
+// dryRun has the server say what an apply of the object would make of it.
+func (c *call) dryRun(ctx context.Context, o *render.Object, path string) (*unstructured.Unstructured, error) {
+	req := &request{
+		op: "dry run", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
+		accept: jsonType, contentType: "application/apply-patch+yaml", body: o.JSON,
+	}
+	answer, err := c.do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var result unstructured.Unstructured
+	if err := result.UnmarshalJSON(answer.body); err != nil {
+		return nil, undecodable(req, answer, err)
+	}
+	return &result, nil
+}
+
+// differs compares the live object with the result of a dry run, and that with
+// what was sent.
+func (item *DeepItem) differs(live, again *unstructured.Unstructured) (*Drift, error) {
+	var sent unstructured.Unstructured
+	if err := sent.UnmarshalJSON(item.Object.JSON); err != nil {
+		return nil, fmt.Errorf("compare %s: %w", item.Entry.ID, err)
+	}
+	var meta metav1.PartialObjectMetadata
+	meta.UID, meta.ManagedFields = live.GetUID(), live.GetManagedFields()
+	own := ownEntry(&meta)
+	d := &Drift{Entry: item.Entry, Deep: true, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
+	for _, o := range []*unstructured.Unstructured{live, again} {
+		// An object that its own kind's type cannot read is compared as it is.
+		_ = normalize.DryRunUnstructured(o)
+	}
+	var found fields
+	if found.rewritten("", sent.Object, again.Object); len(found) > 0 {
+		d.Kept = true
+		for _, field := range found {
+			d.Changes = append(d.Changes, Change{Field: field, Manager: "admission", Note: "not as sent: the server makes something else of it at each apply"})
+		}
+		return d, nil
+	}
+	if found.between("", content(live), content(again)); len(found) == 0 {
+		return nil, nil
+	}
+	culprit := culpritOf(otherManagers(&meta), nil, entryTime(own))
+	for _, field := range found {
+		change := Change{Field: field, Manager: UnknownManager, Note: "another apply would change it"}
+		if culprit != nil {
+			change.by(culprit)
+		}
+		d.Changes = append(d.Changes, change)
+	}
+	return d, nil
+}

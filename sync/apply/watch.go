@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// ErrExpired means that a watch cannot go on from where it was: what happened
+// in between has to be found by a sweep.
+var ErrExpired = errors.New("expired")
+
+// Seen is one change of an object. It must not be kept beyond the function that
+// it was handed to.
+type Seen struct {
+	ID render.ObjectID
+	// Gone says that the object was deleted, or lost our label.
+	Gone bool
+	// Fingerprint is that of the object after the change, to tell one change
+	// from another; empty when it is gone.
+	Fingerprint string
+
+	live *metav1.PartialObjectMetadata
+}
+
+// Differs says whether the object is not as the entry has it. An entry that
+// nothing can be held against differs from everything.
+func (s *Seen) Differs(entry store.Entry) bool {
+	return s.Gone || !Judged(entry) || compare(entry, s.live) != nil
+}
+
+// Pauses between the streams of a watch that broke.
+const (
+	minWatchPause = time.Second
+	maxWatchPause = time.Minute
+)
+
+// Watch tells see what happens to objects of a kind with our label after the
+// resourceVersion since, which a [Cluster.Sweep] gave for the kind. It asks for
+// metadata only, on the connection that all requests share, and keeps nothing
+// of any object. A stream that breaks or ends is taken up again where it was,
+// after a pause that grows up to a minute while that fails.
+//
+// It returns nil when ctx ends, [ErrExpired] when only another sweep can tell
+// what was missed, and any other error when the server refuses the watch.
+func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, since string, see func(Seen)) error {
+	w := &watching{call: c.begin(), kind: kind.GroupKind(), version: since, see: see}
+	pause := minWatchPause
+	for {
+		before, began := w.version, time.Now()
+		err := w.stream(ctx, kind)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrThrottled):
+			return err
+		case err == nil || w.version != before:
+			pause = minWatchPause
+		}
+		if err == nil && time.Since(began) > minWatchPause {
+			continue // the server ends each stream after some minutes
+		}
+		if !wait(ctx, pause/2+rand.N(pause)) {
+			return nil
+		}
+		pause = min(2*pause, maxWatchPause)
+	}
+}
+
+// watching is one Watch under way.
+type watching struct {
+	*call
+	kind    schema.GroupKind
+	version string // of the last thing that was seen
+	see     func(Seen)
+}
+
+// acceptWatch is the same as for a list's items; the server adds the framing.
+const acceptWatch = acceptMeta
+
+// stream reads one answer to its end.
+func (w *watching) stream(ctx context.Context, kind schema.GroupVersionKind) error {
+	found, err := w.anyResource(ctx, kind)
+	if err != nil {
+		return err
+	}
+	query := url.Values{
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
+		"labelSelector": {render.LabelManagedBy + "=" + render.ManagedBy},
+	}
+	req := &request{op: "watch", object: w.kind.String(), method: http.MethodGet, path: found.collection(), query: query.Encode(), accept: acceptWatch}
+	httpReq, err := w.httpRequest(ctx, req)
+	if err != nil {
+		return err
+	}
+	resp, err := w.client.Do(httpReq)
+	if err != nil {
+		return transportError(ctx, req, 0, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return w.refused(req, resp)
+	}
+	next, err := frames(resp)
+	if err != nil {
+		return watchError(req, resp.StatusCode, ErrUnreachable, err)
+	}
+	for {
+		event, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return transportError(ctx, req, 0, err)
+		}
+		if err := w.event(req, event); err != nil {
+			return err
+		}
+	}
+}
+
+// refused is the error for an answer that is no stream.
+func (w *watching) refused(req *request, resp *http.Response) error {
+	body, err := readBody(resp)
+	if err != nil {
+		return transportError(context.Background(), req, 0, err)
+	}
+	answer := &response{contentType: resp.Header.Get("Content-Type"), body: body}
+	answer.code = resp.StatusCode
+	status, _ := answer.status()
+	if resp.StatusCode == http.StatusGone {
+		return expired(req, status)
+	}
+	return answerError(req, answer, status, resp.Header)
+}
+
+// watchEvent is one event with its object not yet read.
+type watchEvent struct {
+	kind   string // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
+	object response
+}
+
+// event takes in one event.
+func (w *watching) event(req *request, e watchEvent) error {
+	if e.kind == "ERROR" {
+		status, err := e.object.status()
+		if err == nil && status.Code == http.StatusGone {
+			return expired(req, status)
+		}
+		if err == nil {
+			err = errors.New(oneLine(status.Message))
+		}
+		return watchError(req, 0, ErrUnreachable, err)
+	}
+	var live metav1.PartialObjectMetadata
+	if err := e.object.decode("PartialObjectMetadata", &live); err != nil {
+		return watchError(req, 0, ErrRefused, err) // whole objects are not for us to see
+	}
+	if live.ResourceVersion != "" {
+		w.version = live.ResourceVersion
+	}
+	if e.kind == "BOOKMARK" {
+		return nil
+	}
+	seen := Seen{
+		ID:   render.ObjectID{Group: w.kind.Group, Kind: w.kind.Kind, Namespace: live.Namespace, Name: live.Name},
+		Gone: e.kind == "DELETED", live: &live,
+	}
+	if own := ownEntry(&live); !seen.Gone {
+		seen.Fingerprint = fingerprint(rawFields(own), entryTime(own))
+	}
+	w.see(seen)
+	return nil
+}
+
+func expired(req *request, status *metav1.Status) *Error {
+	e := watchError(req, http.StatusGone, ErrExpired, nil)
+	if e.Message = statusText(http.StatusGone); status != nil && status.Message != "" {
+		e.Message = oneLine(status.Message)
+	}
+	return e
+}
+
+func watchError(req *request, code int, class, cause error) *Error {
+	e := &Error{Op: req.op, Object: req.object, Code: code, class: class, cause: cause}
+	if cause != nil {
+		e.Message = oneLine(cause.Error())
+	}
+	return e
+}
+
+// maxFrame is the largest event that is read: metadata of one object.
+const maxFrame = 16 << 20
+
+// frames reads a stream of either content type event by event. At the end it
+// gives [io.EOF].
+func frames(resp *http.Response) (next func() (watchEvent, error), err error) {
+	contentType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, fmt.Errorf("answered with content type %q", resp.Header.Get("Content-Type"))
+	}
+	switch {
+	case contentType == protobufType:
+		return protobufFrames(resp.Body), nil
+	case contentType == jsonType:
+		return jsonFrames(resp.Body), nil
+	}
+	return nil, fmt.Errorf("answered with content type %q", contentType)
+}
+
+// protobufFrames reads a length of four bytes, big-endian, and a WatchEvent, again and
+// again. The WatchEvent stands bare, the object in it has magic and envelope.
+func protobufFrames(body io.Reader) func() (watchEvent, error) {
+	return func() (watchEvent, error) {
+		var size [4]byte
+		if _, err := io.ReadFull(body, size[:]); err != nil {
+			return watchEvent{}, err
+		}
+		n := binary.BigEndian.Uint32(size[:])
+		if n > maxFrame {
+			return watchEvent{}, fmt.Errorf("event of %d bytes", n)
+		}
+		frame := make([]byte, n)
+		if _, err := io.ReadFull(body, frame); err != nil {
+			return watchEvent{}, noEOF(err)
+		}
+		var e metav1.WatchEvent
+		if err := e.Unmarshal(frame); err != nil {
+			return watchEvent{}, err
+		}
+		return watchEvent{e.Type, response{contentType: protobufType, body: e.Object.Raw}}, nil
+	}
+}
+
+// jsonFrames reads one JSON document after another.
+func jsonFrames(body io.Reader) func() (watchEvent, error) {
+	decoder := json.NewDecoder(body)
+	return func() (watchEvent, error) {
+		var e struct {
+			Type   string
+			Object json.RawMessage
+		}
+		if err := decoder.Decode(&e); err != nil {
+			return watchEvent{}, err
+		}
+		return watchEvent{e.Type, response{contentType: jsonType, body: bytes.Clone(e.Object)}}, nil
+	}
+}
+
+// noEOF keeps the end of a stream in the middle of an event from being taken
+// for a proper one.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// book is what is known of the objects that are not as they were applied. It
+// holds nothing of those that are. What changes in it is stored with the next
+// transaction.
+type book struct {
+	drifts map[store.Object]store.Drift
+	fights map[store.Object]store.Fight
+	// seen are the fingerprints that the drifts were found with, which only
+	// matter to this process.
+	seen map[store.Object]string
+
+	changedDrifts, changedFights map[store.Object]bool
+}
+
+func openBook(s *store.Store) (*book, error) {
+	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}}
+	b.stored()
+	drifts, err := s.Drifts()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range drifts {
+		b.drifts[d.Object] = d
+	}
+	fights, err := s.Fights()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fights {
+		b.fights[f.Object] = f
+	}
+	return b, nil
+}
+
+// put writes what changed since stored was last called.
+func (b *book) put(tx *store.Tx) error {
+	var drifts []store.Drift
+	var fights []store.Fight
+	var noDrift, noFight []store.Object
+	for of := range b.changedDrifts {
+		if d, ok := b.drifts[of]; ok {
+			drifts = append(drifts, d)
+		} else {
+			noDrift = append(noDrift, of)
+		}
+	}
+	for of := range b.changedFights {
+		if f, ok := b.fights[of]; ok {
+			fights = append(fights, f)
+		} else {
+			noFight = append(noFight, of)
+		}
+	}
+	return errors.Join(tx.PutDrifts(drifts), tx.DropDrifts(noDrift), tx.PutFights(fights), tx.DropFights(noFight))
+}
+
+func (b *book) stored() {
+	b.changedDrifts, b.changedFights = map[store.Object]bool{}, map[store.Object]bool{}
+}
+
+// note writes a drift down, and says whether it is news: another object, other
+// fields or managers, or something else is done about it now.
+func (b *book) note(drift apply.Drift, mode string, now time.Time) bool {
+	of := drift.Entry.Of()
+	d := store.Drift{Object: of, Found: now, Mode: mode, Deep: drift.Deep, Missing: drift.Missing}
+	for _, c := range drift.Changes {
+		d.Changes = append(d.Changes, store.Change(c))
+	}
+	before, known := b.drifts[of]
+	news := !known || before.Mode != mode || driftKey(before) != driftKey(d)
+	if known && !news {
+		d.Found = before.Found
+	}
+	b.drifts[of], b.seen[of] = d, drift.Fingerprint
+	b.changedDrifts[of] = true
+	return news
+}
+
+// driftKey is what makes one drift differ from another: not the time, which
+// moves whenever the manager writes anything.
+func driftKey(d store.Drift) string {
+	var b strings.Builder
+	if d.Missing {
+		b.WriteString("missing")
+	}
+	for _, c := range d.Changes {
+		c.Time = time.Time{}
+		b.WriteString("\n" + apply.Change(c).String())
+	}
+	return b.String()
+}
+
+// clear forgets a drift; ok is false when there was none.
+func (b *book) clear(of store.Object) (was store.Drift, ok bool) {
+	if was, ok = b.drifts[of]; ok {
+		delete(b.drifts, of)
+		delete(b.seen, of)
+		b.changedDrifts[of] = true
+	}
+	return was, ok
+}
+
+func (b *book) putFight(f store.Fight) {
+	b.fights[f.Object] = f
+	b.changedFights[f.Object] = true
+}
+
+func (b *book) endFight(of store.Object) (was store.Fight, ok bool) {
+	if was, ok = b.fights[of]; ok {
+		delete(b.fights, of)
+		b.changedFights[of] = true
+	}
+	return was, ok
+}
+
+// tidy forgets losses that lead to nothing.
+func (b *book) tidy(now time.Time) {
+	for of, f := range b.fights {
+		if f.Rounds == 0 && over(f, now) {
+			b.endFight(of)
+		}
+	}
+}
+
+// truces is when the first of the fights is taken up again, of those on
+// clusters that may be looked at; zero is never.
+func (b *book) truces(after func(cluster string) time.Time) (next time.Time) {
+	for of, f := range b.fights {
+		if f.Rounds == 0 || !f.Tried.IsZero() {
+			continue
+		}
+		at := f.Until
+		if not := after(of.Target.Cluster()); at.Before(not) {
+			at = not
+		}
+		next = earliest(next, at)
+	}
+	return next
+}
+
+// resting are the objects of a cluster whose fight is to be taken up again by
+// now.
+func (b *book) resting(cluster string, now time.Time) []store.Object {
+	var due []store.Object
+	for of, f := range b.fights {
+		if of.Target.Cluster() == cluster && f.Rounds > 0 && f.Tried.IsZero() && !now.Before(f.Until) {
+			due = append(due, of)
+		}
+	}
+	return due
+}
+
+// on are the objects of a cluster that drifted, sorted by name.
+func (b *book) on(cluster string) []store.Object {
+	all := slices.Collect(maps.Keys(b.drifts))
+	all = slices.DeleteFunc(all, func(of store.Object) bool { return of.Target.Cluster() != cluster })
+	slices.SortFunc(all, func(a, b store.Object) int { return render.CompareApplyOrder(a.ID, b.ID) })
+	return all
+}
+
+// heldAgainst is the inventory that the objects of a check are held against.
+// Objects that are left as they are, whoever changed them, are not in it: their
+// health counts as it is.
+func (d *Daemon) heldAgainst(j *job) map[render.ObjectID]store.Entry {
+	if d.modes.of(j.Unit, j.Target) != config.DriftCorrect {
+		return nil
+	}
+	held := j.inventory
+	for of, drift := range d.book.drifts {
+		if drift.Mode != fightMode || of.Unit != j.Unit || of.Target != j.Target {
+			continue
+		}
+		if len(held) == len(j.inventory) {
+			held = maps.Clone(held)
+		}
+		delete(held, of.ID)
+	}
+	return held
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// deepPart is the part of a cluster's deep sweep that is due in a pass.
+type deepPart struct {
+	due   bool
+	items []apply.DeepItem
+	last  store.Object // the next part begins after it; the zero Object is the beginning
+
+	done  bool // it was looked at, or there is nothing to look at
+	found apply.Swept
+	err   error
+}
+
+func (p *deepPart) entries() []store.Entry {
+	entries := make([]store.Entry, len(p.items))
+	for i := range p.items {
+		entries[i] = p.items[i].Entry
+	}
+	return entries
+}
+
+// deepStep is the least time between two parts: the objects of a minute are
+// spread over it.
+const deepStep = 10 * time.Second
+
+// deepRhythm is how many objects are looked at how often.
+func deepRhythm(perMinute int) (n int, every time.Duration) {
+	if perMinute < int(time.Minute/deepStep) {
+		return 1, time.Minute / time.Duration(perMinute)
+	}
+	return perMinute / int(time.Minute/deepStep), deepStep
+}
+
+// deepAt is when the next part of a cluster's deep sweep is due; zero is never.
+func (d *Daemon) deepAt(name string) time.Time {
+	if d.Drift.Deep <= 0 {
+		return time.Time{}
+	}
+	_, every := deepRhythm(d.Drift.Deep)
+	at, ok := d.deepNext[name]
+	if !ok {
+		at = d.started.Add(jitter(name, every))
+	}
+	if after := d.sweepAfter[name]; at.Before(after) {
+		return after
+	}
+	return at
+}
+
+// deepDue is the part that is due by now, if one is. Secrets are left out: a
+// look in full would be one at their values. So is what is not known to be
+// applied as a whole.
+func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
+	at := d.deepAt(name)
+	if at.IsZero() || at.After(now) {
+		return deepPart{}
+	}
+	n, every := deepRhythm(d.Drift.Deep)
+	d.deepNext[name] = now.Add(every)
+	after, err := d.Store.DeepAfter(name)
+	if err != nil {
+		return deepPart{due: true, err: err}
+	}
+	entries, err := d.Store.InventoryAfter(name, after, n)
+	if err != nil {
+		return deepPart{due: true, err: err}
+	}
+	part.due = after != store.Object{} || len(entries) > 0
+	if len(entries) == n {
+		part.last = entries[n-1].Of()
+	}
+	part.items = d.deepItems(entries)
+	return part
+}
+
+// lookDeep takes the deep part of a look, as whoever wrote the objects.
+func (d *Daemon) lookDeep(ctx context.Context, l *look) {
+	part := &l.deep
+	accounts, of := d.byAccount(part.entries())
+	items := make(map[store.Object]apply.DeepItem, len(part.items))
+	for _, item := range part.items {
+		items[item.Entry.Of()] = item
+	}
+	part.items = part.items[:0]
+	for _, account := range accounts {
+		var own []apply.DeepItem
+		for i := range of[account] {
+			own = append(own, items[of[account][i].Of()])
+		}
+		part.items = append(part.items, own...)
+		found, err := l.conn.As(account).Deep(ctx, own)
+		part.found.Add(found)
+		part.err = errors.Join(part.err, err)
+	}
+	part.done = ctx.Err() == nil && !part.found.Lost
+}
+
+func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {
+	objects := map[render.Placed]map[render.ObjectID]*render.Object{}
+	for _, e := range entries {
+		if !apply.Judged(e) || apply.IsSecret(e.ID) || d.off(e) {
+			continue
+		}
+		at := render.Placed{Unit: e.Unit, Target: e.Target}
+		if objects[at] == nil {
+			objects[at] = d.appliedObjects(at)
+		}
+		if o := objects[at][e.ID]; o != nil && o.Digest == e.Digest {
+			items = append(items, apply.DeepItem{Entry: e, Object: o})
+		}
+	}
+	return items
+}
+
+// appliedObjects are those of the bundle that was last applied; none when it
+// cannot be had.
+func (d *Daemon) appliedObjects(at render.Placed) map[render.ObjectID]*render.Object {
+	objects := map[render.ObjectID]*render.Object{}
+	unit := d.state.Units[at.Unit]
+	if unit == nil || unit.Targets[at.Target] == nil || unit.Targets[at.Target].Applied == "" {
+		return objects
+	}
+	digest := unit.Targets[at.Target].Applied
+	bundle, err := d.bundle(rollout.Action{Unit: at.Unit, Target: at.Target, Digest: digest, Commit: unit.Commits[digest]})
+	if err != nil || bundle == nil {
+		return objects
+	}
+	for _, o := range bundle.Objects {
+		objects[o.ID] = o
+	}
+	return objects
+}

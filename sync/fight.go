@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// What makes a fight: the same field of an object lost more often than
+// fightLosses within fightWindow.
+const (
+	fightLosses = 5
+	fightWindow = time.Minute
+	// minTruce is how long a fight rests when it was given up the first time;
+	// it doubles with each time, up to maxTruce.
+	minTruce = time.Minute
+	maxTruce = time.Hour
+)
+
+// admission is who is fought with when the server itself makes something else
+// of what it is sent.
+const admission = "admission"
+
+// lossesOf are the fields that a drift lost.
+func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
+	if len(drift.Changes) == 0 {
+		return []store.Loss{{Manager: apply.UnknownManager, At: now}}
+	}
+	losses := make([]store.Loss, len(drift.Changes))
+	for i, c := range drift.Changes {
+		losses[i] = store.Loss{Field: c.Field, Manager: cmp.Or(c.Manager, apply.UnknownManager), At: now}
+	}
+	return losses
+}
+
+// contend takes in that fields of an object were lost once more, and says
+// whether to correct them. It is pure.
+func contend(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
+	f.Losses = append(recent(f.Losses, now), lost...)
+	if latest := now.Add(maxTruce); f.Until.After(latest) {
+		f.Until = latest // the clock was set back
+	}
+	if f.Tried.After(now) {
+		f.Tried = now
+	}
+	switch {
+	case f.Rounds > 0 && now.Before(f.Until):
+		return f, false
+	case f.Rounds > 0 && f.Tried.IsZero():
+		f.Tried = now
+		return f, true
+	case f.Rounds > 0 && now.Sub(f.Tried) <= fightWindow:
+		return giveUp(f, lost[0], now), false
+	case f.Rounds > 0: // the last correction held for a while: this is something new
+		return store.Fight{Object: f.Object, Digest: f.Digest, Losses: lost}, true
+	}
+	times := map[string]int{}
+	for _, loss := range f.Losses {
+		if times[loss.Field]++; times[loss.Field] > fightLosses {
+			return giveUp(f, loss, now), false
+		}
+	}
+	return f, true
+}
+
+// giveUp rests the fight, longer each time.
+func giveUp(f store.Fight, over store.Loss, now time.Time) store.Fight {
+	truce := maxTruce
+	if f.Rounds < 6 { // 1 min · 2⁶ is over an hour
+		truce = minTruce << f.Rounds
+	}
+	f.Field, f.Manager = over.Field, over.Manager
+	f.Rounds++
+	f.Until, f.Tried, f.Losses = now.Add(truce), time.Time{}, nil
+	return f
+}
+
+// recent are the losses of the last minute.
+func recent(losses []store.Loss, now time.Time) []store.Loss {
+	var kept []store.Loss
+	for _, loss := range losses {
+		if age := now.Sub(loss.At); age >= 0 && age < fightWindow {
+			kept = append(kept, loss)
+		}
+	}
+	return kept
+}
+
+// over says that a fight needs not be remembered: the last correction held, or
+// it never was one.
+func over(f store.Fight, now time.Time) bool {
+	if f.Rounds == 0 {
+		return len(recent(f.Losses, now)) == 0
+	}
+	return !f.Tried.IsZero() && now.Sub(f.Tried) > fightWindow
+}
+
+// paused says that the object is not corrected at the moment.
+func paused(f store.Fight, now time.Time) bool { return f.Rounds > 0 && now.Before(f.Until) }
+
+// FightText says in a few words what a fight is about:
+//
+//	fight with kube-controller-manager over .spec.replicas
+func FightText(field, manager string) string {
+	return fmt.Sprintf("fight with %s over %s", manager, cmp.Or(field, "the object"))
+}

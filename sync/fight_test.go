@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/sync/store"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// fought plays losses of one field at some times, in seconds after noon, and
+// returns what was corrected and the fight at the end.
+func fought(f store.Fight, seconds ...int) (corrected []bool, end store.Fight) {
+	for _, s := range seconds {
+		now := noon.Add(time.Duration(s) * time.Second)
+		var correct bool
+		f, correct = contend(f, []store.Loss{{Field: ".spec.replicas", Manager: "hpa", At: now}}, now)
+		corrected = append(corrected, correct)
+	}
+	return corrected, f
+}
+
+// TestAFightIsMoreThanFiveLossesInAMinute, and not one less.
+func TestAFightIsMoreThanFiveLossesInAMinute(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds []int
+		want    []bool
+	}{
+		"six in a minute":          {[]int{0, 10, 20, 30, 40, 59}, []bool{true, true, true, true, true, false}},
+		"six in more":              {[]int{0, 12, 24, 36, 48, 60}, []bool{true, true, true, true, true, true}},
+		"at once":                  {[]int{5, 5, 5, 5, 5, 5, 5}, []bool{true, true, true, true, true, false, false}},
+		"every ten minutes":        {[]int{0, 600, 1200, 1800, 2400, 3000, 3600}, []bool{true, true, true, true, true, true, true}},
+		"the clock was set back":   {[]int{3600, 3600, 3600, 3600, 3600, 0, 0}, []bool{true, true, true, true, true, true, true}},
+		"taken up after a minute":  {[]int{0, 0, 0, 0, 0, 0, 59, 60}, []bool{true, true, true, true, true, false, false, true}},
+		"lost again at once":       {[]int{0, 0, 0, 0, 0, 0, 60, 61, 180, 181}, []bool{true, true, true, true, true, false, true, false, false, true}},
+		"set back during a truce":  {[]int{7200, 7200, 7200, 7200, 7200, 7200, 0, 3599, 3600}, []bool{true, true, true, true, true, false, false, false, true}},
+		"lost again after a while": {[]int{0, 0, 0, 0, 0, 0, 60, 121, 122}, []bool{true, true, true, true, true, false, true, true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			corrected, _ := fought(store.Fight{}, c.seconds...)
+			if diff := cmp.Diff(c.want, corrected); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestTrucesGrow from a minute to an hour.
+func TestTrucesGrow(t *testing.T) {
+	_, f := fought(store.Fight{}, 0, 0, 0, 0, 0, 0)
+	now := noon
+	var minutes []int
+	for range 9 {
+		minutes = append(minutes, int(f.Until.Sub(now)/time.Minute))
+		now = f.Until
+		lost := []store.Loss{{Field: ".a", Manager: "m", At: now}}
+		var correct bool
+		if f, correct = contend(f, lost, now); !correct {
+			t.Fatal("not taken up again after the truce")
+		}
+		if f, correct = contend(f, lost, now); correct {
+			t.Fatal("corrected twice")
+		}
+	}
+	if diff := cmp.Diff([]int{1, 2, 4, 8, 16, 32, 60, 60, 60}, minutes); diff != "" {
+		t.Error(diff)
+	}
+	if f.Field != ".a" || f.Manager != "m" {
+		t.Errorf("over %s with %s", f.Field, f.Manager)
+	}
+}
+
+// TestOtherFieldsAreOtherLosses: six edits of six fields are no fight.
+func TestOtherFieldsAreOtherLosses(t *testing.T) {
+	var f store.Fight
+	for _, field := range []string{".a", ".b", ".c", ".d", ".e", ".f", ".g"} {
+		var correct bool
+		if f, correct = contend(f, []store.Loss{{Field: field, At: noon}}, noon); !correct {
+			t.Errorf("%s was not corrected", field)
+		}
+	}
+	if over(f, noon.Add(59*time.Second)) || !over(f, noon.Add(time.Minute)) {
+		t.Error("want it forgotten after a minute")
+	}
+}

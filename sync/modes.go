@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// modes is what the newest commit says to do about drift. Nil is not known: no
+// commit was fetched yet.
+type modes map[config.UnitPath]unitModes
+
+// unitModes holds for one unit. Units that correct everywhere are not kept.
+type unitModes struct {
+	// unknown: the unit has a problem, and nobody saw it without.
+	unknown bool
+	on      map[config.TargetName]config.DriftMode
+}
+
+// of is what to do about drift of a unit on a target. Where it is not known,
+// drift is only reported: a word that nobody could read may have been "leave it
+// alone". A unit that the commit does not have is corrected until it is gone.
+func (m modes) of(unit config.UnitPath, target config.TargetName) config.DriftMode {
+	known := m[unit]
+	if m == nil || known.unknown {
+		return config.DriftReport
+	}
+	if mode, ok := known.on[target]; ok {
+		return mode
+	}
+	return config.DriftCorrect
+}
+
+// readModes is what a new snapshot says. A commit that is held, and a unit with
+// a problem, leave in force what was known before.
+func readModes(s *render.Snapshot, before modes) modes {
+	if s.Held {
+		return before
+	}
+	m := modes{}
+	for path, unit := range s.Units.All() {
+		switch {
+		case len(unit.Problems) == 0:
+			if on := modesOf(unit); len(on) > 0 {
+				m[path] = unitModes{on: on}
+			}
+		case before == nil:
+			m[path] = unitModes{unknown: true}
+		default:
+			if known, ok := before[path]; ok {
+				m[path] = known
+			}
+		}
+	}
+	return m
+}
+
+// modesOf are the targets of a unit where drift is not corrected.
+func modesOf(unit *render.Unit) map[config.TargetName]config.DriftMode {
+	if len(unit.Policy.Drift) == 0 {
+		return nil
+	}
+	on := map[config.TargetName]config.DriftMode{}
+	for _, p := range unit.Placements {
+		if mode := unit.Policy.DriftOn(p.Target.Labels); mode != config.DriftCorrect {
+			on[p.Target.Name] = mode
+		}
+	}
+	return on
+}

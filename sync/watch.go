@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// watches are the open watches of all clusters, and what they saw since the
+// last pass. A watch only wakes: whether there is drift is found by a look at
+// the live object, when all that swell wrote itself is known.
+type watches struct {
+	streams map[string]*streams // by cluster; only the pass uses it
+	all     sync.WaitGroup
+	// writing is set from before the first write of a pass until all writes
+	// are recorded. Meanwhile the inventory says less than what is known.
+	writing atomic.Bool
+
+	mu       sync.Mutex
+	suspects map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
+	flooded  map[string]bool                       // more than could be noted
+	ended    []endedWatch
+	hushed   map[string]map[render.ObjectID]hushed
+}
+
+// streams are the watches of one cluster.
+type streams struct {
+	conn   *apply.Cluster
+	cancel map[schema.GroupVersionKind]context.CancelFunc
+}
+
+// suspect is an object that may have drifted.
+type suspect struct {
+	id          render.ObjectID
+	fingerprint string // as it was seen
+	anyway      bool   // it is looked at whatever its fingerprint was
+}
+
+// endedWatch is a watch that does not go on by itself.
+type endedWatch struct {
+	cluster string
+	kind    schema.GroupVersionKind
+	conn    *apply.Cluster
+	err     error
+}
+
+// hushed is an object whose drift is known and left alone.
+type hushed struct {
+	fingerprint string
+	until       time.Time // whatever happens to it; zero: until it looks different
+}
+
+// maxSuspects is how many objects of a cluster are noted between two passes.
+// More are a reason for a sweep.
+const maxSuspects = 20_000
+
+// watchPause is when a kind whose watch was refused is tried again.
+const watchPause = 10 * time.Minute
+
+func newWatches() *watches {
+	return &watches{streams: map[string]*streams{}, suspects: map[string]map[render.ObjectID]string{}, flooded: map[string]bool{}}
+}
+
+// follow starts watching the kinds that a sweep listed, where nobody watches
+// them yet, and stops watching those that are not there any more.
+func (d *Daemon) follow(ctx context.Context, l *look) {
+	if !d.Drift.Watch || !l.sweep || l.failed() {
+		return
+	}
+	s := d.watches.streams[l.cluster]
+	if s == nil || s.conn != l.conn {
+		d.watches.close(l.cluster)
+		s = &streams{conn: l.conn, cancel: map[schema.GroupVersionKind]context.CancelFunc{}}
+		d.watches.streams[l.cluster] = s
+	}
+	for kind, cancel := range s.cancel {
+		if _, listed := l.found.Lists[kind]; !listed && l.err == nil {
+			cancel()
+			delete(s.cancel, kind)
+		}
+	}
+	for kind, since := range l.found.Lists {
+		if s.cancel[kind] == nil {
+			s.cancel[kind] = d.open(ctx, l.cluster, l.conn, kind, since)
+		}
+	}
+}
+
+// open starts one watch.
+func (d *Daemon) open(ctx context.Context, cluster string, conn *apply.Cluster, kind schema.GroupVersionKind, since string) context.CancelFunc {
+	ctx, cancel := context.WithCancel(ctx)
+	d.watches.all.Go(func() {
+		err := conn.Watch(ctx, kind, since, func(seen apply.Seen) { d.saw(cluster, seen) })
+		if err == nil {
+			return
+		}
+		w := d.watches
+		w.mu.Lock()
+		w.ended = append(w.ended, endedWatch{cluster, kind, conn, err})
+		w.mu.Unlock()
+		d.wake()
+	})
+	return cancel
+}
+
+// close stops the watches of a cluster.
+func (w *watches) close(cluster string) {
+	if s := w.streams[cluster]; s != nil {
+		for _, cancel := range s.cancel {
+			cancel()
+		}
+	}
+	delete(w.streams, cluster)
+}
+
+// saw notes an object that may have drifted, and wakes the daemon. It runs
+// beside the passes.
+func (d *Daemon) saw(cluster string, seen apply.Seen) {
+	w := d.watches
+	if w.isHushed(cluster, seen) {
+		return
+	}
+	holders, err := d.Store.Holders(cluster, seen.ID)
+	if err != nil {
+		return // the daemon is about to end; the next one sweeps
+	}
+	writing := w.writing.Load()
+	if !slices.ContainsFunc(holders, func(e store.Entry) bool { return (writing || apply.Judged(e)) && seen.Differs(e) }) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.suspects[cluster] == nil {
+		w.suspects[cluster] = map[render.ObjectID]string{}
+	}
+	if len(w.suspects[cluster]) < maxSuspects {
+		w.suspects[cluster][seen.ID] = seen.Fingerprint
+	} else {
+		w.flooded[cluster] = true
+	}
+	d.wake()
+}
+
+func (w *watches) isHushed(cluster string, seen apply.Seen) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h, ok := w.hushed[cluster][seen.ID]
+	return ok && (h.fingerprint == seen.Fingerprint || time.Now().Before(h.until))
+}
+
+// wake has the daemon make a pass. It may wake one time too often.
+func (d *Daemon) wake() {
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// gather takes what the watches saw since the last time, by cluster.
+func (d *Daemon) gather(r *Record) map[string][]suspect {
+	w := d.watches
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.ended {
+		s := w.streams[e.cluster]
+		if s == nil || s.conn != e.conn {
+			continue // not missed any more
+		}
+		delete(s.cancel, e.kind)
+		d.sweepNow[e.cluster] = true
+		if !errors.Is(e.err, apply.ErrExpired) {
+			d.watchAfter[e.cluster] = r.At.Add(watchPause)
+			r.fail(fmt.Errorf("cluster %s: %w", e.cluster, e.err))
+		}
+	}
+	w.ended = nil
+	for cluster := range w.flooded {
+		d.sweepNow[cluster] = true
+	}
+	clear(w.flooded)
+	found := map[string][]suspect{}
+	for cluster, seen := range w.suspects {
+		for _, id := range slices.SortedFunc(maps.Keys(seen), render.CompareApplyOrder) {
+			found[cluster] = append(found[cluster], suspect{id: id, fingerprint: seen[id]})
+		}
+	}
+	clear(w.suspects)
+	return found
+}
+
+// unwatched has clusters swept where objects of kinds were applied that nobody
+// watches yet. What is asked about as a tenant's account is not watched: an
+// account may mostly watch nothing but its own namespaces.
+func (d *Daemon) unwatched(confirmed []store.Entry) {
+	if !d.Drift.Watch {
+		return
+	}
+	for i := range confirmed {
+		e := &confirmed[i]
+		cluster := e.Target.Cluster()
+		if d.sweepNow[cluster] || e.Digest == "" || d.watches.has(cluster, e.ID) || d.off(*e) || d.writers(e.Unit, e.Target)[0] != "" {
+			continue
+		}
+		d.sweepNow[cluster] = true
+	}
+}
+
+// has says whether a kind is watched, in whatever version.
+func (w *watches) has(cluster string, id render.ObjectID) bool {
+	if s := w.streams[cluster]; s != nil {
+		for kind := range s.cancel {
+			if kind.Kind == id.Kind && kind.Group == id.Group {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hush tells the watches which objects are left as they are.
+func (d *Daemon) hush(now time.Time) {
+	if !d.Drift.Watch {
+		return
+	}
+	all := map[string]map[render.ObjectID]hushed{}
+	for of, drift := range d.book.drifts {
+		fingerprint, seen := d.book.seen[of]
+		if drift.Mode == "correct" || !seen {
+			continue
+		}
+		h := hushed{fingerprint: fingerprint}
+		if f, ok := d.book.fights[of]; ok && paused(f, now) {
+			h.until = time.Now().Add(f.Until.Sub(now))
+		}
+		cluster := of.Target.Cluster()
+		if all[cluster] == nil {
+			all[cluster] = map[render.ObjectID]hushed{}
+		}
+		all[cluster][of.ID] = h
+	}
+	d.watches.mu.Lock()
+	defer d.watches.mu.Unlock()
+	d.watches.hushed = all
+}
+
+// endWatches waits for the watches to stop after ctx has ended, so that the
+// store can be closed after it.
+func (d *Daemon) endWatches() { d.watches.all.Wait() }
