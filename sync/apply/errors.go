@@ -91,10 +91,12 @@ func isGone(err error, name string) bool {
 }
 
 // isOtherUID says whether a UID precondition did not hold. There is no reason of
-// its own for it; the texts are those of the API server's two layers of storage.
+// its own for it; the texts are those of the API server's two layers of storage,
+// and of its handler of patches, when there is no object at all.
 func (e *Error) isOtherUID() bool {
 	return e.Code == http.StatusConflict &&
-		(strings.Contains(e.Message, "UID in the precondition") || strings.Contains(e.Message, "UID in precondition"))
+		(strings.Contains(e.Message, "UID in the precondition") || strings.Contains(e.Message, "UID in precondition") ||
+			strings.Contains(e.Message, "uid mismatch: "))
 }
 
 // isPathMissing says whether the API server does not serve the path at all:

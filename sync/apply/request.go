@@ -43,6 +43,8 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
+	// once: a conflict is an answer, not a reason to try again.
+	once bool
 	// hide says whether an error's text gives away what it must not. May be nil.
 	hide func(message string) bool
 }
@@ -81,7 +83,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		}
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
-		again := attempt < maxAttempts && err.transient()
+		again := attempt < maxAttempts && err.transient() && !(req.once && err.Code == http.StatusConflict)
 		if !again && err.silent() && ctx.Err() == nil {
 			c.probe(ctx)
 		}
@@ -179,8 +181,8 @@ func (e *Error) transient() bool {
 		return e.class == ErrUnreachable && isBroken(e.cause)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return e.after <= maxRetryAfter
-	case http.StatusConflict: // two writers met; a UID that differs stays so
-		return !e.isOtherUID()
+	case http.StatusConflict: // two writers met
+		return !e.isStanding()
 	case http.StatusInternalServerError: // 500 is mostly a verdict on the object, or a webhook that is down
 		return strings.Contains(e.Message, "etcdserver:")
 	}
