@@ -112,7 +112,7 @@ func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
 	if err != nil {
 		return swept{err: err}
 	}
-	s.drifts, s.err = conn.Sweep(ctx, entries)
+	s.drifts, s.err = conn.Sweep(ctx, entries, d.ignored)
 	if errors.Is(s.err, apply.ErrUnreachable) {
 		d.clusters[name].Lost(ctx, s.err)
 	}

@@ -145,6 +145,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
 		r.Transitions = append(r.Transitions, d.noteDrifts(r, j.drifts, now)...)
+		r.Transitions = append(r.Transitions, j.noted(now)...)
 		handed, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err

@@ -79,7 +79,8 @@ func annotationPath(key string) fieldpath.Path {
 }
 
 // strangers are changes for the annotations of a live object that are ours by
-// its own word and that we did not apply. own are the fields that are ours.
+// its own word and that we did not apply. own are the fields that are ours, or
+// were.
 func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set) []Change {
 	owned, err := parseGlobs(live.Annotations[annotationOwned])
 	if err != nil || len(owned) == 0 {

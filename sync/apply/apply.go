@@ -45,7 +45,7 @@ type Result struct {
 	// up; empty when it was not, or was ours.
 	Adopted string
 	// Taken are fields that others had set to something else, and that were
-	// taken from them, in the server's order.
+	// taken from them, sorted by field.
 	Taken []Change
 	// Left are fields with another value in Git that were left to those who
 	// hold them through the scale subresource.

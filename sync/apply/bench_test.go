@@ -44,7 +44,7 @@ func BenchmarkSweep2000(b *testing.B) {
 	entries := applied(b, c, manyConfigMaps(b, space(b))...)
 	w.take()
 	for b.Loop() {
-		if drifts, err := c.Sweep(b.Context(), entries); err != nil || len(drifts) != 0 {
+		if drifts, err := c.Sweep(b.Context(), entries, nil); err != nil || len(drifts) != 0 {
 			b.Fatal(fmt.Sprint(drifts, err))
 		}
 	}

@@ -38,7 +38,8 @@ func conflictsOf(err error) []Change {
 
 // conflictText is the API server's (apimachinery, managedfields/internal/
 // conflict.go): `conflict with "x" with subresource "scale" using apps/v1 at
-// 2026-01-02T15:04:05Z`. Only an Update has a version.
+// 2026-01-02T15:04:05Z`. Only an Update has a version; servers of today give no
+// time.
 var conflictText = regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource "([^"]*)")?( using \S+)?(?: at (\S+))?$`)
 
 func conflictOf(cause metav1.StatusCause) Change {

@@ -73,6 +73,14 @@ func mergeAs(t testing.TB, manager string, o *render.Object, patch string, subre
 	}
 }
 
+// discardNow deletes the live object.
+func discardNow(t testing.TB, o *render.Object) {
+	t.Helper()
+	if err := theirs(t, o).Delete(t.Context(), o.ID.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // one brings a single object that the inventory does not know.
 func one(t testing.TB, c *Cluster, o *render.Object, adopt config.Adoption) Result {
 	t.Helper()
@@ -461,9 +469,7 @@ func TestContactRecreatedBySomebodyIsFirstContact(t *testing.T) {
 	o := configMap(t, ns, "a", "1")
 	first := one(t, c, o, "")
 	recreate := func(value string) {
-		if err := theirs(t, o).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		discardNow(t, o)
 		applyAs(t, "other", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {value: '"+value+"'}}")
 	}
 	// With other values, the same ones, and none at all.
@@ -478,10 +484,39 @@ func TestContactRecreatedBySomebodyIsFirstContact(t *testing.T) {
 	if r.Err != nil || r.Adopted != "other (Apply)" || r.Entry.UID != string(live(t, o).GetUID()) {
 		t.Errorf("%+v", r)
 	}
-	if err := theirs(t, o).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	discardNow(t, o)
 	if r = again(t, c, o, first); r.Err != nil || r.Action != Created || r.Entry.UID == first.Entry.UID {
 		t.Errorf("%+v", r)
+	}
+}
+
+// What was written before the last request was refused is not forgotten: a
+// bundle put back to what the inventory says would not be sent.
+func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
+	cfg := apiServer(t)
+	refuse := func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.Header.Get("Content-Type"), "json-patch") {
+				r.URL.Path = "/api/v1/namespaces/nobody-made-this/configmaps/a"
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	cfg.Wrap(refuse)
+	c, err := Connect(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'example.com/*'}}, data: {value: '%s'}}"
+	ns := space(t)
+	first := one(t, c, object(t, text, ns, "1"), "")
+	second := object(t, text, ns, "2")
+	mergeAs(t, "other", second, `{"metadata":{"annotations":{"example.com/x":"1"}}}`)
+	r := c.Apply(t.Context(), Work{Objects: []*render.Object{second}, Known: inventory(t, []Result{first})})[0]
+	if r.Err == nil || !errors.Is(r.Err, ErrRefused) || r.Entry.UID == "" || r.Entry.Digest != "" {
+		t.Errorf("%+v", r)
+	}
+	if diff := cmp.Diff(map[string]any{"value": "2"}, live(t, second).Object["data"]); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -6,9 +6,11 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,7 +65,10 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 	}
 	s.outlived(meta)
 	if meta, err = s.trim(ctx, meta); err != nil {
-		return nil, info, err
+		return nil, info, afterWrite(err)
+	}
+	for _, changes := range [][]Change{r.Taken, r.Left} {
+		slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
 	}
 	return meta, info, nil
 }
@@ -77,6 +82,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 			return meta, info, err
 		}
 	}
+	s.r.Taken, s.r.Left = nil, nil
 	var there *sight
 	if key, err := s.collectionOf(ctx, s.o); err == nil {
 		there = s.contacts.recall(key, s.o.ID.Name)
@@ -102,6 +108,18 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 		there = nil
 	}
 	return nil, answerInfo{}, err
+}
+
+// afterWrite marks an error that came when the object had been written: what was
+// there before is no more, even if the last request changed nothing.
+func afterWrite(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	marked := *e
+	marked.unsent, marked.unsure = false, true
+	return &marked
 }
 
 // create sends the whole object, if there is none yet. Fields that are to be
@@ -132,6 +150,7 @@ func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObject
 		meta, info, err := s.update(ctx, there.uid, there.fields, true)
 		if err == nil && s.adopt == config.AdoptTake {
 			meta, err = s.cleanse(ctx, meta) // an earlier take-over may have been cut short
+			err = afterWrite(err)
 		}
 		return meta, info, err
 	case s.adopt == config.AdoptNever:
@@ -142,6 +161,7 @@ func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObject
 	meta, info, err := s.update(ctx, there.uid, "", s.adopt == config.AdoptTake)
 	if err == nil && s.adopt == config.AdoptTake {
 		meta, err = s.cleanse(ctx, meta)
+		err = afterWrite(err)
 	}
 	if err == nil {
 		s.r.Adopted = there.by()

@@ -30,8 +30,10 @@ const pageSize = 500
 // Entries without a digest, a fingerprint or a UID are not judged: what the
 // server should hold is not known. The error names the kinds, and the entries,
 // that could not be read; those are unknown and never reported as missing.
-func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, error) {
-	s := &sweeping{call: c.begin(), entries: entries, drifts: make([]*Drift, len(entries))}
+//
+// What ignore names for an entry is not looked at.
+func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry, ignore Ignored) ([]Drift, error) {
+	s := &sweeping{call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*Drift, len(entries))}
 	byKind := map[schema.GroupKind][]int{}
 	var kinds []schema.GroupKind
 	for i, e := range entries {
@@ -67,6 +69,7 @@ func judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" &
 type sweeping struct {
 	*call
 	entries []store.Entry
+	ignore  Ignored
 	drifts  []*Drift // by entry; nil for those that are as they should be
 }
 
@@ -90,7 +93,7 @@ func (s *sweeping) kind(ctx context.Context, numbers []int) error {
 			n := name{live.Namespace, live.Name}
 			for _, i := range wanted[n] {
 				seen[n] = true
-				s.drifts[i] = compare(s.entries[i], live)
+				s.drifts[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i]))
 			}
 		})
 	})
@@ -125,7 +128,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i] = compare(entry, live)
+			s.drifts[i] = compare(entry, live, s.ignore.of(entry))
 		}
 	})
 	return errors.Join(errs...)
