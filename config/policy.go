@@ -69,7 +69,10 @@ type IgnoreRule struct {
 	Kind  string // never empty
 	// Object is a name; empty is every object of the kind.
 	Object string
-	// Fields are JSON pointers, like "/spec/replicas"; at least one.
+	// Fields are JSON pointers (RFC 6901), like "/spec/replicas"; at least one. In
+	// a list an index counts the items as they are in Git, and "name=main" stands
+	// for the items whose field "name" is "main". None leads to what makes an
+	// object ours.
 	Fields []string
 }
 
@@ -147,6 +150,8 @@ func ignoreRules(doc *Document, spec policySpec) (rules []IgnoreRule, problems P
 		for j, field := range r.Fields {
 			if len(field) < 2 || !strings.HasPrefix(field, "/") {
 				problems = append(problems, doc.at("%s.fields[%d]: want a JSON pointer, like %q, got %q", CodeType, "spec", "ignore", i, "fields", j)(place, j, "/spec/replicas", field))
+			} else if why := wrongPointer(field); why != "" {
+				problems = append(problems, doc.at("%s.fields[%d]: %q %s", CodeType, "spec", "ignore", i, "fields", j)(place, j, field, why))
 			}
 		}
 		rules = append(rules, IgnoreRule{Match: match, Kind: r.Kind, Object: r.Object, Fields: r.Fields})

@@ -49,6 +49,8 @@ type job struct {
 	deleted int           // objects that are gone now
 	changed []store.Entry // that were approved, and are not what they were
 	drifted []store.Entry // those of them to be corrected
+
+	notes []note
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -220,6 +222,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	case rollout.Apply:
 		results := conn.As(j.account).Apply(ctx, d.work(j))
 		j.take(results)
+		j.notes = notesOf(results)
 		j.judge(ctx, results, rollout.Applied)
 	case rollout.Check:
 		d.check(ctx, conn, j)
@@ -239,15 +242,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) apply.Work {
 	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
-	if d.snapshot == nil {
-		return w
-	}
-	if unit := d.snapshot.Units.Get(j.Unit); unit != nil {
-		w.Adopt = unit.Policy.Adopt
-		if on := unit.On(j.Target); on != nil {
-			w.Ignore = unit.Policy.IgnoredOn(on.Target.Labels)
-		}
-	}
+	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	return w
 }
 
@@ -307,7 +302,8 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, d.heldAgainst(j))
+	_, ignore := d.policy(j.Unit, j.Target)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, d.heldAgainst(j), ignore)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

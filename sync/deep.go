@@ -102,7 +102,7 @@ func (d *Daemon) lookDeep(ctx context.Context, l *look) {
 			own = append(own, items[of[account][i].Of()])
 		}
 		part.items = append(part.items, own...)
-		found, err := l.conn.As(account).Deep(ctx, own)
+		found, err := l.conn.As(account).Deep(ctx, own, d.ignored)
 		part.found.Add(found)
 		part.err = errors.Join(part.err, err)
 	}

@@ -144,7 +144,7 @@ func (d *Daemon) lookAt(ctx context.Context, l *look) {
 		if l.sweep {
 			sweep = l.conn.As(account).Sweep
 		}
-		found, err := sweep(ctx, of[account])
+		found, err := sweep(ctx, of[account], d.ignored)
 		l.found.Add(found)
 		l.err = errors.Join(l.err, err)
 	}

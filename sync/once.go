@@ -61,6 +61,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		return
 	}
 	d.snapshot = d.Compiler.Snapshot(commit, config.Sub(tree, d.Path))
+	d.watches.snapshot.Store(d.snapshot)
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
 	d.guarded.pending, d.guarded.stale = nil, true
@@ -159,6 +160,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		d.settled(r, j.confirmed, j.forgotten)
 		d.unwatched(j.confirmed)
 		j.drifted = d.noteDrifts(r, j.drifts, now)
+		r.Transitions = append(r.Transitions, j.noted(now)...)
 		handed, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err

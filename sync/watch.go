@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
@@ -29,6 +30,8 @@ type watches struct {
 	// writing is set from before the first write of a pass until all writes
 	// are recorded. Meanwhile the inventory says less than what is known.
 	writing atomic.Bool
+	// snapshot is the daemon's, for what runs beside the passes.
+	snapshot atomic.Pointer[render.Snapshot]
 
 	mu       sync.Mutex
 	suspects map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
@@ -139,7 +142,7 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 		return // the daemon is about to end; the next one sweeps
 	}
 	writing := w.writing.Load()
-	if !slices.ContainsFunc(holders, func(e store.Entry) bool { return (writing || apply.Judged(e)) && seen.Differs(e) }) {
+	if !slices.ContainsFunc(holders, func(e store.Entry) bool { return (writing || apply.Judged(e)) && seen.Differs(e, w.ignored) }) {
 		return
 	}
 	w.mu.Lock()
@@ -153,6 +156,12 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 		w.flooded[cluster] = true
 	}
 	d.wake()
+}
+
+// ignored implements [apply.Ignored].
+func (w *watches) ignored(entry store.Entry) []config.IgnoreRule {
+	_, rules := policyIn(w.snapshot.Load(), entry.Unit, entry.Target)
+	return rules
 }
 
 func (w *watches) isHushed(cluster string, seen apply.Seen) bool {

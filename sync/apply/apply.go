@@ -41,6 +41,18 @@ type Result struct {
 	// Reason says why an object was skipped, or what its deletion waits for.
 	// It is the same from pass to pass.
 	Reason string
+	// Adopted says who made an object that was there already and that was taken
+	// up; empty when it was not, or was ours.
+	Adopted string
+	// Taken are fields that others had set to something else, and that were
+	// taken from them, sorted by field.
+	Taken []Change
+	// Left are fields with another value in Git that were left to those who
+	// hold them through the scale subresource.
+	Left []Change
+	// Warnings are further things to know about an object that was applied, the
+	// same from pass to pass.
+	Warnings []string
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.
 	Forget bool
@@ -68,16 +80,20 @@ type Work struct {
 
 // Apply brings the objects to the cluster and returns a result for each, by
 // index. An object whose digest is known together with a UID costs no request,
-// any other exactly one PATCH (more only where the server was too busy to
-// answer).
+// any other one PATCH, and more only where the server was too busy to answer or
+// where somebody is in the way: see first contact in contact.go, and below.
 //
 // Objects go out in stages, see [stage], and at the same time within one. An
 // error concerns its object alone, except that objects in a namespace or of a
 // custom kind that could not be brought are skipped, with Err set. A custom
 // resource definition counts as brought when the server serves its kinds.
 //
-// Fields are taken over from other managers by force, and a field that the
-// server does not know is an error.
+// An object that is there and that the inventory has no UID for was made by
+// somebody else, or by us before the state was lost. What happens then is up to
+// [Work.Adopt]. Fields of known objects that others set are taken from them by
+// force, except for those that they hold through the scale subresource, and
+// those of [Work.Ignore], which are only set when the object is created. A field
+// that the server does not know is an error.
 func (c *Cluster) Apply(ctx context.Context, work Work) []Result {
 	a := &applying{
 		call:    c.begin(),
@@ -174,9 +190,9 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 // object sends one object and fills its result in.
 func (a *applying) object(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	meta, info, err := a.patch(ctx, o)
+	meta, info, err := a.send(ctx, o, r)
 	if err != nil && a.changed[a.gvk(i).GroupKind()] {
-		meta, info, err = a.patchSettling(ctx, o, err)
+		meta, info, err = a.sendSettling(ctx, o, r, err)
 	}
 	if err != nil {
 		r.Err = err
@@ -197,19 +213,29 @@ func (a *applying) object(ctx context.Context, i int) {
 	}
 }
 
-// applyQuery is the same for every apply: see [Cluster.Apply].
-const applyQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict&force=true"
+// What every apply is sent with: see [Cluster.Apply].
+const (
+	applyQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict"
+	applyType  = "application/apply-patch+yaml"
+)
 
-// patch sends an object and returns what the server made of it.
-func (a *applying) patch(ctx context.Context, o *render.Object) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+// patchOptions are how a body is sent.
+type patchOptions struct {
+	query, contentType string
+	// once: a conflict is an answer, not a reason to try again.
+	once bool
+}
+
+// patchBody sends a patch of an object and returns what the server made of it.
+func (a *applying) patchBody(ctx context.Context, o *render.Object, body []byte, opt patchOptions) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
 	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("apply", o.ID)
 		if err != nil {
 			return err
 		}
 		meta, info, err = a.meta(ctx, &request{
-			op: "apply", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery,
-			contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
+			op: "apply", object: o.ID.String(), method: http.MethodPatch, path: path, query: opt.query,
+			contentType: opt.contentType, body: body, hide: hider(o), once: opt.once,
 		})
 		return err
 	})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
@@ -85,7 +84,7 @@ func TestApplySendsOnePatchForAChange(t *testing.T) {
 	if diff := cmp.Diff([]Action{Configured, Unchanged}, actions(got)); diff != "" {
 		t.Error(diff)
 	}
-	want := []sent{{"PATCH", "/api/v1/namespaces/" + ns + "/configmaps/a", "fieldManager=swell&fieldValidation=Strict&force=true", acceptMeta}}
+	want := []sent{{"PATCH", "/api/v1/namespaces/" + ns + "/configmaps/a", "fieldManager=swell&fieldValidation=Strict", acceptMeta}}
 	if diff := cmp.Diff(want, w.take(), cmp.AllowUnexported(sent{})); diff != "" {
 		t.Error(diff)
 	}
@@ -179,27 +178,6 @@ func TestApplyKeepsTheEntryOfARefusedObject(t *testing.T) {
 		t.Fatal("applied")
 	}
 	if diff := cmp.Diff(entry, got[0].Entry); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestApplyTakesFieldsOver(t *testing.T) {
-	c, _ := connect(t, Options{})
-	ns := space(t)
-	patch := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"value":"theirs"}}`)
-	maps := somebody(t).Resource(configMaps).Namespace(ns)
-	if _, err := maps.Patch(t.Context(), "a", types.ApplyPatchType, patch, metav1.PatchOptions{FieldManager: "other"}); err != nil {
-		t.Fatal(err)
-	}
-	got := c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "ours")}, nil)
-	if got[0].Err != nil || got[0].Action != Configured {
-		t.Fatalf("result %+v", got[0])
-	}
-	live, err := maps.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"value": "ours"}, live.Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -44,7 +44,7 @@ func BenchmarkSweep2000(b *testing.B) {
 	entries := applied(b, c, manyConfigMaps(b, space(b))...)
 	w.take()
 	for b.Loop() {
-		if got, err := c.Sweep(b.Context(), entries); err != nil || len(got.Drifts) != 0 {
+		if got, err := c.Sweep(b.Context(), entries, nil); err != nil || len(got.Drifts) != 0 {
 			b.Fatal(fmt.Sprint(got.Drifts, err))
 		}
 	}

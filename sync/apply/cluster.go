@@ -11,7 +11,8 @@
 // What it sends:
 //
 //   - one server-side-apply PATCH for an object whose digest changed, nothing
-//     for one whose digest did not;
+//     for one whose digest did not; where others hold its fields, or an object
+//     that is not known stands in its place, a few more;
 //   - one metadata GET and one DELETE, with the UID as its precondition, for an
 //     object to prune;
 //   - one metadata LIST per 500 objects of a kind for drift, for a tenant's
@@ -81,6 +82,8 @@ type connection struct {
 	client  *http.Client
 	options Options
 	slots   chan struct{} // one token per request under way
+
+	contacts contacts
 
 	mu sync.Mutex // guards kinds
 	// kinds is what discovery said, by group and version.

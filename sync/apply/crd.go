@@ -136,16 +136,16 @@ func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition
 // within milliseconds; the rest is for a server under load.
 const settleTime = 2 * time.Second
 
-// patchSettling repeats the patch of an object whose definition was changed by
+// sendSettling repeats the sending of an object whose definition was changed by
 // this very call for as long as the refusal may come from the form before.
-func (a *applying) patchSettling(ctx context.Context, o *render.Object, refusal error) (*metav1.PartialObjectMetadata, answerInfo, error) {
+func (a *applying) sendSettling(ctx context.Context, o *render.Object, r *Result, refusal error) (*metav1.PartialObjectMetadata, answerInfo, error) {
 	var meta *metav1.PartialObjectMetadata
 	var info answerInfo
 	timed, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	err := refusal
 	for pause := firstPoll; isFromOldForm(err) && wait(timed, pause); pause = min(2*pause, maxPoll) {
-		meta, info, err = a.patch(ctx, o)
+		meta, info, err = a.send(ctx, o, r)
 	}
 	return meta, info, err
 }

@@ -29,7 +29,7 @@ func slowDefinitions(t *testing.T, stale int32) (*Cluster, *atomic.Int32) {
 		case r.Method == http.MethodGet:
 			answer(w, 200, jsonType, `{"kind":"CustomResourceDefinition","status":{"conditions":[{"type":"Established","status":"True"}]}}`)
 		case strings.HasSuffix(path, "/widgets/a") && patches.Add(1) <= stale:
-			answerStatus(w, 500, "", ".spec.color: field not declared in schema")
+			answerStatus(w, 500, "", "failed to create typed patch object (shop/a; shop.example.com/v1, Kind=Widget): .spec.color: field not declared in schema")
 		default:
 			answerMeta(w)
 		}
@@ -63,7 +63,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 
 	// And not for ever.
 	c, _ = slowDefinitions(t, 1<<30)
-	want := "apply Widget.shop.example.com/shop/a: .spec.color: field not declared in schema"
+	want := "apply Widget.shop.example.com/shop/a: failed to create typed patch object (shop/a; shop.example.com/v1, Kind=Widget): .spec.color: field not declared in schema"
 	if err := c.bring(t.Context(), objects, nil)[1].Err; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -34,7 +34,7 @@ func IsSecret(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Se
 // rewrites. It costs one GET and one server dry run per object, and never
 // writes. Secrets are not looked at, nor is an object that changes meanwhile:
 // in [Swept.Looked] they are unknown.
-func (c *Cluster) Deep(ctx context.Context, items []DeepItem) (Swept, error) {
+func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (Swept, error) {
 	call := c.begin()
 	found := Swept{Looked: make([]bool, len(items))}
 	drifts := make([]*Drift, len(items))
@@ -45,7 +45,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem) (Swept, error) {
 			numbers = append(numbers, i)
 		}
 	}
-	call.each(numbers, func(i int) { drifts[i], found.Looked[i], errs[i] = call.deep(ctx, items[i]) })
+	call.each(numbers, func(i int) { drifts[i], found.Looked[i], errs[i] = call.deep(ctx, items[i], ignore.of(items[i].Entry)) })
 	for _, d := range drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
@@ -56,7 +56,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem) (Swept, error) {
 }
 
 // deep compares one object; looked is false when nothing can be said.
-func (c *call) deep(ctx context.Context, item DeepItem) (drift *Drift, looked bool, err error) {
+func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drift *Drift, looked bool, err error) {
 	id := item.Entry.ID
 	var live, again *unstructured.Unstructured
 	err = c.addressed(ctx, c.resource, kindOf(id, item.Object.Version), func(found resource) error {
@@ -67,7 +67,7 @@ func (c *call) deep(ctx context.Context, item DeepItem) (drift *Drift, looked bo
 		if live, err = c.getObject(ctx, id, path); err != nil {
 			return err
 		}
-		if drift = changed(live, item.Entry); drift != nil {
+		if drift = changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
 		again, err = c.dryRun(ctx, item.Object, path)
@@ -83,7 +83,7 @@ func (c *call) deep(ctx context.Context, item DeepItem) (drift *Drift, looked bo
 	case live.GetResourceVersion() != again.GetResourceVersion():
 		return nil, false, nil // somebody wrote in between
 	}
-	drift, err = item.differs(live, again)
+	drift, err = item.differs(live, again, ignored)
 	return drift, err == nil, err
 }
 
@@ -105,8 +105,9 @@ func (c *call) dryRun(ctx context.Context, o *render.Object, path string) (*unst
 }
 
 // differs compares the live object with the result of a dry run, and that with
-// what was sent.
-func (item *DeepItem) differs(live, again *unstructured.Unstructured) (*Drift, error) {
+// what was sent; all without what is ignored, or is held through the scale
+// subresource.
+func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []pointer) (*Drift, error) {
 	var sent unstructured.Unstructured
 	if err := sent.UnmarshalJSON(item.Object.JSON); err != nil {
 		return nil, fmt.Errorf("compare %s: %w", item.Entry.ID, err)
@@ -119,6 +120,10 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured) (*Drift, e
 		// An object that its own kind's type cannot read is compared as it is.
 		_ = normalize.DryRunUnstructured(o)
 	}
+	left := slices.Concat(ignored, scaledPointers(&meta))
+	for _, o := range []*unstructured.Unstructured{&sent, live, again} {
+		without(o.Object, left)
+	}
 	var found fields
 	if found.rewritten("", sent.Object, again.Object); len(found) > 0 {
 		d.Kept = true
@@ -127,7 +132,7 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured) (*Drift, e
 		}
 		return d, nil
 	}
-	if found.between("", content(live), content(again)); len(found) == 0 {
+	if found.between("", changeable(live), changeable(again)); len(found) == 0 {
 		return nil, nil
 	}
 	culprit := culpritOf(otherManagers(&meta), nil, entryTime(own))

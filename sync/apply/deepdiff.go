@@ -17,9 +17,9 @@ import (
 // sorted keys.
 type fields []string
 
-// content is the part of an object that an apply can change: all but the status
+// changeable is the part of an object that an apply can change: all but the status
 // and what the server keeps in the metadata.
-func content(o *unstructured.Unstructured) map[string]any {
+func changeable(o *unstructured.Unstructured) map[string]any {
 	kept := maps.Clone(o.Object)
 	delete(kept, "status")
 	metadata := map[string]any{}

@@ -82,8 +82,10 @@ func (c Change) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// compare judges a live object, nil when it is as we applied it.
-func compare(entry store.Entry, live *metav1.PartialObjectMetadata) *Drift {
+// compare judges a live object, nil when it is as we applied it. The loss of a
+// field that is ignored, or that somebody holds through the scale subresource,
+// is none.
+func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored []pointer) *Drift {
 	own := ownEntry(live)
 	now := fingerprint(rawFields(own), entryTime(own))
 	if string(live.UID) != entry.UID {
@@ -93,41 +95,53 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata) *Drift {
 		}
 		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}, Fingerprint: now}
 	}
-	if now == entry.Fingerprint {
+	if now == entry.Fingerprint && live.Annotations[annotationOwned] == "" {
 		return nil
 	}
-	changes := changesOf(entry, live, own)
+	changes := changesOf(entry, live, own, ignored)
 	if changes == nil {
 		return nil
 	}
 	return &Drift{Entry: entry, Changes: changes, Fingerprint: now}
 }
 
-// changesOf says what is different where the fingerprint is; nil when it is
-// only written in another way.
-func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry) []Change {
-	recorded, err := parseFields(entry.Fields)
-	if err != nil {
-		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
-	}
+// changesOf says what is different; nil when it is only written in another way.
+func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []Change {
 	current, err := parseFields(rawFields(own))
 	if err != nil {
 		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
 	}
-	// The same fields and time, in another spelling.
-	if current.Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint {
+	recorded, err := parseFields(entry.Fields)
+	if err != nil {
+		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
+	}
+	added := strangers(live, current.Union(recorded))
+	missing := recorded.Difference(current)
+	excused := excuse(live, missing, ignored)
+	if changes := append(lost(live, missing.Difference(excused), entryTime(own)), added...); len(changes) > 0 {
+		return changes
+	}
+	// The same fields and time, maybe in another spelling.
+	if current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint {
 		return nil
 	}
-	changes := lost(live, recorded.Difference(current), entryTime(own))
-	if len(changes) == 0 {
-		change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
-		if own != nil {
-			change.Note = "applied by somebody else under our name"
-			change.by(own)
-		}
-		changes = []Change{change}
+	change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
+	if own != nil {
+		change.Note = "applied by somebody else under our name"
+		change.by(own)
 	}
-	return changes
+	return []Change{change}
+}
+
+// excuse are the paths whose loss is no drift.
+func excuse(live *metav1.PartialObjectMetadata, missing *fieldpath.Set, ignored []pointer) *fieldpath.Set {
+	scale := fieldpath.NewSet()
+	for _, m := range otherManagers(live) {
+		if m.Subresource == scaleSubresource {
+			scale = scale.Union(m.fields)
+		}
+	}
+	return subset(missing, func(path fieldpath.Path) bool { return scale.Has(path) || covers(ignored, path, nil) })
 }
 
 // by names a manager in the change.
@@ -201,11 +215,13 @@ func culpritOf(others []manager, path fieldpath.Path, applied time.Time) *metav1
 	return nil
 }
 
-// oldestManager is whose entry is the oldest: mostly who created the object.
+// oldestManager is whose entry is the oldest: mostly who created the object. An
+// entry for a subresource is of somebody who came later, and may have no time.
 func oldestManager(live *metav1.PartialObjectMetadata) *metav1.ManagedFieldsEntry {
 	var oldest *metav1.ManagedFieldsEntry
 	for i := range live.ManagedFields {
-		if e := &live.ManagedFields[i]; oldest == nil || entryTime(e).Before(entryTime(oldest)) {
+		e := &live.ManagedFields[i]
+		if e.Subresource == "" && (oldest == nil || entryTime(e).Before(entryTime(oldest))) {
 			oldest = e
 		}
 	}

@@ -97,10 +97,12 @@ func isForbidden(err error) bool {
 }
 
 // isOtherUID says whether a UID precondition did not hold. There is no reason of
-// its own for it; the texts are those of the API server's two layers of storage.
+// its own for it; the texts are those of the API server's two layers of storage,
+// and of its handler of patches, when there is no object at all.
 func (e *Error) isOtherUID() bool {
 	return e.Code == http.StatusConflict &&
-		(strings.Contains(e.Message, "UID in the precondition") || strings.Contains(e.Message, "UID in precondition"))
+		(strings.Contains(e.Message, "UID in the precondition") || strings.Contains(e.Message, "UID in precondition") ||
+			strings.Contains(e.Message, "uid mismatch: "))
 }
 
 // isOtherVersion says whether a precondition on the resource version did not

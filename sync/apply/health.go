@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -52,11 +53,12 @@ type Health struct {
 //
 // known is the inventory of the unit on the target. An object that it can be
 // held against, and that somebody changed since, is one of the drifts: how well
-// it is says nothing about what was applied, so it is progressing.
+// it is says nothing about what was applied, so it is progressing. What the
+// rules of ignore name may change.
 //
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
-func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) (Health, []Drift, error) {
+func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry, ignore []config.IgnoreRule) (Health, []Drift, error) {
 	call := c.begin()
 	healths := make([]Health, len(objects))
 	found := make([]*Drift, len(objects))
@@ -68,7 +70,9 @@ func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known ma
 			ask = append(ask, i)
 		}
 	}
-	call.each(ask, func(i int) { healths[i], found[i], errs[i] = call.health(ctx, objects[i], known[objects[i].ID]) })
+	call.each(ask, func(i int) {
+		healths[i], found[i], errs[i] = call.health(ctx, objects[i], known[objects[i].ID], ignore)
+	})
 
 	worst := Health{State: Healthy}
 	var drifts []Drift
@@ -120,7 +124,7 @@ var steady = map[schema.GroupKind]bool{
 }
 
 // health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) (Health, *Drift, error) {
+func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, ignore []config.IgnoreRule) (Health, *Drift, error) {
 	var live *unstructured.Unstructured
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
@@ -135,7 +139,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) 
 	case err != nil:
 		return Health{}, nil, on("get", o.ID, err)
 	}
-	if drift := changed(live, known); drift != nil {
+	if drift := changed(live, known, pointersFor(ignore, o.ID)); drift != nil {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
 	h, err := judge(live)
@@ -153,13 +157,13 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) 
 
 // changed holds a live object against what is known of it; nil when it is as it
 // was applied, or when that is not known.
-func changed(live *unstructured.Unstructured, known store.Entry) *Drift {
+func changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *Drift {
 	if !Judged(known) {
 		return nil
 	}
 	meta := &metav1.PartialObjectMetadata{}
-	meta.UID, meta.ManagedFields = live.GetUID(), live.GetManagedFields()
-	return compare(known, meta)
+	meta.UID, meta.ManagedFields, meta.Annotations = live.GetUID(), live.GetManagedFields(), live.GetAnnotations()
+	return compare(known, meta, ignored)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

@@ -267,7 +267,7 @@ spec: {group: `+group+`, version: v1, groupPriorityMinimum: 1000, versionPriorit
 		results[1].Entry,
 	}
 	edit(t, entries[1].ID, types.MergePatchType, `{"data":{"value":"2"}}`, "kubectl-edit")
-	swept, err := c.Sweep(t.Context(), entries)
+	swept, err := c.Sweep(t.Context(), entries, nil)
 	if drifts := swept.Drifts; len(drifts) != 1 || drifts[0].Missing || err == nil || !strings.Contains(err.Error(), group) {
 		t.Errorf("sweep: %v, %v", drifts, err)
 	}

@@ -45,6 +45,8 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
+	// once: a conflict is an answer, not a reason to try again.
+	once bool
 	// hide says whether an error's text gives away what it must not. May be nil.
 	hide func(message string) bool
 }
@@ -83,7 +85,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		}
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
-		again := attempt < maxAttempts && err.transient()
+		again := attempt < maxAttempts && err.transient() && !(req.once && err.Code == http.StatusConflict)
 		if !again && err.silent() && ctx.Err() == nil {
 			c.probe(ctx)
 		}
@@ -186,7 +188,7 @@ func (e *Error) transient() bool {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return e.after <= maxRetryAfter
 	case http.StatusConflict: // two writers met; a precondition that fails stays so
-		return !e.isOtherUID() && !e.isOtherVersion()
+		return !e.isStanding() && !e.isOtherVersion()
 	case http.StatusInternalServerError: // 500 is mostly a verdict on the object, or a webhook that is down
 		return strings.Contains(e.Message, "etcdserver:")
 	}

@@ -51,20 +51,22 @@ func (s *Swept) Add(other Swept) {
 // Entries without a digest, a fingerprint or a UID are not judged: what the
 // server should hold is not known. The error names the kinds, and the entries,
 // that could not be read.
-func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) (Swept, error) {
-	return c.look(ctx, entries, (*sweeping).kind)
+//
+// What ignore names for an entry is not looked at.
+func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry, ignore Ignored) (Swept, error) {
+	return c.look(ctx, entries, ignore, (*sweeping).kind)
 }
 
 // SweepFew is a Sweep of a few objects: it costs one metadata GET per entry, and no
 // LIST.
-func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry) (Swept, error) {
-	return c.look(ctx, entries, (*sweeping).single)
+func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry, ignore Ignored) (Swept, error) {
+	return c.look(ctx, entries, ignore, (*sweeping).single)
 }
 
 // look goes through the entries kind by kind.
-func (c *Cluster) look(ctx context.Context, entries []store.Entry, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
+func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
 	s := &sweeping{
-		call: c.begin(), entries: entries, drifts: make([]*Drift, len(entries)), looked: make([]bool, len(entries)),
+		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*Drift, len(entries)), looked: make([]bool, len(entries)),
 		lists: map[schema.GroupVersionKind]string{},
 	}
 	byKind := map[listed][]int{}
@@ -121,6 +123,7 @@ func Judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" &
 type sweeping struct {
 	*call
 	entries []store.Entry
+	ignore  Ignored
 	drifts  []*Drift // by entry; nil for those that are as they should be
 	looked  []bool   // by entry
 
@@ -147,7 +150,7 @@ func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) er
 		found = r
 		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), ours, func(live *metav1.PartialObjectMetadata) {
 			for _, i := range wanted[name{live.Namespace, live.Name}] {
-				s.drifts[i], s.looked[i] = compare(s.entries[i], live), true
+				s.drifts[i], s.looked[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i])), true
 			}
 		})
 		return err
@@ -195,7 +198,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i], s.looked[i] = compare(entry, live), true
+			s.drifts[i], s.looked[i] = compare(entry, live, s.ignore.of(entry)), true
 		}
 	})
 	return errors.Join(errs...)

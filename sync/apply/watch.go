@@ -42,9 +42,10 @@ type Seen struct {
 }
 
 // Differs says whether the object is not as the entry has it. An entry that
-// nothing can be held against differs from everything.
-func (s *Seen) Differs(entry store.Entry) bool {
-	return s.Gone || !Judged(entry) || compare(entry, s.live) != nil
+// nothing can be held against differs from everything. What ignore names for
+// the entry is not looked at.
+func (s *Seen) Differs(entry store.Entry, ignore Ignored) bool {
+	return s.Gone || !Judged(entry) || compare(entry, s.live, ignore.of(entry)) != nil
 }
 
 // Pauses between the streams of a watch that broke.

@@ -26,7 +26,7 @@ import (
 // what was seen of objects in the namespace.
 func watched(t *testing.T, c *Cluster, namespace string, kind schema.GroupVersionKind, entries []store.Entry) <-chan string {
 	t.Helper()
-	found, err := c.Sweep(t.Context(), entries)
+	found, err := c.Sweep(t.Context(), entries, nil)
 	if err != nil || found.Lists[kind] == "" {
 		t.Fatalf("lists %v, %v", found.Lists, err)
 	}
@@ -39,7 +39,7 @@ func watched(t *testing.T, c *Cluster, namespace string, kind schema.GroupVersio
 	go func() {
 		ended <- c.Watch(ctx, kind, found.Lists[kind], func(s Seen) {
 			if s.ID.Namespace == namespace {
-				lines <- fmt.Sprintf("%s gone=%t differs=%t", s.ID.Name, s.Gone, s.Differs(byID[s.ID]))
+				lines <- fmt.Sprintf("%s gone=%t differs=%t", s.ID.Name, s.Gone, s.Differs(byID[s.ID], nil))
 			}
 		})
 	}()
@@ -96,7 +96,7 @@ func TestWatchOwnWrites(t *testing.T) {
 	ns := space(t)
 	entry := applied(t, c, object(t, deployment, ns, "web", "1"))[0]
 	kind := kindOf(entry.ID, "v1")
-	found, err := c.Sweep(t.Context(), []store.Entry{entry})
+	found, err := c.Sweep(t.Context(), []store.Entry{entry}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func TestWatchOwnWrites(t *testing.T) {
 	defer cancel()
 	err = c.Watch(ctx, kind, found.Lists[kind], func(s Seen) {
 		if s.ID == entry.ID && s.Fingerprint == after.Fingerprint {
-			if s.Differs(after) || !s.Differs(entry) {
-				t.Errorf("differs from the new entry: %t, from the old one: %t", s.Differs(after), s.Differs(entry))
+			if s.Differs(after, nil) || !s.Differs(entry) {
+				t.Errorf("differs from the new entry: %t, from the old one: %t", s.Differs(after, nil), s.Differs(entry))
 			}
 			cancel()
 		}

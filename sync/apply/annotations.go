@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/ssa"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// annotationOwned on an object says by globs, separated by commas, which of its
+// annotations are ours: one that matches and that Git does not have is removed.
+// Those that match none are their writers'.
+const annotationOwned = "swell.sh/owned-annotations"
+
+// globs are patterns of [path.Match]: a "*" stands for anything but a slash.
+type globs []string
+
+func parseGlobs(text string) (globs, error) {
+	var all globs
+	for glob := range strings.SplitSeq(text, ",") {
+		if glob = strings.TrimSpace(glob); glob == "" {
+			continue
+		}
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, fmt.Errorf("annotation %s: %q is no glob, want one like %q", annotationOwned, glob, "lb.example.com/*")
+		}
+		all = append(all, glob)
+	}
+	return all, nil
+}
+
+func (g globs) match(key string) bool {
+	return slices.ContainsFunc(g, func(glob string) bool {
+		ok, _ := path.Match(glob, key)
+		return ok
+	})
+}
+
+// strange are the live annotations that match and are not Git's, sorted.
+func (s *sending) strange(meta *metav1.PartialObjectMetadata) []string {
+	var keys []string
+	if len(s.owned) == 0 {
+		return nil
+	}
+	for key := range meta.Annotations {
+		if _, ours := s.annotations[key]; !ours && s.owned.match(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// trim removes annotations that are ours and not in Git.
+func (s *sending) trim(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	for _, key := range s.strange(meta) {
+		change := Change{Field: fieldText(annotationPath(key)), Manager: UnknownManager}
+		if by := culpritOf(otherManagers(meta), annotationPath(key), entryTime(ownEntry(meta))); by != nil {
+			change.by(by)
+		}
+		s.r.Taken = append(s.r.Taken, change)
+	}
+	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+		return ssa.PatchRemoveAnnotations(withManagedFields(meta), s.strange(meta)), nil
+	})
+}
+
+func annotationPath(key string) fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "annotations", key)
+}
+
+// strangers are changes for the annotations of a live object that are ours by
+// its own word and that we did not apply. own are the fields that are ours, or
+// were.
+func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set) []Change {
+	owned, err := parseGlobs(live.Annotations[annotationOwned])
+	if err != nil || len(owned) == 0 {
+		return nil
+	}
+	var changes []Change
+	for _, key := range slices.Sorted(maps.Keys(live.Annotations)) {
+		if at := annotationPath(key); owned.match(key) && !own.Has(at) {
+			change := Change{Field: fieldText(at), Note: "added", Manager: UnknownManager}
+			if by := culpritOf(otherManagers(live), at, entryTime(ownEntry(live))); by != nil {
+				change.by(by)
+			}
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}

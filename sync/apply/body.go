@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// content is the object decoded, its numbers as json.Number. Each call decodes
+// anew, so the caller may change it.
+func content(o *render.Object) (map[string]any, error) {
+	var root map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
+	decoder.UseNumber()
+	if err := decoder.Decode(&root); err != nil {
+		return nil, unsendable(o, err)
+	}
+	return root, nil
+}
+
+// metadataOf is the metadata of decoded content; nil when there is none.
+func metadataOf(root map[string]any) map[string]any {
+	metadata, _ := root["metadata"].(map[string]any)
+	return metadata
+}
+
+// texts is a map of labels or annotations out of metadata.
+func texts(metadata map[string]any, key string) map[string]string {
+	all, _ := metadata[key].(map[string]any)
+	found := make(map[string]string, len(all))
+	for k, v := range all {
+		found[k], _ = v.(string)
+	}
+	return found
+}
+
+// withPrecondition is the object's JSON with one more field in its metadata:
+// "uid", which the server holds against the live object, or "resourceVersion",
+// which makes a write fail unless the live object has it. All other bytes stay,
+// so that the server still sees what is wrong with them.
+func withPrecondition(o *render.Object, field, value string) ([]byte, error) {
+	at, err := metadataStart(o.JSON)
+	if err != nil {
+		return nil, unsendable(o, err)
+	}
+	addition, err := json.Marshal(map[string]string{field: value})
+	if err != nil {
+		return nil, unsendable(o, err)
+	}
+	addition = addition[1 : len(addition)-1] // without the braces
+	body := make([]byte, 0, len(o.JSON)+len(addition)+1)
+	body = append(body, o.JSON[:at]...)
+	body = append(body, addition...)
+	if !bytes.HasPrefix(bytes.TrimLeft(o.JSON[at:], " \n\t\r"), []byte("}")) {
+		body = append(body, ',')
+	}
+	return append(body, o.JSON[at:]...), nil
+}
+
+// metadataStart is the offset behind the brace that opens the metadata.
+func metadataStart(body []byte) (int, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if _, err := decoder.Token(); err != nil {
+		return 0, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return 0, err
+		}
+		if key == "metadata" {
+			opening, err := decoder.Token()
+			if err == nil && opening != json.Delim('{') {
+				err = errors.New("metadata is no object")
+			}
+			return int(decoder.InputOffset()), err
+		}
+		var skipped json.RawMessage
+		if err := decoder.Decode(&skipped); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errors.New("has no metadata")
+}
+
+func unsendable(o *render.Object, err error) *Error {
+	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err, unsent: true, Message: oneLine(err.Error())}
+}

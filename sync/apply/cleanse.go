@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fluxcd/pkg/ssa"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// lastApplied is what kubectl apply compares with. Kept, it would make a later
+// kubectl apply delete what is ours now.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// cleanse finishes a take-over: the field managers of the tool and of kubectl
+// go, so that a field which Git drops later is nobody's and goes too, and so do
+// the marks by which the tool claims the object. What only they had set stays as
+// it is, and is named in a warning.
+func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	tool, _ := claim(s.o.ID, meta)
+	if fields := s.orphans(tool, meta); len(fields) > 0 {
+		s.r.Warnings = append(s.r.Warnings, "stays as it was before the take-over, for Git does not say: "+enumerate(fields))
+	}
+	labels, annotations := s.marks(tool)
+	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+		live := withManagedFields(meta)
+		return slices.Concat(
+			ssa.PatchRemoveFieldsManagers(live, tool.fieldManagers()),
+			ssa.PatchRemoveLabels(live, labels),
+			ssa.PatchRemoveAnnotations(live, annotations),
+		), nil
+	})
+}
+
+// marks are the keys by which the tool claims the object, and kubectl's, less
+// those that Git has.
+func (s *sending) marks(tool *tool) (labels, annotations []string) {
+	annotations = []string{lastApplied}
+	if tool != nil {
+		labels, annotations = slices.Clone(tool.labels), append(annotations, tool.annotations...)
+	}
+	inGit := texts(metadataOf(s.root), "labels")
+	labels = slices.DeleteFunc(labels, func(key string) bool { _, ok := inGit[key]; return ok })
+	annotations = slices.DeleteFunc(annotations, func(key string) bool { _, ok := s.annotations[key]; return ok })
+	return labels, annotations
+}
+
+// orphans are the fields that nobody holds after the take-over, sorted.
+func (s *sending) orphans(tool *tool, meta *metav1.PartialObjectMetadata) []string {
+	operations := ssa.PatchRemoveFieldsManagers(withManagedFields(meta), tool.fieldManagers())
+	if len(operations) == 0 {
+		return nil
+	}
+	held := fieldpath.NewSet()
+	labels, annotations := s.marks(tool)
+	for _, key := range labels {
+		held.Insert(fieldpath.MakePathOrDie("metadata", "labels", key))
+	}
+	for _, key := range annotations {
+		held.Insert(annotationPath(key))
+	}
+	for i := range operations[0].Value {
+		held = held.Union(fieldsOf(&operations[0].Value[i]))
+	}
+	before := fieldpath.NewSet()
+	for i := range meta.ManagedFields {
+		before = before.Union(fieldsOf(&meta.ManagedFields[i]))
+	}
+	var fields []string
+	before.Leaves().Difference(held).Iterate(func(path fieldpath.Path) { fields = append(fields, fieldText(path)) })
+	slices.Sort(fields)
+	return fields
+}
+
+// fieldsOf reads an entry's fields; those that cannot be read are none.
+func fieldsOf(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields, err := parseFields(rawFields(e))
+	if err != nil {
+		return fieldpath.NewSet()
+	}
+	return fields
+}

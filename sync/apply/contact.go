@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// # First contact
+//
+// An object that the inventory has no UID for is sent as one that may only be
+// created: its resourceVersion is [neverVersion], which no live object has. So
+// a new object costs one request, and one that is there is not touched.
+// Only then it is looked at, alone, or with all of its kind and namespace when
+// this is the third one there within seconds.
+
+// neverVersion is a resourceVersion that no object has: the first write to an
+// empty etcd makes revision 2. An apply with it creates, or fails with a 409.
+const neverVersion = "1"
+
+// annotationAdopt on an object in Git wins over [Work.Adopt].
+const annotationAdopt = "swell.sh/adopt"
+
+// sight is what has to be known of an object that is there.
+type sight struct {
+	uid types.UID
+	// ours: it carries our label, and fields that we applied. Then fields is our
+	// entry of the managed fields, and nothing else is set.
+	ours   bool
+	fields string
+	// tool claims the object for release; nil when none does.
+	tool    *tool
+	release string
+	// maker is the oldest manager, without a time; empty when there is none.
+	maker string
+}
+
+func sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *sight {
+	own := ownEntry(meta)
+	s := &sight{uid: meta.UID, ours: own != nil && meta.Labels[render.LabelManagedBy] == render.ManagedBy}
+	if s.ours {
+		s.fields = rawFields(own)
+		return s
+	}
+	s.tool, s.release = claim(id, meta)
+	if s.release == "" {
+		if owner := metav1.GetControllerOf(meta); owner != nil {
+			s.release = "its controller, " + owner.Kind + " " + owner.Name
+		}
+	}
+	if oldest := oldestManager(meta); oldest != nil {
+		var c Change
+		c.by(oldest)
+		s.maker = c.who()
+	}
+	return s
+}
+
+// by whom the object is, for people.
+func (s *sight) by() string {
+	switch {
+	case s.release != "":
+		return s.release
+	case s.maker != "":
+		return s.maker
+	}
+	return UnknownManager
+}
+
+// adoption is the policy for one object.
+func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
+	text, ok := annotations[annotationAdopt]
+	if !ok {
+		if w.Adopt == "" {
+			return config.AdoptIfSame, nil
+		}
+		return w.Adopt, nil
+	}
+	switch adopt := config.Adoption(text); adopt {
+	case config.AdoptNever, config.AdoptIfSame, config.AdoptTake:
+		return adopt, nil
+	}
+	return "", refusal(o, "annotation "+annotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
+}
+
+// refusal is an error of our own: nothing was written.
+func refusal(o *render.Object, message string) *Error {
+	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, unsent: true, Message: message}
+}
+
+// howToTake is what a refusal ends with.
+const howToTake = "to take it over, annotate it with " + annotationAdopt + ": take in Git"
+
+// collection is where objects are listed together.
+type collection struct {
+	resource
+	kind      string
+	namespace string // empty for a cluster-scoped kind
+}
+
+// contacts are looks at objects of others, shared by all units of a cluster for
+// the few seconds in which they mostly come. The zero value is ready for use.
+type contacts struct {
+	mu    sync.Mutex
+	looks map[collection]*lookAround
+	asked singleflight.Group
+}
+
+// lookAround is what is known of a collection.
+type lookAround struct {
+	until time.Time
+	// met is how many objects were come upon one by one.
+	met int
+	// seen is what a LIST showed, by name; nil before, and when there is none.
+	seen map[string]*sight
+	// alone: the collection cannot be listed, or is too large to be.
+	alone bool
+}
+
+const (
+	// contactTime is for how long a look holds. What is done on the strength of
+	// it has the UID as its precondition, so an old one does no harm.
+	contactTime = 5 * time.Second
+	// contactPages is how many pages of a collection are read at most. Where
+	// there are more objects, each is looked at alone.
+	contactPages = 20
+	// contactLimit is from which object of a collection on all are listed.
+	contactLimit = 3
+)
+
+// around is what is known of a collection now.
+func (c *contacts) around(key collection) *lookAround {
+	if c.looks == nil {
+		c.looks = map[collection]*lookAround{}
+	}
+	now := time.Now()
+	for k, l := range c.looks {
+		if now.After(l.until) {
+			delete(c.looks, k)
+		}
+	}
+	l := c.looks[key]
+	if l == nil {
+		l = &lookAround{until: now.Add(contactTime)}
+		c.looks[key] = l
+	}
+	return l
+}
+
+// recall is what a LIST showed of an object a moment ago; nil for nothing. It is
+// told once, so that a second look is a new one.
+func (c *contacts) recall(key collection, name string) *sight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.looks[key]
+	if l == nil || time.Now().After(l.until) {
+		return nil
+	}
+	s := l.seen[name]
+	delete(l.seen, name)
+	return s
+}
+
+// crowded notes that one more object was come upon, and says whether it is time
+// to list them.
+func (c *contacts) crowded(key collection) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.around(key)
+	l.met++
+	return l.met >= contactLimit && !l.alone && l.seen == nil
+}
+
+// sight looks at the object that is in the way of a new one. nil without an
+// error is none: it went meanwhile.
+func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) {
+	key, err := a.collectionOf(ctx, o)
+	if err != nil {
+		return nil, on("apply", o.ID, err)
+	}
+	if a.contacts.crowded(key) {
+		_, _, _ = a.contacts.asked.Do(key.path(), func() (any, error) {
+			a.lookAround(ctx, key)
+			return nil, nil
+		})
+	}
+	if s := a.contacts.recall(key, o.ID.Name); s != nil {
+		return s, nil
+	}
+	meta, err := a.look(ctx, o)
+	switch {
+	case isGone(err, o.ID.Name):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return sightOf(o.ID, meta), nil
+}
+
+func (a *applying) collectionOf(ctx context.Context, o *render.Object) (collection, error) {
+	found, err := a.resource(ctx, kindOf(o.ID, o.Version))
+	return collection{found, o.ID.Kind, o.ID.Namespace}, err
+}
+
+func (c collection) path() string {
+	if c.namespace == "" {
+		return c.collection()
+	}
+	return groupVersionPath(c.GroupVersion) + "/namespaces/" + c.namespace + "/" + c.plural
+}
+
+// lookAround lists a collection. What cannot be listed is looked at one by one.
+func (a *applying) lookAround(ctx context.Context, key collection) {
+	seen, err := a.listSights(ctx, key)
+	a.contacts.mu.Lock()
+	defer a.contacts.mu.Unlock()
+	l := a.contacts.around(key)
+	l.until = time.Now().Add(contactTime)
+	l.seen, l.alone = seen, err != nil
+}
+
+var errTooMany = errors.New("too many objects to list")
+
+func (a *applying) listSights(ctx context.Context, key collection) (map[string]*sight, error) {
+	seen := map[string]*sight{}
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	req := &request{op: "list", object: key.plural, method: http.MethodGet, path: key.path(), accept: acceptMetaList}
+	for range contactPages {
+		req.query = query.Encode()
+		answer, err := a.do(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		var page metav1.PartialObjectMetadataList
+		if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
+			return nil, undecodable(req, answer, err)
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			seen[item.Name] = sightOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
+		}
+		if page.Continue == "" {
+			return seen, nil
+		}
+		query.Set("continue", page.Continue)
+	}
+	return nil, errTooMany
+}

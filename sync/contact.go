@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// policy is how the newest commit wants a unit to treat, on a target, what
+// others do; zero values when it does not know the unit.
+func (d *Daemon) policy(path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
+	return policyIn(d.snapshot, path, target)
+}
+
+func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
+	if s == nil {
+		return "", nil
+	}
+	unit := s.Units.Get(path)
+	if unit == nil {
+		return "", nil
+	}
+	on := unit.On(target)
+	if on == nil {
+		return unit.Policy.Adopt, nil
+	}
+	return unit.Policy.Adopt, unit.Policy.IgnoredOn(on.Target.Labels)
+}
+
+// ignored implements [apply.Ignored].
+func (d *Daemon) ignored(entry store.Entry) []config.IgnoreRule {
+	_, rules := d.policy(entry.Unit, entry.Target)
+	return rules
+}
+
+// note is something about objects that went well all the same. The kinds:
+//
+//	adopted  an object of somebody else is the unit's from now on
+//	taken    fields were taken from others
+//	left     fields were left to others
+//	warning  an object is not quite as it was sent
+//
+// They stand in the history as transitions; a text names the first object and
+// how many more there are.
+type note struct{ kind, text string }
+
+func notesOf(results []apply.Result) []note {
+	lines := map[string][]string{}
+	for _, r := range results {
+		add := func(kind, text string) { lines[kind] = append(lines[kind], r.ID.String()+": "+text) }
+		if r.Adopted != "" {
+			add("adopted", "was made by "+r.Adopted)
+		}
+		for _, c := range r.Taken {
+			add("taken", c.String())
+		}
+		for _, c := range r.Left {
+			add("left", c.String())
+		}
+		for _, text := range r.Warnings {
+			add("warning", text)
+		}
+	}
+	var notes []note
+	for _, kind := range []string{"adopted", "taken", "left", "warning"} {
+		if text := firstOf(lines[kind]); text != "" {
+			notes = append(notes, note{kind, text})
+		}
+	}
+	return notes
+}
+
+// noted are the job's notes for the history.
+func (j *job) noted(now time.Time) []rollout.Transition {
+	var transitions []rollout.Transition
+	for _, n := range j.notes {
+		transitions = append(transitions, rollout.Transition{Time: now, Commit: j.Commit, Unit: j.Unit, Target: j.Target, Wave: j.Wave, Kind: n.kind, Text: n.text})
+	}
+	return transitions
+}
