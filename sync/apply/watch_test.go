@@ -105,8 +105,8 @@ func TestWatchOwnWrites(t *testing.T) {
 	defer cancel()
 	err = c.Watch(ctx, kind, found.Lists[kind], func(s Seen) {
 		if s.ID == entry.ID && s.Fingerprint == after.Fingerprint {
-			if s.Differs(after, nil) || !s.Differs(entry) {
-				t.Errorf("differs from the new entry: %t, from the old one: %t", s.Differs(after, nil), s.Differs(entry))
+			if s.Differs(after, nil) || !s.Differs(entry, nil) {
+				t.Errorf("differs from the new entry: %t, from the old one: %t", s.Differs(after, nil), s.Differs(entry, nil))
 			}
 			cancel()
 		}
