@@ -47,7 +47,7 @@ func TestUnusable(t *testing.T) {
 		"empty":            {content: []byte{}, want: `damaged: it is empty`},
 		"not a database":   {content: bytes.Repeat([]byte("swell "), 1000), want: `not a state file of swell`},
 		"someone else's":   {content: foreign(t), want: `not a state file of swell`},
-		"newer":            {content: withVersion(t, whole, 2), want: `made by a newer version of swell: schema 2, this one knows 1, so run that version`},
+		"newer":            {content: withVersion(t, whole, version+1), want: fmt.Sprintf(`made by a newer version of swell: schema %d, this one knows %d, so run that version`, version+1, version)},
 		"missing, but log": {missing: true, wal: []byte("frames"), want: `missing, but its -wal is there`},
 		"no schema":        {content: withVersion(t, whole, 0), want: `damaged: schema 0`},
 	}
@@ -100,7 +100,7 @@ func TestUnusable(t *testing.T) {
 func TestNewerVersionInLog(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if _, err := s.writer.Exec(`PRAGMA user_version = 2`); err != nil {
+	if _, err := s.writer.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, version+1)); err != nil {
 		t.Fatal(err)
 	}
 	other := t.TempDir()

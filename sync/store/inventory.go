@@ -33,6 +33,12 @@ type Entry struct {
 	// Fields is that entry's FieldsV1, as JSON. It serves to say which fields
 	// were lost when the fingerprint differs.
 	Fields string
+	// Keep says that the object as last applied had the annotation that keeps
+	// it from being deleted, whatever the live one has.
+	Keep bool
+	// Found says that the entry was made of a live object after the inventory
+	// was lost, and was not applied since: nobody knows for certain whose it is.
+	Found bool
 }
 
 // key is what an entry is stored under.
@@ -60,11 +66,11 @@ func (tx *Tx) Confirm(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
-			fingerprint = excluded.fingerprint, fields = excluded.fields`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields])
+			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = 0`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep)
 	})
 }
 
@@ -141,11 +147,11 @@ func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found)
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err
-	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found
 		FROM inventory WHERE (`+where+`) ORDER BY target, unit, "group", kind, namespace, name`, args...)
 	if err != nil {
 		return nil, err

@@ -18,10 +18,10 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-const (
-	applicationID = 0x73776c6c // "swll"
-	version       = 1
-)
+const applicationID = 0x73776c6c // "swll"
+
+// version is the schema version of this program.
+var version = len(schemas)
 
 // Unusable says why a state file cannot be used. What it holds is left as it is.
 type Unusable struct {
@@ -31,10 +31,12 @@ type Unusable struct {
 
 func (e *Unusable) Error() string {
 	return fmt.Sprintf("%s: %s; put back a copy of the file and its -wal, or move both away to start anew: every unit then "+
-		"goes through its waves again, and what it left behind before is not deleted", e.File, e.Reason)
+		"goes through its waves again, and the inventory is rebuilt from the clusters", e.File, e.Reason)
 }
 
-const schema = `
+// schemas are what each schema version adds to the one before. A file of an
+// older version is brought up to date by what follows it.
+var schemas = [...]string{`
 CREATE TABLE units (path TEXT PRIMARY KEY, state BLOB NOT NULL);
 
 CREATE TABLE inventory (
@@ -56,7 +58,21 @@ CREATE TABLE history (
 	rollout INTEGER NOT NULL, wave TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX history_unit ON history (unit, seq);
-`
+`, `
+ALTER TABLE inventory ADD COLUMN keep INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inventory ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE clusters ADD COLUMN survey TEXT NOT NULL DEFAULT '';
+ALTER TABLE clusters ADD COLUMN unknown TEXT NOT NULL DEFAULT '';
+UPDATE clusters SET survey = 'known' WHERE uid <> '';
+
+CREATE TABLE plans (digest TEXT PRIMARY KEY, unit TEXT NOT NULL, at TEXT, deletions BLOB NOT NULL);
+CREATE TABLE approvals (digest TEXT PRIMARY KEY, at TEXT, by TEXT NOT NULL, deletions BLOB NOT NULL);
+CREATE TABLE deleted (
+	unit TEXT NOT NULL, target TEXT NOT NULL, "commit" TEXT NOT NULL, objects INTEGER NOT NULL,
+	PRIMARY KEY (unit, target)
+) WITHOUT ROWID;
+`}
 
 // connect makes a pool of connections; none is opened before it is used.
 func connect(file, mode string, connections int) *sql.DB {
@@ -88,7 +104,8 @@ func (s *Store) open(file string) error {
 	}
 	s.writer = connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1)
 	s.reader = connect(file, "mode=rw&_pragma=query_only(1)", 4)
-	if err := checkVersion(s.writer, file); err != nil {
+	found, err := checkVersion(s.writer, file)
+	if err != nil {
 		return err
 	}
 	var verdict string
@@ -98,8 +115,32 @@ func (s *Store) open(file string) error {
 	if verdict != "ok" {
 		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
 	}
+	if err := upgrade(s.writer, found); err != nil {
+		return fmt.Errorf("%s: schema %d to %d: %w", file, found, version, err)
+	}
 	_, err = s.writer.Exec(`DELETE FROM fieldsets WHERE hash NOT IN (SELECT fields FROM inventory WHERE fields IS NOT NULL)`)
 	return err
+}
+
+// upgrade brings the schema from a version to ours, or leaves all as it is.
+func upgrade(db *sql.DB, from int) error {
+	if from == version {
+		return nil
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	for _, statements := range schemas[from:] {
+		if _, err := tx.Exec(statements); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // create makes a new file under another name first, so that a file with the
@@ -120,7 +161,10 @@ func create(file string) error {
 	}
 	defer f.Close()
 	db := connect(draft, "mode=rw&_pragma=journal_mode(WAL)", 1)
-	_, err = db.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
+	_, err = db.Exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+	if err == nil {
+		err = upgrade(db, 0)
+	}
 	// closing the last connection moves everything out of the -wal
 	if err := errors.Join(err, db.Close(), f.Sync(), os.Rename(draft, file)); err != nil {
 		return err
@@ -155,7 +199,7 @@ func inspect(file string) error {
 		return &Unusable{file, why}
 	}
 	id, v := binary.BigEndian.Uint32(head[68:]), binary.BigEndian.Uint32(head[60:])
-	return judge(file, int64(id), int64(v))
+	return judge(file, int64(id), int(int32(v)))
 }
 
 // cutOff compares the size with what the head says. While there is a -wal, it
@@ -179,17 +223,17 @@ func cutOff(f *os.File, head []byte) string {
 }
 
 // checkVersion reads what inspect reads, but through SQLite: it may be in the
-// -wal by now.
-func checkVersion(db *sql.DB, file string) error {
-	var id, v int64
-	err := db.QueryRow(`SELECT application_id, user_version FROM pragma_application_id, pragma_user_version`).Scan(&id, &v)
+// -wal by now. It returns the schema version.
+func checkVersion(db *sql.DB, file string) (v int, err error) {
+	var id int64
+	err = db.QueryRow(`SELECT application_id, user_version FROM pragma_application_id, pragma_user_version`).Scan(&id, &v)
 	if err != nil {
-		return &Unusable{file, "damaged: " + err.Error()}
+		return 0, &Unusable{file, "damaged: " + err.Error()}
 	}
-	return judge(file, id, v)
+	return v, judge(file, id, v)
 }
 
-func judge(file string, id, v int64) error {
+func judge(file string, id int64, v int) error {
 	switch {
 	case id != applicationID:
 		return &Unusable{file, "not a state file of swell"}

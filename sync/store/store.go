@@ -17,10 +17,22 @@
 //	                             specified in package rollout
 //	inventory   target, unit,    one row per object that was applied, or was
 //	            object, version, about to be, see [Entry]; fields refers to
-//	            uid, digest,     fieldsets
-//	            fingerprint, fields
+//	            uid, digest,     fieldsets; keep and found since version 2
+//	            fingerprint, fields,
+//	            keep, found
 //	fieldsets   hash, json       managed fields, which many objects share
-//	clusters    name, uid, swept_at
+//	clusters    name, uid,       survey is a [Survey], unknown what it could not
+//	            swept_at,        see; both since version 2
+//	            survey, unknown
+//	plans       digest, unit,    deletions that wait for approval, see [Plan];
+//	            at, deletions    deletions is the JSON of a list of [Deletion]
+//	approvals   digest, at, by,  what was approved of them and is not carried
+//	            deletions        out yet, see [Approval]
+//	deleted     unit, target,    how many objects were deleted since the commit
+//	            commit, objects  that the unit's release began with; the row of
+//	                             no unit and target counts all since the newest
+//	                             commit. Plans, approvals and deleted came with
+//	                             version 2
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //
@@ -33,12 +45,15 @@
 // says how to go on. It is never changed, and never taken for a new start: only
 // the absence of the file is one.
 //
+// The table approvals is the one that others than the daemon write to, see
+// [Approve]. The daemon hears of it by [Store.Changes].
+//
 // # Losing it
 //
-// Without the file, every unit goes through its waves again: its objects are
-// applied to what is live and so get known again. What is not wanted any more
-// is not known and stays. There are no good bundles to go back to until the
-// first rollout is done.
+// Without the file, the inventory is rebuilt from the labels of live objects
+// (package sync, rebuild.go), and every unit goes through its waves again. What
+// no unit wants is deleted when that is over and somebody approved it. There
+// are no good bundles to go back to until the first rollout is done.
 package store
 
 import (
@@ -66,6 +81,7 @@ type Store struct {
 	writer *sql.DB // one connection; nil when opened for reading
 	reader *sql.DB
 	lock   *os.File
+	schema int // of the file; ours unless it was opened for reading
 }
 
 // Open opens the state in a folder for writing, and makes both where there are
@@ -79,7 +95,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock}
+	s := &Store{lock: lock, schema: version}
 	if err := s.open(filepath.Join(dir, fileName)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -94,7 +110,8 @@ func OpenReadOnly(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{reader: connect(file, "mode=ro", 1)}
-	if err := checkVersion(s.reader, file); err != nil {
+	var err error
+	if s.schema, err = checkVersion(s.reader, file); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

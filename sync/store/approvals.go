@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Deletion is one object that is to be deleted.
+type Deletion struct {
+	Target config.TargetName `json:"target"`
+	Unit   config.UnitPath   `json:"unit"`
+	render.ObjectID
+	// UID of the live object. Empty: it is not known whether there is one.
+	UID string `json:"uid,omitempty"`
+	// Why it waits for approval.
+	Why string `json:"why"`
+}
+
+// Same says whether two deletions are of the same object of the same unit on
+// the same target.
+func (d Deletion) Same(other Deletion) bool {
+	d.Why, other.Why = "", ""
+	return d == other
+}
+
+func (d Deletion) compare(other Deletion) int {
+	return cmp.Or(cmp.Compare(d.Unit, other.Unit), cmp.Compare(d.Target, other.Target), d.ObjectID.Compare(other.ObjectID), cmp.Compare(d.UID, other.UID))
+}
+
+// Plan is deletions that wait for approval together. It is stored from when
+// they were first held until they are approved, or not wanted any more.
+type Plan struct {
+	// Digest is the SHA-256 of target, unit, object and UID of all deletions:
+	// who approves it approves these and no others.
+	Digest render.Digest `json:"digest"`
+	// Unit is the one whose deletions they are; empty for the whole fleet's.
+	Unit config.UnitPath `json:"unit,omitempty"`
+	// At is when they were first held.
+	At time.Time `json:"at"`
+	// Deletions sorted by unit, target and object; never empty.
+	Deletions []Deletion `json:"deletions"`
+}
+
+// NewPlan sorts the deletions.
+func NewPlan(unit config.UnitPath, at time.Time, deletions []Deletion) Plan {
+	slices.SortFunc(deletions, Deletion.compare)
+	sum := sha256.New()
+	for _, d := range deletions {
+		for _, part := range []string{string(d.Unit), string(d.Target), d.Group, d.Kind, d.Namespace, d.Name, d.UID} {
+			fmt.Fprintf(sum, "%d %s\n", len(part), part)
+		}
+	}
+	return Plan{Digest: render.Digest(hex.EncodeToString(sum.Sum(nil))), Unit: unit, At: at, Deletions: deletions}
+}
+
+// Approval is what somebody approved of a plan and is still to be carried out.
+type Approval struct {
+	Digest    render.Digest // of the plan
+	At        time.Time
+	By        string
+	Deletions []Deletion
+}
+
+// ErrNoPlan means that no plan with that digest waits for approval.
+var ErrNoPlan = errors.New("no such plan")
+
+// Plans are the deletions that wait, those of the fleet first, then by unit.
+func (s *Store) Plans() ([]Plan, error) {
+	if s.schema < 2 {
+		return nil, nil
+	}
+	var plans []Plan
+	err := s.query(func(rows *sql.Rows) error {
+		var p Plan
+		var at stamp
+		var deletions []byte
+		if err := rows.Scan((*string)(&p.Digest), (*string)(&p.Unit), &at, &deletions); err != nil {
+			return err
+		}
+		p.At = at.Time
+		plans = append(plans, p)
+		return json.Unmarshal(deletions, &plans[len(plans)-1].Deletions)
+	}, `SELECT digest, unit, at, deletions FROM plans ORDER BY unit, digest`)
+	return plans, err
+}
+
+// PutPlans makes the plans the ones that wait, in place of all others.
+func (tx *Tx) PutPlans(plans []Plan) error {
+	if err := tx.exec(`DELETE FROM plans`); err != nil {
+		return err
+	}
+	for i := range plans {
+		p := &plans[i]
+		deletions, err := json.Marshal(p.Deletions)
+		if err != nil {
+			return err
+		}
+		if err := tx.exec(`INSERT INTO plans (digest, unit, at, deletions) VALUES (?, ?, ?, ?)`, string(p.Digest), string(p.Unit), stored(p.At), deletions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Approvals are what was approved and is not done, the oldest first.
+func (s *Store) Approvals() ([]Approval, error) {
+	if s.schema < 2 {
+		return nil, nil
+	}
+	var approvals []Approval
+	err := s.query(func(rows *sql.Rows) error {
+		var a Approval
+		var at stamp
+		var deletions []byte
+		if err := rows.Scan((*string)(&a.Digest), &at, &a.By, &deletions); err != nil {
+			return err
+		}
+		a.At = at.Time
+		approvals = append(approvals, a)
+		return json.Unmarshal(deletions, &approvals[len(approvals)-1].Deletions)
+	}, `SELECT digest, at, by, deletions FROM approvals ORDER BY at, digest`)
+	return approvals, err
+}
+
+// KeepApproval notes what of an approval is still to be carried out; with no
+// deletions, that nothing is.
+func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
+	if len(left) == 0 {
+		return tx.exec(`DELETE FROM approvals WHERE digest = ?`, string(digest))
+	}
+	deletions, err := json.Marshal(left)
+	if err != nil {
+		return err
+	}
+	return tx.exec(`UPDATE approvals SET deletions = ? WHERE digest = ?`, deletions, string(digest))
+}
+
+// Approve approves the plan with the digest in the state of a folder, whether
+// or not a daemon is at work on it: this is the one write that needs no lock.
+// What is approved is what the plan holds at that moment; that is what its
+// digest says. The error wraps [ErrNoPlan] when no such plan waits.
+func Approve(ctx context.Context, dir string, digest render.Digest, by string, at time.Time) error {
+	file, err := filepath.Abs(filepath.Join(dir, fileName))
+	if err != nil {
+		return err
+	}
+	if err := inspect(file); err != nil {
+		return err
+	}
+	s := &Store{writer: connect(file, "mode=rw", 1)}
+	defer s.Close()
+	switch found, err := checkVersion(s.writer, file); {
+	case err != nil:
+		return err
+	case found < version:
+		return fmt.Errorf("%s: made by an older version of swell: schema %d, this one knows %d: swell run brings it up to date", file, found, version)
+	}
+	return s.Update(ctx, func(tx *Tx) error { return tx.approve(digest, by, at) })
+}
+
+func (tx *Tx) approve(digest render.Digest, by string, at time.Time) error {
+	var unit string
+	var deletions []byte
+	err := tx.tx.QueryRow(`SELECT unit, deletions FROM plans WHERE digest = ?`, string(digest)).Scan(&unit, &deletions)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("plan %s: %w", digest.Short(), ErrNoPlan)
+	}
+	var listed []Deletion
+	if err = errors.Join(err, json.Unmarshal(deletions, &listed)); err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	err = tx.exec(`INSERT INTO approvals (digest, at, by, deletions) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET deletions = excluded.deletions`,
+		string(digest), stored(at), by, deletions)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("plan %s: %d deletions, by %s", digest.Short(), len(listed), by)
+	return tx.AddHistory([]Event{{Time: at, Unit: config.UnitPath(unit), Kind: "approved", Text: text}})
+}
+
+// Changes is a number that becomes another one when somebody else than this
+// Store has written to the state.
+func (s *Store) Changes() (n int64, err error) {
+	if err := s.writer.QueryRow(`PRAGMA data_version`).Scan(&n); err != nil {
+		return 0, fmt.Errorf("read state: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"database/sql"
+	"fmt"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Survey says what is known of the objects that swell has in a cluster.
+type Survey string
+
+const (
+	// Unsurveyed: nobody has looked yet whether there are any.
+	Unsurveyed Survey = ""
+	// Rebuilding: the live objects were taken in. Nothing is deleted until
+	// every unit there was applied and seen healthy.
+	Rebuilding Survey = "rebuilding"
+	// Known: the inventory holds all of them.
+	Known Survey = "known"
+)
+
+// ClusterState is what the state knows of a cluster.
+type ClusterState struct {
+	Name   string `json:"name"`
+	UID    string `json:"uid,omitempty"`
+	Survey Survey `json:"survey"`
+	// Unknown names the kinds that could not be listed; empty when all could.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Clusters are all clusters that were ever seen, by name.
+func (s *Store) Clusters() (map[string]ClusterState, error) {
+	clusters := map[string]ClusterState{}
+	columns := `name, uid, survey, unknown`
+	if s.schema < 2 {
+		columns = `name, uid, 'known', ''`
+	}
+	err := s.query(func(rows *sql.Rows) error {
+		var c ClusterState
+		err := rows.Scan(&c.Name, &c.UID, (*string)(&c.Survey), &c.Unknown)
+		clusters[c.Name] = c
+		return err
+	}, `SELECT `+columns+` FROM clusters`)
+	return clusters, err
+}
+
+// Surveyed notes how far the survey of a cluster has come, and what could not
+// be seen.
+func (tx *Tx) Surveyed(name string, survey Survey, unknown string) error {
+	return tx.exec(`INSERT INTO clusters (name, survey, unknown) VALUES (?1, ?2, ?3)
+		ON CONFLICT DO UPDATE SET survey = ?2, unknown = ?3`, name, string(survey), unknown)
+}
+
+// TakeIn notes live objects that were found in a cluster, as Found. What is
+// known already stays as it is.
+func (tx *Tx) TakeIn(entries []Entry) error {
+	sets, err := tx.fieldsets(entries)
+	if err != nil {
+		return err
+	}
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 1) ON CONFLICT DO NOTHING`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, e.Fingerprint, sets[e.Fields], e.Keep)
+	})
+}
+
+// Count is how many objects the inventory holds, over all clusters.
+func (s *Store) Count() (n int, err error) {
+	if err := s.reader.QueryRow(`SELECT count(*) FROM inventory`).Scan(&n); err != nil {
+		return 0, fmt.Errorf("read state: %w", err)
+	}
+	return n, nil
+}
+
+// Census hands every entry of the inventory to see, without Fields, in the
+// order of [Store.ClusterInventory].
+func (s *Store) Census(see func(Entry)) error {
+	return s.query(func(rows *sql.Rows) error {
+		var e Entry
+		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &e.Keep, &e.Found)
+		if err == nil {
+			see(e)
+		}
+		return err
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, keep, found
+		FROM inventory ORDER BY target, unit, "group", kind, namespace, name`)
+}
+
+// Place is a unit on a target; the zero Place is the whole fleet.
+type Place = render.Placed
+
+// Tally is how many objects were deleted somewhere since a commit.
+type Tally struct {
+	Commit  config.Commit
+	Objects int
+}
+
+// Deleted is how many objects were deleted where.
+func (s *Store) Deleted() (map[Place]Tally, error) {
+	deleted := map[Place]Tally{}
+	err := s.query(func(rows *sql.Rows) error {
+		var at Place
+		var t Tally
+		err := rows.Scan((*string)(&at.Unit), (*string)(&at.Target), (*string)(&t.Commit), &t.Objects)
+		deleted[at] = t
+		return err
+	}, `SELECT unit, target, "commit", objects FROM deleted`)
+	return deleted, err
+}
+
+// PutDeleted notes how many objects were deleted at a place. None forgets it.
+func (tx *Tx) PutDeleted(at Place, t Tally) error {
+	if t.Objects == 0 {
+		return tx.exec(`DELETE FROM deleted WHERE unit = ? AND target = ?`, string(at.Unit), string(at.Target))
+	}
+	return tx.exec(`INSERT INTO deleted (unit, target, "commit", objects) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET "commit" = excluded."commit", objects = excluded.objects`, string(at.Unit), string(at.Target), string(t.Commit), t.Objects)
+}
