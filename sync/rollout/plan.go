@@ -79,7 +79,7 @@ type Transition struct {
 	Rollout int               `json:"rollout,omitempty"` // [Rollout.ID]
 	Wave    string            `json:"wave,omitempty"`
 	// Kind is one word: "started", "superseded", "passed", "applied",
-	// "waiting", "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
+	// "step", "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
 	// "removed", "forgotten", "rolling back", "rolled back", "held", "done",
 	// "blocked", "unblocked". Callers add their own.
 	Kind string `json:"kind"`

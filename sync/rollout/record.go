@@ -199,7 +199,7 @@ func (r *recording) waiting() {
 	}
 	if t.Step != r.Step || t.StepSince.IsZero() {
 		t.Step, t.StepSince = r.Step, r.now
-		r.note("waiting", r.Reason)
+		r.note("step", r.Reason)
 	}
 	t.Reason, t.Attempts = r.Reason, 0
 	ends := t.StepSince.Add(r.u.timeout(t))

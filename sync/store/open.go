@@ -72,6 +72,8 @@ CREATE TABLE deleted (
 	unit TEXT NOT NULL, target TEXT NOT NULL, "commit" TEXT NOT NULL, objects INTEGER NOT NULL,
 	PRIMARY KEY (unit, target)
 ) WITHOUT ROWID;
+`, `
+ALTER TABLE inventory ADD COLUMN ran TEXT NOT NULL DEFAULT '';
 `}
 
 // connect makes a pool of connections; none is opened before it is used.
