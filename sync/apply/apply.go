@@ -26,8 +26,10 @@ const (
 	Created    Action = "created"
 	Configured Action = "configured"
 	Unchanged  Action = "unchanged"
-	Deleted    Action = "deleted"
-	Skipped    Action = "skipped"
+	// Recreated: deleted and made anew, because of a field that cannot be changed.
+	Recreated Action = "recreated"
+	Deleted   Action = "deleted"
+	Skipped   Action = "skipped"
 )
 
 // Result is what became of one object.
@@ -41,6 +43,11 @@ type Result struct {
 	// Reason says why an object was skipped, or what its deletion waits for.
 	// It is the same from pass to pass.
 	Reason string
+	// Waits is set by [Cluster.Apply] when the object, and so the bundle, waits
+	// for something that takes its time: "phase 1", "hook Job/shop/migrate".
+	// Reason says what is in the way. Applying the bundle again goes on from
+	// there.
+	Waits string
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.
 	Forget bool
@@ -68,7 +75,13 @@ type Work struct {
 // any other exactly one PATCH (more only where the server was too busy to
 // answer).
 //
-// Objects go out in stages, see [stage], and at the same time within one. An
+// Objects go out phase by phase, see [render.AnnotationPhase]: each phase when
+// the one before is healthy, and hooks ([render.Hook]) complete before and after.
+// The objects behind a phase that is not healthy yet are [Skipped] with Waits:
+// nothing is waited for here that takes longer than seconds.
+//
+// In a phase, objects go out in stages, see [stage], and at the same time within
+// one. An
 // error concerns its object alone, except that objects in a namespace or of a
 // custom kind that could not be brought are skipped, with Err set. A custom
 // resource definition counts as brought when the server serves its kinds.
@@ -88,9 +101,7 @@ func (c *Cluster) Apply(ctx context.Context, work Work) []Result {
 		a.results[i].Entry.ID = o.ID
 		a.results[i].Entry.Version = cmp.Or(a.results[i].Entry.Version, o.Version)
 	}
-	for _, numbers := range stages(len(work.Objects), func(i int) schema.GroupVersionKind { return a.gvk(i) }) {
-		a.stage(ctx, numbers)
-	}
+	a.inSteps(ctx)
 	return a.results
 }
 
@@ -127,7 +138,7 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 			send = append(send, i)
 		}
 	}
-	a.each(send, func(i int) { a.object(ctx, i) })
+	a.each(send, func(i int) { a.one(ctx, i) })
 	a.settle(ctx, send)
 }
 
@@ -171,9 +182,14 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 // object sends one object and fills its result in.
 func (a *applying) object(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	meta, info, err := a.patch(ctx, o)
+	sent, err := a.wire(i)
+	if err != nil {
+		r.Err = err
+		return
+	}
+	meta, info, err := a.patch(ctx, sent)
 	if err != nil && a.changed[a.gvk(i).GroupKind()] {
-		meta, info, err = a.patchSettling(ctx, o, err)
+		meta, info, err = a.patchSettling(ctx, sent, err)
 	}
 	if err != nil {
 		r.Err = err
@@ -185,6 +201,9 @@ func (a *applying) object(ctx context.Context, i int) {
 	before := r.Entry.Fingerprint
 	r.Entry = entryOf(r.Entry, o, meta)
 	switch {
+	case meta.DeletionTimestamp != nil: // what was written will not last
+		r.Action, r.Entry.Digest, r.Waits = Skipped, "", "deletion of "+o.ID.String()
+		r.Reason = "waits for " + r.Waits + ": " + terminating(meta)
 	case info.code == http.StatusCreated:
 		r.Action = Created
 	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
@@ -218,6 +237,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	own := ownEntry(meta)
 	known.ID, known.Version = o.ID, o.Version
 	known.UID, known.Digest = string(meta.UID), o.Digest
+	known.Ran = ""
 	known.Fields = rawFields(own)
 	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
 	return known

@@ -64,7 +64,7 @@ func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known ma
 	var ask []int
 	for i, o := range objects {
 		healths[i].State = Healthy
-		if !steady[kindOf(o.ID, "").GroupKind()] {
+		if !steady[kindOf(o.ID, "").GroupKind()] && !(isRun(o) && known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
@@ -138,9 +138,18 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) 
 	if drift := changed(live, known); drift != nil {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
-	h, err := judge(live)
+	h, err := c.judgeLive(ctx, live)
 	if err != nil {
 		return Health{}, nil, fmt.Errorf("health of %s: %w", o.ID, err)
+	}
+	return h, nil, nil
+}
+
+// judgeLive is the health of a live object, with what its pods say.
+func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (Health, error) {
+	h, err := judge(live)
+	if err != nil {
+		return Health{}, err
 	}
 	if h.State != Healthy && isWorkload(live) {
 		// Without the pods the state is as good, only the reason is poorer.
@@ -148,7 +157,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry) 
 			h.Reason += ": " + why
 		}
 	}
-	return h, nil, nil
+	return h, nil
 }
 
 // changed holds a live object against what is known of it; nil when it is as it

@@ -43,11 +43,19 @@ var systemNamespaces = []string{"default", "kube-system", "kube-public", "kube-n
 // it is deleted only if the live object also names the entry's unit. What is
 // not ours, or is marked to be kept, is [Skipped] with a Reason.
 //
+// Among the entries may be hooks that run before they are deleted
+// ([render.HookBeforeDelete]). They run first; until all are complete, nothing
+// is deleted, and every result is [Skipped] with the same Reason. One that failed
+// has an Err.
+//
 // An object that waits for finalizers is [Deleted] with a Reason and must not
 // be forgotten yet; pruning it again sends no second DELETE.
 func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
 	call := c.begin()
 	results := make([]Result, len(entries))
+	if call.hooksFirst(ctx, entries, results) {
+		return results
+	}
 	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
 	slices.Reverse(all[:])
 	for _, numbers := range all {

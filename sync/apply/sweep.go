@@ -28,7 +28,8 @@ const pageSize = 500
 // not among them.
 //
 // Entries without a digest, a fingerprint or a UID are not judged: what the
-// server should hold is not known. The error names the kinds, and the entries,
+// server should hold is not known. Nor are hooks that ran: nothing needs them any
+// more, and they may be gone by their time to live. The error names the kinds, and the entries,
 // that could not be read; those are unknown and never reported as missing.
 func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, error) {
 	s := &sweeping{call: c.begin(), entries: entries, drifts: make([]*Drift, len(entries))}
@@ -62,7 +63,9 @@ func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry) ([]Drift, er
 
 // sweeping is one Sweep under way.
 // judged says whether it is known what the server should hold.
-func judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+func judged(e store.Entry) bool {
+	return e.Digest != "" && e.Fingerprint != "" && e.UID != "" && e.Ran == ""
+}
 
 type sweeping struct {
 	*call
