@@ -20,12 +20,12 @@ import (
 // it: the status is the one of any invalid object. TestImmutableTexts collects
 // them from a real server.
 var immutable = regexp.MustCompile(`(?is)(?:` + strings.Join([]string{
-	`\bis immutable(?: (?:after|when|once|if)\b.*)?`,
-	`\b(?:may not|cannot|can't) be (?:changed|updated|modified)(?: (?:in an update|after|once)\b.*)?`,
+	`(?:\S+ )?is immutable(?: (?:after|when|once|if)\b[^":]*)?`,
+	`\b(?:may not|cannot|can't) be (?:changed|updated|modified)(?: (?:in an update|after|once)\b[^":]*)?`,
 	`\b(?:may not change|cannot change)(?: once set| roleRef)?`,
 	`\bupdates? (?:to|of) \S+ (?:is|are) forbidden`,
-	`\bupdates? to .{1,40} for fields other than .* are forbidden`,
-	`\bpod updates may not change fields other than .*`,
+	`\bupdates? to .{1,40} for fields other than [^":]* are forbidden`,
+	`\bpod updates may not change fields other than [^":]*`,
 }, "|") + `)\.?\s*$`)
 
 // immutableFields are the fields that a refusal says cannot be changed; none
@@ -47,9 +47,27 @@ func immutableFields(err error) []string {
 func isImmutable(cause metav1.StatusCause) bool {
 	switch cause.Type {
 	case metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeForbidden:
-		return immutable.MatchString(cause.Message)
+		return immutable.MatchString(withoutDiff(cause.Message))
 	}
 	return false
+}
+
+// withoutDiff cuts off the diff of the values that some causes end with.
+func withoutDiff(message string) string {
+	message, _, _ = strings.Cut(message, "@@")
+	return message
+}
+
+// because is what a server said of the fields that cannot be changed, without
+// the values that it quotes.
+func because(e *Error) string {
+	var said []string
+	for _, cause := range e.status.Details.Causes {
+		if text := strings.TrimSuffix(oneLine(immutable.FindString(withoutDiff(cause.Message))), "."); isImmutable(cause) && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // explained says which fields cannot be changed, what the server said, and what
@@ -66,6 +84,6 @@ func explained(refusal error, fields []string, never string) error {
 		ways = "revert it, or give the object a new name; it is not replaced: " + never
 	}
 	said := *e
-	said.Message = fmt.Sprintf("%s cannot be changed (%s): %s", strings.Join(fields, ", "), e.Message, ways)
+	said.Message = fmt.Sprintf("%s cannot be changed (%s): %s", strings.Join(fields, ", "), because(e), ways)
 	return &said
 }
