@@ -123,7 +123,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 	case !isOfUnit(live, o):
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
 	case live.GetAnnotations()[annotationRun] != string(a.Bundle):
-		if a.remove(ctx, i, path, metaOf(live), metav1.DeletePropagationBackground) {
+		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
 	default:
@@ -185,7 +185,8 @@ func (a *applying) release(ctx context.Context, i int) {
 		"spec":     map[string]any{"ttlSecondsAfterFinished": timeToLive(o)},
 	})
 	var e *Error
-	if err != nil && !isGone(err, o.ID.Name) && !(errors.As(err, &e) && e.Code == http.StatusConflict) {
+	otherUID := errors.As(err, &e) && (e.Code == http.StatusConflict || len(immutableFields(err)) > 0)
+	if err != nil && !isGone(err, o.ID.Name) && !otherUID {
 		r.Err = err
 		return
 	}
@@ -216,11 +217,18 @@ func (a *applying) ready(ctx context.Context, i int) {
 		}
 		r.Err = nil
 	}
-	if a.remove(ctx, i, path, metaOf(live), metav1.DeletePropagationBackground) {
+	if a.removeJob(ctx, i, path, live) {
 		if a.object(ctx, i); r.Action == Created {
 			r.Action = Recreated
 		}
 	}
+}
+
+// removeJob deletes the Job of a hook. Its status may change at any moment, which
+// is no reason not to.
+func (a *applying) removeJob(ctx context.Context, i int, path string, live *unstructured.Unstructured) bool {
+	uid := live.GetUID()
+	return a.remove(ctx, i, path, metav1.Preconditions{UID: &uid}, metav1.DeletePropagationBackground)
 }
 
 // isSuspended says whether a Job is told not to run.
@@ -340,7 +348,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 	why := "waits for hook " + id.String() + ": "
 	if isSuspended(live) {
 		err := c.mergeJob(ctx, "resume", id, entry.Version, map[string]any{
-			"metadata": map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion()},
+			"metadata": map[string]any{"uid": live.GetUID()},
 			"spec":     map[string]any{"suspend": false},
 		})
 		if err != nil {

@@ -114,7 +114,9 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	// What was begun is brought to an end; each request has its own time.
 	ctx = context.WithoutCancel(ctx)
 	a.replaced.Store(o.ID, live)
-	if live.GetDeletionTimestamp() == nil && !a.remove(ctx, i, path, metaOf(live), propagation(o.ID)) && r.Err != nil {
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	exactly := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if live.GetDeletionTimestamp() == nil && !a.remove(ctx, i, path, exactly, propagation(o.ID)) && r.Err != nil {
 		if isUnwritten(r.Err) {
 			a.replaced.Delete(o.ID)
 		}
@@ -291,13 +293,13 @@ func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructu
 	return meta, on("put back", o.ID, err)
 }
 
-// remove deletes the very object that was looked at, as it was then. It returns
-// true when the object is gone; else the result says what is in the way.
-func (a *applying) remove(ctx context.Context, i int, path string, live *metav1.PartialObjectMetadata, how metav1.DeletionPropagation) bool {
+// remove deletes the very object that was looked at. It returns true when the
+// object is gone; else the result says what is in the way.
+func (a *applying) remove(ctx context.Context, i int, path string, exactly metav1.Preconditions, how metav1.DeletionPropagation) bool {
 	r := &a.results[i]
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
+		Preconditions:     &exactly,
 		PropagationPolicy: &how,
 	})
 	if err != nil {
