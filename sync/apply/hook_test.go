@@ -37,8 +37,10 @@ func hookJob(t *testing.T, ns, name string, hook render.Hook, tag, spec string) 
 // complete lets the pods of a Job come to a good end.
 func complete(t *testing.T, ns, name string) {
 	t.Helper()
+	// Pods of an earlier Job of the name may still be there.
+	selector := "batch.kubernetes.io/controller-uid=" + string(liveJob(t, ns, name).GetUID())
 	eventually(t, func() (bool, string) {
-		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "job-name=" + name})
+		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 		if err != nil || len(list.Items) == 0 {
 			return false, "no pods"
 		}
