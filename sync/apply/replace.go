@@ -204,28 +204,33 @@ func (a *applying) tryOut(ctx context.Context, o *render.Object, live *unstructu
 	trial.Name = trialName(o.ID.Name)
 	(&unstructured.Unstructured{Object: object}).SetName(trial.Name)
 	giveUpAddresses(object, live)
-	body, err := json.Marshal(object)
-	if err != nil {
+	tried := *o
+	if tried.JSON, err = json.Marshal(object); err != nil {
 		return refused("replace", o.ID, "%v", err)
 	}
-	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
-		path, err := found.path("replace", trial)
-		if err != nil {
-			return err
-		}
-		_, _, err = a.meta(ctx, &request{
-			op: "replace", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
-			contentType: "application/apply-patch+yaml", body: body, hide: hider(o),
-		})
-		return err
-	})
+	err = a.tryOutAs(ctx, &tried, trial)
 	var e *Error
-	if err = on("replace", o.ID, err); errors.As(err, &e) && errors.Is(err, ErrRefused) {
+	if errors.As(err, &e) && errors.Is(err, ErrRefused) {
 		said := *e
 		said.Message = fmt.Sprintf("the old one stays, the server would not take the new one, which was tried out as %q: %s", trial.Name, e.Message)
 		return &said
 	}
 	return err
+}
+
+// tryOutAs sends an object that is not to be kept, under a name.
+func (c *call) tryOutAs(ctx context.Context, o *render.Object, trial render.ObjectID) error {
+	return on("replace", o.ID, c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
+		path, err := found.path("replace", trial)
+		if err != nil {
+			return err
+		}
+		_, _, err = c.meta(ctx, &request{
+			op: "replace", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
+			contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
+		})
+		return err
+	}))
 }
 
 // maxTrial leaves room in the shortest limit on names, the 52 of a CronJob.
