@@ -173,6 +173,7 @@ func (d *draft) seal() *Object {
 	metadata := d.metadata(&id, hard.Namespaced)
 	d.violations(schema.Check(hard.Type(), d.object))
 	phase := d.phase(metadata)
+	d.applying(id, metadata)
 	if len(d.problems) > 0 {
 		return nil
 	}

@@ -45,9 +45,12 @@ var foundation = map[string]bool{
 	"StorageClass": true, "VolumeSnapshotClass": true, "IngressClass": true, "GatewayClass": true,
 }
 
+// IsFoundation says whether an object goes before all phases, whatever its own.
+func (id ObjectID) IsFoundation() bool { return foundation[id.Kind] }
+
 func sortObjects(objects []*Object) {
 	stage := func(o *Object) int {
-		if foundation[o.ID.Kind] {
+		if o.ID.IsFoundation() {
 			return -1
 		}
 		return o.Phase

@@ -267,7 +267,8 @@ func (j *job) take(results []apply.Result) {
 	}
 }
 
-// judge makes one outcome of the results: the worst, with the first reason.
+// judge makes one outcome of the results: the worst, with the first reason. A
+// bundle of which nothing went wrong may still have to wait.
 func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Result) {
 	if ctx.Err() != nil {
 		return
@@ -282,15 +283,27 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		}
 	}
 	j.ended(worst, reason)
+	if worst != good {
+		return
+	}
+	for _, res := range results {
+		if res.Waits != "" {
+			j.ended(rollout.Waiting, res.Reason)
+			j.outcome.Step = res.Waits
+			return
+		}
+	}
 }
 
-var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unreachable: 2, rollout.Refused: 3}
+var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unreachable: 2, rollout.Failed: 3, rollout.Refused: 3}
 
 func classify(err error) rollout.Result {
 	var e *apply.Error
 	switch {
 	case errors.Is(err, apply.ErrUnreachable), errors.As(err, &e) && e.Code == http.StatusUnauthorized:
 		return rollout.Unreachable // nothing is wrong with the objects
+	case errors.Is(err, apply.ErrFailed):
+		return rollout.Failed
 	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind):
 		return rollout.Deferred
 	case errors.As(err, &e) && e.Code == http.StatusNotFound:

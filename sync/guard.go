@@ -135,11 +135,17 @@ func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) {
 		return
 	}
 	for _, j := range jobs {
-		j.doomed, j.held = split(j.doomed, held)
+		if j.doomed, j.held = split(j.doomed, held); len(j.held) > 0 {
+			j.doomed = slices.DeleteFunc(j.doomed, mayBeHook)
+		}
 	}
 	g.stale = false
 	r.Err = d.hold(ctx, r, pending, held, fleet)
 }
+
+// mayBeHook says whether an object may be a hook that is to run before those
+// that are deleted with it: it then waits for approval with them.
+func mayBeHook(e store.Entry) bool { return e.ID.Group == "batch" && e.ID.Kind == "Job" }
 
 // split parts the entries that may be deleted from those that are held.
 func split(entries []store.Entry, held map[store.Deletion]string) (free, kept []store.Entry) {

@@ -26,8 +26,10 @@ const (
 	Created    Action = "created"
 	Configured Action = "configured"
 	Unchanged  Action = "unchanged"
-	Deleted    Action = "deleted"
-	Skipped    Action = "skipped"
+	// Recreated: deleted and made anew, because of a field that cannot be changed.
+	Recreated Action = "recreated"
+	Deleted   Action = "deleted"
+	Skipped   Action = "skipped"
 )
 
 // Result is what became of one object.
@@ -53,6 +55,11 @@ type Result struct {
 	// Warnings are further things to know about an object that was applied, the
 	// same from pass to pass.
 	Warnings []string
+	// Waits is set by [Cluster.Apply] when the object, and so the bundle, waits
+	// for something that takes its time: "phase 1", "hook Job/shop/migrate".
+	// Reason says what is in the way. Applying the bundle again goes on from
+	// there.
+	Waits string
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.
 	Forget bool
@@ -83,7 +90,13 @@ type Work struct {
 // any other one PATCH, and more only where the server was too busy to answer or
 // where somebody is in the way: see first contact in contact.go, and below.
 //
-// Objects go out in stages, see [stage], and at the same time within one. An
+// Objects go out phase by phase, see [render.AnnotationPhase]: each phase when
+// the one before is healthy, and hooks ([render.Hook]) complete before and after.
+// The objects behind a phase that is not healthy yet are [Skipped] with Waits:
+// nothing is waited for here that takes longer than seconds.
+//
+// In a phase, objects go out in stages, see [stage], and at the same time within
+// one. An
 // error concerns its object alone, except that objects in a namespace or of a
 // custom kind that could not be brought are skipped, with Err set. A custom
 // resource definition counts as brought when the server serves its kinds.
@@ -107,9 +120,7 @@ func (c *Cluster) Apply(ctx context.Context, work Work) []Result {
 		a.results[i].Entry.ID = o.ID
 		a.results[i].Entry.Version = cmp.Or(a.results[i].Entry.Version, o.Version)
 	}
-	for _, numbers := range stages(len(work.Objects), func(i int) schema.GroupVersionKind { return a.gvk(i) }) {
-		a.stage(ctx, numbers)
-	}
+	a.inSteps(ctx)
 	return a.results
 }
 
@@ -146,7 +157,7 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 			send = append(send, i)
 		}
 	}
-	a.each(send, func(i int) { a.object(ctx, i) })
+	a.each(send, func(i int) { a.one(ctx, i) })
 	a.settle(ctx, send)
 }
 
@@ -190,9 +201,14 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 // object sends one object and fills its result in.
 func (a *applying) object(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	meta, info, err := a.send(ctx, o, r)
+	sent, err := a.wire(i)
+	if err != nil {
+		r.Err = err
+		return
+	}
+	meta, info, err := a.send(ctx, sent, r)
 	if err != nil && a.changed[a.gvk(i).GroupKind()] {
-		meta, info, err = a.sendSettling(ctx, o, r, err)
+		meta, info, err = a.sendSettling(ctx, sent, r, err)
 	}
 	if err != nil {
 		r.Err = err
@@ -204,6 +220,9 @@ func (a *applying) object(ctx context.Context, i int) {
 	before := r.Entry.Fingerprint
 	r.Entry = entryOf(r.Entry, o, meta)
 	switch {
+	case meta.DeletionTimestamp != nil: // what was written will not last
+		r.Action, r.Entry.Digest, r.Waits = Skipped, "", "deletion of "+o.ID.String()
+		r.Reason = "waits for " + r.Waits + ": " + terminating(meta)
 	case info.code == http.StatusCreated:
 		r.Action = Created
 	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
@@ -247,6 +266,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	own := ownEntry(meta)
 	known.ID, known.Version = o.ID, o.Version
 	known.UID, known.Digest = string(meta.UID), o.Digest
+	known.Ran = ""
 	known.Fields = rawFields(own)
 	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
 	known.Keep, known.Found = keeps(o), false

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/fluxcd/pkg/ssa/normalize"
@@ -70,7 +69,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if drift = changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
-		again, err = c.dryRun(ctx, item.Object, path)
+		again, err = c.tryAgain(ctx, item.Object, path)
 		return err
 	})
 	switch {
@@ -87,12 +86,9 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 	return drift, err == nil, err
 }
 
-// dryRun has the server say what an apply of the object would make of it.
-func (c *call) dryRun(ctx context.Context, o *render.Object, path string) (*unstructured.Unstructured, error) {
-	req := &request{
-		op: "dry run", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
-		accept: jsonType, contentType: "application/apply-patch+yaml", body: o.JSON,
-	}
+// tryAgain has the server say what an apply of the object would make of it.
+func (c *call) tryAgain(ctx context.Context, o *render.Object, path string) (*unstructured.Unstructured, error) {
+	req := dryRun("dry run", o, path)
 	answer, err := c.do(ctx, req)
 	if err != nil {
 		return nil, err

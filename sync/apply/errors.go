@@ -28,6 +28,9 @@ var (
 	// ErrRefused means that the server understood and said no. Nothing was
 	// written.
 	ErrRefused = errors.New("refused")
+	// ErrFailed means that the server took the object, and that it came to a bad
+	// end: waiting will not help.
+	ErrFailed = errors.New("failed")
 	// ErrNoKind means that the server does not know the kind. It comes with
 	// [ErrRefused].
 	ErrNoKind = errors.New("no such kind")
@@ -37,7 +40,7 @@ var (
 //
 //	apply Deployment/shop/cart: admission webhook "x" denied the request
 //
-// errors.Is tells [ErrUnreachable], [ErrThrottled] and [ErrRefused] apart; the
+// errors.Is tells [ErrUnreachable], [ErrThrottled], [ErrRefused] and [ErrFailed] apart; the
 // error of an object that was skipped is of the class of the error it was
 // skipped for, and a call that its own caller cancelled is of none and wraps
 // [context.Canceled].

@@ -66,7 +66,7 @@ func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known ma
 	var ask []int
 	for i, o := range objects {
 		healths[i].State = Healthy
-		if !steady[kindOf(o.ID, "").GroupKind()] {
+		if !steady[kindOf(o.ID, "").GroupKind()] && !(isRun(o) && known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
@@ -142,9 +142,18 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 	if drift := changed(live, known, pointersFor(ignore, o.ID)); drift != nil {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
-	h, err := judge(live)
+	h, err := c.judgeLive(ctx, live)
 	if err != nil {
 		return Health{}, nil, fmt.Errorf("health of %s: %w", o.ID, err)
+	}
+	return h, nil, nil
+}
+
+// judgeLive is the health of a live object, with what its pods say.
+func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (Health, error) {
+	h, err := judge(live)
+	if err != nil {
+		return Health{}, err
 	}
 	if h.State != Healthy && isWorkload(live) {
 		// Without the pods the state is as good, only the reason is poorer.
@@ -152,7 +161,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 			h.Reason += ": " + why
 		}
 	}
-	return h, nil, nil
+	return h, nil
 }
 
 // changed holds a live object against what is known of it; nil when it is as it

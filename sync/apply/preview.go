@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -82,20 +81,13 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 	return r
 }
 
-func dryRun(o *render.Object, path, accept string) *request {
-	return &request{
-		op: "preview", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&dryRun=All",
-		accept: accept, contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
-	}
-}
-
 // whole compares an object before and after.
 func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r *Preview) error {
 	live, err := p.getObject(ctx, o.ID, path)
 	if err != nil && !isGone(err, o.ID.Name) {
 		return err
 	}
-	req := dryRun(o, path, jsonType)
+	req := dryRun("preview", o, path)
 	answer, err := p.do(ctx, req)
 	if err != nil {
 		return err
@@ -128,7 +120,7 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, path string, 
 	if err != nil && !isGone(err, o.ID.Name) {
 		return err
 	}
-	applied, _, err := p.meta(ctx, dryRun(o, path, ""))
+	applied, _, err := p.meta(ctx, dryRun("preview", o, path))
 	if err != nil {
 		return err
 	}

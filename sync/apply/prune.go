@@ -43,33 +43,41 @@ const (
 // precondition: when somebody changed it since it was looked at, it is [Skipped]
 // and Changed.
 //
+// Among the entries may be hooks that run before they are deleted
+// ([render.HookBeforeDelete]). They run first; until all are complete, nothing
+// is deleted, and every result is [Skipped] with the same Reason. One that failed
+// has an Err.
+//
 // An object that waits for finalizers is [Deleted] with a Reason and must not
 // be forgotten yet; pruning it again sends no second DELETE.
 func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
-	return c.prune(ctx, entries, (*call).delete)
+	pruning, results := c.begin(), make([]Result, len(entries))
+	if !pruning.hooksFirst(ctx, entries, results) {
+		pruning.pruneAll(ctx, entries, results, (*call).delete)
+	}
+	return results
 }
 
 // Look does what [Cluster.Prune] does, except for deleting: an object that it
 // would delete is [Skipped] without a Reason.
 func (c *Cluster) Look(ctx context.Context, entries []store.Entry) []Result {
-	return c.prune(ctx, entries, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
+	results := make([]Result, len(entries))
+	c.begin().pruneAll(ctx, entries, results, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
 		return r.kept("", false)
 	})
+	return results
 }
 
 // remover does away with a live object that has been found to be ours.
 type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
 
-func (c *Cluster) prune(ctx context.Context, entries []store.Entry, remove remover) []Result {
-	call := c.begin()
-	results := make([]Result, len(entries))
+func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover) {
 	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
 	slices.Reverse(all[:])
 	for _, numbers := range all {
 		slices.Reverse(numbers)
-		call.each(numbers, func(i int) { results[i] = call.prune(ctx, entries[i], remove) })
+		c.each(numbers, func(i int) { results[i] = c.prune(ctx, entries[i], remove) })
 	}
-	return results
 }
 
 // prune deletes one object, or says why not.

@@ -49,8 +49,9 @@ func (s *Swept) Add(other Swept) {
 // on its own, and gets single entries where the user may not list.
 //
 // Entries without a digest, a fingerprint or a UID are not judged: what the
-// server should hold is not known. The error names the kinds, and the entries,
-// that could not be read.
+// server should hold is not known. Nor are hooks that ran: nothing needs them any
+// more, and they may be gone by their time to live. The error names the kinds, and
+// the entries, that could not be read.
 //
 // What ignore names for an entry is not looked at.
 func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry, ignore Ignored) (Swept, error) {
@@ -115,8 +116,10 @@ func isLost(err error) bool {
 }
 
 // Judged says whether it is known what the server should hold, so that a live
-// object can be held against the entry.
-func Judged(e store.Entry) bool { return e.Digest != "" && e.Fingerprint != "" && e.UID != "" }
+// object can be held against the entry. A hook that ran may hold anything.
+func Judged(e store.Entry) bool {
+	return e.Digest != "" && e.Fingerprint != "" && e.UID != "" && e.Ran == ""
+}
 
 // sweeping is one Sweep or SweepFew under way. Each entry is written by the one
 // that goes through its kind.

@@ -48,6 +48,8 @@ type seen struct {
 	surely    bool // failed, whatever the clock said
 	cut       bool // unreachable
 	correctly bool // the write under way corrects drift
+	step      string
+	stepped   time.Duration // when step was first waited for
 }
 
 type seenUnit struct {
@@ -410,6 +412,16 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		s.applied, s.writing, s.drifted, s.correctly = o.Digest, false, false, false
 		s.healthy, s.since, s.failed, s.surely, s.cut = false, j.elapsed, false, false, false
 	case o.Kind == Check && (o.Digest != s.applied || s.writing):
+	case o.Result == Waiting:
+		if s.step != o.Step {
+			s.step, s.stepped = o.Step, j.elapsed
+		}
+		s.cut = s.cut && !about
+		s.failed = s.failed || about && j.elapsed-s.stepped >= timeout
+	case o.Kind == Apply && o.Result == Failed:
+		if about {
+			s.failed, s.surely = true, true
+		}
 	case o.Result == Healthy:
 		if !s.healthy {
 			s.healthy, s.since = true, j.elapsed

@@ -36,7 +36,7 @@ func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 		p.reason(u, t, fmt.Sprintf("waits for unit %s to be applied there", path))
 		return true
 	}
-	if t.Trouble == NoTrouble {
+	if t.Trouble == NoTrouble && t.Step == "" {
 		p.reason(u, t, "")
 	}
 	return false

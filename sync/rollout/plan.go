@@ -45,15 +45,15 @@ type Action struct {
 type Kind string
 
 const (
-	// Apply brings the bundle to the target: [Applied], [Refused], [Deferred],
-	// [Unreachable].
+	// Apply brings the bundle to the target: [Applied], [Waiting], [Failed],
+	// [Refused], [Deferred], [Unreachable].
 	Apply Kind = "apply"
 	// Check looks at the health of the bundle's objects: [Healthy],
 	// [Unhealthy], [Failed], [Unreachable].
 	Check Kind = "check"
 	// Remove deletes all that the unit has on the target: [Removed],
-	// [Deferred] while objects are still terminating, [Refused],
-	// [Unreachable].
+	// [Deferred] while objects are still terminating or wait for a hook,
+	// [Failed] when the hook did, [Refused], [Unreachable].
 	Remove Kind = "remove"
 	// Sweep is never planned. It is the kind of what was found without being
 	// asked for: [Drifted], with Unit and Target.
@@ -79,7 +79,7 @@ type Transition struct {
 	Rollout int               `json:"rollout,omitempty"` // [Rollout.ID]
 	Wave    string            `json:"wave,omitempty"`
 	// Kind is one word: "started", "superseded", "passed", "applied",
-	// "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
+	// "step", "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
 	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
 	// "blocked", "unblocked". Callers add their own.
 	Kind string `json:"kind"`

@@ -71,6 +71,11 @@ func TestWorldFindsBrokenRules(t *testing.T) {
 		"health assumed": {beforeDecide: eachTarget(func(_ *Unit, t *Target) {
 			t.Health, t.CheckedAt = HealthGood, t.Since.Add(time.Hour)
 		})},
+		"waiting is applied": {beforeDecide: eachTarget(func(_ *Unit, t *Target) {
+			if t.Step != "" && t.Dirty {
+				t.Applied, t.Dirty, t.Step = t.Wanted, false, ""
+			}
+		})},
 		"drift forgotten":     {beforeDecide: eachTarget(func(_ *Unit, t *Target) { t.Drifted = false })},
 		"leftovers forgotten": {afterRestart: eachTarget(func(_ *Unit, t *Target) { t.Leftovers = false })},
 		"hold is rollback": {beforeDecide: each(func(u *Unit) {

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -14,6 +15,9 @@ type Outcome struct {
 	// Reason is one line without the target's name, and the same as long as
 	// the cause is the same. It is required for everything that went wrong.
 	Reason string
+	// Step names what a [Waiting] Apply waits for. It stays the same for as long
+	// as the apply gets no further.
+	Step string
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
 	Pruned bool
@@ -25,13 +29,18 @@ type Result string
 const (
 	// Applied: the server took the whole bundle.
 	Applied Result = "applied"
+	// Waiting: the server took the bundle up to a phase that is not healthy yet,
+	// or up to a hook that is not over. The same apply is to be carried out
+	// again to go on.
+	Waiting Result = "waiting"
 	// Removed: nothing that is ours is there any more.
 	Removed Result = "removed"
 	// Healthy: all objects of the bundle are.
 	Healthy Result = "healthy"
 	// Unhealthy: not yet, or no longer.
 	Unhealthy Result = "unhealthy"
-	// Failed: not, and waiting will not help.
+	// Failed: not, and waiting will not help. Of an Apply or a Remove: an object
+	// of a phase, or a hook, that the rest waits for.
 	Failed Result = "failed"
 	// Refused: the server understood and said no, to one object at least.
 	Refused Result = "refused"
@@ -61,11 +70,13 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 		r.drifted()
 	case o.Kind == Apply && o.Result == Applied:
 		r.applied()
+	case o.Kind == Apply && o.Result == Waiting:
+		r.waiting()
 	case o.Kind == Remove && o.Result == Removed:
 		r.removed()
 	case o.Kind == Check && (o.Result == Healthy || o.Result == Unhealthy || o.Result == Failed):
 		r.health()
-	case o.Result == Refused || o.Result == Deferred || o.Result == Unreachable:
+	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unreachable:
 		r.failed()
 	default:
 		return nil
@@ -92,6 +103,9 @@ func (r *recording) note(kind, text string) {
 // wanted says that the outcome is about what the target should have. Else it
 // is about the bundle that the target has until its wave comes, or out of date.
 func (r *recording) wanted() bool { return r.Digest == r.t.Wanted }
+
+// correcting says that the outcome is about drift from what the target has.
+func (r *recording) correcting() bool { return r.Why == WhyDrift && r.Digest == r.t.Applied }
 
 func (r *recording) drifted() {
 	if r.t.Applied != "" && !r.t.Drifted {
@@ -129,6 +143,7 @@ func (r *recording) removed() {
 func (r *recording) settle() {
 	t := r.t
 	t.Trouble, t.Reason, t.Attempts, t.RetryAt = NoTrouble, "", 0, time.Time{}
+	t.Step, t.StepSince = "", time.Time{}
 }
 
 func (r *recording) health() {
@@ -177,11 +192,43 @@ func (r *recording) health() {
 	}
 }
 
+// waiting takes in that an apply got as far as it can for now. It goes on soon;
+// how soon depends on how long it has been waiting for the same step.
+func (r *recording) waiting() {
+	t := r.t
+	if !r.wanted() && !r.correcting() {
+		return
+	}
+	if t.Step != r.Step || t.StepSince.IsZero() {
+		t.Step, t.StepSince = r.Step, r.now
+		r.note("step", r.Reason)
+	}
+	t.Reason, t.Attempts = r.Reason, 0
+	ends := t.StepSince.Add(r.u.timeout(t))
+	late := !r.now.Before(ends)
+	if r.wanted() {
+		switch {
+		case late && t.Trouble != TroubleFailed:
+			t.Trouble = TroubleFailed
+			t.Reason = fmt.Sprintf("not past %s within %s: %s", r.Step, r.u.timeout(t), r.Reason)
+		case t.Trouble != TroubleFailed:
+			t.Trouble = NoTrouble
+		}
+	}
+	most := maxCheck
+	if t.Trouble == TroubleFailed {
+		most = maxBackoff
+	}
+	t.RetryAt = r.now.Add(min(max(r.now.Sub(t.StepSince)/10, minCheck), most))
+	if !late && ends.Before(t.RetryAt) {
+		t.RetryAt = ends
+	}
+}
+
 // failed takes in that an action did not come to an end.
 func (r *recording) failed() {
 	t := r.t
-	correcting := r.Why == WhyDrift && r.Digest == t.Applied
-	if !r.wanted() && !correcting && r.Kind != Check {
+	if !r.wanted() && !r.correcting() && r.Kind != Check {
 		return
 	}
 	if r.Kind == Check && (r.Digest != t.Applied || t.Dirty) {
@@ -197,7 +244,7 @@ func (r *recording) failed() {
 	switch {
 	case r.Result == Unreachable, r.Kind == Check: // health that cannot be read is not ill health
 		t.Trouble = TroubleUnreachable
-	case r.Result == Refused, r.Result == Deferred && late && r.Kind == Apply:
+	case r.Result == Refused, r.Result == Failed, r.Result == Deferred && late && r.Kind == Apply:
 		t.Trouble = TroubleFailed
 	default:
 		t.Trouble = TroubleDeferred

@@ -37,7 +37,7 @@ import (
 //	decide                              the indented lines are all actions
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
-//	RESULT UNIT TARGET [pruned] [REASON]  outcome of the last action there
+//	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
 //	+DURATION, -DURATION                moves the clock
 //	restart                             through JSON, as it would be stored
 //	settle                              all goes well until nothing is left to do
@@ -277,6 +277,9 @@ func (s *script) outcome(verb string, rest []string) {
 	reason := rest[2:]
 	if len(reason) > 0 && reason[0] == "pruned" {
 		o.Pruned, reason = true, reason[1:]
+	}
+	if len(reason) > 0 && strings.HasPrefix(reason[0], "step=") {
+		o.Step, reason = strings.TrimPrefix(reason[0], "step="), reason[1:]
 	}
 	o.Reason = strings.Join(reason, " ")
 	s.state.Record(o, s.now)

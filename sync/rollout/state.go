@@ -190,6 +190,10 @@ type Target struct {
 	// Attempts that failed in a row; the next one is at RetryAt.
 	Attempts int       `json:"attempts,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
+	// Step is what the apply under way waits for, a phase of the bundle or a
+	// hook, and StepSince is since when. Empty: nothing, as far as is known.
+	Step      string    `json:"step,omitempty"`
+	StepSince time.Time `json:"stepSince,omitzero"`
 }
 
 // Health of what is applied on a target, as last seen.
@@ -242,6 +246,7 @@ func (t *Target) nothing() bool { return t.Applied == "" && t.Good == "" && !t.D
 func (t *Target) forgive(now time.Time) {
 	t.Trouble, t.Reason, t.Attempts = NoTrouble, "", 0
 	t.RetryAt, t.TriedAt = time.Time{}, time.Time{}
+	t.Step, t.StepSince = "", time.Time{}
 	if t.Health != HealthGood {
 		t.Since = now
 	}
@@ -252,7 +257,7 @@ func (t *Target) forgive(now time.Time) {
 // never negative. It reports whether there were any.
 func (t *Target) clamp(now time.Time) bool {
 	jumped := false
-	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt} {
+	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince} {
 		if at.After(now) {
 			*at, jumped = now, true
 		}

@@ -49,6 +49,10 @@ type live struct {
 	mixed     bool // a write stopped in the middle
 	leftovers bool
 	drifted   bool
+	// next is the bundle that is being applied in steps, and how many of them
+	// are healthy by now.
+	next  render.Digest
+	steps int
 }
 
 // mutation breaks a rule from outside, to prove that the judge notices.
@@ -141,6 +145,8 @@ func (w *world) elapse(d time.Duration) {
 // fate of a bundle: what becomes of it wherever it goes.
 func fate(digest render.Digest) Result {
 	switch digest[len(digest)-1] {
+	case '3':
+		return Waiting
 	case '4':
 		return Failed
 	case '5':
@@ -340,10 +346,19 @@ func (w *world) carryOut(a Action) Outcome {
 	switch a.Kind {
 	case Apply:
 		l.leftovers = l.leftovers || l.digest != a.Digest || l.mixed
-		if fate(a.Digest) == Refused {
+		switch {
+		case fate(a.Digest) == Refused:
 			l.mixed = true
 			return w.unless(o, Refused)
+		case fate(a.Digest) == Failed && w.draw(2) == 0: // in a phase before the last
+			l.mixed = true
+			return w.unless(o, Failed)
+		case w.steps(l, a.Digest):
+			l.mixed = true
+			o.Step = fmt.Sprintf("phase %d", l.steps)
+			return w.unless(o, Waiting)
 		}
+		l.next, l.steps = "", 0
 		l.digest, l.mixed, l.drifted = a.Digest, false, false
 		return w.unless(o, Applied)
 	case Remove:
@@ -361,6 +376,22 @@ func (w *world) carryOut(a Action) Outcome {
 		l.leftovers, o.Pruned = false, true
 	}
 	return o
+}
+
+// steps says whether an apply has to wait before it goes on, after it may have
+// come a step further.
+func (w *world) steps(l *live, digest render.Digest) bool {
+	if l.next != digest {
+		l.next, l.steps = digest, 0
+	}
+	switch {
+	case fate(digest) == Waiting:
+		return true
+	case w.rarely(4):
+		l.steps += w.draw(2)
+		return true
+	}
+	return false
 }
 
 func (w *world) unless(o Outcome, r Result) Outcome {

@@ -39,6 +39,10 @@ type Entry struct {
 	// Found says that the entry was made of a live object after the inventory
 	// was lost, and was not applied since: nobody knows for certain whose it is.
 	Found bool
+	// Ran is the digest of the bundle that the object, a hook, ran for to its
+	// good end. From then on it is nobody's business what becomes of the Job,
+	// until another bundle is applied. Empty for all other objects.
+	Ran render.Digest
 }
 
 // key is what an entry is stored under.
@@ -66,11 +70,12 @@ func (tx *Tx) Confirm(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
-			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = excluded.found`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found)
+			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = excluded.found,
+			ran = excluded.ran`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran))
 	})
 }
 
@@ -157,11 +162,11 @@ func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran))
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err
-	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran
 		FROM inventory WHERE (`+where+`) ORDER BY target, unit, "group", kind, namespace, name`, args...)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,8 @@ CREATE TABLE fights (
 ) WITHOUT ROWID;
 
 ALTER TABLE clusters ADD COLUMN deep_after TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE inventory ADD COLUMN ran TEXT NOT NULL DEFAULT '';
 `}
 
 // connect makes a pool of connections; none is opened before it is used.

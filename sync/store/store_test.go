@@ -158,7 +158,13 @@ func TestInventory(t *testing.T) {
 
 	// what is confirmed again replaces all
 	two.UID, two.Version, two.Digest, two.Fields, two.Fingerprint = "new", "v2", "d4", "", ""
+	two.Ran = "bundle"
 	update(t, s, func(tx *Tx) error { return tx.Confirm([]Entry{two}) })
+	same(t, []Entry{one, two, three}, got())
+
+	// what is about to be sent has run all the same
+	update(t, s, func(tx *Tx) error { return errors.Join(tx.Intend([]Entry{two}), tx.Suspect([]Entry{two})) })
+	two.Digest = ""
 	same(t, []Entry{one, two, three}, got())
 
 	update(t, s, func(tx *Tx) error { return tx.Forget([]Entry{one, entry(9)}) })

@@ -1,0 +1,367 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// annotationRun is on the live Job of a hook that runs with its bundle: the
+// digest of that bundle. Should the inventory be lost, it says that the hook
+// need not run once more.
+const annotationRun = "swell.sh/hook-run"
+
+// isRun says whether an object is a hook that runs once for each bundle.
+func isRun(o *render.Object) bool {
+	hook := o.Hook()
+	return hook == render.HookBefore || hook == render.HookAfter
+}
+
+// wire is the object as it is sent. Of a hook that runs with its bundle, the
+// time to live is kept back until the inventory knows that it is complete: a
+// Job that is gone before that would have to run again. One that runs before a
+// deletion is suspended until then.
+func (a *applying) wire(i int) (*render.Object, error) {
+	o := a.Objects[i]
+	hook := o.Hook()
+	if hook == "" {
+		return o, nil
+	}
+	object, err := decodeObject(o.JSON)
+	if err != nil {
+		return nil, refused("apply", o.ID, "%v", err)
+	}
+	spec, _ := object["spec"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if spec == nil || annotations == nil {
+		return nil, refused("apply", o.ID, "is no hook: it lacks a spec or annotations")
+	}
+	if hook == render.HookBeforeDelete {
+		spec["suspend"] = true
+	} else {
+		annotations[annotationRun] = string(a.Bundle)
+		delete(spec, "ttlSecondsAfterFinished")
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, refused("apply", o.ID, "%v", err)
+	}
+	sent := *o
+	sent.JSON = body
+	return &sent, nil
+}
+
+// decodeObject keeps numbers as they are written.
+func decodeObject(body []byte) (map[string]any, error) {
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err := decoder.Decode(&object)
+	return object, err
+}
+
+// timeToLive is what the object says of how long the Job stays when it has
+// finished; nil when it says nothing.
+func timeToLive(o *render.Object) *int32 {
+	var job struct {
+		Spec struct {
+			TTL *int32 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.JSON, &job) != nil {
+		return nil
+	}
+	return job.Spec.TTL
+}
+
+// runHooks runs the hooks of one step, all at the same time, or looks how far
+// they are.
+func (a *applying) runHooks(ctx context.Context, numbers []int) {
+	var run []int
+	for _, i := range numbers {
+		switch {
+		case a.isUnchanged(i):
+			a.results[i].Action = Unchanged
+		case a.skip(i):
+		default:
+			run = append(run, i)
+		}
+	}
+	a.each(run, func(i int) { a.hook(ctx, i) })
+}
+
+// hook brings one hook a step further: an old run is deleted, a new one
+// started, and its end noted.
+func (a *applying) hook(ctx context.Context, i int) {
+	o, r := a.Objects[i], &a.results[i]
+	if r.Entry.Ran != "" && r.Entry.Ran == a.Bundle {
+		a.release(ctx, i)
+		return
+	}
+	live, path, err := a.readObject(ctx, "apply", o.ID, o.Version)
+	switch {
+	case err != nil:
+		r.Err = err
+	case live == nil:
+		a.start(ctx, i)
+	case live.GetDeletionTimestamp() != nil:
+		a.wait(i, "the one of an earlier bundle is "+terminating(metaOf(live)))
+	case !isOfUnit(live, o):
+		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
+	case live.GetAnnotations()[annotationRun] != string(a.Bundle):
+		if a.removeJob(ctx, i, path, live) {
+			a.start(ctx, i)
+		}
+	default:
+		a.follow(ctx, i, live)
+	}
+}
+
+// wait marks a hook that is not over.
+func (a *applying) wait(i int, why string) {
+	r := &a.results[i]
+	r.Action = cmp.Or(r.Action, Skipped)
+	r.Waits = "hook " + r.ID.String()
+	r.Reason = "waits for " + r.Waits + ": " + why
+}
+
+// start makes the Job. It is looked at by the next apply.
+func (a *applying) start(ctx context.Context, i int) {
+	if a.object(ctx, i); a.results[i].Err == nil {
+		a.wait(i, "not complete")
+	}
+}
+
+// follow looks at the run that is for this bundle.
+func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstructured) {
+	o, r := a.Objects[i], &a.results[i]
+	h, err := a.judgeLive(ctx, live)
+	switch {
+	case err != nil:
+		r.Err = fmt.Errorf("health of %s: %w", o.ID, err)
+	case h.State == Failed:
+		r.Entry = entryOf(r.Entry, o, metaOf(live))
+		r.Err = failed("apply", o.ID, "the hook failed: "+h.Reason+" (delete the Job to run it again)")
+	case hasCondition(live, "Complete"):
+		r.Action, r.Entry = Unchanged, entryOf(r.Entry, o, metaOf(live))
+		r.Entry.Ran = a.Bundle
+		if timeToLive(o) != nil {
+			r.Entry.Digest = ""
+			a.wait(i, "complete, to be released")
+		}
+	default:
+		if r.Action = Unchanged; r.Entry.UID != string(live.GetUID()) || r.Entry.Digest != o.Digest {
+			a.object(ctx, i) // it is not known, or was changed
+		}
+		if h.State == Healthy {
+			h.Reason = "suspended by somebody"
+		}
+		if r.Err == nil {
+			a.wait(i, h.Reason)
+		}
+	}
+}
+
+// release lets the Job of a hook go by its time to live, now that it is on
+// record that it ran.
+func (a *applying) release(ctx context.Context, i int) {
+	o, r := a.Objects[i], &a.results[i]
+	err := a.mergeJob(ctx, "apply", o.ID, o.Version, map[string]any{
+		"metadata": map[string]any{"uid": r.Entry.UID},
+		"spec":     map[string]any{"ttlSecondsAfterFinished": timeToLive(o)},
+	})
+	var e *Error
+	otherUID := errors.As(err, &e) && (e.Code == http.StatusConflict || len(immutableFields(err)) > 0)
+	if err != nil && !isGone(err, o.ID.Name) && !otherUID {
+		r.Err = err
+		return
+	}
+	r.Action, r.Entry.Digest = Unchanged, o.Digest
+}
+
+// ready brings a hook that is to run before a deletion: a Job that is suspended
+// and has not run. One that runs or ran, because a deletion was taken back, is
+// made anew, and so is one whose template has changed.
+func (a *applying) ready(ctx context.Context, i int) {
+	o, r := a.Objects[i], &a.results[i]
+	live, path, err := a.readObject(ctx, "apply", o.ID, o.Version)
+	if err != nil {
+		r.Err = err
+		return
+	}
+	if live == nil || !isOfUnit(live, o) {
+		a.object(ctx, i)
+		return
+	}
+	if live.GetDeletionTimestamp() != nil {
+		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
+		return
+	}
+	if isSuspended(live) && !hasCondition(live, "Complete") && !hasCondition(live, "Failed") {
+		if a.object(ctx, i); len(immutableFields(r.Err)) == 0 {
+			return
+		}
+		r.Err = nil
+	}
+	if a.removeJob(ctx, i, path, live) {
+		if a.object(ctx, i); r.Action == Created {
+			r.Action = Recreated
+		}
+	}
+}
+
+// removeJob deletes the Job of a hook. Its status may change at any moment, which
+// is no reason not to.
+func (a *applying) removeJob(ctx context.Context, i int, path string, live *unstructured.Unstructured) bool {
+	uid := live.GetUID()
+	return a.remove(ctx, i, path, metav1.Preconditions{UID: &uid}, metav1.DeletePropagationBackground)
+}
+
+// isSuspended says whether a Job is told not to run.
+func isSuspended(job *unstructured.Unstructured) bool {
+	suspend, _, _ := unstructured.NestedBool(job.Object, "spec", "suspend")
+	return suspend
+}
+
+// isOfUnit says whether a live object was applied by us, for the unit that the
+// object is of.
+func isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
+	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil &&
+		live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+}
+
+// metaOf is the part of an object's metadata that is looked at here.
+func metaOf(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.Namespace, meta.Name = live.GetNamespace(), live.GetName()
+	meta.UID, meta.ResourceVersion = live.GetUID(), live.GetResourceVersion()
+	meta.Labels, meta.Annotations = live.GetLabels(), live.GetAnnotations()
+	meta.Finalizers, meta.DeletionTimestamp = live.GetFinalizers(), live.GetDeletionTimestamp()
+	meta.ManagedFields = live.GetManagedFields()
+	return meta
+}
+
+// readObject reads an object in full; nil when there is none. It must not be
+// used for Secrets.
+func (c *call) readObject(ctx context.Context, op string, id render.ObjectID, version string) (live *unstructured.Unstructured, path string, err error) {
+	err = c.addressed(ctx, c.anyResource, kindOf(id, version), func(found resource) error {
+		if path, err = found.path(op, id); err == nil {
+			live, err = c.getObject(ctx, id, path)
+		}
+		return err
+	})
+	if isGone(err, id.Name) {
+		return nil, path, nil
+	}
+	return live, path, on(op, id, err)
+}
+
+// mergeJob changes fields of a Job that is there.
+func (c *call) mergeJob(ctx context.Context, op string, id render.ObjectID, version string, change map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	return on(op, id, c.addressed(ctx, c.anyResource, kindOf(id, version), func(found resource) error {
+		path, err := found.path(op, id)
+		if err != nil {
+			return err
+		}
+		_, _, err = c.meta(ctx, &request{
+			op: op, object: id.String(), method: http.MethodPatch, path: path, query: "fieldManager=" + FieldManager + "&fieldValidation=Strict",
+			contentType: "application/merge-patch+json", body: body,
+		})
+		return err
+	}))
+}
+
+func refused(op string, id render.ObjectID, format string, args ...any) *Error {
+	return &Error{Op: op, Object: id.String(), class: ErrRefused, Message: fmt.Sprintf(format, args...), unsent: true}
+}
+
+// hooksFirst runs the hooks among the entries that are to run before they are
+// deleted, and reports whether the deletions have to wait: then it has filled
+// in all results. What is not ours, or is to be kept, does not run. A Job that
+// is not there any more has run, or somebody wanted it away.
+func (c *call) hooksFirst(ctx context.Context, entries []store.Entry, results []Result) bool {
+	var jobs []int
+	for i, e := range entries {
+		if e.ID.Group == "batch" && e.ID.Kind == "Job" {
+			jobs = append(jobs, i)
+		}
+	}
+	c.each(jobs, func(i int) { results[i] = c.beforeDelete(ctx, entries[i]) })
+	why := ""
+	for _, i := range jobs {
+		var e *Error
+		switch r := results[i]; {
+		case why != "":
+		case errors.As(r.Err, &e):
+			why = "waits for hook " + r.ID.String() + ": " + e.Message
+		case r.Reason != "":
+			why = r.Reason
+		}
+	}
+	if why == "" {
+		return false
+	}
+	for i, e := range entries {
+		if r := &results[i]; r.Err == nil && r.Reason == "" {
+			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Reason: why}
+		}
+	}
+	return true
+}
+
+// beforeDelete runs one hook, or looks how far it is. A result with neither
+// Reason nor Err is one that nothing waits for.
+func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
+	id := entry.ID
+	r := Result{ID: id, Entry: entry}
+	live, _, err := c.readObject(ctx, "prune", id, entry.Version)
+	switch {
+	case errors.Is(err, ErrNoKind):
+		return r
+	case err != nil:
+		return r.failed(err)
+	case live == nil || live.GetAnnotations()[render.AnnotationHook] != string(render.HookBeforeDelete):
+		return r
+	}
+	if _, stays := r.judge(metaOf(live)); stays || hasCondition(live, "Complete") {
+		return r
+	}
+	r.Entry.Digest = "" // whatever comes of it, it is not as it was applied
+	why := "waits for hook " + id.String() + ": "
+	if isSuspended(live) {
+		err := c.mergeJob(ctx, "resume", id, entry.Version, map[string]any{
+			"metadata": map[string]any{"uid": live.GetUID()},
+			"spec":     map[string]any{"suspend": false},
+		})
+		if err != nil {
+			return r.failed(err)
+		}
+		return r.kept(why+"not complete", false)
+	}
+	switch h, err := c.judgeLive(ctx, live); {
+	case err != nil:
+		return r.failed(fmt.Errorf("health of %s: %w", id, err))
+	case h.State == Failed:
+		return r.failed(failed("prune", id, "the hook failed, nothing is deleted: "+h.Reason+" (delete the Job to go on without it)"))
+	default:
+		return r.kept(why+h.Reason, false)
+	}
+}

@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// job has a namespace, a name, the annotations, an image tag, and more of its
+// spec. With the tag "broken" it is never complete, until [complete].
+const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %[2]s, namespace: %[1]s, annotations: {%[3]s}}
+spec:
+  %[5]s
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "registry.example.com/x:%[4]s"}]
+`
+
+func hookJob(t *testing.T, ns, name string, hook render.Hook, tag, spec string) *render.Object {
+	return object(t, job, ns, name, "swell.sh/hook: "+string(hook), tag, spec)
+}
+
+// complete lets the pods of a Job come to a good end.
+func complete(t *testing.T, ns, name string) {
+	t.Helper()
+	// Pods of an earlier Job of the name may still be there.
+	selector := "batch.kubernetes.io/controller-uid=" + string(liveJob(t, ns, name).GetUID())
+	eventually(t, func() (bool, string) {
+		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil || len(list.Items) == 0 {
+			return false, "no pods"
+		}
+		for _, pod := range list.Items {
+			_, err := somebody(t).Resource(pods).Namespace(ns).Patch(t.Context(), pod.GetName(), types.StrategicMergePatchType,
+				[]byte(`{"spec":{"containers":[{"name":"main","image":"registry.example.com/x:good"}]}}`), metav1.PatchOptions{})
+			if err != nil {
+				return false, err.Error()
+			}
+		}
+		return true, ""
+	})
+}
+
+func liveJob(t *testing.T, ns, name string) *unstructured.Unstructured {
+	t.Helper()
+	live, err := somebody(t).Resource(jobs).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+func isThere(t *testing.T, ns, name string) bool {
+	t.Helper()
+	_, err := somebody(t).Resource(jobs).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{})
+	return err == nil
+}
+
+func TestHookBeforeRunsOnceForEachBundle(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	before := hookJob(t, ns, "migrate", render.HookBefore, "broken", "")
+	bundle := func(value string) []*render.Object { return []*render.Object{before, configMap(t, ns, "a", value)} }
+
+	got := s.apply("x", bundle("1")...)
+	waits := "hook Job/" + ns + "/migrate"
+	same(t, []string{"Job created (" + waits + ")", "ConfigMap skipped (" + waits + ")"}, outcomes(got))
+	same(t, "waits for "+waits+": not complete", got[1].Reason)
+	got = s.apply("x", bundle("1")...)
+	same(t, []string{"Job unchanged (" + waits + ")", "ConfigMap skipped (" + waits + ")"}, outcomes(got))
+	first := liveJob(t, ns, "migrate")
+	complete(t, ns, "migrate")
+	s.toTheEnd("x", bundle("1")...)
+	if live := liveJob(t, ns, "migrate"); live.GetUID() != first.GetUID() {
+		t.Error("the hook ran twice")
+	}
+
+	// Drift, and a restart: nothing is sent for it.
+	entry := s.known[bundle("")[1].ID]
+	entry.Digest = ""
+	s.known[entry.ID] = entry
+	w.take()
+	same(t, "Job unchanged", outcomes(s.apply("x", bundle("1")...))[0])
+	same(t, map[string]int{"PATCH": 1}, w.methods())
+
+	// Another bundle, though its hook is the same.
+	got = s.apply("y", bundle("2")...)
+	eventually(t, func() (bool, string) {
+		got = s.apply("y", bundle("2")...)
+		return isThere(t, ns, "migrate") && liveJob(t, ns, "migrate").GetUID() != first.GetUID(), strings.Join(outcomes(got), "; ")
+	})
+	same(t, "ConfigMap skipped ("+waits+")", outcomes(got)[1])
+	complete(t, ns, "migrate")
+	s.toTheEnd("y", bundle("2")...)
+}
+
+func TestHookAfterRunsWhenItsPhaseIsHealthy(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	bundle := func(tag string) []*render.Object {
+		return []*render.Object{object(t, deployment, ns, "web", tag), hookJob(t, ns, "announce", render.HookAfter, "1", "")}
+	}
+	same(t, []string{"Deployment created", "Job skipped (phase 0)"}, outcomes(s.apply("x", bundle("broken")...)))
+	if isThere(t, ns, "announce") {
+		t.Error("the hook runs before its phase is healthy")
+	}
+	s.toTheEnd("y", bundle("1")...)
+	if !hasCondition(liveJob(t, ns, "announce"), "Complete") {
+		t.Error("the apply was over before its hook")
+	}
+	becomes(t, c, Health{State: Healthy}, bundle("1")[0])
+}
+
+// The time to live of a hook's Job begins when it is on record that it ran.
+func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "1", "ttlSecondsAfterFinished: 0"), configMap(t, ns, "a", "1")}
+	s.toTheEnd("x", bundle...)
+	eventually(t, func() (bool, string) { return !isThere(t, ns, "migrate"), "the Job stays" })
+	var entries []store.Entry
+	for _, e := range s.known {
+		entries = append(entries, e)
+	}
+	found, err := c.Sweep(t.Context(), entries, nil)
+	if err != nil || len(found.Drifts) > 0 {
+		t.Errorf("drift %v, %v", found.Drifts, err)
+	}
+	if h, _, err := c.Health(t.Context(), bundle, s.known, nil); err != nil || h.State != Healthy {
+		t.Errorf("health %v, %v", h, err)
+	}
+	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", bundle...)))
+	if isThere(t, ns, "migrate") {
+		t.Error("the hook ran twice")
+	}
+}
+
+// Without the inventory, the live Job says what it ran for.
+func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "1", ""), configMap(t, ns, "a", "1")}
+	newState(t, c).toTheEnd("x", bundle...)
+	uid := liveJob(t, ns, "migrate").GetUID()
+	s := newState(t, c)
+	same(t, []string{"Job unchanged", "ConfigMap configured"}, outcomes(s.apply("x", bundle...)))
+	if liveJob(t, ns, "migrate").GetUID() != uid {
+		t.Error("the hook ran twice")
+	}
+	same(t, render.Digest("x"), s.known[bundle[0].ID].Ran)
+}
+
+func TestHookThatFailsSaysWhy(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")}
+	fail := func() {
+		t.Helper()
+		eventually(t, func() (bool, string) {
+			got := s.apply("x", bundle...)
+			if got[0].Err == nil {
+				return false, got[0].Reason
+			}
+			want := "apply Job/" + ns + "/migrate: the hook failed: job was active longer than specified deadline"
+			if !errors.Is(got[0].Err, ErrFailed) || !strings.HasPrefix(got[0].Err.Error(), want) {
+				t.Errorf("got %v, want %q", got[0].Err, want)
+			}
+			if got[1].Action != Skipped || got[1].Waits != "" || exists(t, bundle[1].ID) {
+				t.Errorf("got %q", outcomes(got))
+			}
+			return true, ""
+		})
+	}
+	fail()
+	uid := liveJob(t, ns, "migrate").GetUID()
+	fail() // it is not run again by itself
+	if liveJob(t, ns, "migrate").GetUID() != uid {
+		t.Error("the failed hook ran again")
+	}
+	background := metav1.DeletePropagationBackground
+	if err := somebody(t).Resource(jobs).Namespace(ns).Delete(t.Context(), "migrate", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() (bool, string) {
+		got := s.apply("x", bundle...)
+		return isThere(t, ns, "migrate") && liveJob(t, ns, "migrate").GetUID() != uid, strings.Join(outcomes(got), "; ")
+	})
+}
+
+func TestHookLeavesAForeignJobAlone(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
+	theirs := object(t, job, ns, "migrate", "", "1", "suspend: true")
+	create(t, jobs, strings.NewReplacer(`"app.kubernetes.io/managed-by":"swell"`, `"app.kubernetes.io/managed-by":"helm"`).Replace(string(theirs.JSON)))
+	got := newState(t, c).apply("x", hook, configMap(t, ns, "a", "1"))
+	if !errors.Is(got[0].Err, ErrRefused) || !strings.Contains(got[0].Err.Error(), "not this unit's") || got[1].Action != Skipped {
+		t.Errorf("got %q", outcomes(got))
+	}
+	if !isSuspended(liveJob(t, ns, "migrate")) {
+		t.Error("the foreign Job was changed")
+	}
+}
+
+// deletes prunes all that is known and keeps what comes of it.
+func (s *state) deletes(ids ...render.ObjectID) []Result {
+	s.t.Helper()
+	var entries []store.Entry
+	for _, id := range ids {
+		if e, ok := s.known[id]; ok {
+			entries = append(entries, e)
+		}
+	}
+	results := s.c.Prune(s.t.Context(), entries)
+	s.keep(results)
+	return results
+}
+
+func TestHookBeforeDelete(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	hook, data := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", ""), configMap(t, ns, "a", "1")
+	same(t, []string{"Job created", "ConfigMap created"}, outcomes(s.apply("x", hook, data)))
+	becomes(t, c, Health{State: Healthy}, hook)
+	if !isSuspended(liveJob(t, ns, "drain")) {
+		t.Error("the hook runs at once")
+	}
+	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", hook, data)))
+
+	waits := "waits for hook Job/" + ns + "/drain: "
+	got := s.deletes(hook.ID, data.ID)
+	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
+	same(t, []string{waits + "not complete", waits + "not complete"}, []string{got[0].Reason, got[1].Reason})
+	if isSuspended(liveJob(t, ns, "drain")) || !exists(t, data.ID) {
+		t.Error("the hook does not run first")
+	}
+	eventually(t, func() (bool, string) { // it has started, and is asked again
+		got = s.deletes(hook.ID, data.ID)
+		return strings.Contains(got[1].Reason, "ImagePullBackOff"), got[1].Reason
+	})
+	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
+
+	complete(t, ns, "drain")
+	eventually(t, func() (bool, string) {
+		got = s.deletes(hook.ID, data.ID)
+		return got[1].Action == Deleted, got[1].Reason
+	})
+	eventually(t, func() (bool, string) { return !isThere(t, ns, "drain") && !exists(t, data.ID), "something stays" })
+}
+
+func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	hook, data := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")
+	s.apply("x", hook, data)
+	var got []Result
+	for range 2 {
+		eventually(t, func() (bool, string) {
+			got = s.deletes(hook.ID, data.ID)
+			return got[0].Err != nil, got[0].Reason
+		})
+		if want := "prune Job/" + ns + "/drain: the hook failed, nothing is deleted: "; !errors.Is(got[0].Err, ErrFailed) || !strings.HasPrefix(got[0].Err.Error(), want) {
+			t.Errorf("got %v, want %q", got[0].Err, want)
+		}
+		if got[1].Action != Skipped || !exists(t, data.ID) || !isThere(t, ns, "drain") {
+			t.Errorf("got %q", outcomes(got))
+		}
+	}
+	background := metav1.DeletePropagationBackground
+	if err := somebody(t).Resource(jobs).Namespace(ns).Delete(t.Context(), "drain", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() (bool, string) {
+		got = s.deletes(hook.ID, data.ID)
+		return got[len(got)-1].Action == Deleted, got[len(got)-1].Reason
+	})
+}
+
+// A deletion that is taken back leaves a hook that can run once more; and a
+// change of the hook's template is a new Job, for nobody misses the old one.
+func TestHookBeforeDeleteIsMadeAnew(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	hook := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", "")
+	s.apply("x", hook)
+	s.deletes(hook.ID)
+	if isSuspended(liveJob(t, ns, "drain")) {
+		t.Fatal("the hook does not run")
+	}
+	s.toTheEnd("x", hook)
+	first := liveJob(t, ns, "drain")
+	if !isSuspended(first) {
+		t.Error("the hook goes on")
+	}
+	s.toTheEnd("y", hookJob(t, ns, "drain", render.HookBeforeDelete, "2", ""))
+	second := liveJob(t, ns, "drain")
+	if second.GetUID() == first.GetUID() || !isSuspended(second) {
+		t.Errorf("the hook was not made anew")
+	}
+}

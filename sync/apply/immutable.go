@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// immutable are the texts by which API servers say that a field cannot be
+// changed any more, at the end of a cause. There is no reason of its own for
+// it: the status is the one of any invalid object. TestImmutableTexts collects
+// them from a real server.
+var immutable = regexp.MustCompile(`(?is)(?:` + strings.Join([]string{
+	`(?:\S+ )?is immutable(?: (?:after|when|once|if)\b[^":]*)?`,
+	`\b(?:may not|cannot|can't) be (?:changed|updated|modified)(?: (?:in an update|after|once)\b[^":]*)?`,
+	`\b(?:may not change|cannot change)(?: once set| roleRef)?`,
+	`\bupdates? (?:to|of) \S+ (?:is|are) forbidden`,
+	`\bupdates? to .{1,40} for fields other than [^":]* are forbidden`,
+	`\bpod updates may not change fields other than [^":]*`,
+}, "|") + `)\.?\s*$`)
+
+// immutableFields are the fields that a refusal says cannot be changed; none
+// when it is about something else, or no refusal.
+func immutableFields(err error) []string {
+	var e *Error
+	if !errors.As(err, &e) || e.status == nil || e.status.Reason != metav1.StatusReasonInvalid || e.status.Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range e.status.Details.Causes {
+		if isImmutable(cause) && !slices.Contains(fields, cause.Field) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+func isImmutable(cause metav1.StatusCause) bool {
+	switch cause.Type {
+	case metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeForbidden:
+		return immutable.MatchString(withoutDiff(cause.Message))
+	}
+	return false
+}
+
+// withoutDiff cuts off the diff of the values that some causes end with.
+func withoutDiff(message string) string {
+	message, _, _ = strings.Cut(message, "@@")
+	return message
+}
+
+// because is what a server said of the fields that cannot be changed, without
+// the values that it quotes.
+func because(e *Error) string {
+	var said []string
+	for _, cause := range e.status.Details.Causes {
+		if text := strings.TrimSuffix(oneLine(immutable.FindString(withoutDiff(cause.Message))), "."); isImmutable(cause) && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// explained says which fields cannot be changed, what the server said, and what
+// can be done. never is why the object is not replaced whatever it allows.
+func explained(refusal error, fields []string, never string) error {
+	var e *Error
+	if !errors.As(refusal, &e) {
+		return refusal
+	}
+	ways := "revert it, give the object a new name (with a hash of what changed in it)"
+	if never == "" {
+		ways += fmt.Sprintf(", or let it be deleted and made anew with the annotation %s: %s", render.AnnotationReplace, render.ReplaceAllowed)
+	} else {
+		ways = "revert it, or give the object a new name; it is not replaced: " + never
+	}
+	said := *e
+	said.Message = fmt.Sprintf("%s cannot be changed (%s): %s", strings.Join(fields, ", "), because(e), ways)
+	return &said
+}

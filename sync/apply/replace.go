@@ -1,0 +1,332 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// goneTime is how long an apply waits for an object that it deletes to make it
+// anew. What takes longer, the end of pods mostly, is left to the next apply.
+const goneTime = 3 * time.Second
+
+// neverReplaced says why an object must not be deleted to make it anew, however
+// much Git allows it; empty when it may be.
+func neverReplaced(id render.ObjectID) string {
+	switch (schema.GroupKind{Group: id.Group, Kind: id.Kind}) {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
+		return "its data would be lost"
+	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return "all that is in it would be lost"
+	case schema.GroupKind{Kind: "Secret"}:
+		// Its values are never read, so it could not be put back.
+		return "a Secret could not be put back if that goes wrong"
+	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
+		return "the server takes it under no other name, so it cannot be tried out first"
+	}
+	return ""
+}
+
+// keptWhileLive says why the live object must not be deleted to make it anew.
+func keptWhileLive(live *unstructured.Unstructured) string {
+	annotations := live.GetAnnotations()
+	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	switch {
+	case annotations[annotationPrune] == "disabled":
+		return "it is kept by the annotation " + annotationPrune + ": disabled"
+	case annotations[annotationDeletion] == "detach":
+		return "it is kept by the annotation " + annotationDeletion + ": detach"
+	case whenDeleted == "Delete":
+		return "its claims would be deleted with it, by spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"
+	}
+	return ""
+}
+
+// one brings one object, whatever that takes.
+func (a *applying) one(ctx context.Context, i int) {
+	o, r := a.Objects[i], &a.results[i]
+	if o.Hook() == render.HookBeforeDelete {
+		a.ready(ctx, i)
+		return
+	}
+	a.object(ctx, i)
+	if fields := immutableFields(r.Err); len(fields) > 0 {
+		a.replace(ctx, i, fields)
+		return
+	}
+	if old, under := a.replaced.Load(o.ID); under {
+		a.replacedBy(ctx, i, old.(*unstructured.Unstructured))
+	}
+}
+
+// replace deletes an object of which fields cannot be changed, and makes it
+// anew, where Git allows that and the server would take the new one. At any
+// moment, it is enough to apply the object again to go on.
+func (a *applying) replace(ctx context.Context, i int, fields []string) {
+	o, r := a.Objects[i], &a.results[i]
+	refusal, never := r.Err, neverReplaced(o.ID)
+	if o.Annotation(render.AnnotationReplace) != render.ReplaceAllowed || never != "" {
+		r.Err = explained(refusal, fields, never)
+		return
+	}
+	live, path, err := a.readObject(ctx, "replace", o.ID, o.Version)
+	if err != nil {
+		r.Err = err
+		return
+	}
+	if live == nil { // it went at this moment
+		r.Err = nil
+		a.object(ctx, i)
+		return
+	}
+	if live.GetDeletionTimestamp() == nil {
+		kept := keptWhileLive(live)
+		if !isOfUnit(live, o) || r.Entry.UID != "" && r.Entry.UID != string(live.GetUID()) {
+			kept = "it is not the one that this unit applied"
+		}
+		if kept != "" {
+			r.Err = explained(refusal, fields, kept)
+			return
+		}
+		if err := a.tryOut(ctx, o, live); err != nil {
+			r.Err = err
+			return
+		}
+	}
+	r.Err, r.Entry.Digest = nil, ""
+	// What was begun is brought to an end; each request has its own time.
+	ctx = context.WithoutCancel(ctx)
+	a.replaced.Store(o.ID, live)
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	exactly := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if live.GetDeletionTimestamp() == nil && !a.remove(ctx, i, path, exactly, propagation(o.ID)) && r.Err != nil {
+		if isUnwritten(r.Err) {
+			a.replaced.Delete(o.ID)
+		}
+		return
+	}
+	a.await(ctx, i, path, live)
+}
+
+// propagation is how what belongs to a replaced object goes. Old pods must not
+// run beside new ones, which may write to the same place, so an object that may
+// have pods is gone only when they are. Others are gone at once, which leaves
+// less time without them.
+func propagation(id render.ObjectID) metav1.DeletionPropagation {
+	gk := schema.GroupKind{Group: id.Group, Kind: id.Kind}
+	if steady[gk] && gk.Kind != "CronJob" || gk == (schema.GroupKind{Kind: "Service"}) {
+		return metav1.DeletePropagationBackground
+	}
+	return metav1.DeletePropagationForeground
+}
+
+// await waits a little for the deleted object to be gone, and makes the new one.
+func (a *applying) await(ctx context.Context, i int, path string, live *unstructured.Unstructured) {
+	o, r := a.Objects[i], &a.results[i]
+	timed, cancel := context.WithTimeout(ctx, goneTime)
+	defer cancel()
+	r.Reason = "terminating"
+	err := poll(timed, func() (bool, error) {
+		meta, err := a.getMeta(timed, o.ID.String(), path)
+		switch {
+		case isGone(err, o.ID.Name), err == nil && meta.UID != live.GetUID():
+			return true, nil
+		case err == nil:
+			r.Reason = terminating(meta)
+		}
+		return errors.Is(err, ErrRefused), err
+	})
+	if err != nil {
+		r.Action, r.Waits = Skipped, "replacement of "+o.ID.String()
+		r.Reason = "waits for " + r.Waits + ": " + r.Reason
+		return
+	}
+	r.Action, r.Waits, r.Reason = "", "", ""
+	a.object(ctx, i)
+	a.replacedBy(ctx, i, live)
+}
+
+// replacedBy takes in what became of the apply that makes a replaced object
+// anew, and puts the old one back where the server did not take the new one.
+func (a *applying) replacedBy(ctx context.Context, i int, old *unstructured.Unstructured) {
+	o, r := a.Objects[i], &a.results[i]
+	if r.Waits != "" || r.Err != nil && !isUnwritten(r.Err) {
+		return // nobody knows yet; the next apply will
+	}
+	a.replaced.Delete(o.ID)
+	if r.Err == nil {
+		if r.Action == Created {
+			r.Action = Recreated
+		}
+		return
+	}
+	var e *Error
+	if !errors.As(r.Err, &e) {
+		return
+	}
+	said := *e
+	said.Op = "replace"
+	switch meta, err := a.putBack(ctx, o, old); {
+	case err != nil:
+		said.Message = fmt.Sprintf("the old one is deleted, and the new one was not taken: %s; the old one could not be put back: %v", e.Message, err)
+	default:
+		r.Entry.UID = string(meta.UID)
+		said.Message = fmt.Sprintf("the new one was not taken: %s; the old one was put back", e.Message)
+	}
+	r.Err = &said
+}
+
+// tryOut has the server take the new object under another name, without keeping
+// it.
+func (a *applying) tryOut(ctx context.Context, o *render.Object, live *unstructured.Unstructured) error {
+	object, err := decodeObject(o.JSON)
+	if err != nil {
+		return refused("replace", o.ID, "%v", err)
+	}
+	trial := o.ID
+	trial.Name = trialName(o.ID.Name)
+	(&unstructured.Unstructured{Object: object}).SetName(trial.Name)
+	giveUpAddresses(object, live)
+	tried := *o
+	if tried.JSON, err = json.Marshal(object); err != nil {
+		return refused("replace", o.ID, "%v", err)
+	}
+	err = a.tryOutAs(ctx, &tried, trial)
+	var e *Error
+	if errors.As(err, &e) && errors.Is(err, ErrRefused) {
+		said := *e
+		said.Message = fmt.Sprintf("the old one stays, the server would not take the new one, which was tried out as %q: %s", trial.Name, e.Message)
+		return &said
+	}
+	return err
+}
+
+// tryOutAs sends an object that is not to be kept, under a name.
+func (c *call) tryOutAs(ctx context.Context, o *render.Object, trial render.ObjectID) error {
+	return on("replace", o.ID, c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
+		path, err := found.path("replace", trial)
+		if err != nil {
+			return err
+		}
+		_, _, err = c.meta(ctx, dryRun("replace", o, path))
+		return err
+	}))
+}
+
+// maxTrial leaves room in the shortest limit on names, the 52 of a CronJob.
+const maxTrial = 52 - len("-trial-000000")
+
+// trialName is the name that an object is tried out under. It is the same each
+// time, for the errors that quote it.
+func trialName(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return strings.Trim(name[:min(len(name), maxTrial)], "-.") + "-trial-" + hex.EncodeToString(sum[:3])
+}
+
+// giveUpAddresses takes out of a Service what the live one holds and nobody
+// else can have before that is gone.
+func giveUpAddresses(object map[string]any, live *unstructured.Unstructured) {
+	if live.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Service"}) {
+		return
+	}
+	spec, _ := object["spec"].(map[string]any)
+	taken, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
+	if spec["clusterIP"] == taken && taken != "None" {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	delete(spec, "healthCheckNodePort")
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if port, ok := port.(map[string]any); ok {
+			delete(port, "nodePort")
+		}
+	}
+}
+
+// putBack creates an object as it was, with who owns which of its fields.
+func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
+	if old.GetKind() == "Job" {
+		return nil, errors.New("a Job would run again")
+	}
+	was := old.DeepCopy()
+	delete(was.Object, "status")
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		unstructured.RemoveNestedField(was.Object, "metadata", field)
+	}
+	was.SetFinalizers(slices.DeleteFunc(was.GetFinalizers(), func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}))
+	was.SetManagedFields(slices.DeleteFunc(was.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" }))
+	body, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	var meta *metav1.PartialObjectMetadata
+	gvk := kindOf(o.ID, old.GroupVersionKind().Version)
+	err = a.addressed(ctx, a.resource, gvk, func(found resource) error {
+		path, err := found.path("put back", o.ID)
+		if err != nil {
+			return err
+		}
+		meta, _, err = a.meta(ctx, &request{
+			op: "put back", object: o.ID.String(), method: http.MethodPost, path: path[:strings.LastIndexByte(path, '/')],
+			query: "fieldManager=" + FieldManager, contentType: jsonType, body: body,
+		})
+		return err
+	})
+	return meta, on("put back", o.ID, err)
+}
+
+// remove deletes the very object that was looked at. It returns true when the
+// object is gone; else the result says what is in the way.
+func (a *applying) remove(ctx context.Context, i int, path string, exactly metav1.Preconditions, how metav1.DeletionPropagation) bool {
+	r := &a.results[i]
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &exactly,
+		PropagationPolicy: &how,
+	})
+	if err != nil {
+		r.Err = err
+		return false
+	}
+	answer, err := a.do(ctx, &request{
+		op: "delete", object: r.ID.String(), method: http.MethodDelete, path: path, accept: acceptMeta, contentType: jsonType, body: body,
+	})
+	var e *Error
+	switch {
+	case isGone(err, r.ID.Name):
+		return true
+	case errors.As(err, &e) && e.Code == http.StatusConflict: // it was changed at this moment
+		a.wait(i, "somebody changed the one that is to be deleted")
+		return false
+	case err != nil:
+		r.Err = err
+		return false
+	}
+	r.Entry.Digest = ""
+	var left metav1.PartialObjectMetadata
+	if answer.decode("PartialObjectMetadata", &left) == nil && left.DeletionTimestamp != nil {
+		a.wait(i, cmp.Or(terminating(&left), "terminating"))
+		return false
+	}
+	return true
+}
