@@ -159,6 +159,7 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 		return
 	}
 	r.Action, r.Waits, r.Reason = "", "", ""
+	r.Entry.UID = "" // of the one that is gone
 	a.object(ctx, i)
 	a.replacedBy(ctx, i, live)
 }
