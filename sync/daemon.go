@@ -232,15 +232,16 @@ func (d *Daemon) endFetch() {
 	}
 }
 
-// inFlight says whether a target was written and is about to become healthy
-// or to fail.
+// inFlight says whether a target was written, in part or as a whole, and is
+// about to become healthy or to fail.
 func inFlight(state *rollout.State) bool {
 	for _, unit := range state.Units {
 		if unit.Rollout.Status != rollout.Progressing && unit.Rollout.Status != rollout.RollingBack {
 			continue
 		}
 		for _, t := range unit.Targets {
-			if t.Trouble == "" && t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing {
+			becoming := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
+			if waiting := t.Dirty && t.Step != ""; t.Trouble == "" && (becoming || waiting) {
 				return true
 			}
 		}

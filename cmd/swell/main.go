@@ -82,7 +82,7 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
-		runCommand(), statusCommand(), approveCommand(), getCommand(), historyCommand(), demoCommand(), versionCommand())
+		runCommand(), statusCommand(), approveCommand(), getCommand(), treeCommand(), historyCommand(), demoCommand(), versionCommand())
 	return root
 }
 

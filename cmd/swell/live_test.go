@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// TestDiffLive: what an apply would do is told from what the clusters hold, also
-// where somebody changed it behind the daemon's back, and is not done.
-func TestDiffLive(t *testing.T) {
+// TestLive: what an apply would do is told from what the clusters hold, also
+// where somebody changed it behind the daemon's back, and is not done; and what
+// controllers made of a unit is shown.
+func TestLive(t *testing.T) {
 	s := newStage(t)
 	s.once(0)
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
@@ -31,6 +32,12 @@ func TestDiffLive(t *testing.T) {
 		t.Errorf("after a release:\n%s\n%s", out, err)
 	}
 	target := cartTargets[0]
+	tree, _ := program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.cluster).CombinedOutput()
+	for _, want := range []string{"services/shop/cart on " + target.cluster, "├ Deployment/" + target.namespace + "/cart ", "│ └ ReplicaSet/" + target.namespace + "/cart-", "│   └ Pod/", "  healthy"} {
+		if !strings.Contains(string(tree), want) {
+			t.Errorf("want %q in the tree\n%s", want, tree)
+		}
+	}
 	if err := errors.Join(
 		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
 		os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")),

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+func treeCommand() *cobra.Command {
+	var file, target, output string
+	cmd := &cobra.Command{
+		Use:   "tree UNIT --config FILE",
+		Short: "Show what a unit has in the clusters, down to the pods, and how it is",
+		Long: `Show the objects that were applied for a unit, or for the units below a folder,
+and all that controllers made of them, with the health of each. It reads the
+daemon's state and asks the clusters, with the daemon's credentials.
+
+Exit codes: 0 all is there and healthy, 1 something is not, 2 something could not
+be looked at.`,
+		Example: `  swell tree services/shop/cart
+  swell tree services/shop --target sas-1`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := map[string]func(io.Writer, []unitTree) error{"table": writeTrees, "json": writeTreesJSON}[output]
+			if !ok {
+				return fmt.Errorf("-o %q: want table or json", output)
+			}
+			trees, errs, err := growTrees(cmd.Context(), file, argumentOr(args, ""), target)
+			if err != nil {
+				return err
+			}
+			if err := write(cmd.OutOrStdout(), trees); err != nil {
+				return err
+			}
+			for _, err := range errs {
+				fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
+			}
+			switch {
+			case len(errs) > 0:
+				return exit(exitError)
+			case slices.ContainsFunc(trees, func(t unitTree) bool { return slices.ContainsFunc(t.Objects, ill) }):
+				return exit(exitProblems)
+			}
+			return nil
+		},
+	}
+	configFlag(cmd, &file)
+	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+// unitTree is what a unit has on a target.
+type unitTree struct {
+	Unit    config.UnitPath   `json:"unit"`
+	Target  config.TargetName `json:"target"`
+	Objects []treeNode        `json:"objects"`
+}
+
+// treeNode is an object with those that it owns.
+type treeNode struct {
+	Object string     `json:"object"`
+	State  string     `json:"state"` // healthy, progressing, failed, missing or unknown
+	Reason string     `json:"reason,omitempty"`
+	Owned  []treeNode `json:"owned,omitempty"`
+}
+
+func ill(n treeNode) bool {
+	return n.State != string(apply.Healthy) || slices.ContainsFunc(n.Owned, ill)
+}
+
+// growTrees asks the clusters about all that the state has of the units. errs
+// are about clusters and kinds that could not be looked at.
+func growTrees(ctx context.Context, file, below, target string) (trees []unitTree, errs []error, err error) {
+	settings, err := readDaemonConfig(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := openState(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	entries, err := s.Inventories(config.UnitPath(below))
+	if err != nil {
+		return nil, nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return !within(string(e.Target), target) })
+	if len(entries) == 0 {
+		if err := noUnits(s, below); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, fmt.Errorf("%s: nothing was applied%s", below, map[bool]string{true: " on " + target}[target != ""])
+	}
+	for len(entries) > 0 { // they are sorted by target
+		cluster := entries[0].Target.Cluster()
+		n := slices.IndexFunc(entries, func(e store.Entry) bool { return e.Target.Cluster() != cluster })
+		if n < 0 {
+			n = len(entries)
+		}
+		found, wrong := growIn(ctx, settings, cluster, entries[:n])
+		trees, errs, entries = append(trees, found...), append(errs, wrong...), entries[n:]
+	}
+	return trees, errs, nil
+}
+
+// growIn makes the trees of one cluster.
+func growIn(ctx context.Context, settings *config.Daemon, cluster string, entries []store.Entry) (trees []unitTree, errs []error) {
+	conn, err := sync.Connect(ctx, settings, cluster)
+	if err != nil {
+		return nil, []error{err}
+	}
+	relatives, unknown, err := conn.Family(ctx, entries)
+	if err != nil {
+		return nil, []error{fmt.Errorf("cluster %s: %w", cluster, err)}
+	}
+	for _, kind := range unknown {
+		errs = append(errs, fmt.Errorf("cluster %s: %s could not be listed", cluster, kind))
+	}
+	for i, e := range entries {
+		last := len(trees) - 1
+		if last < 0 || trees[last].Unit != e.Unit || trees[last].Target != e.Target {
+			trees, last = append(trees, unitTree{Unit: e.Unit, Target: e.Target}), last+1
+		}
+		trees[last].Objects = append(trees[last].Objects, nodeFor(relatives[i]))
+	}
+	return trees, errs
+}
+
+func nodeFor(r *apply.Relative) treeNode {
+	n := treeNode{Object: r.ID.String(), State: string(r.Health.State), Reason: r.Health.Reason}
+	switch {
+	case r.Missing:
+		n.State = "missing"
+	case n.State == "":
+		n.State = "unknown"
+	}
+	for _, owned := range r.Owned {
+		n.Owned = append(n.Owned, nodeFor(owned))
+	}
+	return n
+}
+
+func writeTrees(w io.Writer, trees []unitTree) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, t := range trees {
+		if i > 0 {
+			fmt.Fprintln(table)
+		}
+		fmt.Fprintf(table, "%s on %s\n", t.Unit, t.Target)
+		writeNodes(table, t.Objects, "")
+	}
+	return table.Flush()
+}
+
+func writeNodes(w io.Writer, nodes []treeNode, indent string) {
+	for i, n := range nodes {
+		branch, below := "├ ", "│ "
+		if i == len(nodes)-1 {
+			branch, below = "└ ", "  "
+		}
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%s%s\t%s\t%s", indent, branch, n.Object, n.State, n.Reason), "\t"))
+		writeNodes(w, n.Owned, indent+below)
+	}
+}
+
+func writeTreesJSON(w io.Writer, trees []unitTree) error { return writeList(w, "UnitTreeList", trees) }
