@@ -66,6 +66,7 @@ func testMain(m *testing.M) int {
 // apart from those of other tests by the tenant.
 type world struct {
 	testing.TB
+	clusters    *devcluster.Clusters
 	tenant      string
 	dir         string
 	now         time.Time
@@ -161,10 +162,18 @@ metadata: {name: space}
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	w := newWorldOn(t, clusters)
+	w.start()
+	return w
+}
+
+// newWorldOn is a world on some clusters, whose daemon is not started yet.
+func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
+	t.Helper()
 	if clusters == nil {
 		t.Skip("no devcluster binary: run make bin/devcluster")
 	}
-	w := &world{TB: t, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &world{TB: t, clusters: clusters, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{}
 	for _, name := range []string{"dev-1", "dev-2"} {
@@ -184,7 +193,6 @@ func newWorld(t testing.TB) *world {
 	w.write("services/space/space.yaml", spaceUnit)
 	w.app("app", "1", "one")
 	w.commit()
-	w.start()
 	t.Cleanup(w.stop)
 	return w
 }
@@ -337,7 +345,7 @@ func (w *world) soaked(unit string, id int) {
 
 func (w *world) client(cluster string) dynamic.Interface {
 	w.Helper()
-	cfg, err := clusters.Config(cluster)
+	cfg, err := w.clusters.Config(cluster)
 	w.must(err)
 	client, err := dynamic.NewForConfig(cfg)
 	w.must(err)

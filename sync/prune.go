@@ -57,7 +57,7 @@ const looksAtOnce = 100
 // prune deletes what the job may delete, and looks at what it may not. left
 // says, in one line, what is left of both and why; empty when nothing is.
 func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, left string) {
-	results = j.asWriters(conn, j.doomed, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
+	results, lines := d.delete(ctx, conn, j)
 	watched := j.held[:min(len(j.held), looksAtOnce)]
 	looked := j.asWriters(conn, slices.Concat(j.kept, watched), func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Look(ctx, entries) })
 	waiting := len(j.held)
@@ -66,9 +66,9 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (result
 			waiting--
 		}
 	}
-	lines := j.left
+	lines = append(lines, j.left...)
 	if unit := d.state.Units[j.Unit]; waiting > 0 && unit != nil {
-		lines = slices.Insert(slices.Clone(lines), 0, unit.Waiting)
+		lines = slices.Insert(lines, 0, unit.Waiting)
 	}
 	results = append(results, looked...)
 	j.take(results)

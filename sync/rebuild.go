@@ -182,7 +182,8 @@ func (d *Daemon) strangers(cluster string, found []store.Entry) ([]store.Entry, 
 }
 
 // asWanted says whether every unit that is placed in the cluster is known,
-// applied and healthy there.
+// applied, healthy and soaked there. What a rollout does elsewhere is not waited
+// for: another cluster may be away for days.
 func (d *Daemon) asWanted(cluster string) bool {
 	for path, unit := range d.snapshot.Units.All() {
 		for _, on := range unit.Placements {
@@ -196,7 +197,7 @@ func (d *Daemon) asWanted(cluster string) bool {
 			if on.Digest == "" { // it renders to nothing there, and that is known
 				continue
 			}
-			if state == nil || state.Targets[on.Target.Name] == nil || !state.Targets[on.Target.Name].Holds(on.Digest) {
+			if state == nil || state.Targets[on.Target.Name] == nil || !state.Targets[on.Target.Name].Holds(on.Digest) || state.Soaking() {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -82,6 +83,11 @@ func (d *Daemon) identify(j *job) error {
 		j.writers = slices.Insert(j.writers, 0, j.account)
 	}
 	return nil
+}
+
+// pruneAs deletes as whoever may.
+func (j *job) pruneAs(ctx context.Context, conn *apply.Cluster, entries []store.Entry) []apply.Result {
+	return j.asWriters(conn, entries, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
 }
 
 // asWriters does something with entries as whoever may: an earlier tenant's

@@ -4,9 +4,12 @@
 package sync
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -37,7 +40,33 @@ func (d *Daemon) want() *rollout.Wanted {
 		w.Units[path] = known
 		d.wantedFrom[unit] = known
 	}
+	for path := range d.state.Units {
+		if w.Units[path] == nil {
+			if why := unlisted(s.Repository, path); why != "" {
+				w.Units[path] = &rollout.WantedUnit{Frozen: why}
+			}
+		}
+	}
 	return w
+}
+
+// unlisted says why a unit that is not in the commit is not gone: swell.yaml
+// does not name the folder any more that it is in, and it is still there. That
+// is more often a mistake than a wish, and it would take a whole team's objects.
+func unlisted(r *config.Repository, path config.UnitPath) string {
+	for _, root := range r.Folders()[2:] {
+		if strings.HasPrefix(string(path), root+"/") || string(path) == root {
+			return ""
+		}
+	}
+	_, err := r.Tree.Hash(string(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("%s: %s", path, config.Cause(err))
+	}
+	return "swell.yaml names no folder of units any more that the unit is in, but it is still there: nothing is deleted; remove its folder to remove it"
 }
 
 // keepRollouts returns the rollouts with those in place that are as they were:

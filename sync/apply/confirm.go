@@ -5,6 +5,7 @@ package apply
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -60,4 +61,11 @@ func keeps(o *render.Object) bool {
 	}
 	var object metav1.PartialObjectMetadata
 	return json.Unmarshal(o.JSON, &object) == nil && object.Annotations[annotationPrune] == "disabled"
+}
+
+// Definition is the name that the definition of an object's kind has if it is a
+// custom one: "widgets.example.com".
+func (c *Cluster) Definition(ctx context.Context, id render.ObjectID, version string) (string, error) {
+	found, err := c.begin().anyResource(ctx, kindOf(id, version))
+	return found.plural + "." + found.Group, err
 }

@@ -52,6 +52,17 @@ func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 // Holds says that the target has the bundle, and is healthy with it.
 func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest && t.done() }
 
+// Soaking says that every target of the unit is as the rollout wants it, and
+// that it is not over all the same: a soak has to end, or the next Decide ends it.
+func (u *Unit) Soaking() bool {
+	for _, t := range u.Targets {
+		if !t.done() {
+			return false
+		}
+	}
+	return u.Rollout.Status == Progressing || u.Rollout.Status == RollingBack
+}
+
 // Await notes what of the unit waits for approval; empty is nothing. A unit
 // that is not there any more waits for nothing.
 func (s *State) Await(path config.UnitPath, text string, now time.Time) []Transition {

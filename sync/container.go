@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// delete deletes what the job may delete. Namespaces and definitions go last,
+// and only when nothing of the inventory is left in them but what is on its way
+// out: the server would delete it along, approved or not, kept or not. lines say
+// which of them stay, and for what.
+func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
+	var first, containers []store.Entry
+	for _, e := range j.doomed {
+		if isContainer(e.ID) {
+			containers = append(containers, e)
+		} else {
+			first = append(first, e)
+		}
+	}
+	results = j.pruneAs(ctx, conn, first)
+	if len(containers) == 0 || ctx.Err() != nil {
+		return results, nil
+	}
+	left, err := d.remaining(j, results)
+	if err != nil {
+		return results, []string{err.Error()}
+	}
+	var empty []store.Entry
+	for _, c := range containers {
+		if content := firstIn(ctx, conn, c.ID, left); content != "" {
+			lines = append(lines, fmt.Sprintf("%s stays: %s", c.ID, content))
+		} else {
+			empty = append(empty, c)
+		}
+	}
+	return append(results, j.pruneAs(ctx, conn, empty)...), lines
+}
+
+func isNamespace(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Namespace" }
+
+func isContainer(id render.ObjectID) bool {
+	return isNamespace(id) || id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
+}
+
+// remaining are the entries of the job's cluster, without what the results say is
+// gone or going.
+func (d *Daemon) remaining(j *job, results []apply.Result) (left []store.Entry, err error) {
+	inventory, err := d.Store.ClusterInventory(j.cluster)
+	if err != nil {
+		return nil, err
+	}
+	gone := make(map[render.ObjectID]bool, len(results))
+	for _, r := range results {
+		gone[r.ID] = r.Err == nil && (r.Action == apply.Deleted)
+	}
+	for _, e := range inventory {
+		if !gone[e.ID] {
+			left = append(left, e)
+		}
+	}
+	return left, nil
+}
+
+// firstIn names an entry that is in the namespace, or of the kind that is
+// defined, with what is to be said of it; empty when there is none.
+func firstIn(ctx context.Context, conn *apply.Cluster, container render.ObjectID, left []store.Entry) string {
+	for _, e := range left {
+		if isNamespace(container) {
+			if e.ID.Namespace == container.Name {
+				return fmt.Sprintf("%s of unit %s is in it", e.ID, e.Unit)
+			}
+			continue
+		}
+		if e.ID.Group == "" {
+			continue
+		}
+		switch defined, err := conn.Definition(ctx, e.ID, e.Version); {
+		case errors.Is(err, apply.ErrNoKind): // nothing is left of a kind's objects
+		case err != nil:
+			return err.Error()
+		case defined == container.Name:
+			return fmt.Sprintf("%s of unit %s is one of its objects", e.ID, e.Unit)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,390 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// names are n names of ConfigMaps.
+func names(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("map-%03d", i)
+	}
+	return all
+}
+
+// plans are those that wait, as text: one line for each deletion.
+func (w *world) plans() []store.Plan {
+	w.Helper()
+	plans, err := w.store.Plans()
+	w.must(err)
+	return plans
+}
+
+// plan is the one that waits.
+func (w *world) plan() store.Plan {
+	w.Helper()
+	plans := w.plans()
+	if len(plans) != 1 {
+		w.Fatalf("%d plans, want one: %v\n%s", len(plans), plans, w.describe())
+	}
+	return plans[0]
+}
+
+func (w *world) approve(p store.Plan) {
+	w.Helper()
+	w.must(store.Approve(w.Context(), filepath.Join(w.dir, "state"), p.Digest, "ada", w.now))
+}
+
+// there counts the ConfigMaps of the tenant that have one of the names, over all
+// targets.
+func (w *world) there(names ...string) int {
+	w.Helper()
+	n := 0
+	for _, at := range []struct{ cluster, cell string }{{"dev-1", "a"}, {"dev-1", "b"}, {"dev-2", "c"}} {
+		list, err := w.client(at.cluster).Resource(configMaps).Namespace(w.tenant+"-"+at.cell).List(w.Context(), metav1.ListOptions{})
+		w.must(err)
+		for _, item := range list.Items {
+			if slices.Contains(names, item.GetName()) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// idle makes passes over some time in which nothing is deleted.
+func (w *world) idle(over time.Duration) (transitions []rollout.Transition) {
+	w.Helper()
+	for range 10 {
+		r := w.pass()
+		transitions = append(transitions, r.Transitions...)
+		if n := r.Objects["deleted"]; n > 0 {
+			w.Errorf("deleted %d objects\n%s", n, w.describe())
+		}
+		if len(r.Actions) == 0 {
+			w.now = w.now.Add(over / 10)
+		}
+		pause(w.TB)
+	}
+	return transitions
+}
+
+// TestDeletionsAboveTheGuard: held in all waves, with the exact list; neither the
+// rollout nor another unit's deletions are disturbed; approved, they go.
+func TestDeletionsAboveTheGuard(t *testing.T) {
+	w := newWorld(t)
+	all := names(15)
+	w.app("app", "1", all...)
+	w.app("other", "1", "one", "two")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	w.app("app", "2", all[12:]...)
+	w.app("other", "1", "one")
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	plan := w.plan()
+	w.want("whose plan it is", string(plan.Unit), "services/app")
+	var listed []string
+	for _, d := range plan.Deletions {
+		listed = append(listed, fmt.Sprintf("%s %s", d.Target, d.ObjectID))
+		live := w.get(string(d.Target), configMaps, d.Name)
+		if live == nil || string(live.GetUID()) != d.UID {
+			t.Errorf("%s on %s: listed with UID %q, live is %v", d.ObjectID, d.Target, d.UID, live)
+		}
+		w.want("why", d.Why, "the unit deletes more than 10 objects and 10 % of what it has on target dev-1/a")
+	}
+	var expected []string
+	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} { // the canary alone is applied by now
+		for _, name := range all[:12] {
+			expected = append(expected, fmt.Sprintf("%s ConfigMap/%s-%s/%s", target, w.tenant, target[len("dev-1/"):], name))
+		}
+	}
+	if !slices.Equal(listed, expected) {
+		t.Errorf("listed %q, want %q", listed, expected)
+	}
+	w.want("what the unit waits for", w.unit("app").Waiting, "36 deletions wait for approval: swell approve "+plan.Digest.Short())
+
+	w.soaked("app", 2) // it fails nothing
+	w.until("other", w.is("other", 2, rollout.Done))
+	w.until("what the other unit dropped", func() bool { return w.there("two") == 0 })
+	w.want("the Deployments", w.tags("app"), "2 2 2")
+	w.stop() // the state has it
+	w.start()
+	transitions := w.idle(time.Hour)
+	for _, tr := range transitions {
+		t.Errorf("changed while it waits: %v", tr)
+	}
+	again := w.plan()
+	if again.Digest != plan.Digest || !again.At.Equal(plan.At) || w.there(all...) != 45 {
+		t.Errorf("after an hour: plan %s of %s, want %s of %s; %d objects of 45", again.Digest.Short(), again.At, plan.Digest.Short(), plan.At, w.there(all...))
+	}
+
+	w.approve(plan)
+	w.until("the deletions", func() bool { return w.there(all[:12]...) == 0 })
+	w.until("the end", func() bool { return w.unit("app").Waiting == "" && len(w.plans()) == 0 })
+	if n := w.there(all...); n != 9 {
+		t.Errorf("%d ConfigMaps are left, want 9", n)
+	}
+	w.until("the approval is used up", func() bool {
+		approvals, err := w.store.Approvals()
+		w.must(err)
+		return len(approvals) == 0
+	})
+	var approved []string
+	events, err := w.store.History("services/app", 1000)
+	w.must(err)
+	for _, e := range events {
+		if e.Kind == "approved" {
+			approved = append(approved, e.Text)
+		}
+	}
+	w.want("the history", strings.Join(approved, "\n"), "plan "+plan.Digest.Short()+": 36 deletions, by ada")
+}
+
+// TestApprovalIsBoundToThePlan: what comes on top of what was approved stays
+// held, also after the rest has gone; the old digest approves nothing any more.
+func TestApprovalIsBoundToThePlan(t *testing.T) {
+	w := newWorld(t)
+	all := names(20)
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "1", all[12:]...)
+	w.commit()
+	w.soaked("app", 2)
+	first := w.plan()
+	w.approve(first)
+	w.app("app", "1", all[15:]...) // three more, before the daemon looks
+	w.commit()
+	w.until("what was approved", func() bool { return w.there(all[:12]...) == 0 })
+	w.soaked("app", 3)
+	w.idle(time.Hour)
+	if n := w.there(all[12:15]...); n != 9 {
+		t.Errorf("%d of the 9 that were not approved are there", n)
+	}
+	second := w.plan()
+	if second.Digest == first.Digest || len(second.Deletions) != 9 {
+		t.Errorf("plan %s with %d deletions", second.Digest.Short(), len(second.Deletions))
+	}
+	err := store.Approve(t.Context(), filepath.Join(w.dir, "state"), first.Digest, "ada", w.now)
+	if !errors.Is(err, store.ErrNoPlan) {
+		t.Errorf("the first plan again: %v", err)
+	}
+	w.approve(second)
+	w.until("the rest", func() bool { return w.there(all[:15]...) == 0 })
+}
+
+// TestApprovalLapses: an approval that was never used ends when the commit wants
+// the objects again.
+func TestApprovalLapses(t *testing.T) {
+	w := newWorld(t)
+	all := names(12)
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "1")
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	plan := w.plan()
+	w.stop() // it works without a daemon, too
+	w.approve(plan)
+	w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+	w.start()
+	w.soaked("app", 3)
+	w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+	w.soaked("app", 4)
+	w.idle(time.Hour)
+	if n := w.there(all...); n != 36 {
+		t.Errorf("%d of 36 objects are there", n)
+	}
+	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
+}
+
+// TestFleetsGuard: deletions that are small for each unit, and in each wave, are
+// held when the commit adds up to too much; there is one plan for all of them.
+func TestFleetsGuard(t *testing.T) {
+	w := newWorld(t)
+	w.guard = &config.Guard{Unit: config.DefaultGuard.Unit, Fleet: config.DeletionLimit{Objects: 8, Percent: 1}}
+	w.stop()
+	w.start()
+	for i := range 3 {
+		w.app(fmt.Sprintf("app-%d", i), "1", fmt.Sprintf("one-%d", i), fmt.Sprintf("two-%d", i))
+	}
+	w.commit()
+	w.release()
+	w.soaked("app-0", 1)
+	for i := range 3 {
+		w.until("app", w.is(fmt.Sprintf("app-%d", i), 1, rollout.Done))
+		w.app(fmt.Sprintf("app-%d", i), "1", fmt.Sprintf("one-%d", i))
+	}
+	w.commit()
+	for i := range 3 {
+		w.soaked(fmt.Sprintf("app-%d", i), 2)
+	}
+	w.idle(time.Hour)
+	plan := w.plan()
+	if plan.Unit != "" || len(plan.Deletions) != 9 || w.there("two-0", "two-1", "two-2") != 9 {
+		t.Errorf("a plan of %q with %d deletions; %d of 9 objects are there", plan.Unit, len(plan.Deletions), w.there("two-0", "two-1", "two-2"))
+	}
+	w.want("what a unit waits for", w.unit("app-1").Waiting, "3 deletions wait for approval: swell approve "+plan.Digest.Short()+" (9 deletions of the whole fleet)")
+	w.approve(plan)
+	w.until("the deletions", func() bool { return w.there("two-0", "two-1", "two-2") == 0 })
+	w.until("no plan", func() bool { return len(w.plans()) == 0 })
+
+	w.app("app-0", "1") // one unit on three targets: little
+	w.commit()
+	w.soaked("app-0", 3)
+	w.until("a small deletion", func() bool { return w.there("one-0") == 0 })
+}
+
+var (
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+)
+
+// stateful is a unit on dev-2/c with a namespace of its own, and data in it.
+func (w *world) stateful() (namespace string) {
+	namespace = w.tenant + "-data"
+	w.write("services/data/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: data}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	w.write("services/data/data.yaml", strings.ReplaceAll(`apiVersion: v1
+kind: Namespace
+metadata: {name: NS}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: NS}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk, namespace: NS}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: nowhere, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store, namespace: NS}
+spec:
+  replicas: 0
+  serviceName: store
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec: {containers: [{name: main, image: registry.example.com/store:1}]}
+`, "NS", namespace))
+	return namespace
+}
+
+// exists looks for an object in dev-2.
+func (w *world) exists(resource schema.GroupVersionResource, namespace, name string) bool {
+	w.Helper()
+	list, err := w.client("dev-2").Resource(resource).Namespace(namespace).List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	w.must(err)
+	return len(list.Items) > 0 && list.Items[0].GetDeletionTimestamp() == nil
+}
+
+// TestKindsThatTakeApproval: what takes data along waits however little it is,
+// and with it what a StatefulSet may need.
+func TestKindsThatTakeApproval(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.idle(time.Hour)
+	plan := w.plan()
+	var listed []string
+	for _, d := range plan.Deletions {
+		listed = append(listed, d.Kind+": "+d.Why)
+	}
+	w.want("listed", strings.Join(listed, "\n"), `Namespace: a Namespace is deleted by approval only
+ConfigMap: StatefulSet/`+ns+`/store, which may need it, is deleted by approval only
+PersistentVolumeClaim: a PersistentVolumeClaim is deleted by approval only
+StatefulSet: a StatefulSet is deleted by approval only`)
+	if !w.exists(statefulSets, ns, "store") || !w.exists(claims, ns, "disk") || !w.exists(configMaps, ns, "settings") || !w.exists(namespaces, "", ns) {
+		t.Error("something was deleted")
+	}
+	w.approve(plan)
+	w.until("the removal", func() bool { return w.unit("data") == nil })
+	if w.exists(statefulSets, ns, "store") || w.exists(namespaces, "", ns) {
+		t.Error("something is left")
+	}
+	w.until("no plan", func() bool { return len(w.plans()) == 0 })
+}
+
+// TestHeldDeletionIsSettledByHand: somebody lets go of one object and deletes
+// another one by hand: nothing is left to approve.
+func TestHeldDeletionIsSettledByHand(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	client := w.client("dev-2")
+	detach := []byte(`{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
+	for _, o := range []struct {
+		resource        schema.GroupVersionResource
+		namespace, name string
+	}{{namespaces, "", ns}, {claims, ns, "disk"}, {configMaps, ns, "settings"}} {
+		_, err := client.Resource(o.resource).Namespace(o.namespace).Patch(t.Context(), o.name, types.MergePatchType, detach, metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+		w.must(err)
+	}
+	w.must(client.Resource(statefulSets).Namespace(ns).Delete(t.Context(), "store", metav1.DeleteOptions{}))
+	w.until("the end", func() bool { return w.unit("data") == nil && len(w.plans()) == 0 })
+	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) || !w.exists(configMaps, ns, "settings") {
+		t.Error("what was let go of is gone")
+	}
+}
+
+// TestPruneDisabledInGitOnly: the annotation was in the last bundle; the live
+// object lost it by hand, and is kept.
+func TestPruneDisabledInGitOnly(t *testing.T) {
+	w := newWorld(t)
+	w.write("services/kept/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: kept}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	keep := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: precious, namespace: %s-c, annotations: {swell.sh/prune: disabled}}\n", w.tenant)
+	plain := fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: %s-c}\n", w.tenant)
+	w.write("services/kept/maps.yaml", keep+plain+strings.ReplaceAll(plain, "plain", "third"))
+	w.commit()
+	w.release()
+	w.until("kept", w.is("kept", 1, rollout.Done))
+	_, err := w.client("dev-2").Resource(configMaps).Namespace(w.tenant+"-c").Patch(t.Context(), "precious", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"swell.sh/prune":null}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+	w.must(err)
+	w.write("services/kept/maps.yaml", strings.TrimPrefix(strings.ReplaceAll(plain, "plain", "third"), "---\n"))
+	w.commit()
+	w.until("the deletion of the other", func() bool { return w.get("dev-2/c", configMaps, "plain") == nil })
+	w.idle(time.Hour)
+	if w.get("dev-2/c", configMaps, "precious") == nil {
+		t.Error("the object that Git said to keep is gone")
+	}
+	if reason := w.unit("kept").Targets["dev-2/c"].Reason; !strings.Contains(reason, "kept by the annotation swell.sh/prune: disabled") {
+		t.Errorf("reason %q", reason)
+	}
+	if plans := w.plans(); len(plans) > 0 {
+		t.Errorf("it waits for approval: %v", plans)
+	}
+}

@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestStateLost has clusters of its own: what other tests leave behind would be
+// taken in.
+func TestStateLost(t *testing.T) {
+	if clusters == nil {
+		t.Skip("no devcluster binary: run make bin/devcluster")
+	}
+	binary, err := devcluster.Find(filepath.Join("..", "bin", "devcluster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := devcluster.Start(t.Context(), binary, filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Stop)
+	for name, test := range map[string]func(*world){
+		"what nobody wants takes approval": lostWithLeftovers,
+		"a unit with a problem":            lostWithABrokenUnit,
+		"moved meanwhile":                  lostWhileMoving,
+		"an API is down":                   lostWithAnAPIDown,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, own)
+			w.fresh = true
+			w.tenant = fmt.Sprintf("t%x", time.Now().UnixNano()&0xffffffff)
+			w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cell}}\n", w.tenant))
+			w.commit()
+			t.Cleanup(w.wipe)
+			w.start()
+			test(w)
+		})
+	}
+}
+
+// wipe deletes what the world left in its clusters, so that no later one finds
+// it.
+func (w *world) wipe() {
+	for cluster, cells := range map[string][]string{"dev-1": {"a", "b"}, "dev-2": {"c"}} {
+		client := w.client(cluster)
+		for _, cell := range cells {
+			for _, resource := range []schema.GroupVersionResource{deployments, configMaps} {
+				w.must(client.Resource(resource).Namespace(w.tenant+"-"+cell).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+			}
+			unlabel := []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+			_, err := client.Resource(namespaces).Patch(context.Background(), w.tenant+"-"+cell, types.MergePatchType, unlabel, metav1.PatchOptions{})
+			w.must(err)
+		}
+	}
+}
+
+// lose takes the state away, and starts a daemon without one.
+func (w *world) lose() {
+	w.Helper()
+	if w.daemon != nil {
+		w.stop()
+	}
+	files, err := filepath.Glob(filepath.Join(w.dir, "state", "state.db*"))
+	w.must(err)
+	if len(files) == 0 {
+		w.Fatal("there is no state to lose")
+	}
+	for _, file := range files {
+		w.must(os.Remove(file))
+	}
+	w.start()
+}
+
+// survey says how far a cluster's survey is.
+func (w *world) survey(cluster string) store.ClusterState {
+	w.Helper()
+	all, err := w.store.Clusters()
+	w.must(err)
+	return all[cluster]
+}
+
+// uids are the live objects of the world with their UIDs, sorted.
+func (w *world) uids() []string {
+	w.Helper()
+	var all []string
+	for cluster, cells := range map[string][]string{"dev-1": {"a", "b"}, "dev-2": {"c"}} {
+		for _, cell := range cells {
+			for _, resource := range []schema.GroupVersionResource{deployments, configMaps} {
+				list, err := w.client(cluster).Resource(resource).Namespace(w.tenant+"-"+cell).List(w.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=swell"})
+				w.must(err)
+				for _, o := range list.Items {
+					all = append(all, fmt.Sprintf("%s/%s %s %s %s", cluster, cell, o.GetKind(), o.GetName(), o.GetUID()))
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (w *world) sameUIDs(what string, before []string) {
+	w.Helper()
+	if after := w.uids(); !slices.Equal(before, after) {
+		w.Errorf("%s: before\n%s\nafter\n%s", what, strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
+// state lost: rebuilt from labels, adopt only, prune off until a full known-good
+// pass; what nobody wants then takes approval, however little it is.
+func lostWithLeftovers(w *world) {
+	w.app("other", "1", "three")
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	w.want("the survey of empty clusters", string(w.survey("dev-1").Survey), "known")
+	w.stop()
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/other")))
+	w.app("app", "1", "one")
+	w.commit()
+	before := w.uids()
+	w.lose()
+	r := w.pass()
+	var events []string
+	for _, tr := range r.Transitions {
+		if tr.Kind == "rebuilding" {
+			events = append(events, tr.Text)
+		}
+	}
+	w.want("events", strings.Join(events, "; "), "cluster dev-1: 12 objects taken in; cluster dev-2: 6 objects taken in")
+	w.want("the survey", string(w.survey("dev-1").Survey), "rebuilding")
+	w.until("the canary", func() bool { u := w.unit("app"); return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood })
+	w.stop() // the state has how far it is
+	w.start()
+	w.want("the survey while the canary soaks", string(w.survey("dev-1").Survey), "rebuilding")
+	w.idle(9 * time.Minute)
+	if len(w.plans()) > 0 {
+		w.Errorf("a plan before everything was healthy: %v", w.plans())
+	}
+	w.release()
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the plans", func() bool { return len(w.plans()) == 2 })
+	w.idle(time.Hour)
+	w.sameUIDs("nothing is deleted or made anew", before)
+
+	var listed []string
+	for _, p := range w.plans() {
+		for _, d := range p.Deletions {
+			listed = append(listed, fmt.Sprintf("%s %s %s %s", d.Unit, d.Target, d.ObjectID, d.Why))
+		}
+	}
+	var expected []string
+	found := "it was found when the inventory was rebuilt, and nobody applied it since"
+	for _, o := range []string{"services/app dev-1 ConfigMap/%s-a/two", "services/app dev-1 ConfigMap/%s-b/two", "services/app dev-2 ConfigMap/%s-c/two",
+		"services/other dev-1 ConfigMap/%s-a/three", "services/other dev-1 Deployment/%s-a/other",
+		"services/other dev-1 ConfigMap/%s-b/three", "services/other dev-1 Deployment/%s-b/other",
+		"services/other dev-2 ConfigMap/%s-c/three", "services/other dev-2 Deployment/%s-c/other"} {
+		expected = append(expected, fmt.Sprintf(o, w.tenant)+" "+found)
+	}
+	if !slices.Equal(listed, expected) {
+		w.Errorf("listed\n%s\nwant\n%s", strings.Join(listed, "\n"), strings.Join(expected, "\n"))
+	}
+	for _, p := range w.plans() {
+		w.approve(p)
+	}
+	w.until("the deletions", func() bool { return w.unit("other") == nil && len(w.plans()) == 0 })
+	left := slices.DeleteFunc(before, func(o string) bool {
+		return strings.Contains(o, " two ") || strings.Contains(o, " three ") || strings.Contains(o, " other ")
+	})
+	w.sameUIDs("what is left", left)
+}
+
+// A unit that does not render wants nobody knows what: its objects stay, and
+// nothing is deleted in its clusters until it does.
+func lostWithABrokenUnit(w *world) {
+	w.app("other", "1", "three")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	before := w.uids()
+	good, err := os.ReadFile(filepath.Join(w.repo(), "services/other/app.yaml"))
+	w.must(err)
+	w.write("services/other/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec: {imgae: x}\n")
+	w.app("app", "1")
+	w.commit()
+	w.lose()
+	w.release()
+	w.idle(time.Hour)
+	w.sameUIDs("while a unit is broken", before)
+	w.want("the survey", string(w.survey("dev-1").Survey), "rebuilding")
+	w.write("services/other/app.yaml", string(good))
+	w.commit()
+	w.soaked("other", 1)
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the plan", func() bool { return len(w.plans()) == 1 })
+	w.idle(time.Hour)
+	w.sameUIDs("after", before)
+	w.want("what is left to remove", fmt.Sprint(len(w.plan().Deletions), " ", w.plan().Unit), "3 services/app")
+	w.want("other", fmt.Sprint(w.unit("other").Rollout.Status, w.unit("other").Waiting), "done")
+}
+
+// A unit that was renamed and an object that moved while nobody looked: no
+// deletes, and no plans.
+func lostWhileMoving(w *world) {
+	w.app("other", "1", "three")
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	before := w.uids()
+	w.git("-C", w.repo(), "mv", "services/other", "services/renamed")
+	w.app("app", "1", "one")
+	w.write("services/renamed/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three, two]\n")
+	w.commit()
+	w.lose()
+	w.soaked("app", 1)
+	w.until("the renamed unit", w.is("renamed", 1, rollout.Done))
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.idle(time.Hour)
+	w.sameUIDs("moved and renamed", before)
+	if plans := w.plans(); len(plans) > 0 || w.unit("other") != nil {
+		w.Errorf("plans %v, the old unit %v", plans, w.unit("other"))
+	}
+	// and once more, with an inventory
+	w.git("-C", w.repo(), "mv", "services/renamed", "services/again")
+	w.app("app", "1", "one", "two")
+	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
+	w.commit()
+	w.soaked("app", 2)
+	w.until("the unit of the third name", w.is("again", 1, rollout.Done))
+	w.until("the end of the second name", func() bool { return w.unit("renamed") == nil })
+	w.idle(time.Hour)
+	w.sameUIDs("moved and renamed again", before)
+}
+
+// aggregated API down, partial discovery: those kinds are unknown, and it says
+// so; the others are taken in.
+func lostWithAnAPIDown(w *world) {
+	w.release()
+	before := w.uids()
+	apiServices := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	down := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1.down.example.com"},
+		"spec": map[string]any{"group": "down.example.com", "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"name": "nobody", "namespace": "default"}}}}
+	client := w.client("dev-1").Resource(apiServices)
+	_, err := client.Create(w.Context(), down, metav1.CreateOptions{})
+	w.must(err)
+	remove := func() error { return client.Delete(w.Context(), "v1.down.example.com", metav1.DeleteOptions{}) }
+	w.app("app", "1")
+	w.commit()
+	w.lose()
+	w.release()
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.want("unknown", w.survey("dev-1").Unknown, "down.example.com/v1")
+	w.want("unknown in the other cluster", w.survey("dev-2").Unknown, "")
+	w.until("the plan", func() bool { return len(w.plans()) == 1 })
+	w.idle(time.Hour)
+	w.sameUIDs("with an API down", before)
+	w.must(remove())
+	w.until("the survey that sees all", func() bool { return w.survey("dev-1").Unknown == "" })
+	w.sameUIDs("with the API gone", before)
+}

@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// patch changes an object in dev-2 as somebody else.
+func (w *world) patch(resource schema.GroupVersionResource, namespace, name, patch string) {
+	w.Helper()
+	_, err := w.client("dev-2").Resource(resource).Namespace(namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+	w.must(err)
+}
+
+// entry says whether the inventory has a ConfigMap of app on dev-2/c.
+func (w *world) entry(name string) bool {
+	w.Helper()
+	inventory, err := w.store.Inventory("services/app", "dev-2/c")
+	w.must(err)
+	for id := range inventory {
+		if id.Kind == "ConfigMap" && id.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFinalizerBlocksAPrune: the entry stays until the server says that the
+// object is gone; what it waits for is shown; one DELETE is enough.
+func TestFinalizerBlocksAPrune(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	ns := w.tenant + "-c"
+	w.patch(configMaps, ns, "one", `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	w.app("app", "1")
+	w.commit()
+	w.deletes()
+	w.soaked("app", 2)
+	w.until("the tombstone", func() bool { return strings.Contains(w.unit("app").Targets["dev-2/c"].Reason, "terminating") })
+	w.want("what it waits for", w.unit("app").Targets["dev-2/c"].Reason, "ConfigMap/"+ns+"/one: terminating, waits for example.com/wait")
+	w.idleOf("example.com/wait", func() bool { return w.entry("one") })
+	if n := w.deletes(); n != 3 { // one for each target
+		t.Errorf("%d DELETE requests, want 3", n)
+	}
+	if live := w.get("dev-2/c", configMaps, "one"); live == nil || len(live.GetFinalizers()) != 1 {
+		t.Errorf("the finalizer was stripped: %v", live)
+	}
+	w.patch(configMaps, ns, "one", `{"metadata":{"finalizers":null}}`)
+	w.until("the end", func() bool { return !w.entry("one") && w.unit("app").Targets["dev-2/c"].Reason == "" })
+}
+
+// idleOf makes passes over half an hour in which the reason on dev-2/c stays.
+func (w *world) idleOf(reason string, ok func() bool) {
+	w.Helper()
+	for range 10 {
+		w.pass()
+		w.now = w.now.Add(3 * time.Minute)
+		if is := w.unit("app").Targets["dev-2/c"].Reason; !strings.Contains(is, reason) || !ok() {
+			w.Errorf("reason %q, want %q in it\n%s", is, reason, w.describe())
+		}
+	}
+}
+
+// TestDeniedDelete: admission denies a delete: that object stays, with the
+// reason, and is tried again; the others go.
+func TestDeniedDelete(t *testing.T) {
+	w := newWorld(t)
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.release()
+	ns := w.tenant + "-c"
+	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+	bindings := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
+	client := w.client("dev-2")
+	for _, o := range []struct {
+		resource schema.GroupVersionResource
+		kind     string
+		spec     map[string]any
+	}{
+		{policies, "ValidatingAdmissionPolicy", map[string]any{
+			"failurePolicy": "Fail",
+			"matchConstraints": map[string]any{
+				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": ns}},
+				"resourceRules":     []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"DELETE"}, "resources": []any{"configmaps"}}},
+			},
+			"validations": []any{map[string]any{"expression": "oldObject.metadata.name != 'one'", "message": "one is not to be deleted"}},
+		}},
+		{bindings, "ValidatingAdmissionPolicyBinding", map[string]any{"policyName": ns, "validationActions": []any{"Deny"}}},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": o.kind,
+			"metadata": map[string]any{"name": ns}, "spec": o.spec}}
+		_, err := client.Resource(o.resource).Create(t.Context(), object, metav1.CreateOptions{})
+		w.must(err)
+	}
+	allow := func() error { return client.Resource(bindings).Delete(w.Context(), ns, metav1.DeleteOptions{}) }
+	w.until("the policy", func() bool {
+		err := client.Resource(configMaps).Namespace(ns).Delete(t.Context(), "one", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "one is not to be deleted")
+	})
+	w.app("app", "1")
+	w.commit()
+	w.soaked("app", 2)
+	w.until("the other deletions", func() bool {
+		return w.get("dev-2/c", configMaps, "two") == nil && w.get("dev-1/b", configMaps, "one") == nil
+	})
+	w.until("the refusal", func() bool { return w.unit("app").Targets["dev-2/c"].Reason != "" })
+	w.idleOf("one is not to be deleted", func() bool { return w.entry("one") && w.get("dev-2/c", configMaps, "one") != nil })
+	w.must(allow())
+	w.until("the deletion", func() bool { return w.get("dev-2/c", configMaps, "one") == nil && !w.entry("one") })
+}
+
+// recreate makes somebody's ConfigMap that looks like ours in place of our own.
+func (w *world) recreate(name string) (uid types.UID) {
+	w.Helper()
+	maps := w.client("dev-2").Resource(configMaps).Namespace(w.tenant + "-c")
+	old, err := maps.Get(w.Context(), name, metav1.GetOptions{})
+	w.must(err)
+	w.must(maps.Delete(w.Context(), name, metav1.DeleteOptions{}))
+	anew := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
+	anew.SetLabels(old.GetLabels())
+	anew.SetAnnotations(old.GetAnnotations())
+	body, err := anew.MarshalJSON()
+	w.must(err)
+	made, err := maps.Patch(w.Context(), name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: "swell"})
+	w.must(err)
+	return made.GetUID()
+}
+
+// TestRecreatedBeforeADelete: object deleted and recreated by someone before our
+// delete: it is another one, and stays.
+func TestRecreatedBeforeADelete(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	uid := w.recreate("one")
+	w.app("app", "1")
+	w.commit()
+	w.soaked("app", 2)
+	w.until("the end", func() bool { return !w.entry("one") })
+	if live := w.get("dev-2/c", configMaps, "one"); live == nil || live.GetUID() != uid {
+		t.Errorf("somebody's object: %v", live)
+	}
+}
+
+// proxied puts a proxy before dev-2 that calls before with every request.
+func (w *world) proxied(before func(*http.Request)) {
+	w.Helper()
+	cfg, err := w.clusters.Config("dev-2")
+	w.must(err)
+	through, err := rest.TransportFor(cfg)
+	w.must(err)
+	to, err := url.Parse(cfg.Host)
+	w.must(err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport = through
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		before(r)
+		proxy.ServeHTTP(rw, r)
+	}))
+	w.Cleanup(server.Close)
+	file := filepath.Join(w.dir, "proxied")
+	w.must(os.WriteFile(file, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '%s'}}], contexts: [{name: dev-2, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}", server.URL), 0o600))
+	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: file, Context: "dev-2"}
+	w.stop()
+	w.start()
+}
+
+// TestRecreatedWhileDeleting: the same between our look at the object and our
+// DELETE.
+func TestRecreatedWhileDeleting(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	var once atomic.Bool
+	uid := make(chan types.UID, 1)
+	w.proxied(func(r *http.Request) {
+		if r.Method == http.MethodDelete && once.CompareAndSwap(false, true) {
+			uid <- w.recreate("one")
+		}
+	})
+	w.app("app", "1")
+	w.commit()
+	w.soaked("app", 2)
+	w.until("the end", func() bool { return !w.entry("one") })
+	if live := w.get("dev-2/c", configMaps, "one"); live == nil || live.GetUID() != <-uid {
+		t.Errorf("somebody's object: %v", live)
+	}
+}
+
+// TestApprovedObjectChanges: what was approved changes between our look and our
+// DELETE: it is not deleted, and takes approval again.
+func TestApprovedObjectChanges(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	var armed atomic.Bool
+	w.proxied(func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims/disk") && armed.CompareAndSwap(true, false) {
+			w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"example.com/in-use":"yes"}}}`)
+		}
+	})
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	armed.Store(true)
+	w.approve(w.plan())
+	w.until("the refusal", func() bool {
+		plans := w.plans()
+		return !armed.Load() && len(plans) == 1 && len(plans[0].Deletions) == 1 && plans[0].Deletions[0].Kind == "PersistentVolumeClaim"
+	})
+	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
+	w.idle(time.Hour)
+	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) {
+		t.Errorf("the claim that changed, or the namespace that it is in, is gone\n%s", w.describe())
+	}
+	w.approve(w.plan())
+	w.until("the end", func() bool { return w.unit("data") == nil })
+}
+
+// TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
+// is marked to be kept in it.
+func TestNamespaceWithAKeptObject(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"swell.sh/prune":"disabled"}}}`)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.approve(w.plan())
+	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
+	w.idle(time.Hour)
+	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) {
+		t.Errorf("the claim that is to be kept, or the namespace that it is in, is gone\n%s", w.describe())
+	}
+	if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "Namespace/"+ns+" stays: PersistentVolumeClaim/"+ns+"/disk of unit services/data is in it") {
+		t.Errorf("reason %q", reason)
+	}
+}
+
+// TestNamespaceTerminates: a namespace that was approved to go waits for what
+// others have in it; its entry stays that long.
+func TestNamespaceTerminates(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	stuck := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "theirs", "finalizers": []any{"example.com/wait"}}}}
+	_, err := w.client("dev-2").Resource(configMaps).Namespace(ns).Create(t.Context(), stuck, metav1.CreateOptions{})
+	w.must(err)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.approve(w.plan())
+	w.until("the tombstone", func() bool {
+		return strings.Contains(w.unit("data").Targets["dev-2/c"].Reason, "Namespace/"+ns+": terminating")
+	})
+	for range 10 {
+		w.pass()
+		w.now = w.now.Add(3 * time.Minute)
+		inventory, err := w.store.Inventory("services/data", "dev-2/c")
+		w.must(err)
+		if inventory[render.ObjectID{Kind: "Namespace", Name: ns}].UID == "" {
+			t.Errorf("no entry while it terminates: %v", inventory)
+		}
+	}
+	w.want("the rollout", string(w.unit("data").Rollout.Status), string(rollout.Progressing))
+	w.patch(configMaps, ns, "theirs", `{"metadata":{"finalizers":null}}`)
+	w.until("the end", func() bool { return w.unit("data") == nil })
+}
