@@ -74,7 +74,7 @@ type Cluster struct {
 	options Options
 	slots   chan struct{} // one token per request under way
 
-	contacts contacts
+	contacts *contacts
 
 	mu sync.Mutex // guards kinds
 	// kinds is what discovery said, by group and version.
@@ -100,11 +100,12 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
 	}
 	return &Cluster{
-		base:    base,
-		client:  client,
-		options: opt,
-		slots:   make(chan struct{}, opt.Concurrency),
-		kinds:   map[schema.GroupVersion]map[string]resource{},
+		base:     base,
+		client:   client,
+		options:  opt,
+		slots:    make(chan struct{}, opt.Concurrency),
+		contacts: &contacts{},
+		kinds:    map[schema.GroupVersion]map[string]resource{},
 	}, nil
 }
 

@@ -114,6 +114,7 @@ type collection struct {
 
 // contacts are looks at objects of others, shared by all units of a cluster for
 // the few seconds in which they mostly come. The zero value is ready for use.
+// Two users of a cluster must not share one: what is seen depends on who looks.
 type contacts struct {
 	mu    sync.Mutex
 	looks map[collection]*lookAround

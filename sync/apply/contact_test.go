@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -517,6 +518,73 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if diff := cmp.Diff(map[string]any{"value": "2"}, live(t, second).Object["data"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every kind, however it is stored, is created by one request that would not
+// have touched an object that is there, and is found to be ours without state.
+func TestContactWithEveryKind(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	var objects []*render.Object
+	for _, text := range []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: NS-x}}",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: NS}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: NS}, stringData: {a: b}}",
+		"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: NS}, spec: {type: NodePort, ports: [{port: 80}]}}",
+		"{apiVersion: v1, kind: PersistentVolume, metadata: {name: NS}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: NS, hostPath: {path: /tmp/x}}}",
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: NS}, spec: {accessModes: [ReadWriteOnce], storageClassName: NS, resources: {requests: {storage: 1Gi}}}}",
+		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: a, namespace: NS}, spec: {hard: {pods: '100'}}}",
+		"{apiVersion: v1, kind: LimitRange, metadata: {name: a, namespace: NS}, spec: {limits: [{type: Container, default: {cpu: 100m}}]}}",
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: NS}, spec: {serviceName: a, selector: {matchLabels: {a: s}}, template: {metadata: {labels: {a: s}}, spec: {containers: [{name: m, image: i}]}}}}",
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a, namespace: NS}, spec: {selector: {matchLabels: {a: d}}, template: {metadata: {labels: {a: d}}, spec: {containers: [{name: m, image: i}]}}}}",
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: NS}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: m, image: i}]}}}}",
+		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a, namespace: NS}, spec: {schedule: '0 0 1 1 *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: i}]}}}}}}",
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: NS}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: a}}}",
+		"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: NS}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: s}}}}",
+		"{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: NS}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}",
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NS}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: NS}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS}, subjects: [{kind: ServiceAccount, name: a, namespace: NS}]}",
+		"{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: NS}, provisioner: example.com/none}",
+		"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS}, value: 7}",
+		"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: a, namespace: NS}, spec: {holderIdentity: x}}",
+		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, namespace: NS}, addressType: IPv4, endpoints: [{addresses: [10.1.2.3]}], ports: [{port: 80}]}",
+		"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metadata: {name: NS}, spec: {matchingPrecedence: 9999, priorityLevelConfiguration: {name: global-default}}}",
+		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NS.example.com}, spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: a, namespace: NS}}}",
+		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: NS}, spec: {schedulingGates: [{name: example.com/never}], containers: [{name: m, image: i}]}}",
+	} {
+		objects = append(objects, object(t, "%s", strings.ReplaceAll(text, "NS", ns)))
+	}
+	var entries []store.Entry
+	t.Cleanup(func() { c.Prune(context.Background(), entries) })
+	for _, r := range c.bring(t.Context(), objects, nil) {
+		if r.Err != nil || r.Action != Created || r.Warnings != nil {
+			t.Errorf("%s: %v, %s, %q", r.ID, r.Err, r.Action, r.Warnings)
+		}
+		r.Entry.Unit, r.Entry.Target = testUnit, "dev-1"
+		entries = append(entries, r.Entry)
+	}
+	if diff := cmp.Diff(map[string]int{"PATCH": len(objects)}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+	for i, r := range c.bring(t.Context(), objects, nil) {
+		if r.Err != nil || r.Action != Configured && r.Action != Unchanged || r.Adopted != "" || r.Entry.UID != entries[i].UID {
+			t.Errorf("%s: %v, %s", r.ID, r.Err, r.Action)
+		}
+	}
+	known := map[render.ObjectID]store.Entry{}
+	for _, e := range entries {
+		e.Digest = ""
+		known[e.ID] = e
+	}
+	w.take()
+	for _, r := range c.bring(t.Context(), objects, known) {
+		if r.Err != nil || r.Taken != nil || r.Left != nil {
+			t.Errorf("%s: %v, %v, %v", r.ID, r.Err, r.Taken, r.Left)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"PATCH": len(objects)}, w.methods()); diff != "" {
 		t.Error(diff)
 	}
 }
