@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -388,6 +389,7 @@ func TestContactStateLost(t *testing.T) {
 		t.Errorf("%d patches for %d new objects", n, len(objects))
 	}
 	c, w = connect(t, Options{})
+	c.contacts.keep = time.Hour // on a slow machine too
 	// Even where nothing may be adopted: these are ours.
 	results := c.Apply(t.Context(), Work{Objects: objects, Adopt: config.AdoptNever})
 	var again []store.Entry
@@ -437,6 +439,7 @@ func TestContactWhereListingIsForbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.contacts.keep = time.Hour
 	var objects []*render.Object
 	for i := range 10 {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
@@ -586,5 +589,51 @@ func TestContactWithEveryKind(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": len(objects)}, w.methods()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// tests.md: 504 after the write went through. The next attempt finds the object
+// there, and finds that it is ours.
+func TestContactCreatedBehindAGatewayTimeout(t *testing.T) {
+	cfg := apiServer(t)
+	var once sync.Once
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && r.Method == http.MethodPatch {
+				once.Do(func() { resp.StatusCode = http.StatusGatewayTimeout })
+			}
+			return resp, err
+		})
+	})
+	c, err := Connect(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := configMap(t, space(t), "a", "1")
+	r := one(t, c, o, config.AdoptNever)
+	if r.Err != nil || r.Adopted != "" || r.Entry.UID != string(live(t, o).GetUID()) || r.Entry.Digest != o.Digest {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A quota whose status many creations fight over is no object in the way.
+func TestContactUnderAQuota(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	applied(t, c, object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: %s}, spec: {hard: {count/configmaps: '1000'}}}", ns))
+	mergeQuota := []byte(`{"status":{"hard":{"count/configmaps":"1000"},"used":{"count/configmaps":"0"}}}`) // as its controller would
+	quotas := schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+	if _, err := somebody(t).Resource(quotas).Namespace(ns).Patch(t.Context(), "q", types.MergePatchType, mergeQuota, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	var objects []*render.Object
+	for i := range 100 {
+		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
+	}
+	for _, r := range c.bring(t.Context(), objects, nil) {
+		if r.Err != nil || r.Entry.UID == "" {
+			t.Errorf("%+v", r)
+		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 	if key, err := s.collectionOf(ctx, s.o); err == nil {
 		there = s.contacts.recall(key, s.o.ID.Name)
 	}
-	for range looks {
+	for tries := 1; tries <= looks; tries++ {
 		if there == nil {
 			meta, info, err = s.create(ctx)
 			if !isTaken(err) && !isStale(err) {
@@ -97,7 +97,10 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 			if there, unseen = s.sight(ctx, s.o); unseen != nil {
 				return nil, answerInfo{}, unseen
 			}
-			if there == nil {
+			if there == nil { // it went again, or the conflict is about a quota
+				if !wait(ctx, backoff(min(tries, 3))) {
+					return nil, answerInfo{}, err
+				}
 				continue
 			}
 		}
