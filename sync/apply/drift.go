@@ -75,9 +75,10 @@ func (c Change) String() string {
 }
 
 // compare judges a live object, nil when it is as we applied it. The loss of a
-// field that is ignored, or that somebody holds through the scale subresource,
-// is none.
-func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored []pointer) *Drift {
+// field that is ignored is no drift.
+func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
+	own := ownEntry(live)
+	now := fingerprint(rawFields(own), entryTime(own))
 	if string(live.UID) != entry.UID {
 		change := Change{Note: "deleted and recreated by somebody", Manager: UnknownManager}
 		if first := oldestManager(live); first != nil {
@@ -85,38 +86,45 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored []po
 		}
 		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}}
 	}
-	own := ownEntry(live)
-	asApplied := fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint
-	if asApplied && live.Annotations[annotationOwned] == "" {
+	if now == entry.Fingerprint && live.Annotations[annotationOwned] == "" {
 		return nil
+	}
+	changes := changesOf(entry, live, own, ignored)
+	if changes == nil {
+		return nil
+	}
+	return &Drift{Entry: entry, Changes: changes}
+}
+
+// changesOf says what is different; nil when nothing is, or when it is only
+// written in another way. The loss of a field that somebody holds through the
+// scale subresource is nothing.
+func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []Change {
+	recorded, err := parseFields(entry.Fields)
+	if err != nil {
+		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
 	}
 	current, err := parseFields(rawFields(own))
 	if err != nil {
-		return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}}
+		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
 	}
-	recorded := current
-	if !asApplied {
-		if recorded, err = parseFields(entry.Fields); err != nil {
-			return &Drift{Entry: entry, Changes: []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}}
-		}
-	}
-	added := strangers(live, current.Union(recorded))
 	missing := recorded.Difference(current)
 	excused := excuse(live, missing, ignored)
-	// The same fields and time, maybe in another spelling.
-	asApplied = asApplied || current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint
-	switch changes := append(lost(live, missing.Difference(excused), entryTime(own)), added...); {
+	changes := append(lost(live, missing.Difference(excused), entryTime(own)), strangers(live, current.Union(recorded))...)
+	switch {
 	case len(changes) > 0:
-		return &Drift{Entry: entry, Changes: changes}
-	case asApplied:
+		return changes
+	case fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint:
 		return nil
+	case current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint:
+		return nil // the same time, and the same fields, maybe in another spelling
 	}
 	change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
 	if own != nil {
 		change.Note = "applied by somebody else under our name"
 		change.by(own)
 	}
-	return &Drift{Entry: entry, Changes: []Change{change}}
+	return []Change{change}
 }
 
 // excuse are the paths whose loss is no drift.

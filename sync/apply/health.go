@@ -163,7 +163,7 @@ func changed(live *unstructured.Unstructured, known store.Entry, ignore []config
 	}
 	meta := &metav1.PartialObjectMetadata{}
 	meta.UID, meta.ManagedFields, meta.Annotations = live.GetUID(), live.GetManagedFields(), live.GetAnnotations()
-	return compare(known, meta, pointersFor(ignore, known.ID))
+	return compare(known, meta, pointersFor(ignore, known.ID)...)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

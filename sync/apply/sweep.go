@@ -93,7 +93,7 @@ func (s *sweeping) kind(ctx context.Context, numbers []int) error {
 			n := name{live.Namespace, live.Name}
 			for _, i := range wanted[n] {
 				seen[n] = true
-				s.drifts[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i]))
+				s.drifts[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i])...)
 			}
 		})
 	})
@@ -128,7 +128,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i] = compare(entry, live, s.ignore.of(entry))
+			s.drifts[i] = compare(entry, live, s.ignore.of(entry)...)
 		}
 	})
 	return errors.Join(errs...)
