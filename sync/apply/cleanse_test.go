@@ -51,7 +51,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 	if diff := cmp.Diff(want, r.Warnings); diff != "" {
 		t.Error(diff)
 	}
-	got := live(t, o)
+	got := current(t, o)
 	if diff := cmp.Diff([]string{"some-controller Update", "swell Apply"}, managers(got)); diff != "" {
 		t.Error(diff)
 	}
@@ -76,7 +76,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 		t.Error(diff)
 	}
 	delete(all, "dropped")
-	if diff := cmp.Diff(all, live(t, o).Object["data"]); diff != "" {
+	if diff := cmp.Diff(all, current(t, o).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -90,7 +90,7 @@ func TestContactTakeIsFinishedAfterACut(t *testing.T) {
 	if r := one(t, c, o, config.AdoptTake); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	got := live(t, o)
+	got := current(t, o)
 	if diff := cmp.Diff([]string{"swell Apply"}, managers(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -34,7 +34,7 @@ func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
 // resourceOf are the resources of the kinds that tests use.
 var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments}
 
-func live(t testing.TB, o *render.Object) *unstructured.Unstructured {
+func current(t testing.TB, o *render.Object) *unstructured.Unstructured {
 	t.Helper()
 	got, err := theirs(t, o).Get(t.Context(), o.ID.Name, metav1.GetOptions{})
 	if err != nil {
@@ -104,9 +104,9 @@ func errText(err error) string {
 // untouched fails the test when the live object was written meanwhile.
 func untouched(t testing.TB, o *render.Object, do func()) {
 	t.Helper()
-	before := live(t, o).GetResourceVersion()
+	before := current(t, o).GetResourceVersion()
 	do()
-	if after := live(t, o).GetResourceVersion(); after != before {
+	if after := current(t, o).GetResourceVersion(); after != before {
 		t.Errorf("%s was written", o.ID)
 	}
 }
@@ -155,7 +155,7 @@ func TestContactIfSameAdoptsWhatIsTheSame(t *testing.T) {
 	if r.Err != nil || r.Action != Configured || !strings.Contains(r.Adopted, "(Update)") || r.Taken != nil {
 		t.Fatalf("%+v", r)
 	}
-	got := live(t, o)
+	got := current(t, o)
 	if diff := cmp.Diff(map[string]any{"value": "1", "other": "x"}, got.Object["data"]); diff != "" {
 		t.Error(diff)
 	}
@@ -208,7 +208,7 @@ func TestContactSomebodyMakesItInBetween(t *testing.T) {
 	if r.Err == nil || !strings.Contains(r.Err.Error(), ".data.value by other (Apply)") {
 		t.Errorf("got %v", r.Err)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "theirs"}, live(t, o).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "theirs"}, current(t, o).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -255,7 +255,7 @@ func TestContactRecreatedBySomebodyIsFirstContact(t *testing.T) {
 	})
 	recreate("1")
 	r := again(t, c, o, first)
-	if r.Err != nil || r.Adopted != "other (Apply)" || r.Entry.UID != string(live(t, o).GetUID()) {
+	if r.Err != nil || r.Adopted != "other (Apply)" || r.Entry.UID != string(current(t, o).GetUID()) {
 		t.Errorf("%+v", r)
 	}
 	discardNow(t, o)
@@ -290,7 +290,7 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 	if r.Err == nil || !errors.Is(r.Err, ErrRefused) || r.Entry.UID == "" || r.Entry.Digest != "" {
 		t.Errorf("%+v", r)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "2"}, live(t, second).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "2"}, current(t, second).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -315,7 +315,7 @@ func TestContactCreatedBehindAGatewayTimeout(t *testing.T) {
 	}
 	o := configMap(t, space(t), "a", "1")
 	r := one(t, c, o, config.AdoptNever)
-	if r.Err != nil || r.Adopted != "" || r.Entry.UID != string(live(t, o).GetUID()) || r.Entry.Digest != o.Digest {
+	if r.Err != nil || r.Adopted != "" || r.Entry.UID != string(current(t, o).GetUID()) || r.Entry.Digest != o.Digest {
 		t.Errorf("%+v", r)
 	}
 }

@@ -37,7 +37,7 @@ type sending struct {
 }
 
 func (a *applying) sending(o *render.Object, r *Result) (*sending, error) {
-	root, err := content(o)
+	root, err := parsed(o)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (s *sending) body(uid types.UID) ([]byte, error) {
 	if len(s.left) == 0 {
 		return withPrecondition(s.o, "uid", string(uid))
 	}
-	root, err := content(s.o)
+	root, err := parsed(s.o)
 	if err != nil {
 		return nil, err
 	}
