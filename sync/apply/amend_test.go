@@ -182,7 +182,7 @@ func TestAmendSeesEveryWriteInBetween(t *testing.T) {
 	if r.Err != nil || writes.Load() != 3 {
 		t.Fatalf("%d patches of metadata, %+v", writes.Load(), r)
 	}
-	got := live(t, o)
+	got := current(t, o)
 	if diff := cmp.Diff([]string{"controller Update", "swell Apply"}, managers(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -62,7 +62,11 @@ func (s *sending) strange(meta *metav1.PartialObjectMetadata) []string {
 
 // trim removes annotations that are ours and not in Git.
 func (s *sending) trim(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	for _, key := range s.strange(meta) {
+	strange := s.strange(meta)
+	if len(strange) == 0 {
+		return meta, nil
+	}
+	for _, key := range strange {
 		change := Change{Field: fieldText(annotationPath(key)), Manager: UnknownManager}
 		if by := culpritOf(otherManagers(meta), annotationPath(key), entryTime(ownEntry(meta))); by != nil {
 			change.by(by)

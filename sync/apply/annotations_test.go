@@ -56,7 +56,7 @@ data: {value: "%s"}
 	if diff := cmp.Diff(want, said(r.Taken)); diff != "" {
 		t.Error(diff)
 	}
-	annotations := live(t, o).GetAnnotations()
+	annotations := current(t, o).GetAnnotations()
 	delete(annotations, "swell.sh/unit")
 	delete(annotations, "swell.sh/owned-annotations")
 	if diff := cmp.Diff(map[string]string{"lb.example.com/network": "ours", "other.example.com/id": "7"}, annotations); diff != "" {
@@ -72,7 +72,7 @@ data: {value: "%s"}
 		t.Error(diff)
 	}
 	w.take()
-	if r = again(t, c, o, r); r.Err != nil || live(t, o).GetAnnotations()["lb.example.com/extra"] != "" {
+	if r = again(t, c, o, r); r.Err != nil || current(t, o).GetAnnotations()["lb.example.com/extra"] != "" {
 		t.Errorf("%+v", r)
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": 2}, w.methods()); diff != "" {

@@ -122,3 +122,21 @@ func BenchmarkUnchanged2000(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(w.take())), "requests")
 }
+
+// BenchmarkLostState2000 is an Apply of objects that are all there, by an
+// inventory that knows none of them.
+func BenchmarkLostState2000(b *testing.B) {
+	c, w := connect(b, Options{})
+	objects := manyConfigMaps(b, space(b))
+	applied(b, c, objects...)
+	w.take()
+	for b.Loop() {
+		c.contacts = &contacts{}
+		for _, r := range c.bring(b.Context(), objects, nil) {
+			if r.Err != nil {
+				b.Fatal(r.Err)
+			}
+		}
+	}
+	b.ReportMetric(float64(len(w.take()))/float64(b.N), "requests/op")
+}

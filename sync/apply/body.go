@@ -11,9 +11,9 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// content is the object decoded, its numbers as json.Number. Each call decodes
+// parsed is the object decoded, its numbers as json.Number. Each call decodes
 // anew, so the caller may change it.
-func content(o *render.Object) (map[string]any, error) {
+func parsed(o *render.Object) (map[string]any, error) {
 	var root map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
 	decoder.UseNumber()

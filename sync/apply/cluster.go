@@ -83,7 +83,7 @@ type connection struct {
 	options Options
 	slots   chan struct{} // one token per request under way
 
-	contacts contacts
+	contacts *contacts
 	// replaced are the objects, as they were, that were deleted to be made anew,
 	// until the new ones are there. It is not needed to go on after a restart,
 	// only to put an old one back.
@@ -113,11 +113,12 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
 	}
 	return &Cluster{connection: &connection{
-		base:    base,
-		client:  client,
-		options: opt,
-		slots:   make(chan struct{}, opt.Concurrency),
-		kinds:   map[schema.GroupVersion]map[string]resource{},
+		base:     base,
+		client:   client,
+		options:  opt,
+		slots:    make(chan struct{}, opt.Concurrency),
+		contacts: &contacts{},
+		kinds:    map[schema.GroupVersion]map[string]resource{},
 	}}, nil
 }
 

@@ -44,7 +44,7 @@ func TestConflictWithAPersonIsTakenAndNamed(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"PATCH": 2}, w.methods()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]any{"a": "1", "b": "1", "c": "2"}, live(t, changed).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"a": "1", "b": "1", "c": "2"}, current(t, changed).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 	// Nobody is in the way any more: one request, without force.
@@ -105,7 +105,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	if diff := cmp.Diff([]string{`.metadata.annotations.swell.sh/unit vim (Update)`}, said(r.Taken)); diff != "" {
 		t.Error(diff)
 	}
-	if n := replicas(t, live(t, o).Object["spec"]); n != 5 {
+	if n := replicas(t, current(t, o).Object["spec"]); n != 5 {
 		t.Errorf("%d replicas", n)
 	}
 	if got := swept(t, c, []store.Entry{r.Entry}); got != nil {
@@ -117,7 +117,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	if r.Err != nil || r.Taken != nil || len(r.Left) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if n := replicas(t, live(t, o).Object["spec"]); n != 6 {
+	if n := replicas(t, current(t, o).Object["spec"]); n != 6 {
 		t.Errorf("%d replicas", n)
 	}
 }
@@ -142,7 +142,7 @@ func TestConflictWithAnAutoscalerAtFirstContact(t *testing.T) {
 		if diff := cmp.Diff([]string{".spec.replicas hpa (Update of scale)"}, said(r.Left)); diff != "" {
 			t.Error(diff)
 		}
-		if n := replicas(t, live(t, o).Object["spec"]); n != 5 {
+		if n := replicas(t, current(t, o).Object["spec"]); n != 5 {
 			t.Errorf("%s: %d replicas", adopt, n)
 		}
 	}

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -114,7 +115,11 @@ type collection struct {
 
 // contacts are looks at objects of others, shared by all units of a cluster for
 // the few seconds in which they mostly come. The zero value is ready for use.
+// Two users of a cluster must not share one: what is seen depends on who looks.
 type contacts struct {
+	// keep is for how long a look holds; zero is contactTime.
+	keep time.Duration
+
 	mu    sync.Mutex
 	looks map[collection]*lookAround
 	asked singleflight.Group
@@ -155,7 +160,7 @@ func (c *contacts) around(key collection) *lookAround {
 	}
 	l := c.looks[key]
 	if l == nil {
-		l = &lookAround{until: now.Add(contactTime)}
+		l = &lookAround{until: now.Add(cmp.Or(c.keep, contactTime))}
 		c.looks[key] = l
 	}
 	return l
@@ -229,7 +234,7 @@ func (a *applying) lookAround(ctx context.Context, key collection) {
 	a.contacts.mu.Lock()
 	defer a.contacts.mu.Unlock()
 	l := a.contacts.around(key)
-	l.until = time.Now().Add(contactTime)
+	l.until = time.Now().Add(cmp.Or(a.contacts.keep, contactTime))
 	l.seen, l.alone = seen, err != nil
 }
 

@@ -5,9 +5,7 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +20,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
@@ -37,7 +34,7 @@ func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
 // resourceOf are the resources of the kinds that tests use.
 var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments}
 
-func live(t testing.TB, o *render.Object) *unstructured.Unstructured {
+func current(t testing.TB, o *render.Object) *unstructured.Unstructured {
 	t.Helper()
 	got, err := theirs(t, o).Get(t.Context(), o.ID.Name, metav1.GetOptions{})
 	if err != nil {
@@ -107,9 +104,9 @@ func errText(err error) string {
 // untouched fails the test when the live object was written meanwhile.
 func untouched(t testing.TB, o *render.Object, do func()) {
 	t.Helper()
-	before := live(t, o).GetResourceVersion()
+	before := current(t, o).GetResourceVersion()
 	do()
-	if after := live(t, o).GetResourceVersion(); after != before {
+	if after := current(t, o).GetResourceVersion(); after != before {
 		t.Errorf("%s was written", o.ID)
 	}
 }
@@ -158,7 +155,7 @@ func TestContactIfSameAdoptsWhatIsTheSame(t *testing.T) {
 	if r.Err != nil || r.Action != Configured || !strings.Contains(r.Adopted, "(Update)") || r.Taken != nil {
 		t.Fatalf("%+v", r)
 	}
-	got := live(t, o)
+	got := current(t, o)
 	if diff := cmp.Diff(map[string]any{"value": "1", "other": "x"}, got.Object["data"]); diff != "" {
 		t.Error(diff)
 	}
@@ -211,7 +208,7 @@ func TestContactSomebodyMakesItInBetween(t *testing.T) {
 	if r.Err == nil || !strings.Contains(r.Err.Error(), ".data.value by other (Apply)") {
 		t.Errorf("got %v", r.Err)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "theirs"}, live(t, o).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "theirs"}, current(t, o).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -239,229 +236,6 @@ func TestContactAnnotationWinsOverThePolicy(t *testing.T) {
 	}
 }
 
-// What other deployment tools put on their objects.
-var claimed = []struct{ metadata, by string }{
-	{"labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}", "Flux Kustomization flux-system/apps"},
-	{"labels: {helm.toolkit.fluxcd.io/name: cart, helm.toolkit.fluxcd.io/namespace: shop}, annotations: {meta.helm.sh/release-name: shop-cart, meta.helm.sh/release-namespace: shop}",
-		"Flux HelmRelease shop/cart"},
-	{"annotations: {argocd.argoproj.io/tracking-id: 'shop:/ConfigMap:NS/a'}", "Argo CD application shop"},
-	{"labels: {argocd.argoproj.io/instance: shop}", "Argo CD application shop"},
-	{"labels: {app.kubernetes.io/managed-by: Helm}, annotations: {meta.helm.sh/release-name: cart, meta.helm.sh/release-namespace: shop}", "Helm release shop/cart"},
-	{"labels: {kapp.k14s.io/app: '1700000000', kapp.k14s.io/association: v1.abc}", "kapp app 1700000000"},
-	{"annotations: {configmanagement.gke.io/managed: enabled, configsync.gke.io/resource-id: _configmap_NS_a, configsync.gke.io/manager: ':root'}", "Config Sync :root"},
-	{"annotations: {configmanagement.gke.io/managed: enabled}", "Config Sync"},
-	{"ownerReferences: [{apiVersion: v1, kind: Thing, name: boss, uid: '1', controller: true}]", "its controller, Thing boss"},
-	// Marks that do not count.
-	{"annotations: {argocd.argoproj.io/tracking-id: 'shop:/ConfigMap:NS/b'}", ""},
-	{"labels: {app.kubernetes.io/instance: shop}", ""},
-	{"annotations: {configmanagement.gke.io/managed: disabled}", ""},
-	{"annotations: {configmanagement.gke.io/managed: enabled, configsync.gke.io/resource-id: _configmap_NS_b}", ""},
-}
-
-func TestContactRefusesObjectsOfOtherTools(t *testing.T) {
-	c, _ := connect(t, Options{})
-	for _, test := range claimed {
-		ns := space(t)
-		o := configMap(t, ns, "a", "1")
-		metadata := strings.ReplaceAll(test.metadata, "NS", ns)
-		create(t, configMaps, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: "+ns+", "+metadata+"}, data: {value: '1'}}")
-		r := one(t, c, o, config.AdoptIfSame)
-		want := ""
-		if test.by != "" {
-			want = "apply " + o.ID.String() + ": it is there already and belongs to " + test.by + ": " + howToTake
-		}
-		if diff := cmp.Diff(want, errText(r.Err)); diff != "" {
-			t.Errorf("%s: %s", test.metadata, diff)
-		}
-		if r = one(t, c, o, config.AdoptTake); r.Err != nil {
-			t.Errorf("%s: %v", test.metadata, r.Err)
-		}
-	}
-}
-
-// An Argo CD that tracks by the common label is told by its field manager.
-func TestContactKnowsArgoCDByItsManager(t *testing.T) {
-	c, _ := connect(t, Options{})
-	o := configMap(t, space(t), "a", "1")
-	applyAs(t, "argocd-controller", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: shop}}, data: {value: '1'}}")
-	if r := one(t, c, o, ""); !strings.Contains(errText(r.Err), "belongs to Argo CD application shop") {
-		t.Errorf("got %v", r.Err)
-	}
-}
-
-// managers of an object, without those that only read.
-func managers(o *unstructured.Unstructured) []string {
-	var names []string
-	for _, e := range o.GetManagedFields() {
-		names = append(names, e.Manager+" "+string(e.Operation))
-	}
-	slices.Sort(names)
-	return names
-}
-
-func TestContactTakeCleansTheTool(t *testing.T) {
-	c, w := connect(t, Options{})
-	ns := space(t)
-	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "}, data: {%s}}"
-	o := object(t, text, "same: '1', changed: ours, dropped: '1'")
-	applyAs(t, "kustomize-controller", o, `{apiVersion: v1, kind: ConfigMap,
- metadata: {name: a, labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux, team: x}},
- data: {same: '1', changed: theirs, dropped: '1', alone: '1'}}`)
-	mergeAs(t, "kubectl-client-side-apply", o, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"edited":"1"}}`)
-	mergeAs(t, "some-controller", o, `{"data":{"controlled":"1"}}`)
-	w.take()
-
-	r := one(t, c, o, config.AdoptTake)
-	if r.Err != nil || r.Action != Configured || r.Adopted != "Flux Kustomization flux/apps" {
-		t.Fatalf("%+v", r)
-	}
-	var taken []string
-	for _, change := range r.Taken {
-		taken = append(taken, change.Field+" "+change.who())
-	}
-	if diff := cmp.Diff([]string{".data.changed kustomize-controller (Apply)"}, taken); diff != "" {
-		t.Error(diff)
-	}
-	want := []string{"stays as it was before the take-over, for Git does not say: .data.alone, .data.edited, .metadata.labels.team"}
-	if diff := cmp.Diff(want, r.Warnings); diff != "" {
-		t.Error(diff)
-	}
-	got := live(t, o)
-	if diff := cmp.Diff([]string{"some-controller Update", "swell Apply"}, managers(got)); diff != "" {
-		t.Error(diff)
-	}
-	if got.GetLabels()["kustomize.toolkit.fluxcd.io/name"] != "" || got.GetAnnotations()[lastApplied] != "" || got.GetLabels()["team"] != "x" {
-		t.Errorf("labels %v, annotations %v", got.GetLabels(), got.GetAnnotations())
-	}
-	all := map[string]any{"same": "1", "changed": "ours", "dropped": "1", "alone": "1", "edited": "1", "controlled": "1"}
-	if diff := cmp.Diff(all, got.Object["data"]); diff != "" {
-		t.Error(diff)
-	}
-	if drifts := swept(t, c, []store.Entry{r.Entry}); drifts != nil {
-		t.Error(drifts)
-	}
-
-	// A field that Git drops now goes, although the tool had set it too.
-	w.take()
-	r = again(t, c, object(t, text, "same: '1', changed: ours"), r)
-	if r.Err != nil || r.Taken != nil {
-		t.Fatalf("%+v", r)
-	}
-	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
-		t.Error(diff)
-	}
-	delete(all, "dropped")
-	if diff := cmp.Diff(all, live(t, o).Object["data"]); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A take-over that was cut short after the apply is finished by the next one.
-func TestContactTakeIsFinishedAfterACut(t *testing.T) {
-	c, _ := connect(t, Options{})
-	o := configMap(t, space(t), "a", "1")
-	applyAs(t, "helm", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {meta.helm.sh/release-name: x}}, data: {value: '2'}}")
-	applyAs(t, FieldManager, o, string(o.JSON)) // as far as it got
-	if r := one(t, c, o, config.AdoptTake); r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	got := live(t, o)
-	if diff := cmp.Diff([]string{"swell Apply"}, managers(got)); diff != "" {
-		t.Error(diff)
-	}
-	if got.GetAnnotations()["meta.helm.sh/release-name"] != "" {
-		t.Error("still Helm's by its annotations")
-	}
-}
-
-// tests.md: state lost.
-func TestContactStateLost(t *testing.T) {
-	c, w := connect(t, Options{})
-	ns := space(t)
-	objects := make([]*render.Object, 200)
-	for i := range objects {
-		objects[i] = configMap(t, ns, fmt.Sprintf("c%d", i), "1")
-	}
-	entries := applied(t, c, objects...)
-	if n := w.methods()["PATCH"]; n != len(objects) {
-		t.Errorf("%d patches for %d new objects", n, len(objects))
-	}
-	c, w = connect(t, Options{})
-	// Even where nothing may be adopted: these are ours.
-	results := c.Apply(t.Context(), Work{Objects: objects, Adopt: config.AdoptNever})
-	var again []store.Entry
-	for _, r := range results {
-		if r.Err != nil || r.Adopted != "" || r.Taken != nil {
-			t.Fatalf("%+v", r)
-		}
-		again = append(again, r.Entry)
-	}
-	for i := range again {
-		again[i].Unit, again[i].Target = testUnit, "dev-1"
-	}
-	if diff := cmp.Diff(entries, again); diff != "" {
-		t.Error(diff)
-	}
-	lists, gets, patches := 0, 0, 0
-	for _, s := range w.take() {
-		switch {
-		case s.accept == acceptMetaList:
-			lists++
-		case s.method == http.MethodGet:
-			gets++
-		default:
-			patches++
-		}
-	}
-	if most := 16 + 16; lists != 1 || gets > most || patches > len(objects)+most {
-		t.Errorf("%d lists, %d gets, %d patches", lists, gets, patches)
-	}
-}
-
-// tests.md: RBAC cut. Who may not list looks at each object.
-func TestContactWhereListingIsForbidden(t *testing.T) {
-	ns := space(t)
-	cfg := apiServer(t)
-	for _, text := range []string{
-		"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: %s}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, create, patch]}]}",
-		"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: %s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: User, name: nolist, apiGroup: rbac.authorization.k8s.io}]}",
-	} {
-		kind := map[bool]string{true: "rolebindings", false: "roles"}[strings.Contains(text, "RoleBinding,")]
-		create(t, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, fmt.Sprintf(text, ns))
-	}
-	cfg.Impersonate.UserName = "nolist"
-	w := &wire{}
-	cfg.Wrap(w.wrap)
-	c, err := Connect(cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var objects []*render.Object
-	for i := range 10 {
-		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
-		create(t, configMaps, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: %s}, data: {value: '1'}}", i, ns))
-	}
-	eventually(t, func() (bool, string) { // the authorizer takes a moment to see the binding
-		r := c.bring(t.Context(), []*render.Object{configMap(t, ns, "probe", "1")}, nil)[0]
-		return r.Err == nil, errText(r.Err)
-	})
-	w.take()
-	for _, r := range c.bring(t.Context(), objects, nil) {
-		if r.Err != nil || r.Adopted == "" {
-			t.Errorf("%+v", r)
-		}
-	}
-	lists := 0
-	for _, s := range w.take() {
-		if s.accept == acceptMetaList {
-			lists++
-		}
-	}
-	if lists != 1 {
-		t.Errorf("%d lists, want 1 that is refused", lists)
-	}
-}
-
 // tests.md: object deleted and recreated by someone, here before our apply.
 func TestContactRecreatedBySomebodyIsFirstContact(t *testing.T) {
 	c, _ := connect(t, Options{})
@@ -481,7 +255,7 @@ func TestContactRecreatedBySomebodyIsFirstContact(t *testing.T) {
 	})
 	recreate("1")
 	r := again(t, c, o, first)
-	if r.Err != nil || r.Adopted != "other (Apply)" || r.Entry.UID != string(live(t, o).GetUID()) {
+	if r.Err != nil || r.Adopted != "other (Apply)" || r.Entry.UID != string(current(t, o).GetUID()) {
 		t.Errorf("%+v", r)
 	}
 	discardNow(t, o)
@@ -516,7 +290,32 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 	if r.Err == nil || !errors.Is(r.Err, ErrRefused) || r.Entry.UID == "" || r.Entry.Digest != "" {
 		t.Errorf("%+v", r)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "2"}, live(t, second).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "2"}, current(t, second).Object["data"]); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// tests.md: 504 after the write went through. The next attempt finds the object
+// there, and finds that it is ours.
+func TestContactCreatedBehindAGatewayTimeout(t *testing.T) {
+	cfg := apiServer(t)
+	var once sync.Once
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && r.Method == http.MethodPatch {
+				once.Do(func() { resp.StatusCode = http.StatusGatewayTimeout })
+			}
+			return resp, err
+		})
+	})
+	c, err := Connect(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := configMap(t, space(t), "a", "1")
+	r := one(t, c, o, config.AdoptNever)
+	if r.Err != nil || r.Adopted != "" || r.Entry.UID != string(current(t, o).GetUID()) || r.Entry.Digest != o.Digest {
+		t.Errorf("%+v", r)
 	}
 }

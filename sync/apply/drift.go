@@ -83,9 +83,8 @@ func (c Change) String() string {
 }
 
 // compare judges a live object, nil when it is as we applied it. The loss of a
-// field that is ignored, or that somebody holds through the scale subresource,
-// is none.
-func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored []pointer) *Drift {
+// field that is ignored is no drift.
+func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
 	own := ownEntry(live)
 	now := fingerprint(rawFields(own), entryTime(own))
 	if string(live.UID) != entry.UID {
@@ -105,25 +104,28 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored []po
 	return &Drift{Entry: entry, Changes: changes, Fingerprint: now}
 }
 
-// changesOf says what is different; nil when it is only written in another way.
+// changesOf says what is different; nil when nothing is, or when it is only
+// written in another way. The loss of a field that somebody holds through the
+// scale subresource is nothing.
 func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []Change {
-	current, err := parseFields(rawFields(own))
-	if err != nil {
-		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
-	}
 	recorded, err := parseFields(entry.Fields)
 	if err != nil {
 		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
 	}
-	added := strangers(live, current.Union(recorded))
+	current, err := parseFields(rawFields(own))
+	if err != nil {
+		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
+	}
 	missing := recorded.Difference(current)
 	excused := excuse(live, missing, ignored)
-	if changes := append(lost(live, missing.Difference(excused), entryTime(own)), added...); len(changes) > 0 {
+	changes := append(lost(live, missing.Difference(excused), entryTime(own)), strangers(live, current.Union(recorded))...)
+	switch {
+	case len(changes) > 0:
 		return changes
-	}
-	// The same fields and time, maybe in another spelling.
-	if current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint {
+	case fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint:
 		return nil
+	case current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint:
+		return nil // the same time, and the same fields, maybe in another spelling
 	}
 	change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
 	if own != nil {

@@ -172,7 +172,7 @@ func changed(live *unstructured.Unstructured, known store.Entry, ignored []point
 	}
 	meta := &metav1.PartialObjectMetadata{}
 	meta.UID, meta.ManagedFields, meta.Annotations = live.GetUID(), live.GetManagedFields(), live.GetAnnotations()
-	return compare(known, meta, ignored)
+	return compare(known, meta, ignored...)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

@@ -35,7 +35,7 @@ func TestIgnoredFieldsAreSetOnceAndThenLeft(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	data := func() map[string]any {
-		got := live(t, o)
+		got := current(t, o)
 		data := got.Object["data"].(map[string]any)
 		data["note"] = got.GetAnnotations()["example.com/note"]
 		return data
@@ -77,7 +77,7 @@ func TestIgnoredFieldsAreLetGoWhenARuleIsNew(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	o := object(t, scalable, ns, 1, "b")
-	if n := replicas(t, live(t, o).Object["spec"]); n != 3 {
+	if n := replicas(t, current(t, o).Object["spec"]); n != 3 {
 		t.Errorf("%d replicas", n)
 	}
 	if got := mainImage(t, o); got != "a" {
@@ -91,7 +91,7 @@ func TestIgnoredFieldsAreLetGoWhenARuleIsNew(t *testing.T) {
 
 func mainImage(t *testing.T, o *render.Object) string {
 	t.Helper()
-	spec := live(t, o).Object["spec"].(map[string]any)
+	spec := current(t, o).Object["spec"].(map[string]any)
 	for _, step := range []string{"template", "spec"} {
 		spec = spec[step].(map[string]any)
 	}
@@ -136,7 +136,7 @@ func TestIgnoredFieldsAtFirstContact(t *testing.T) {
 	if r.Err != nil || r.Adopted != "other (Apply)" {
 		t.Fatalf("%+v", r)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "theirs"}, live(t, o).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "theirs"}, current(t, o).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -152,7 +152,7 @@ func TestIgnoredFieldsAreSetAgainWhenTheObjectWasDeleted(t *testing.T) {
 	if r.Err != nil || r.Action != Created {
 		t.Fatalf("%+v", r)
 	}
-	if diff := cmp.Diff(map[string]any{"value": "1"}, live(t, o).Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"value": "1"}, current(t, o).Object["data"]); diff != "" {
 		t.Error(diff)
 	}
 }

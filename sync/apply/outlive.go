@@ -22,7 +22,7 @@ func (s *sending) outlived(meta *metav1.PartialObjectMetadata) {
 	root := s.root
 	if len(s.left) > 0 {
 		var err error
-		if root, err = content(s.o); err != nil {
+		if root, err = parsed(s.o); err != nil {
 			return
 		}
 		without(root, s.left)

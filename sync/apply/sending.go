@@ -37,7 +37,7 @@ type sending struct {
 }
 
 func (a *applying) sending(o *render.Object, r *Result) (*sending, error) {
-	root, err := content(o)
+	root, err := parsed(o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 	if key, err := s.collectionOf(ctx, s.o); err == nil {
 		there = s.contacts.recall(key, s.o.ID.Name)
 	}
-	for range looks {
+	for tries := 1; tries <= looks; tries++ {
 		if there == nil {
 			meta, info, err = s.create(ctx)
 			if !isTaken(err) && !isStale(err) {
@@ -97,7 +97,10 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 			if there, unseen = s.sight(ctx, s.o); unseen != nil {
 				return nil, answerInfo{}, unseen
 			}
-			if there == nil {
+			if there == nil { // it went again, or the conflict is about a quota
+				if !wait(ctx, backoff(min(tries, 3))) {
+					return nil, answerInfo{}, err
+				}
 				continue
 			}
 		}
@@ -239,7 +242,7 @@ func (s *sending) body(uid types.UID) ([]byte, error) {
 	if len(s.left) == 0 {
 		return withPrecondition(s.o, "uid", string(uid))
 	}
-	root, err := content(s.o)
+	root, err := parsed(s.o)
 	if err != nil {
 		return nil, err
 	}

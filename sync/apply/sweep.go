@@ -153,7 +153,7 @@ func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) er
 		found = r
 		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), ours, func(live *metav1.PartialObjectMetadata) {
 			for _, i := range wanted[name{live.Namespace, live.Name}] {
-				s.drifts[i], s.looked[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i])), true
+				s.drifts[i], s.looked[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i])...), true
 			}
 		})
 		return err
@@ -201,7 +201,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i], s.looked[i] = compare(entry, live, s.ignore.of(entry)), true
+			s.drifts[i], s.looked[i] = compare(entry, live, s.ignore.of(entry)...), true
 		}
 	})
 	return errors.Join(errs...)

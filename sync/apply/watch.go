@@ -45,7 +45,7 @@ type Seen struct {
 // nothing can be held against differs from everything. What ignore names for
 // the entry is not looked at.
 func (s *Seen) Differs(entry store.Entry, ignore Ignored) bool {
-	return s.Gone || !Judged(entry) || compare(entry, s.live, ignore.of(entry)) != nil
+	return s.Gone || !Judged(entry) || compare(entry, s.live, ignore.of(entry)...) != nil
 }
 
 // Pauses between the streams of a watch that broke.

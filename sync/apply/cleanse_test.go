@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// managers of an object, without those that only read.
+func managers(o *unstructured.Unstructured) []string {
+	var names []string
+	for _, e := range o.GetManagedFields() {
+		names = append(names, e.Manager+" "+string(e.Operation))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestContactTakeCleansTheTool(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "}, data: {%s}}"
+	o := object(t, text, "same: '1', changed: ours, dropped: '1'")
+	applyAs(t, "kustomize-controller", o, `{apiVersion: v1, kind: ConfigMap,
+ metadata: {name: a, labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux, team: x}},
+ data: {same: '1', changed: theirs, dropped: '1', alone: '1'}}`)
+	mergeAs(t, "kubectl-client-side-apply", o, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"edited":"1"}}`)
+	mergeAs(t, "some-controller", o, `{"data":{"controlled":"1"}}`)
+	w.take()
+
+	r := one(t, c, o, config.AdoptTake)
+	if r.Err != nil || r.Action != Configured || r.Adopted != "Flux Kustomization flux/apps" {
+		t.Fatalf("%+v", r)
+	}
+	var taken []string
+	for _, change := range r.Taken {
+		taken = append(taken, change.Field+" "+change.who())
+	}
+	if diff := cmp.Diff([]string{".data.changed kustomize-controller (Apply)"}, taken); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{"stays as it was before the take-over, for Git does not say: .data.alone, .data.edited, .metadata.labels.team"}
+	if diff := cmp.Diff(want, r.Warnings); diff != "" {
+		t.Error(diff)
+	}
+	got := current(t, o)
+	if diff := cmp.Diff([]string{"some-controller Update", "swell Apply"}, managers(got)); diff != "" {
+		t.Error(diff)
+	}
+	if got.GetLabels()["kustomize.toolkit.fluxcd.io/name"] != "" || got.GetAnnotations()[lastApplied] != "" || got.GetLabels()["team"] != "x" {
+		t.Errorf("labels %v, annotations %v", got.GetLabels(), got.GetAnnotations())
+	}
+	all := map[string]any{"same": "1", "changed": "ours", "dropped": "1", "alone": "1", "edited": "1", "controlled": "1"}
+	if diff := cmp.Diff(all, got.Object["data"]); diff != "" {
+		t.Error(diff)
+	}
+	if drifts := swept(t, c, []store.Entry{r.Entry}); drifts != nil {
+		t.Error(drifts)
+	}
+
+	// A field that Git drops now goes, although the tool had set it too.
+	w.take()
+	r = again(t, c, object(t, text, "same: '1', changed: ours"), r)
+	if r.Err != nil || r.Taken != nil {
+		t.Fatalf("%+v", r)
+	}
+	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+	delete(all, "dropped")
+	if diff := cmp.Diff(all, current(t, o).Object["data"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A take-over that was cut short after the apply is finished by the next one.
+func TestContactTakeIsFinishedAfterACut(t *testing.T) {
+	c, _ := connect(t, Options{})
+	o := configMap(t, space(t), "a", "1")
+	applyAs(t, "helm", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {meta.helm.sh/release-name: x}}, data: {value: '2'}}")
+	applyAs(t, FieldManager, o, string(o.JSON)) // as far as it got
+	if r := one(t, c, o, config.AdoptTake); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got := current(t, o)
+	if diff := cmp.Diff([]string{"swell Apply"}, managers(got)); diff != "" {
+		t.Error(diff)
+	}
+	if got.GetAnnotations()["meta.helm.sh/release-name"] != "" {
+		t.Error("still Helm's by its annotations")
+	}
+}
