@@ -168,7 +168,7 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 			a.object(ctx, i) // it is not known, or was changed
 		}
 		if h.State == Healthy {
-			h.Reason = "suspended by somebody"
+			h.Reason = "suspended"
 		}
 		if r.Err == nil {
 			a.wait(i, h.Reason)

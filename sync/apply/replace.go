@@ -83,7 +83,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
 	refusal, never := r.Err, neverReplaced(o.ID)
 	if o.Annotation(render.AnnotationReplace) != render.ReplaceAllowed || never != "" {
-		r.Err = explained(refusal, fields, never)
+		r.Err = explained(o, refusal, fields, never)
 		return
 	}
 	live, path, err := a.readObject(ctx, "replace", o.ID, o.Version)
@@ -102,7 +102,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 			kept = "it is not the one that this unit applied"
 		}
 		if kept != "" {
-			r.Err = explained(refusal, fields, kept)
+			r.Err = explained(o, refusal, fields, kept)
 			return
 		}
 		if err := a.tryOut(ctx, o, live); err != nil {
