@@ -206,8 +206,8 @@ func (a *applying) object(ctx context.Context, i int) {
 	r.Entry = entryOf(r.Entry, o, meta)
 	switch {
 	case meta.DeletionTimestamp != nil: // what was written will not last
-		r.Action, r.Entry.Digest, r.Waits = Skipped, "", "deletion of "+o.ID.String()
-		r.Reason = "waits for " + r.Waits + ": " + terminating(meta)
+		r.Entry.Digest = ""
+		a.waitFor(i, "deletion", terminating(meta))
 	case info.code == http.StatusCreated:
 		r.Action = Created
 	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
