@@ -16,6 +16,10 @@ import (
 const (
 	// AnnotationHook makes a Job a [Hook].
 	AnnotationHook = "swell.sh/hook"
+	// AnnotationHookRun is set on the live Job of a hook that runs with its
+	// bundle: the digest of that bundle. Should the inventory be lost, it says
+	// that the hook need not run once more.
+	AnnotationHookRun = "swell.sh/hook-run"
 	// AnnotationReplace with the value [ReplaceAllowed] lets an object be
 	// deleted and made anew where a field that cannot be changed is to change.
 	AnnotationReplace = "swell.sh/replace"
@@ -73,6 +77,9 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	problem := func(key, format string, args ...any) {
 		d.problem(config.CodeObject, []any{"metadata", "annotations", key}, format, args...)
+	}
+	if annotations[AnnotationHookRun] != nil {
+		problem(AnnotationHookRun, "set by swell on the hooks that it runs: remove it")
 	}
 	if hook, there := annotations[AnnotationHook].(string); there {
 		switch {

@@ -129,7 +129,7 @@ type applying struct {
 	*call
 	Work
 	results []Result
-	// blocked holds what failed and others need.
+	// blocked holds what others need and what failed, or waits.
 	blocked map[need]Result
 	// changed holds the custom kinds whose definition was just written.
 	changed map[schema.GroupKind]bool
@@ -166,7 +166,11 @@ func (a *applying) skip(i int) bool {
 	id, r := a.Objects[i].ID, &a.results[i]
 	for _, n := range []need{{namespace: id.Namespace}, {kind: a.gvk(i).GroupKind()}} {
 		if lacking, ok := a.blocked[n]; ok {
-			r.Action, r.Reason = Skipped, lacking.ID.String()+" was not applied"
+			r.Action, r.Waits, r.Reason = Skipped, lacking.Waits, lacking.Reason
+			if lacking.Waits != "" {
+				return true
+			}
+			r.Reason = lacking.ID.String() + " was not applied"
 			r.Err = &Error{Op: "apply", Object: id.String(), Message: "skipped: " + r.Reason, cause: lacking.Err, unsent: true}
 			return true
 		}
@@ -189,10 +193,10 @@ func (a *applying) settle(ctx context.Context, numbers []int) {
 		case isCRD(r.ID):
 			kind := served[i].groupKind()
 			a.changed[kind] = true
-			if r.Err != nil {
+			if r.Err != nil || r.Waits != "" {
 				a.blocked[need{kind: kind}] = *r
 			}
-		case isNamespace(r.ID) && r.Err != nil:
+		case isNamespace(r.ID) && (r.Err != nil || r.Waits != ""):
 			a.blocked[need{namespace: r.ID.Name}] = *r
 		}
 	}
@@ -221,8 +225,8 @@ func (a *applying) object(ctx context.Context, i int) {
 	r.Entry = entryOf(r.Entry, o, meta)
 	switch {
 	case meta.DeletionTimestamp != nil: // what was written will not last
-		r.Action, r.Entry.Digest, r.Waits = Skipped, "", "deletion of "+o.ID.String()
-		r.Reason = "waits for " + r.Waits + ": " + terminating(meta)
+		r.Entry.Digest = ""
+		a.waitFor(i, "deletion", terminating(meta))
 	case info.code == http.StatusCreated:
 		r.Action = Created
 	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):

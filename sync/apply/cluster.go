@@ -18,7 +18,12 @@
 //   - one metadata LIST per 500 objects of a kind for drift, for a tenant's
 //     account one per namespace;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
-//     health;
+//     health; the same for what a later phase of a bundle waits for;
+//   - one GET of a hook's Job for each look at it while it runs, one merge PATCH
+//     to release its time to live or to resume it, one DELETE for an earlier run;
+//   - for an object that is deleted and made anew because of a field that cannot
+//     be changed, one GET, one dry run under another name, one DELETE with UID and
+//     resource version as its preconditions, GETs until it is gone, one PATCH;
 //   - one discovery request per group and version, remembered.
 //
 // It never decides what should be there, never deletes an object that it has

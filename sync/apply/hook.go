@@ -19,11 +19,6 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// annotationRun is on the live Job of a hook that runs with its bundle: the
-// digest of that bundle. Should the inventory be lost, it says that the hook
-// need not run once more.
-const annotationRun = "swell.sh/hook-run"
-
 // isRun says whether an object is a hook that runs once for each bundle.
 func isRun(o *render.Object) bool {
 	hook := o.Hook()
@@ -53,7 +48,7 @@ func (a *applying) wire(i int) (*render.Object, error) {
 	if hook == render.HookBeforeDelete {
 		spec["suspend"] = true
 	} else {
-		annotations[annotationRun] = string(a.Bundle)
+		annotations[render.AnnotationHookRun] = string(a.Bundle)
 		delete(spec, "ttlSecondsAfterFinished")
 	}
 	body, err := json.Marshal(object)
@@ -119,10 +114,10 @@ func (a *applying) hook(ctx context.Context, i int) {
 	case live == nil:
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
-		a.wait(i, "the one of an earlier bundle is "+terminating(metaOf(live)))
+		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
 	case !isOfUnit(live, o):
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
-	case live.GetAnnotations()[annotationRun] != string(a.Bundle):
+	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
@@ -168,7 +163,7 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 			a.object(ctx, i) // it is not known, or was changed
 		}
 		if h.State == Healthy {
-			h.Reason = "suspended by somebody"
+			h.Reason = "suspended"
 		}
 		if r.Err == nil {
 			a.wait(i, h.Reason)
@@ -224,11 +219,19 @@ func (a *applying) ready(ctx context.Context, i int) {
 	}
 }
 
-// removeJob deletes the Job of a hook. Its status may change at any moment, which
-// is no reason not to.
+// removeJob deletes the Job of a hook, and reports whether it is gone. Its status
+// may change at any moment, which is no reason not to.
 func (a *applying) removeJob(ctx context.Context, i int, path string, live *unstructured.Unstructured) bool {
 	uid := live.GetUID()
-	return a.remove(ctx, i, path, metav1.Preconditions{UID: &uid}, metav1.DeletePropagationBackground)
+	switch a.remove(ctx, i, path, metav1.Preconditions{UID: &uid}, metav1.DeletePropagationBackground) {
+	case gone:
+		return true
+	case goes:
+		a.wait(i, "the earlier one is terminating")
+	case stays:
+		a.wait(i, "the earlier one was made anew by somebody")
+	}
+	return false
 }
 
 // isSuspended says whether a Job is told not to run.

@@ -72,7 +72,7 @@ func because(e *Error) string {
 
 // explained says which fields cannot be changed, what the server said, and what
 // can be done. never is why the object is not replaced whatever it allows.
-func explained(refusal error, fields []string, never string) error {
+func explained(o *render.Object, refusal error, fields []string, never string) error {
 	var e *Error
 	if !errors.As(refusal, &e) {
 		return refusal
@@ -83,7 +83,11 @@ func explained(refusal error, fields []string, never string) error {
 	} else {
 		ways = "revert it, or give the object a new name; it is not replaced: " + never
 	}
+	why := because(e)
+	if hide := hider(o); hide != nil && hide(why) {
+		why = "the text is withheld: it quotes a value of the secret"
+	}
 	said := *e
-	said.Message = fmt.Sprintf("%s cannot be changed (%s): %s", strings.Join(fields, ", "), because(e), ways)
+	said.Message = fmt.Sprintf("%s cannot be changed (%s): %s", strings.Join(fields, ", "), why, ways)
 	return &said
 }

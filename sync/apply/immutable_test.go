@@ -159,7 +159,7 @@ kind: Secret
 metadata: {name: NAME, namespace: NS}
 immutable: true
 stringData: {a: X}
-`, "a", "b", "data", "data cannot be changed (field is immutable when `immutable` is set"},
+`, "plain-one", "plain-two", "data", "data cannot be changed (field is immutable when `immutable` is set"},
 	{"Secret type", `
 apiVersion: v1
 kind: Secret

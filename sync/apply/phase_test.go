@@ -244,3 +244,24 @@ func TestApplyToAnObjectThatIsBeingDeleted(t *testing.T) {
 	edit(t, one.ID, types.MergePatchType, `{"metadata":{"finalizers":null}}`, "other")
 	same(t, []string{"ConfigMap created"}, outcomes(s.apply("y", two)))
 }
+
+// The objects of a namespace that is being deleted were refused, and failed their
+// wave, where waiting was enough.
+func TestApplyToANamespaceThatIsBeingDeleted(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t) + "-new"
+	discard(t, namespaces, "", ns)
+	s := newState(t, c)
+	bundle := []*render.Object{object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), configMap(t, ns, "a", "1")}
+	s.apply("x", bundle...)
+	edit(t, bundle[1].ID, types.MergePatchType, `{"metadata":{"finalizers":["example.com/wait"]}}`, "other")
+	if err := somebody(t).Resource(namespaces).Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.known = map[render.ObjectID]store.Entry{}
+	waits := "(deletion of Namespace/" + ns + ")"
+	got := s.apply("x", bundle...)
+	same(t, []string{"Namespace skipped " + waits, "ConfigMap skipped " + waits}, outcomes(got))
+	edit(t, bundle[1].ID, types.MergePatchType, `{"metadata":{"finalizers":null}}`, "other")
+	same(t, []string{"Namespace created", "ConfigMap created"}, outcomes(s.toTheEnd("x", bundle...)))
+}

@@ -4,7 +4,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,10 +44,12 @@ func neverReplaced(id render.ObjectID) string {
 }
 
 // keptWhileLive says why the live object must not be deleted to make it anew.
-func keptWhileLive(live *unstructured.Unstructured) string {
+func keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
 	annotations := live.GetAnnotations()
 	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	switch {
+	case !isOfUnit(live, o):
+		return "it is not one that this unit applied"
 	case annotations[annotationPrune] == "disabled":
 		return "it is kept by the annotation " + annotationPrune + ": disabled"
 	case annotations[annotationDeletion] == "detach":
@@ -83,7 +84,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
 	refusal, never := r.Err, neverReplaced(o.ID)
 	if o.Annotation(render.AnnotationReplace) != render.ReplaceAllowed || never != "" {
-		r.Err = explained(refusal, fields, never)
+		r.Err = explained(o, refusal, fields, never)
 		return
 	}
 	live, path, err := a.readObject(ctx, "replace", o.ID, o.Version)
@@ -96,33 +97,47 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 		a.object(ctx, i)
 		return
 	}
-	if live.GetDeletionTimestamp() == nil {
-		kept := keptWhileLive(live)
-		if !isOfUnit(live, o) || r.Entry.UID != "" && r.Entry.UID != string(live.GetUID()) {
-			kept = "it is not the one that this unit applied"
-		}
-		if kept != "" {
-			r.Err = explained(refusal, fields, kept)
-			return
-		}
-		if err := a.tryOut(ctx, o, live); err != nil {
-			r.Err = err
-			return
-		}
-	}
 	r.Err, r.Entry.Digest = nil, ""
 	// What was begun is brought to an end; each request has its own time.
-	ctx = context.WithoutCancel(ctx)
-	a.replaced.Store(o.ID, live)
-	uid, version := live.GetUID(), live.GetResourceVersion()
-	exactly := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
-	if live.GetDeletionTimestamp() == nil && !a.remove(ctx, i, path, exactly, propagation(o.ID)) && r.Err != nil {
-		if isUnwritten(r.Err) {
-			a.replaced.Delete(o.ID)
+	certain := context.WithoutCancel(ctx)
+	if live.GetDeletionTimestamp() == nil {
+		if kept := keptWhileLive(live, o); kept != "" {
+			r.Err = explained(o, refusal, fields, kept)
+			return
 		}
-		return
+		if uid := string(live.GetUID()); r.Entry.UID != uid {
+			// Nothing is deleted that is not on record: it will be by the next apply.
+			r.Entry.UID = uid
+			a.waitFor(i, "replacement", "was made by an apply that was cut short")
+			return
+		}
+		if r.Err = a.tryOut(ctx, o, live); r.Err != nil {
+			return
+		}
+		uid, version := live.GetUID(), live.GetResourceVersion()
+		a.replaced.Store(o.ID, live)
+		switch a.remove(certain, i, path, metav1.Preconditions{UID: &uid, ResourceVersion: &version}, propagation(o.ID)) {
+		case stays:
+			a.replaced.Delete(o.ID)
+			a.waitFor(i, "replacement", "somebody changed it at the same moment")
+			return
+		case unknown:
+			if isUnwritten(r.Err) {
+				a.replaced.Delete(o.ID)
+			}
+			return
+		}
+	} else {
+		a.replaced.Store(o.ID, live)
 	}
-	a.await(ctx, i, path, live)
+	a.await(certain, i, path, live)
+}
+
+// waitFor marks an object that is brought later.
+func (a *applying) waitFor(i int, what, why string) {
+	r := &a.results[i]
+	r.Action, r.Waits = Skipped, what+" of "+r.ID.String()
+	r.Reason = "waits for " + r.Waits + ": " + why
 }
 
 // propagation is how what belongs to a replaced object goes. Old pods must not
@@ -139,26 +154,24 @@ func propagation(id render.ObjectID) metav1.DeletionPropagation {
 
 // await waits a little for the deleted object to be gone, and makes the new one.
 func (a *applying) await(ctx context.Context, i int, path string, live *unstructured.Unstructured) {
-	o, r := a.Objects[i], &a.results[i]
+	o := a.Objects[i]
 	timed, cancel := context.WithTimeout(ctx, goneTime)
 	defer cancel()
-	r.Reason = "terminating"
+	why := "terminating"
 	err := poll(timed, func() (bool, error) {
 		meta, err := a.getMeta(timed, o.ID.String(), path)
 		switch {
 		case isGone(err, o.ID.Name), err == nil && meta.UID != live.GetUID():
 			return true, nil
 		case err == nil:
-			r.Reason = terminating(meta)
+			why = terminating(meta)
 		}
 		return errors.Is(err, ErrRefused), err
 	})
 	if err != nil {
-		r.Action, r.Waits = Skipped, "replacement of "+o.ID.String()
-		r.Reason = "waits for " + r.Waits + ": " + r.Reason
+		a.waitFor(i, "replacement", why)
 		return
 	}
-	r.Action, r.Waits, r.Reason = "", "", ""
 	r.Entry.UID = "" // of the one that is gone
 	a.object(ctx, i)
 	a.replacedBy(ctx, i, live)
@@ -296,9 +309,18 @@ func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructu
 	return meta, on("put back", o.ID, err)
 }
 
-// remove deletes the very object that was looked at. It returns true when the
-// object is gone; else the result says what is in the way.
-func (a *applying) remove(ctx context.Context, i int, path string, exactly metav1.Preconditions, how metav1.DeletionPropagation) bool {
+// removal is what became of a deletion.
+type removal int
+
+const (
+	unknown removal = iota // the result has the error
+	stays                  // the object is not the one that was looked at
+	goes                   // it is being deleted
+	gone
+)
+
+// remove deletes the very object that was looked at.
+func (a *applying) remove(ctx context.Context, i int, path string, exactly metav1.Preconditions, how metav1.DeletionPropagation) removal {
 	r := &a.results[i]
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
@@ -307,7 +329,7 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	})
 	if err != nil {
 		r.Err = err
-		return false
+		return unknown
 	}
 	answer, err := a.do(ctx, &request{
 		op: "delete", object: r.ID.String(), method: http.MethodDelete, path: path, accept: acceptMeta, contentType: jsonType, body: body,
@@ -315,19 +337,17 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	var e *Error
 	switch {
 	case isGone(err, r.ID.Name):
-		return true
-	case errors.As(err, &e) && e.Code == http.StatusConflict: // it was changed at this moment
-		a.wait(i, "somebody changed the one that is to be deleted")
-		return false
+		return gone
+	case errors.As(err, &e) && e.Code == http.StatusConflict:
+		return stays
 	case err != nil:
 		r.Err = err
-		return false
+		return unknown
 	}
 	r.Entry.Digest = ""
 	var left metav1.PartialObjectMetadata
 	if answer.decode("PartialObjectMetadata", &left) == nil && left.DeletionTimestamp != nil {
-		a.wait(i, cmp.Or(terminating(&left), "terminating"))
-		return false
+		return goes
 	}
-	return true
+	return gone
 }
