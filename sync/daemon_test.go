@@ -53,7 +53,13 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"}, "--audit")
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"},
+		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

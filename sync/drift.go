@@ -321,16 +321,16 @@ func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
 	return correct
 }
 
-// settled notes that objects are now as the server answered to an apply, or not
-// ours any more.
-func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
+// settled notes that what a job sent is now as the server answered, and that
+// what it deleted is not ours any more.
+func (d *Daemon) settled(r *Record, j *job) {
 	if len(d.book.drifts)+len(d.book.fights) == 0 {
 		return
 	}
-	for i := range confirmed {
-		e := &confirmed[i]
-		if e.Digest == "" {
-			continue
+	for i := range j.confirmed {
+		e := &j.confirmed[i]
+		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
+			continue // not known, or not sent
 		}
 		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
@@ -339,9 +339,9 @@ func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
 			d.endFight(r, e.Of()) // Git brings something else
 		}
 	}
-	for i := range forgotten {
-		d.book.clear(forgotten[i].Of())
-		d.book.endFight(forgotten[i].Of())
+	for i := range j.forgotten {
+		d.book.clear(j.forgotten[i].Of())
+		d.book.endFight(j.forgotten[i].Of())
 	}
 }
 

@@ -206,7 +206,7 @@ func (a *applying) patch(ctx context.Context, o *render.Object) (meta *metav1.Pa
 		}
 		meta, info, err = a.meta(ctx, &request{
 			op: "apply", object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery,
-			contentType: "application/apply-patch+yaml", body: o.JSON, hide: hider(o),
+			contentType: "application/apply-patch+yaml", body: wireBody(o), hide: hider(o),
 		})
 		return err
 	})
