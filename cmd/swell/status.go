@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,13 +28,14 @@ func statusCommand() *cobra.Command {
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
-and why. It reads the daemon's state and may be used while the daemon runs.
+and why, and what is known to differ from what was applied. It reads the
+daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not,
 2 the state could not be read.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []*rollout.Unit) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
+			write, ok := map[string]func(io.Writer, []unitStatus) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
@@ -62,11 +64,11 @@ func argumentOr(args []string, otherwise string) string {
 	return otherwise
 }
 
-func unfinished(u *rollout.Unit) bool {
+func unfinished(u unitStatus) bool {
 	return u.Blocked != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
 }
 
-func readStatus(file, below string) ([]*rollout.Unit, error) {
+func readStatus(file, below string) ([]unitStatus, error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, err
@@ -83,10 +85,14 @@ func readStatus(file, below string) ([]*rollout.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var units []*rollout.Unit
+	drifts, err := s.Drifts()
+	if err != nil {
+		return nil, err
+	}
+	var units []unitStatus
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
 		if within(string(path), below) {
-			units = append(units, state.Units[path])
+			units = append(units, withDrift(state.Units[path], drifts))
 		}
 	}
 	if len(state.Units) == 0 {
@@ -98,17 +104,17 @@ func readStatus(file, below string) ([]*rollout.Unit, error) {
 	return units, nil
 }
 
-func writeStatus(w io.Writer, units []*rollout.Unit) error {
+func writeStatus(w io.Writer, units []unitStatus) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UNIT\tSTATUS\tWAVE\tCOMMIT\tTARGETS\tREASON")
 	for _, u := range units {
 		there, total := progress(u)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\n", u.Path, u.Rollout.Status, waveName(u), u.Rollout.Commit.Short(), there, total, reason(u))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\n", u.Path, u.Rollout.Status, waveName(u), u.Rollout.Commit.Short(), there, total, cmp.Or(reason(u), u.driftText("")))
 	}
 	return table.Flush()
 }
 
-func writeStatusWide(w io.Writer, units []*rollout.Unit) error {
+func writeStatusWide(w io.Writer, units []unitStatus) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UNIT\tTARGET\tWAVE\tHEALTH\tAPPLIED\tWANTED\tREASON")
 	for _, u := range units {
@@ -119,18 +125,18 @@ func writeStatusWide(w io.Writer, units []*rollout.Unit) error {
 				wave = u.Rollout.Spec.Waves[t.Wave].Name
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", u.Path, name, wave, orDash(string(t.Health)),
-				orDash(t.Applied.Short()), orDash(t.Wanted.Short()), t.Reason)
+				orDash(t.Applied.Short()), orDash(t.Wanted.Short()), cmp.Or(t.Reason, u.driftText(name)))
 		}
 	}
 	return table.Flush()
 }
 
-func writeStatusJSON(w io.Writer, units []*rollout.Unit) error {
+func writeStatusJSON(w io.Writer, units []unitStatus) error {
 	return writeList(w, "UnitStatusList", units)
 }
 
 // progress counts the targets that hold what is wanted and are healthy.
-func progress(u *rollout.Unit) (there, total int) {
+func progress(u unitStatus) (there, total int) {
 	for _, t := range u.Targets {
 		if t.Applied == t.Wanted && !t.Dirty && t.Health == rollout.HealthGood {
 			there++
@@ -139,7 +145,7 @@ func progress(u *rollout.Unit) (there, total int) {
 	return there, len(u.Targets)
 }
 
-func waveName(u *rollout.Unit) string {
+func waveName(u unitStatus) string {
 	if u.Rollout.Status != rollout.Progressing || u.Rollout.Wave >= len(u.Rollout.Spec.Waves) {
 		return "-"
 	}
@@ -147,7 +153,7 @@ func waveName(u *rollout.Unit) string {
 }
 
 // reason is why the unit is not where the newest commit wants it.
-func reason(u *rollout.Unit) string {
+func reason(u unitStatus) string {
 	if u.Blocked != "" {
 		return u.Blocked
 	}
