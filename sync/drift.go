@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -109,9 +110,6 @@ func (d *Daemon) looks(r *Record) []*look {
 				l.few = append(l.few, suspect{id: of.ID, anyway: true})
 			}
 		}
-		if len(l.few) > maxFew {
-			l.sweep = true // costs less
-		}
 		if l.sweep || len(l.few) > 0 || l.deep.due {
 			due = append(due, l)
 		}
@@ -153,30 +151,45 @@ func (d *Daemon) lookAt(ctx context.Context, l *look) {
 }
 
 // entriesFor are the entries to look at, without those that nobody wants looked
-// at.
+// at. It turns many single looks into a sweep.
 func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
-	if l.sweep {
-		all, err := d.Store.ClusterInventory(l.cluster)
-		if err != nil {
-			return nil, err
-		}
-		l.gone = d.withoutEntry(l.cluster, all)
-		return slices.DeleteFunc(all, d.off), nil
-	}
-	var entries []store.Entry
-	for _, s := range l.few {
-		holders, err := d.Store.Holders(l.cluster, s.id)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range holders {
-			// What the watch saw may be our own write, which is known by now.
-			if apply.Judged(e) && !d.off(e) && (s.anyway || e.Fingerprint != s.fingerprint) {
-				entries = append(entries, e)
+	if !l.sweep && len(l.few) <= maxFew {
+		var entries []store.Entry
+		for _, s := range l.few {
+			holders, err := d.Store.Holders(l.cluster, s.id)
+			if err != nil {
+				return nil, err
 			}
+			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return d.clean(e, s) })...)
 		}
+		return entries, nil
 	}
-	return entries, nil
+	all, err := d.Store.ClusterInventory(l.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !l.sweep {
+		suspects := make(map[render.ObjectID]suspect, len(l.few))
+		for _, s := range l.few {
+			suspects[s.id] = s
+		}
+		few := slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool {
+			s, ok := suspects[e.ID]
+			return !ok || d.clean(e, s)
+		})
+		if len(few) <= maxFew {
+			return few, nil
+		}
+		l.sweep = true // costs less
+	}
+	l.gone = d.withoutEntry(l.cluster, all)
+	return slices.DeleteFunc(all, d.off), nil
+}
+
+// clean says that a suspect needs no look: what the watch saw was our own write,
+// which is known by now.
+func (d *Daemon) clean(e store.Entry, s suspect) bool {
+	return !apply.Judged(e) || d.off(e) || !s.anyway && e.Fingerprint == s.fingerprint
 }
 
 func (d *Daemon) off(e store.Entry) bool { return d.modes.of(e.Unit, e.Target) == config.DriftOff }
@@ -215,6 +228,7 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	for _, of := range l.gone {
 		d.book.clear(of)
+		d.book.endFight(of)
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
 	d.noteGood(r, l.entries, l.found, false)
