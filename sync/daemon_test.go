@@ -75,6 +75,7 @@ type world struct {
 	tenant string
 	dir    string
 	now    time.Time
+	real   bool // the daemon has the real clock
 	access map[string]config.ClusterAccess
 	drift  config.Drift
 	read   map[string]int64 // of the audit logs, by cluster
@@ -233,8 +234,12 @@ func (w *world) start() {
 	w.must(err)
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
+	now := func() time.Time { return w.now }
+	if w.real {
+		now = time.Now
+	}
 	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, Drift: w.drift,
-		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
+		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }
 
