@@ -25,12 +25,15 @@ type book struct {
 	// seen are the fingerprints that the drifts were found with, which only
 	// matter to this process.
 	seen map[store.Object]string
+	// rested are the fights that were to be taken up again, and when: an object
+	// that cannot be looked at is left alone for a while.
+	rested map[store.Object]time.Time
 
 	changedDrifts, changedFights map[store.Object]bool
 }
 
 func openBook(s *store.Store) (*book, error) {
-	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}}
+	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{}}
 	b.stored()
 	drifts, err := s.Drifts()
 	if err != nil {
@@ -125,6 +128,7 @@ func (b *book) putFight(f store.Fight) {
 func (b *book) endFight(of store.Object) (was store.Fight, ok bool) {
 	if was, ok = b.fights[of]; ok {
 		delete(b.fights, of)
+		delete(b.rested, of)
 		b.changedFights[of] = true
 	}
 	return was, ok
@@ -139,15 +143,23 @@ func (b *book) tidy(now time.Time) {
 	}
 }
 
+// truce is when a fight is taken up again; zero is never.
+func (b *book) truce(of store.Object, f store.Fight) time.Time {
+	if f.Rounds == 0 || !f.Tried.IsZero() {
+		return time.Time{}
+	}
+	if at, ok := b.rested[of]; ok && f.Until.Before(at.Add(minTruce)) {
+		return at.Add(minTruce)
+	}
+	return f.Until
+}
+
 // truces is when the first of the fights is taken up again, of those on
 // clusters that may be looked at; zero is never.
 func (b *book) truces(after func(cluster string) time.Time) (next time.Time) {
 	for of, f := range b.fights {
-		if f.Rounds == 0 || !f.Tried.IsZero() {
-			continue
-		}
-		at := f.Until
-		if not := after(of.Target.Cluster()); at.Before(not) {
+		at := b.truce(of, f)
+		if not := after(of.Target.Cluster()); !at.IsZero() && at.Before(not) {
 			at = not
 		}
 		next = earliest(next, at)
@@ -156,11 +168,12 @@ func (b *book) truces(after func(cluster string) time.Time) (next time.Time) {
 }
 
 // resting are the objects of a cluster whose fight is to be taken up again by
-// now.
+// now. They are named once.
 func (b *book) resting(cluster string, now time.Time) []store.Object {
 	var due []store.Object
 	for of, f := range b.fights {
-		if of.Target.Cluster() == cluster && f.Rounds > 0 && f.Tried.IsZero() && !now.Before(f.Until) {
+		if at := b.truce(of, f); of.Target.Cluster() == cluster && !at.IsZero() && !now.Before(at) {
+			b.rested[of] = now
 			due = append(due, of)
 		}
 	}

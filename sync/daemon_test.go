@@ -53,7 +53,13 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"}, "--audit")
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"},
+		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -70,6 +76,7 @@ type world struct {
 	tenant      string
 	dir         string
 	now         time.Time
+	real        bool // the daemon has the real clock
 	access      map[string]config.ClusterAccess
 	drift       config.Drift
 	read        map[string]int64 // of the audit logs, by cluster
@@ -248,8 +255,12 @@ func (w *world) start() {
 	}
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
+	now := func() time.Time { return w.now }
+	if w.real {
+		now = time.Now
+	}
 	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Guard: w.guard, AllowEmpty: w.empty,
-		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
+		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -109,9 +110,6 @@ func (d *Daemon) looks(r *Record) []*look {
 				l.few = append(l.few, suspect{id: of.ID, anyway: true})
 			}
 		}
-		if len(l.few) > maxFew {
-			l.sweep = true // costs less
-		}
 		if l.sweep || len(l.few) > 0 || l.deep.due {
 			due = append(due, l)
 		}
@@ -157,30 +155,45 @@ func (d *Daemon) lookAt(ctx context.Context, l *look) {
 }
 
 // entriesFor are the entries to look at, without those that nobody wants looked
-// at.
+// at. It turns many single looks into a sweep.
 func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
-	if l.sweep {
-		all, err := d.Store.ClusterInventory(l.cluster)
-		if err != nil {
-			return nil, err
-		}
-		l.gone = d.withoutEntry(l.cluster, all)
-		return slices.DeleteFunc(all, d.off), nil
-	}
-	var entries []store.Entry
-	for _, s := range l.few {
-		holders, err := d.Store.Holders(l.cluster, s.id)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range holders {
-			// What the watch saw may be our own write, which is known by now.
-			if apply.Judged(e) && !d.off(e) && (s.anyway || e.Fingerprint != s.fingerprint) {
-				entries = append(entries, e)
+	if !l.sweep && len(l.few) <= maxFew {
+		var entries []store.Entry
+		for _, s := range l.few {
+			holders, err := d.Store.Holders(l.cluster, s.id)
+			if err != nil {
+				return nil, err
 			}
+			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return d.clean(e, s) })...)
 		}
+		return entries, nil
 	}
-	return entries, nil
+	all, err := d.Store.ClusterInventory(l.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !l.sweep {
+		suspects := make(map[render.ObjectID]suspect, len(l.few))
+		for _, s := range l.few {
+			suspects[s.id] = s
+		}
+		few := slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool {
+			s, ok := suspects[e.ID]
+			return !ok || d.clean(e, s)
+		})
+		if len(few) <= maxFew {
+			return few, nil
+		}
+		l.sweep = true // costs less
+	}
+	l.gone = d.withoutEntry(l.cluster, all)
+	return slices.DeleteFunc(all, d.off), nil
+}
+
+// clean says that a suspect needs no look: what the watch saw was our own write,
+// which is known by now.
+func (d *Daemon) clean(e store.Entry, s suspect) bool {
+	return !apply.Judged(e) || d.off(e) || !s.anyway && e.Fingerprint == s.fingerprint
 }
 
 func (d *Daemon) off(e store.Entry) bool { return d.modes.of(e.Unit, e.Target) == config.DriftOff }
@@ -219,6 +232,7 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	for _, of := range l.gone {
 		d.book.clear(of)
+		d.book.endFight(of)
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
 	d.noteGood(r, l.entries, l.found, false)
@@ -325,16 +339,16 @@ func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
 	return correct
 }
 
-// settled notes that objects are now as the server answered to an apply, or not
-// ours any more.
-func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
+// settled notes that what a job sent is now as the server answered, and that
+// what it deleted is not ours any more.
+func (d *Daemon) settled(r *Record, j *job) {
 	if len(d.book.drifts)+len(d.book.fights) == 0 {
 		return
 	}
-	for i := range confirmed {
-		e := &confirmed[i]
-		if e.Digest == "" {
-			continue
+	for i := range j.confirmed {
+		e := &j.confirmed[i]
+		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
+			continue // not known, or not sent
 		}
 		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
@@ -343,9 +357,9 @@ func (d *Daemon) settled(r *Record, confirmed, forgotten []store.Entry) {
 			d.endFight(r, e.Of()) // Git brings something else
 		}
 	}
-	for i := range forgotten {
-		d.book.clear(forgotten[i].Of())
-		d.book.endFight(forgotten[i].Of())
+	for i := range j.forgotten {
+		d.book.clear(j.forgotten[i].Of())
+		d.book.endFight(j.forgotten[i].Of())
 	}
 }
 

@@ -104,6 +104,22 @@ func over(f store.Fight, now time.Time) bool {
 // paused says that the object is not corrected at the moment.
 func paused(f store.Fight, now time.Time) bool { return f.Rounds > 0 && now.Before(f.Until) }
 
+// NotedText says in one line what the state has of a drift, see [DriftText].
+func NotedText(d store.Drift) string {
+	drift := apply.Drift{Missing: d.Missing}
+	drift.Entry.ID = d.ID
+	for _, c := range d.Changes {
+		drift.Changes = append(drift.Changes, apply.Change(c))
+	}
+	switch {
+	case d.Mode == fightMode && len(d.Changes) > 0:
+		return fmt.Sprintf("%s: %s", d.ID, FightText(d.Changes[0].Field, d.Changes[0].Manager))
+	case d.Mode == fightMode:
+		return fmt.Sprintf("%s: %s", d.ID, FightText("", apply.UnknownManager))
+	}
+	return DriftText(drift)
+}
+
 // FightText says in a few words what a fight is about:
 //
 //	fight with kube-controller-manager over .spec.replicas

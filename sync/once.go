@@ -157,7 +157,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
-		d.settled(r, j.confirmed, j.forgotten)
+		d.settled(r, j)
 		d.unwatched(j.confirmed)
 		j.drifted = d.noteDrifts(r, j.drifts, now)
 		r.Transitions = append(r.Transitions, j.noted(now)...)

@@ -19,13 +19,28 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// requests reads from the audit logs of the API servers what swell asked of
-// them since the last time: verbs and resources with their number.
-func (w *world) requests() map[string]int {
+// auditPolicy has bodies logged for Secrets, to see that none holds a value that
+// was not sent.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: RequestResponse, resources: [{group: "", resources: [secrets]}]}
+- {level: Metadata}
+`
+
+// audited is one request of swell that has ended, from an audit log.
+type audited struct {
+	Stage, Verb, UserAgent, RequestURI string
+	ObjectRef                          struct{ Resource, Namespace, Name string }
+	ResponseStatus                     struct{ Code int }
+	ResponseObject                     json.RawMessage
+}
+
+// audit reads from the audit logs of the API servers what swell asked of them
+// since the last time. The log is written before a request is answered.
+func (w *world) audit() (events []audited) {
 	w.Helper()
-	// The log is written in batches of requests that have ended; a request of
-	// ours that is in it says that all before it are.
-	counts := map[string]int{}
 	for _, name := range []string{"dev-1", "dev-2"} {
 		file, err := os.Open(filepath.Join(clusters.Dir, name+"-audit.log"))
 		w.must(err)
@@ -39,14 +54,23 @@ func (w *world) requests() map[string]int {
 				break // an unfinished line is for the next time
 			}
 			w.read[name] += int64(len(line))
-			var event struct {
-				Stage, Verb, UserAgent, RequestURI string
-				ObjectRef                          struct{ Resource, Namespace string }
-			}
+			var event audited
 			w.must(json.Unmarshal(line, &event))
-			if event.UserAgent == "swell" && event.Stage == "ResponseComplete" {
-				counts[event.Verb+" "+event.ObjectRef.Resource]++
+			if event.UserAgent == "swell" {
+				events = append(events, event)
 			}
+		}
+	}
+	return events
+}
+
+// requests counts what audit reads: verbs and resources with their number.
+func (w *world) requests() map[string]int {
+	w.Helper()
+	counts := map[string]int{}
+	for _, event := range w.audit() {
+		if event.Stage == "ResponseComplete" {
+			counts[event.Verb+" "+event.ObjectRef.Resource]++
 		}
 	}
 	return counts

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -137,13 +138,14 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 	if w.isHushed(cluster, seen) {
 		return
 	}
-	holders, err := d.Store.Holders(cluster, seen.ID)
-	if err != nil {
-		return // the daemon is about to end; the next one sweeps
-	}
-	writing := w.writing.Load()
-	if !slices.ContainsFunc(holders, func(e store.Entry) bool { return (writing || apply.Judged(e)) && seen.Differs(e, w.ignored) }) {
-		return
+	if !w.writing.Load() { // else the pass sorts out what it wrote itself
+		holders, err := d.Store.Holders(cluster, seen.ID)
+		if err != nil {
+			return // the daemon is about to end; the next one sweeps
+		}
+		if !slices.ContainsFunc(holders, func(e store.Entry) bool { return apply.Judged(e) && seen.Differs(e, w.ignored) }) {
+			return
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,8 +193,11 @@ func (d *Daemon) gather(r *Record) map[string][]suspect {
 		}
 		delete(s.cancel, e.kind)
 		d.sweepNow[e.cluster] = true
+		var refused *apply.Error
 		if !errors.Is(e.err, apply.ErrExpired) {
-			d.watchAfter[e.cluster] = r.At.Add(watchPause)
+			if !errors.As(e.err, &refused) || refused.Code != http.StatusUnauthorized { // new credentials may be there
+				d.watchAfter[e.cluster] = r.At.Add(watchPause)
+			}
 			r.fail(fmt.Errorf("cluster %s: %w", e.cluster, e.err))
 		}
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -25,14 +26,15 @@ func statusCommand() *cobra.Command {
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
-and why; then deletions that wait for approval, and clusters whose inventory is
-being rebuilt. It reads the daemon's state and may be used while the daemon runs.
+and why, and what is known to differ from what was applied; then deletions that
+wait for approval, and clusters whose inventory is being rebuilt. It reads the
+daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not,
 2 the state could not be read.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []*rollout.Unit) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
+			write, ok := map[string]func(io.Writer, []unitStatus) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
@@ -66,20 +68,28 @@ func argumentOr(args []string, otherwise string) string {
 	return otherwise
 }
 
-func unfinished(u *rollout.Unit) bool {
+func unfinished(u unitStatus) bool {
 	return u.Blocked != "" || u.Waiting != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
 }
 
 // readStatus reads the units below a folder, and what there is to say of the
 // fleet as a whole, a line each.
-func readStatus(file, below string) (units []*rollout.Unit, notes []string, err error) {
+func readStatus(file, below string) (units []unitStatus, notes []string, err error) {
 	s, err := openState(file)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer s.Close()
-	if units, err = unitsBelow(s, below); err != nil {
+	found, err := unitsBelow(s, below)
+	if err != nil {
 		return nil, nil, err
+	}
+	drifts, err := s.Drifts()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, u := range found {
+		units = append(units, withDrift(u, drifts))
 	}
 	notes, err = fleetNotes(s)
 	return units, notes, err
@@ -112,17 +122,17 @@ func fleetNotes(s *store.Store) (notes []string, err error) {
 	return notes, nil
 }
 
-func writeStatus(w io.Writer, units []*rollout.Unit) error {
+func writeStatus(w io.Writer, units []unitStatus) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UNIT\tSTATUS\tWAVE\tCOMMIT\tTARGETS\tREASON")
 	for _, u := range units {
-		there, total := progress(u)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\n", u.Path, u.Rollout.Status, waveName(u), u.Rollout.Commit.Short(), there, total, reason(u))
+		there, total := progress(u.Unit)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\n", u.Path, u.Rollout.Status, waveName(u.Unit), u.Rollout.Commit.Short(), there, total, cmp.Or(reason(u.Unit), u.driftText("")))
 	}
 	return table.Flush()
 }
 
-func writeStatusWide(w io.Writer, units []*rollout.Unit) error {
+func writeStatusWide(w io.Writer, units []unitStatus) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UNIT\tTARGET\tWAVE\tHEALTH\tAPPLIED\tWANTED\tREASON")
 	for _, u := range units {
@@ -133,13 +143,13 @@ func writeStatusWide(w io.Writer, units []*rollout.Unit) error {
 				wave = u.Rollout.Spec.Waves[t.Wave].Name
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", u.Path, name, wave, orDash(string(t.Health)),
-				orDash(t.Applied.Short()), orDash(t.Wanted.Short()), t.Reason)
+				orDash(t.Applied.Short()), orDash(t.Wanted.Short()), cmp.Or(t.Reason, u.driftText(name)))
 		}
 	}
 	return table.Flush()
 }
 
-func writeStatusJSON(w io.Writer, units []*rollout.Unit) error {
+func writeStatusJSON(w io.Writer, units []unitStatus) error {
 	return writeList(w, "UnitStatusList", units)
 }
 

@@ -15,7 +15,7 @@ import (
 // anew, so the caller may change it.
 func parsed(o *render.Object) (map[string]any, error) {
 	var root map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
+	decoder := json.NewDecoder(bytes.NewReader(wireBody(o)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&root); err != nil {
 		return nil, unsendable(o, err)

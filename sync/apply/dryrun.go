@@ -14,6 +14,6 @@ import (
 func dryRun(op string, o *render.Object, path string) *request {
 	return &request{
 		op: op, object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&force=true&dryRun=All",
-		accept: jsonType, contentType: applyType, body: o.JSON, hide: hider(o),
+		accept: jsonType, contentType: applyType, body: wireBody(o), hide: hider(o),
 	}
 }

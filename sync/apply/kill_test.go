@@ -129,10 +129,10 @@ func killedAfter(t *testing.T, writes int) (died bool) {
 			t.Errorf("%s is not known as it is wanted", o.ID)
 		}
 	}
-	role, _, _ := unstructured.NestedString(live(t, roleBindings, ns, "b").Object, "roleRef", "name")
+	role, _, _ := unstructured.NestedString(liveOf(t, roleBindings, ns, "b").Object, "roleRef", "name")
 	same(t, "writer", role)
 	for _, name := range []string{"a", "c"} {
-		value, _, _ := unstructured.NestedString(live(t, configMaps, ns, name).Object, "data", "value")
+		value, _, _ := unstructured.NestedString(liveOf(t, configMaps, ns, name).Object, "data", "value")
 		same(t, "2", value)
 	}
 	same(t, 1, m.created["jobs/migrate"])

@@ -172,7 +172,7 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 		a.waitFor(i, "replacement", why)
 		return
 	}
-	r.Entry.UID = "" // of the one that is gone
+	a.results[i].Entry.UID = "" // of the one that is gone
 	a.object(ctx, i)
 	a.replacedBy(ctx, i, live)
 }

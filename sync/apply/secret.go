@@ -13,6 +13,43 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
+// wireBody is what is sent of an object. A Secret's stringData is sent as data:
+// the server would store it so anyway, but note that we own stringData, and so
+// never tell us that somebody changed the data.
+func wireBody(o *render.Object) []byte {
+	if !IsSecret(o.ID) {
+		return o.JSON
+	}
+	var secret map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
+	decoder.UseNumber()
+	if decoder.Decode(&secret) != nil {
+		return o.JSON // the server says what is wrong with it
+	}
+	texts, ok := secret["stringData"].(map[string]any)
+	data, isMap := secret["data"].(map[string]any)
+	if !ok || !isMap && secret["data"] != nil {
+		return o.JSON
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range texts {
+		text, ok := value.(string)
+		if !ok {
+			return o.JSON
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	secret["data"] = data
+	delete(secret, "stringData")
+	body, err := json.Marshal(secret)
+	if err != nil {
+		return o.JSON
+	}
+	return body
+}
+
 // hider returns, for a Secret, a function that says whether a text holds one of
 // its values, plain or encoded; for any other object nil. A server's refusal
 // can quote what it refuses ("expected string, got 12345").

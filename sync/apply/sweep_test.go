@@ -300,3 +300,31 @@ func TestSecretValuesAreNotInErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepSeesEditsOfSecretsWrittenAsText: the server turns stringData into
+// data but notes that we own stringData, which nobody can edit: changes of data
+// by others went unseen.
+func TestSweepSeesEditsOfSecretsWrittenAsText(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	entries := applied(t, c, object(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, stringData: {password: hunter2}, data: {other: eQ==}}", ns))
+	if got := swept(t, c, entries); got != nil {
+		t.Error(got)
+	}
+	secrets := configMaps
+	secrets.Resource = "secrets"
+	client := somebody(t).Resource(secrets).Namespace(ns)
+	live, err := client.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"password": "aHVudGVyMg==", "other": "eQ=="}, live.Object["data"]); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := client.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"password":"eA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Secret/a", "  .data.password: kubectl-edit Update"}, swept(t, c, entries)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestStatusShowsDrift of units whose rollouts are done, and does not count it
+// as a rollout that is not.
+func TestStatusShowsDrift(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := &rollout.Unit{Path: "services/cart", Rollout: &rollout.Rollout{ID: 1, Status: rollout.Done},
+		Targets: map[config.TargetName]*rollout.Target{"sas-1/a": {}, "sas-1/b": {}}}
+	row, err := json.Marshal(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	object := func(target config.TargetName, name string) store.Object {
+		return store.Object{Unit: unit.Path, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}}
+	}
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.PutUnit(unit.Path, row), tx.PutDrifts([]store.Drift{
+			{Object: object("sas-1/a", "one"), Mode: "report", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "vim", Operation: "Update", Time: at}}},
+			{Object: object("sas-1/a", "two"), Mode: "report", Found: at, Missing: true},
+			{Object: object("sas-1/b", "one"), Mode: "fight", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "rogue"}}},
+		}))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "daemon.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: x}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		output string
+		want   []string
+	}{
+		{"table", []string{"target sas-1/a: ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 2 more)"}},
+		{"wide", []string{"  ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 1 more)\n", "  ConfigMap/shop/one: fight with rogue over .data.a\n"}},
+		{"json", []string{`"mode": "report"`, `"missing": true`, `"object": "ConfigMap/shop/two"`, `"field": ".data.a"`, `"path": "services/cart"`}},
+	} {
+		var out bytes.Buffer
+		cmd := statusCommand()
+		cmd.SetArgs([]string{"-c", file, "-o", c.output})
+		cmd.SetOut(&out)
+		if err := cmd.Execute(); err != nil {
+			t.Errorf("%s: %v", c.output, err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: got %s, want %s in it", c.output, out.String(), want)
+			}
+		}
+	}
+}
