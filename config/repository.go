@@ -183,7 +183,7 @@ func (l *loader) load(previous *Repository) {
 	none := &Defaults{Rollout: "default"}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
-		if err != nil {
+		if err != nil && !isOddName(err) {
 			p := FileProblem(root, err)
 			if p.File == root {
 				p.Message = "folder of units, named in " + settingsFile + ": " + p.Message
