@@ -44,15 +44,21 @@ type draft struct {
 }
 
 // problem adds a problem at a path into the object: at the override that the
-// value is from; else at its line in a hard document; for a rendered object at
+// value is from, or that took it away; else at its line in a hard document; for a rendered object at
 // the spec, via its line in the template.
 func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
+	d.problemOf(code, path, path, format, args...)
+}
+
+// problemOf is problem for a value that an override may have made or taken away
+// at another path, below that of the problem.
+func (d *draft) problemOf(code config.Code, path, value []any, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
 		message = schema.PathText(path) + ": " + message
 	}
 	if d.touched != nil {
-		if at, ok := override.Origin(d.touched(), path); ok {
+		if at, _ := override.Origin(d.touched(), value); at.File != "" { // also of what was removed
 			p := config.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
 			switch {
 			case slices.ContainsFunc(d.chain, func(template config.Position) bool { return template.File == at.File }):
@@ -96,7 +102,11 @@ func (d *draft) violations(all []schema.Violation) {
 		}
 	}
 	for _, v := range all {
-		d.problem(v.Code, v.Path, "%s", v.Message)
+		value := v.Path
+		if v.Missing != "" {
+			value = append(slices.Clip(value), v.Missing)
+		}
+		d.problemOf(v.Code, v.Path, value, "%s", v.Message)
 	}
 }
 
