@@ -44,8 +44,8 @@ type draft struct {
 }
 
 // problem adds a problem at a path into the object: at the override that the
-// value is from, or that took it away; else at its line in a hard document; for a rendered object at
-// the spec, via its line in the template.
+// value is from, or that took it away; else at its line in a hard document; for
+// a rendered object at the spec, via its line in the template.
 func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
 	d.problemOf(code, path, path, format, args...)
 }

@@ -39,6 +39,9 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		return traced
 	})
 	for i, r := range rendered {
+		if len(chain) == 0 {
+			e.noteRendered(src.doc, r.ID)
+		}
 		object, touched, ok := e.override(src, r.ID, r.Object)
 		if !ok {
 			continue
