@@ -39,8 +39,11 @@ type draft struct {
 	chain      []config.Position // of the templates that led to this one
 	// written is where in the spec the value at a path was written; nil, or ok is
 	// false, where that is not known.
-	written  func(path []any) (at config.Position, ok bool)
-	problems config.Problems
+	written func(path []any) (at config.Position, ok bool)
+	// readsTenant says of a unit without a tenant whether a value was computed
+	// from it all the same; nil when the unit has one.
+	readsTenant func(path []any) bool
+	problems    config.Problems
 }
 
 // problem adds a problem at a path into the object: at the override that the
@@ -74,6 +77,10 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 	if d.template == nil {
 		d.problems = append(d.problems, d.doc.Problem(nodeAt(d.doc.Node, path), code, "%s", message))
 		return
+	}
+	if d.readsTenant != nil && len(path) > 0 && code != config.CodeUnknown && d.readsTenant(path) {
+		// What is wrong with the value follows from that, and differs from target to target.
+		message = schema.PathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
 	at := nodeAt(d.template, path)
@@ -115,6 +122,9 @@ func (d *draft) what() string {
 	kindName, _ := d.object["kind"].(string)
 	metadata, _ := d.object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
+	if d.readsTenant != nil && d.readsTenant([]any{"metadata", "name"}) {
+		return config.Shorten(kindName) // its name is no good
+	}
 	return config.Shorten(kindName) + "/" + config.Shorten(name)
 }
 
