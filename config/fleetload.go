@@ -47,9 +47,9 @@ func (l *loader) loadFleet(dir string) {
 func (l *loader) checkWaves() {
 	for _, name := range slices.Sorted(maps.Keys(l.repository.Rollouts)) {
 		rollout := l.repository.Rollouts[name]
-		for _, wave := range rollout.Waves {
+		for i, wave := range rollout.Waves {
 			if len(wave.Match.Labels) > 0 && !l.repository.picks(wave.Match) {
-				l.problem(Problem{Position: rollout.Position, Code: CodeFleet,
+				l.problem(Problem{Position: l.waves[rollout][i], Code: CodeFleet,
 					Message: fmt.Sprintf("Rollout %q: wave %q matches no target of the fleet", rollout.Name, wave.Name)})
 			}
 		}
@@ -141,7 +141,7 @@ func (l *loader) loadCluster(doc *Document) {
 	}
 	c := &Cluster{
 		Position: doc.Position(), Name: doc.Name, Labels: stringMap(Lookup(Lookup(doc.Node, "metadata"), "labels")),
-		Kubernetes: spec.Kubernetes, Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
+		Kubernetes: spec.Kubernetes, KubernetesAt: doc.positionOf("spec", "kubernetes"), Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
 	}
 	seen := map[string]bool{}
 	for i, cell := range spec.Cells {
@@ -218,6 +218,7 @@ func (l *loader) loadRollout(doc *Document) {
 			at("match", "never reached: wave %q before it takes every target that is left", spec.Waves[i-1].Name)
 		}
 		r.Waves = append(r.Waves, wave)
+		l.waves[r] = append(l.waves[r], doc.positionOf("spec", "waves", i))
 	}
 	l.repository.Rollouts[r.Name] = r
 }

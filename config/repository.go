@@ -137,7 +137,7 @@ func (l *layout) folders() []string {
 // Load reads a monorepo. Folders that are unchanged since previous, which may
 // be nil, are not read again; the result is the same as without it.
 func Load(tree Tree, previous *Repository) *Repository {
-	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}}}
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}}, waves: map[*Rollout][]Position{}}
 	if previous == nil {
 		previous = &Repository{}
 	}
@@ -151,6 +151,7 @@ type loader struct {
 	tree       Tree
 	repository *Repository
 	entries    int // seen in folders of units
+	waves      map[*Rollout][]Position
 }
 
 // maxEntries is how many files and folders may stand in the folders of units
