@@ -95,8 +95,12 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	}
 	u.problems = u.idleOverrides()
 	if len(out.bundles) == 0 && !u.silent {
+		where := "its 1 target"
+		if len(placed) > 1 {
+			where = fmt.Sprintf("all of its %d targets", len(placed))
+		}
 		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(u.unit.Path)}, Code: config.CodeEmpty,
-			Message: fmt.Sprintf("the unit renders to nothing on all of its %d targets; remove the folder to remove the unit", len(placed))})
+			Message: fmt.Sprintf("the unit renders to nothing on %s; remove the folder to remove the unit", where)})
 	}
 }
 

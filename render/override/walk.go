@@ -102,7 +102,11 @@ func (w *walk) list(items []any, t *schema.Type, depth int) any {
 		return items
 	}
 	if len(picked) == 0 {
-		w.misses(depth, fmt.Sprintf("the list there has %d items%s", len(items), w.itemNames(items, t)))
+		count := "1 item"
+		if len(items) != 1 {
+			count = fmt.Sprintf("%d items", len(items))
+		}
+		w.misses(depth, fmt.Sprintf("the list there has %s%s", count, w.itemNames(items, t)))
 	}
 	elem := elemType(t)
 	for _, i := range picked {
