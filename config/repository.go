@@ -74,6 +74,10 @@ type Unit struct {
 	Kustomization string
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems Problems
+	// Link is set when the path is that of a symbolic link or a submodule, as a
+	// unit's folder may have been there. Its problem is one of the folder too,
+	// where that is a unit.
+	Link bool
 
 	stray bool // held because it stands below a kustomization
 }

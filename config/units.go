@@ -230,7 +230,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			unit.Problems = append(unit.Problems, problem)
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
-			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}})
+			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}, Link: true})
 		case slices.Contains(KustomizationFiles, e.Name()), strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name

@@ -286,7 +286,11 @@ func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
 	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
-		for _, p := range c.units.Get(unitPath).Problems {
+		unit := c.units.Get(unitPath)
+		if c.units.StandIn(unit) {
+			continue
+		}
+		for _, p := range unit.Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++
 				continue
