@@ -67,6 +67,7 @@ func unfinished(u *rollout.Unit) bool {
 }
 
 func readStatus(file, below string) ([]*rollout.Unit, error) {
+	below = unitFlag(below)
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, err
