@@ -279,7 +279,11 @@ func (d *decoder) scalar(n *yaml.Node, field protoreflect.FieldDescriptor) (prot
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		d.problem(n, CodeType, "want %s, got %s", kindNames[kind], d.describe(n))
+		hint := ""
+		if kind == protoreflect.StringKind || kind == protoreflect.BytesKind {
+			hint = d.nearlyFromFile(n)
+		}
+		d.problem(n, CodeType, "want %s, got %s%s", kindNames[kind], d.describe(n), hint)
 		return protoreflect.Value{}, false
 	}
 	v, ok := parseScalar(n, field)
@@ -396,6 +400,19 @@ func (d *decoder) fromFile(n *yaml.Node) *yaml.Node {
 		return nil
 	}
 	return n.Content[1]
+}
+
+// nearlyFromFile is the end of a message about a mapping whose one key is a
+// slip for fromFile; empty for any other.
+func (d *decoder) nearlyFromFile(n *yaml.Node) string {
+	const want = "fromFile"
+	if d.how.File == nil || n.Kind != yaml.MappingNode || len(n.Content) != 2 {
+		return ""
+	}
+	if got := n.Content[0].Value; editDistance(strings.ToLower(got), strings.ToLower(want)) <= 2 {
+		return DidYouMean(got, []string{want})
+	}
+	return ""
 }
 
 func (d *decoder) readFile(path *yaml.Node, kind protoreflect.Kind) (protoreflect.Value, bool) {

@@ -63,3 +63,37 @@ func TestOddNames(t *testing.T) {
 		t.Errorf("one gone (-want +got):\n%s", diff)
 	}
 }
+
+// TestNamesNotUTF8: such a name in one unit's folder held the whole commit. It
+// holds the folder that it stands in, also one without specs, where a unit may
+// have been; and not those beside and below it.
+func TestNamesNotUTF8(t *testing.T) {
+	files := fstest.MapFS{
+		"swell.yaml":   {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+		"fleet/a.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
+	}
+	unit := &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")}
+	for _, name := range []string{"shop/x/a.yaml", "shop/x/a\xe9.yaml", "shop/x/below/a.yaml", "shop/y/a.yaml", "pay/was/a\xe9.yaml", "pay/z\xe9/a.yaml", "pay/w/a.yaml"} {
+		files["services/"+name] = unit
+	}
+	first := Load(Files(files), nil)
+	want := map[string]string{
+		"services/shop/x":  `services/shop/x: entry "a\xe9.yaml": name is not UTF-8`,
+		"services/pay":     `services/pay: entry "z\xe9": name is not UTF-8`,
+		"services/pay/was": `services/pay/was: entry "a\xe9.yaml": name is not UTF-8`,
+	}
+	for what, r := range map[string]*Repository{"first": first, "again": Load(Files(files), first)} {
+		if diff := cmp.Diff(want, heldUnits(r)); diff != "" || len(r.Problems) > 0 {
+			t.Errorf("%s: %v (-want +got):\n%s", what, r.Problems, diff)
+		}
+		var good []UnitPath
+		for unit := range r.Units() {
+			if len(unit.Problems) == 0 {
+				good = append(good, unit.Path)
+			}
+		}
+		if diff := cmp.Diff([]UnitPath{"services/pay/w", "services/shop/x/below", "services/shop/y"}, good); diff != "" {
+			t.Errorf("%s: good (-want +got):\n%s", what, diff)
+		}
+	}
+}

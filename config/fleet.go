@@ -18,6 +18,8 @@ type Cluster struct {
 	// Kubernetes is the minor version whose schemas hard objects are checked
 	// against, "1.36". Empty means the newest one that swell knows.
 	Kubernetes string
+	// KubernetesAt is where that is written; of the document when it is not.
+	KubernetesAt Position
 	// Tenants that may be placed here; "*" is every tenant. Empty is every
 	// tenant too.
 	Tenants   []string

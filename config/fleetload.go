@@ -166,7 +166,7 @@ func (l *loader) loadCluster(doc *Document) {
 	}
 	c := &Cluster{
 		Position: doc.Position(), Name: doc.Name, Labels: stringMap(Lookup(Lookup(doc.Node, "metadata"), "labels")),
-		Kubernetes: spec.Kubernetes, Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
+		Kubernetes: spec.Kubernetes, KubernetesAt: doc.positionOf("spec", "kubernetes"), Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
 	}
 	seen := map[string]bool{}
 	for i, cell := range spec.Cells {

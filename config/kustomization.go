@@ -171,6 +171,9 @@ func applyKustomizations(dir string, own *kustomization, units []*Unit, all []*k
 
 // strayUnit holds a folder that would be a unit, were it not below another one.
 func strayUnit(u *Unit, above *kustomization) *Unit {
+	if u.Link {
+		return u // is held already
+	}
 	at := string(u.Path)
 	if u.Kustomization != "" {
 		at = u.Kustomization

@@ -76,6 +76,10 @@ type Unit struct {
 	Kustomization string
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems Problems
+	// Link is set when the path is that of a symbolic link or a submodule, as a
+	// unit's folder may have been there. Its problem is one of the folder too,
+	// where that is a unit.
+	Link bool
 
 	stray bool // held because it stands below a kustomization
 }
@@ -187,7 +191,7 @@ func (l *loader) load(previous *Repository) {
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
-		if err != nil {
+		if err != nil && !isOddName(err) {
 			p := FileProblem(root, err)
 			if p.File == root {
 				p.Message = "folder of units, named in " + settingsFile + ": " + p.Message

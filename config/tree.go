@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha1" // as Git has it
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,9 @@ import (
 
 // Tree is the files of one commit, or of a folder on disk, read-only. It also
 // implements [fs.ReadDirFS] and [fs.ReadFileFS]. It is safe for concurrent use.
+//
+// ReadDir of a folder with an [OddName] in it returns that error and the
+// entries that can be read.
 type Tree interface {
 	fs.ReadDirFS
 	fs.ReadFileFS
@@ -25,7 +29,7 @@ type Tree interface {
 	// That of a file is the one that Git gives a blob. Equal hashes of folders
 	// mean equal names and contents, all the way down; two kinds of trees may
 	// give equal folders different hashes. A missing name is an error that
-	// wraps [fs.ErrNotExist].
+	// wraps [fs.ErrNotExist]. An [OddName] may come with a hash, which is good.
 	Hash(name string) (string, error)
 }
 
@@ -41,10 +45,26 @@ type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
+// OddName is the error for a folder with an entry that cannot be named in a
+// path or in a line of text, and says which. Leaving out only that entry would
+// give something else than was written.
+type OddName struct {
+	What string
+	// Listed is set when all such entries of the folder are listed all the same.
+	Listed bool
+}
+
+func (o OddName) Error() string { return o.What }
+
+func isOddName(err error) bool {
+	var odd OddName
+	return errors.As(err, &odd)
+}
+
 // mayPass says whether reading again may go well.
 func mayPass(err error) bool {
 	var refusal Refusal
-	return !errors.As(err, &refusal) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
+	return !errors.As(err, &refusal) && !isOddName(err) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
 }
 
 // errTooLarge tells a file over [MaxFileSize] from one that cannot be read.
@@ -53,7 +73,9 @@ var errTooLarge = Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize>>20))
 // Files gives any file system content addresses, by reading it on demand and
 // remembering them. It must not change while in use. Folders named ".git" are
 // left out. Symbolic links are listed but never followed.
-func Files(fsys fs.FS) Tree { return &files{fsys: fsys, hashes: map[string]string{}} }
+func Files(fsys fs.FS) Tree {
+	return &files{fsys: fsys, hashes: map[string]string{}, odd: map[string]error{}}
+}
 
 type files struct {
 	fsys fs.FS
@@ -62,6 +84,7 @@ type files struct {
 
 	mu     sync.Mutex
 	hashes map[string]string
+	odd    map[string]error // of the folders hashed that have an odd name in or below them
 }
 
 // lstat looks at a file or folder. It is an error when a link stands on the
@@ -118,20 +141,24 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	var odd error
 	kept := entries[:0]
 	for _, e := range entries {
 		if e.Name() == ".git" {
 			continue
 		}
 		if !utf8.ValidString(e.Name()) { // as Git's trees are refused
-			return nil, &fs.PathError{Op: "readdir", Path: name, Err: Refusal(fmt.Sprintf("entry %q: name is not UTF-8", e.Name()))}
+			if odd == nil {
+				odd = &fs.PathError{Op: "readdir", Path: name, Err: OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", e.Name())}}
+			}
+			continue
 		}
 		if _, err := fs.Stat(f.fsys, path.Join(name, e.Name(), ".git")); err == nil && e.IsDir() {
 			e = submodule{e}
 		}
 		kept = append(kept, e)
 	}
-	return kept, nil
+	return kept, odd
 }
 
 // submodule is a folder with a repository of its own. A commit does not hold
@@ -149,7 +176,7 @@ func (f *files) Hash(name string) (string, error) {
 
 func (f *files) hashLocked(name string) (string, error) {
 	if h, ok := f.hashes[name]; ok {
-		return h, nil
+		return h, f.odd[name]
 	}
 	info, err := f.lstat("hash", name)
 	if err != nil {
@@ -161,29 +188,37 @@ func (f *files) hashLocked(name string) (string, error) {
 	} else {
 		h, err = f.hashFile(name, info)
 	}
-	if err != nil {
+	if err != nil && !isOddName(err) {
 		return "", err
 	}
 	f.hashes[name] = h
-	return h, nil
+	if err != nil {
+		f.odd[name] = err
+	}
+	return h, err
 }
 
 func (f *files) hashFolderLocked(name string) (string, error) {
 	sum := sha256.New()
-	entries, err := f.ReadDir(name)
-	if err != nil {
-		return "", err
+	entries, odd := f.ReadDir(name)
+	if odd != nil {
+		if !isOddName(odd) {
+			return "", odd
+		}
+		fmt.Fprintf(sum, "odd %s\n", odd)
 	}
 	for _, e := range entries {
 		h := e.Type().String() // a link's own name stands for it: links are refused later, by name
 		if e.IsDir() || e.Type().IsRegular() {
-			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil {
+			var err error
+			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil && !isOddName(err) {
 				return "", err
 			}
+			odd = cmp.Or(odd, err)
 		}
 		fmt.Fprintf(sum, "%s %q %s\n", e.Type(), e.Name(), h)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return hex.EncodeToString(sum.Sum(nil)), odd
 }
 
 func (f *files) hashFile(name string, info fs.FileInfo) (string, error) {

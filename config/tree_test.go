@@ -78,21 +78,26 @@ func TestLinkForUnit(t *testing.T) {
 	}
 }
 
-// TestHashNamesFile: what cannot be read deep in a folder of units is named, and not the folder alone.
+// TestHashNamesFile: what cannot be read deep in a folder is named, and not the folder alone.
 func TestHashNamesFile(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		file *fstest.MapFile
 		want string
 	}{
-		{"services/team/a\xe9.yaml", &fstest.MapFile{}, `services/team: entry "a\xe9.yaml": name is not UTF-8`},
+		{"fleet/more/a\xe9.yaml", &fstest.MapFile{}, `fleet/more: entry "a\xe9.yaml": name is not UTF-8`},
+		{"kinds/x/a\xe9.yaml", &fstest.MapFile{}, `kinds/x: entry "a\xe9.yaml": name is not UTF-8`},
 		{"services", &fstest.MapFile{Data: []byte("elsewhere"), Mode: fs.ModeSymlink}, "services: folder of units, named in swell.yaml: a symbolic link: only plain files and folders are read"},
 	} {
-		r := Load(Files(fstest.MapFS{
+		files := fstest.MapFS{
 			"swell.yaml":   {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
 			"fleet/a.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
 			c.name:         c.file,
-		}), nil)
+		}
+		if c.name != "services" {
+			files["services/.keep"] = &fstest.MapFile{}
+		}
+		r := Load(Files(files), nil)
 		if got := strings.TrimSpace(r.Problems.Error()); got != c.want+" (SW1014)" && got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.name, got, c.want)
 		}

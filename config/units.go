@@ -6,6 +6,7 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -151,7 +152,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	}
 	current := &folder{path: dir, hash: hash, inherited: inherited}
 	entries, err := l.tree.ReadDir(dir)
-	if err != nil {
+	if err != nil && !isOddName(err) {
 		l.problem(FileProblem(dir, err))
 		return current
 	}
@@ -163,14 +164,19 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		return current
 	}
 	odd := checkNames(dir, entries)
-	defaults, own := current.load(l, entries, odd)
+	unit := &Unit{Path: UnitPath(dir), Defaults: inherited}
+	var name OddName
+	if errors.As(err, &name) && !name.Listed {
+		unit.Problems = Problems{FileProblem(dir, err)}
+	}
+	defaults, own := current.load(l, unit, entries, odd)
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
 		}
 		sub := path.Join(dir, e.Name())
 		subHash, err := l.hashOf(e, sub)
-		if err != nil {
+		if err != nil && !isOddName(err) {
 			l.problem(FileProblem(sub, err))
 			continue
 		}
@@ -200,11 +206,12 @@ func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
 	return l.tree.Hash(name)
 }
 
-// load finds the unit in a folder. It returns the Defaults for what is in and
+// load finds the unit in a folder, which has a problem already when the folder
+// holds what is not listed. It returns the Defaults for what is in and
 // below it, and its own kustomization, nil where there is none. odd
 // are the problems of names.
-func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
-	unit := &Unit{Path: UnitPath(f.path), Defaults: f.inherited}
+func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
+	unlisted := len(unit.Problems) > 0
 	sum := sha256.New()
 	var links []*Unit
 	for _, e := range entries {
@@ -223,7 +230,7 @@ func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) 
 			unit.Problems = append(unit.Problems, problem)
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
-			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}})
+			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}, Link: true})
 		case slices.Contains(KustomizationFiles, e.Name()), strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
@@ -242,7 +249,7 @@ func (f *folder) load(l *loader, entries []fs.DirEntry, odd map[string]Problem) 
 		f.units = append(f.units, link)
 	}
 	own := l.readOwn(unit, f)
-	if len(unit.Files) > 0 {
+	if unlisted || len(unit.Files) > 0 { // what is not listed may have been the unit
 		unit.Hash = hex.EncodeToString(sum.Sum(nil))
 		f.units = append(f.units, unit)
 	}

@@ -106,7 +106,7 @@ func fleetProblems(r *config.Repository) config.Problems {
 	problems := slices.Clone(r.Problems)
 	for _, cluster := range r.Clusters {
 		if _, err := schema.Kubernetes(cluster.Kubernetes); err != nil {
-			problems = append(problems, config.Problem{Position: cluster.Position, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
+			problems = append(problems, config.Problem{Position: cluster.KubernetesAt, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
 		}
 	}
 	return problems
@@ -287,7 +287,11 @@ func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]config.Problems{} // one for each unit, by their text
 	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
-		for _, p := range c.units.Get(unitPath).Problems {
+		unit := c.units.Get(unitPath)
+		if c.units.StandIn(unit) {
+			continue
+		}
+		for _, p := range unit.Problems {
 			if p.Code == config.CodeKind {
 				waiting[p.Via[0].File]++
 				continue
@@ -308,8 +312,12 @@ func (c *Compiler) finish(s *Snapshot) {
 		s.Problems = append(s.Problems, p)
 	}
 	for folder, specs := range waiting {
+		keep := "its 1 spec keeps its"
+		if specs > 1 {
+			keep = fmt.Sprintf("its %d specs keep their", specs)
+		}
 		s.Problems = append(s.Problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeKind,
-			Message: fmt.Sprintf("the kind does not load: its %d specs keep their last good bundles", specs)})
+			Message: fmt.Sprintf("the kind does not load: %s last good bundles", keep)})
 	}
 	s.Problems = s.Problems.Sorted()
 	s.Retry = s.Problems.Retry()

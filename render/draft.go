@@ -39,20 +39,29 @@ type draft struct {
 	chain      []config.Position // of the templates that led to this one
 	// written is where in the spec the value at a path was written; nil, or ok is
 	// false, where that is not known.
-	written  func(path []any) (at config.Position, ok bool)
-	problems config.Problems
+	written func(path []any) (at config.Position, ok bool)
+	// readsTenant says of a unit without a tenant whether a value was computed
+	// from it all the same; nil when the unit has one.
+	readsTenant func(path []any) bool
+	problems    config.Problems
 }
 
 // problem adds a problem at a path into the object: at the override that the
-// value is from; else at its line in a hard document; for a rendered object at
-// the spec, via its line in the template.
+// value is from, or that took it away; else at its line in a hard document; for
+// a rendered object at the spec, via its line in the template.
 func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
+	d.problemOf(code, path, path, format, args...)
+}
+
+// problemOf is problem for a value that an override may have made or taken away
+// at another path, below that of the problem.
+func (d *draft) problemOf(code config.Code, path, value []any, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
 		message = schema.PathText(path) + ": " + message
 	}
 	if d.touched != nil {
-		if at, ok := override.Origin(d.touched(), path); ok {
+		if at, _ := override.Origin(d.touched(), value); at.File != "" { // also of what was removed
 			p := config.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
 			switch {
 			case slices.ContainsFunc(d.chain, func(template config.Position) bool { return template.File == at.File }):
@@ -68,6 +77,10 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 	if d.template == nil {
 		d.problems = append(d.problems, d.doc.Problem(nodeAt(d.doc.Node, path), code, "%s", message))
 		return
+	}
+	if d.readsTenant != nil && len(path) > 0 && code != config.CodeUnknown && d.readsTenant(path) {
+		// What is wrong with the value follows from that, and differs from target to target.
+		message = schema.PathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
 	at := nodeAt(d.template, path)
@@ -96,9 +109,14 @@ func (d *draft) violations(all []schema.Violation) {
 		}
 	}
 	for _, v := range all {
-		if !isServerOwned(v.Path) { // is to go altogether
-			d.problem(v.Code, v.Path, "%s", v.Message)
+		if isServerOwned(v.Path) { // is to go altogether
+			continue
 		}
+		value := v.Path
+		if v.Missing != "" {
+			value = append(slices.Clip(value), v.Missing)
+		}
+		d.problemOf(v.Code, v.Path, value, "%s", v.Message)
 	}
 }
 
@@ -107,6 +125,9 @@ func (d *draft) what() string {
 	kindName, _ := d.object["kind"].(string)
 	metadata, _ := d.object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
+	if d.readsTenant != nil && d.readsTenant([]any{"metadata", "name"}) {
+		return config.Shorten(kindName) // its name is no good
+	}
 	return config.Shorten(kindName) + "/" + config.Shorten(name)
 }
 

@@ -39,6 +39,9 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		return traced
 	})
 	for i, r := range rendered {
+		if len(chain) == 0 {
+			e.noteRendered(src.doc, r.ID)
+		}
 		object, touched, ok := e.override(src, r.ID, r.Object)
 		if !ok {
 			continue
@@ -48,6 +51,9 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		d := &draft{unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
 		if len(chain) == 0 {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
+		}
+		if e.unit.Defaults.Tenant == "" {
+			d.readsTenant = func(path []any) bool { return readsTenant(traced(), i, path) }
 		}
 		if nested := e.kinds.ByName(apiVersion, kindName); nested != nil {
 			e.nest(nested, src, d)
@@ -73,6 +79,18 @@ func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (a
 	}
 	n, found := nodeOf(doc.Node, decides[0].Path)
 	return doc.At(n), found
+}
+
+// readsTenant says whether the value at a path of the i-th object was computed
+// from the unit's tenant.
+func readsTenant(traced []kind.Traced, i int, path []any) bool {
+	if i >= len(traced) {
+		return false
+	}
+	leaf := leafAt(traced[i].Leaves, path)
+	return leaf != nil && slices.ContainsFunc(leaf.Reads, func(r kind.Read) bool {
+		return r.From == "unit" && len(r.Path) == 1 && r.Path[0] == "tenant"
+	})
 }
 
 // override applies the overrides of the Defaults and then the spec's own to an

@@ -27,6 +27,8 @@ type unitRenderer struct {
 	notes    config.Problems
 	noted    map[string]bool // the messages of notes
 	found    targetProblems
+	// rendered are the ids of the objects that specs gave on any target.
+	rendered map[*config.Document][]string
 }
 
 // source is one document of a unit that objects come from: an easy spec, or
@@ -88,9 +90,39 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		}
 	}
 	u.problems = append(u.problems, u.found.all(len(placed))...)
-	if len(u.problems) == 0 && len(out.bundles) == 0 && !u.silent && len(placed) > 0 {
+	if len(u.problems) > 0 || len(placed) == 0 {
+		return
+	}
+	u.problems = u.idleOverrides()
+	if len(out.bundles) == 0 && !u.silent {
+		where := "its 1 target"
+		if len(placed) > 1 {
+			where = fmt.Sprintf("all of its %d targets", len(placed))
+		}
 		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(u.unit.Path)}, Code: config.CodeEmpty,
-			Message: fmt.Sprintf("the unit renders to nothing on all of its %d targets; remove the folder to remove the unit", len(placed))})
+			Message: fmt.Sprintf("the unit renders to nothing on %s; remove the folder to remove the unit", where)})
+	}
+}
+
+// idleOverrides are those of specs that change an object which no target has:
+// they would lead nowhere without a word. Those of Defaults are for many units,
+// of which one may do without the object.
+func (u *unitRenderer) idleOverrides() (problems config.Problems) {
+	for _, src := range u.sources {
+		if src.spec != nil {
+			problems = append(problems, src.overrides.Idle(slices.Sorted(slices.Values(u.rendered[src.doc])))...)
+		}
+	}
+	return problems
+}
+
+// noteRendered notes that a spec of the unit gives an object of this id.
+func (u *unitRenderer) noteRendered(doc *config.Document, id string) {
+	if u.rendered == nil {
+		u.rendered = map[*config.Document][]string{}
+	}
+	if ids := u.rendered[doc]; !slices.Contains(ids, id) {
+		u.rendered[doc] = append(ids, id)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -41,6 +42,17 @@ func (u Units) Get(path config.UnitPath) *Unit {
 
 // Len is how many units there are.
 func (u Units) Len() int { return u.count }
+
+// StandIn says whether a unit is a mere link in the folder of another one that
+// has the same problem. It is there so that nothing is removed, and is none to
+// people: it is not counted, and its problems are told of the other one.
+func (u Units) StandIn(unit *Unit) bool {
+	if !unit.source.Link {
+		return false
+	}
+	folder := u.Get(config.UnitPath(path.Dir(string(unit.Path))))
+	return folder != nil && slices.ContainsFunc(folder.Problems, func(p config.Problem) bool { return sameProblem(p, unit.source.Problems[0]) })
+}
 
 // All are all units, in no order.
 func (u Units) All() iter.Seq2[config.UnitPath, *Unit] {

@@ -65,7 +65,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 				printProblems(cmd.ErrOrStderr(), snapshot.Problems)
 				return exit(exitError)
 			}
-			q := question{snapshot: snapshot, unit: unit, target: target}
+			q := question{snapshot: snapshot, unit: unitFlag(unit), target: target}
 			answer, err := q.answer(args[0], field)
 			var problems config.Problems
 			if errors.As(err, &problems) {

@@ -145,8 +145,12 @@ func checkSummary(s *render.Snapshot) string {
 	if s.Held {
 		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", diff.Count(len(s.Problems), "problem"))
 	}
-	objects, bundles, frozen := 0, 0, 0
+	units, objects, bundles, frozen := 0, 0, 0, 0
 	for _, u := range s.Units.All() {
+		if s.Units.StandIn(u) {
+			continue
+		}
+		units++
 		if len(u.Problems) > 0 {
 			frozen++
 		}
@@ -157,7 +161,7 @@ func checkSummary(s *render.Snapshot) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(s.Units.Len(), "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
+	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(units, "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
 	if len(s.Problems) > 0 {
 		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(s.Problems), "problem"), diff.Count(frozen, "unit"))
 	}

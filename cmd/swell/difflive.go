@@ -201,8 +201,8 @@ func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer
 	if head.Held {
 		return exit(exitError)
 	}
-	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: strings.TrimSuffix(o.unit, "/"), target: o.target}
-	if l.units, err = pick(head, o.unit, o.target); err != nil {
+	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: unitFlag(o.unit), target: o.target}
+	if l.units, err = pick(head, unitFlag(o.unit), o.target); err != nil {
 		return err
 	}
 	report, errs := l.compare(cmd.Context())

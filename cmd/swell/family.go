@@ -38,7 +38,7 @@ be looked at.`,
 			if !ok {
 				return fmt.Errorf("-o %q: want table or json", output)
 			}
-			trees, errs, err := growTrees(cmd.Context(), file, argumentOr(args, ""), target)
+			trees, errs, err := growTrees(cmd.Context(), file, unitArgument(args), target)
 			if err != nil {
 				return err
 			}

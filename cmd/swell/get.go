@@ -61,7 +61,7 @@ func getVerb(use, short string, find func(s *store.Store, below string) (*listin
 				return err
 			}
 			defer s.Close()
-			found, err := find(s, argumentOr(args, ""))
+			found, err := find(s, unitArgument(args))
 			if err != nil {
 				return err
 			}

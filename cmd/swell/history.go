@@ -41,12 +41,12 @@ Exit codes: 0, 2 the state could not be read.`,
 				return err
 			}
 			defer s.Close()
-			events, err := s.History(config.UnitPath(argumentOr(args, "")), limit)
+			events, err := s.History(config.UnitPath(unitArgument(args)), limit)
 			if err != nil {
 				return err
 			}
 			if len(events) == 0 {
-				return noUnits(s, argumentOr(args, ""))
+				return noUnits(s, unitArgument(args))
 			}
 			slices.Reverse(events)
 			return write(cmd.OutOrStdout(), events)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
 )
 
 //go:embed newkind.txtar
@@ -84,6 +86,9 @@ func (t *kindTester) newKind(name, group string) (*newKind, error) {
 			n.message += strings.ToUpper(part[:1]) + part[1:]
 		}
 	}
+	if taken, err := kubernetesKind(n.message); err != nil || taken != "" {
+		return nil, cmp.Or(err, error(hinted{fmt.Errorf("name %q: %s is a kind of Kubernetes: readers and overrides would take one for the other", name, taken), "a name of its own, like web-" + name}))
+	}
 	// Those that are there, those with problems too, but not swell's own.
 	others := slices.DeleteFunc(slices.Clone(render.Kinds(t.tree).Kinds.Declared()), func(k *kind.Kind) bool { return k.Folder == "" })
 	var err error
@@ -96,6 +101,21 @@ func (t *kindTester) newKind(name, group string) (*newKind, error) {
 		}
 	}
 	return n, nil
+}
+
+// kubernetesKind is the kind of Kubernetes, of any group, that a name is the
+// same as but for its case; empty for none. A List stands for its items.
+func kubernetesKind(name string) (string, error) {
+	set, err := schema.Kubernetes("")
+	if err != nil {
+		return "", err
+	}
+	for _, known := range append(set.Names(), "v1 List") {
+		if _, known, _ = strings.Cut(known, " "); strings.EqualFold(known, name) {
+			return known, nil
+		}
+	}
+	return "", nil
 }
 
 // chooseGroup is the group that was asked for, else the one that all kinds

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,6 +65,7 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if snapshot.Held {
 				return exit(exitError)
 			}
+			unit = unitFlag(unit)
 			units, err := pick(snapshot, unit, target)
 			if err != nil {
 				return err
@@ -106,7 +109,7 @@ func pick(s *render.Snapshot, unit, target string) ([]*render.Unit, error) {
 	var units []*render.Unit
 	targets := 0
 	for _, u := range s.Units.Sorted() {
-		if !within(string(u.Path), strings.TrimSuffix(unit, "/")) {
+		if !within(string(u.Path), unit) {
 			continue
 		}
 		units = append(units, u)
@@ -168,6 +171,15 @@ func didYouMean(got string, units []config.UnitPath) string {
 		names[i] = string(u)
 	}
 	return config.DidYouMean(got, names)
+}
+
+// unitFlag is the value of --unit as units are called: what a shell's
+// completion writes, ./services/shop/cart/, is services/shop/cart.
+func unitFlag(value string) string {
+	if value == "" {
+		return ""
+	}
+	return path.Clean(filepath.ToSlash(value))
 }
 
 func within(name, prefix string) bool {

@@ -38,7 +38,7 @@ Exit codes: 0 all units are where the commit wants them, 1 some are not,
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
-			units, notes, err := readStatus(file, argumentOr(args, ""))
+			units, notes, err := readStatus(file, unitArgument(args))
 			if err != nil {
 				return err
 			}
@@ -61,11 +61,13 @@ Exit codes: 0 all units are where the commit wants them, 1 some are not,
 	return cmd
 }
 
-func argumentOr(args []string, otherwise string) string {
-	if len(args) > 0 {
-		return strings.TrimSuffix(args[0], "/")
+// unitArgument is the unit, or the folder of units, that a command is about;
+// empty is all.
+func unitArgument(args []string) string {
+	if len(args) == 0 {
+		return ""
 	}
-	return otherwise
+	return unitFlag(args[0])
 }
 
 func unfinished(u unitStatus) bool {

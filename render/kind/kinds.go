@@ -6,8 +6,10 @@ package kind
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -312,7 +314,7 @@ type recordingTree struct {
 
 // ReadFile is that of the tree.
 func (t *recordingTree) ReadFile(name string) ([]byte, error) {
-	content, err := t.Tree.ReadFile(name)
+	content, err := t.readWhole(name)
 	if err != nil {
 		t.read[name] = "error " + err.Error()
 		return nil, err
@@ -320,4 +322,15 @@ func (t *recordingTree) ReadFile(name string) ([]byte, error) {
 	sum := sha256.Sum256(content)
 	t.read[name] = hex.EncodeToString(sum[:])
 	return content, nil
+}
+
+// readWhole reads a file, but none from a folder with an odd name: a kind is
+// all of its folder or nothing.
+func (t *recordingTree) readWhole(name string) ([]byte, error) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := t.Tree.ReadDir(dir); errors.As(err, new(config.OddName)) {
+			return nil, err
+		}
+	}
+	return t.Tree.ReadFile(name)
 }

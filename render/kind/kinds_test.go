@@ -342,3 +342,13 @@ func TestDefinedTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestOddNameBesideKind: a tree can be read past an odd name, but a kind with
+// one in its folder does not load; the others do.
+func TestOddNameBesideKind(t *testing.T) {
+	kinds := loadTree(t, newTree("  objects: []\n", map[string]string{"kinds/thing/a\xe9.tmpl": "x"}))
+	want := `kinds/thing/kind.yaml: the kind's definition: entry "a\xe9.tmpl": name is not UTF-8`
+	if got := kinds.Problems.String(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -37,6 +37,7 @@ package override
 
 import (
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -95,6 +96,23 @@ func (o *Overrides) Unused(known []string) config.Problems {
 		if !slices.Contains(known, t.id) {
 			problems = append(problems, o.doc.Problem(t.at, config.CodeOverride,
 				"spec.override.%s: the kind has no object of this id%s", t.id, config.DidYouMean(t.id, known)))
+		}
+	}
+	return problems
+}
+
+// Idle lists the overrides of objects that are not rendered on any target;
+// rendered are the ids of those that are.
+func (o *Overrides) Idle(rendered []string) config.Problems {
+	instead := "none of this spec is"
+	if len(rendered) > 0 {
+		instead = "rendered are " + strings.Join(rendered, ", ")
+	}
+	var problems config.Problems
+	for _, t := range o.ids {
+		if !slices.Contains(rendered, t.id) {
+			problems = append(problems, o.doc.Problem(t.at, config.CodeOverride,
+				"spec.override.%s: the object is rendered on no target of the unit; %s", t.id, instead))
 		}
 	}
 	return problems

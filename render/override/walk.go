@@ -102,7 +102,11 @@ func (w *walk) list(items []any, t *schema.Type, depth int) any {
 		return items
 	}
 	if len(picked) == 0 {
-		w.misses(depth, fmt.Sprintf("the list there has %d items%s", len(items), w.itemNames(items, t)))
+		count := "1 item"
+		if len(items) != 1 {
+			count = fmt.Sprintf("%d items", len(items))
+		}
+		w.misses(depth, fmt.Sprintf("the list there has %s%s", count, w.itemNames(items, t)))
 	}
 	elem := elemType(t)
 	for _, i := range picked {
@@ -192,6 +196,10 @@ func (w *walk) appendTo(value any, t *schema.Type) any {
 		w.fail(fmt.Errorf("cannot append: %s is %s and no list", schema.PathText(w.path), form(value)))
 		return value
 	}
+	if _, list := w.op.value.([]any); list && !holdsLists(items, elemType(t)) {
+		w.fail(errors.New("cannot append: append puts one item into the list, and the value is a list: write the item itself, and an append for each"))
+		return value
+	}
 	if t != nil && len(t.Keys) > 0 {
 		if key, ok := schema.ItemKey(t, w.op.value); ok {
 			for _, item := range items {
@@ -205,6 +213,20 @@ func (w *walk) appendTo(value any, t *schema.Type) any {
 	w.spend(perValue * len(items))
 	w.trace.set(append(w.path, len(items)))
 	return append(items, w.copy(w.op.value))
+}
+
+// holdsLists says whether a list's items may be lists: as its type says, or
+// where that is not known, those that are there.
+func holdsLists(items []any, elem *schema.Type) bool {
+	if elem != nil && elem.Form != schema.Any {
+		return elem.Form == schema.List
+	}
+	for _, item := range items {
+		if _, list := item.([]any); !list {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *walk) taken(key string) error {

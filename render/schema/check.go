@@ -22,6 +22,9 @@ type Violation struct {
 	Path    []any
 	Code    config.Code
 	Message string
+	// Missing is the field of the value at Path that has to be there and is
+	// not; empty where something else is wrong.
+	Missing string
 }
 
 // PathText is the path as people write it: spec.containers[0].image.
@@ -210,6 +213,7 @@ func (c *checker) required(t *Type, m map[string]any) {
 	for _, name := range t.Required {
 		if m[name] == nil {
 			c.violation(config.CodeObject, "%s: missing", name)
+			c.found[len(c.found)-1].Missing = name
 		}
 	}
 }

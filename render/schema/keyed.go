@@ -56,6 +56,7 @@ func (c *checker) hasKeys(t *Type, i int, m map[string]any) bool {
 		}
 		if !slices.Contains(t.Elem.Required, key) {
 			c.violationBelow(step{index: i, isIndex: true}, config.CodeObject, "%s: missing, it tells the items of this list apart", key)
+			c.found[len(c.found)-1].Missing = key
 		}
 		return false
 	}

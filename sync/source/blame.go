@@ -275,8 +275,8 @@ func (b *blame) read(all ...*suspect) error {
 // place of; nil when there is none. Of several it is the first by name.
 func (b *blame) moved(s *suspect, parent *object.Commit) (*suspect, error) {
 	changed, err := b.source.Changed(commitOf(parent.Hash), commitOf(s.hash))
-	if errors.Is(err, errTooManyChanges) {
-		return nil, nil
+	if errors.Is(err, errTooManyChanges) || errors.As(err, new(config.OddName)) {
+		return nil, nil // of other files; this one counts as new
 	}
 	if err != nil {
 		return nil, err

@@ -162,6 +162,18 @@ func TestBlameMoved(t *testing.T) {
 	}
 }
 
+// TestBlameMovedBesideOddName: an odd name anywhere in a commit leaves where a
+// file came from unknown, and is no reason to show nothing.
+func TestBlameMovedBesideOddName(t *testing.T) {
+	c := newClone(t)
+	c.commit("old/a.yaml", "one\n")
+	second := c.commit("old/a.yaml", "", "new/b.yaml", "one\n", "else/a\xe9", "x")
+	want := []string{string(second) + " new/b.yaml:1"}
+	if diff := cmp.Diff(want, blameText(t, openLocal(t, c.dir), c.head(), "new/b.yaml", nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestBlameShallow: the history that is there does not say who brought the
 // lines that are older.
 func TestBlameShallow(t *testing.T) {

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -89,7 +90,7 @@ func (d *difference) compare(from, to *entry, path string) error {
 }
 
 // open returns the entries of a folder. Anything else is a changed file.
-func (d *difference) open(e *entry, path string) (folder, error) {
+func (d *difference) open(e *entry, path string) ([]entry, error) {
 	if e == nil {
 		return nil, nil
 	}
@@ -101,11 +102,11 @@ func (d *difference) open(e *entry, path string) (folder, error) {
 		return nil, nil
 	}
 	f, err := d.source.folder(e.hash)
-	if err != nil {
+	if err = cmp.Or(err, f.odd); err != nil {
 		if path == "" {
 			path = "."
 		}
 		return nil, &fs.PathError{Op: "readdir", Path: path, Err: err}
 	}
-	return f, nil
+	return f.entries, nil
 }

@@ -16,11 +16,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/swell-sh/swell/config"
 )
 
-// folder is a decoded tree object: its entries sorted by name, no two of one
-// name, and none with a name that is refused. It is never changed.
-type folder []entry
+// folder is a decoded tree object. It is never changed.
+type folder struct {
+	entries []entry // sorted by name, no two of one name
+	// odd is set when there is an entry with an odd name. One that cannot be
+	// in a path is not among the entries.
+	odd error
+}
 
 type entry struct {
 	name string
@@ -30,11 +36,11 @@ type entry struct {
 
 // find returns nil when there is no such entry.
 func (f folder) find(name string) *entry {
-	i, ok := slices.BinarySearchFunc(f, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+	i, ok := slices.BinarySearchFunc(f.entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
 	if !ok {
 		return nil
 	}
-	return &f[i]
+	return &f.entries[i]
 }
 
 // maxName is what file systems take, in bytes.
@@ -43,33 +49,42 @@ const maxName = 255
 // decodeFolder reads the content of a tree object: for each entry an octal
 // mode, a space, the name, a NUL and the 20 bytes of the hash.
 //
-// A work tree made by Git cannot hold the names refused here either, or they
-// would break the one line of a message. One of them makes the whole folder
-// unreadable: to leave only that entry out would release something else than
-// what was written.
+// A work tree made by Git cannot hold the names refused here either: one of
+// them makes the whole folder unreadable. Odd names are those that break the
+// one line of a message or cannot be in a path. To leave only such an entry
+// out would release something else than what was written, so the folder says
+// that it has one.
 func decodeFolder(content string) (folder, error) {
 	var f folder
 	for rest := content; rest != ""; {
 		digits, after, ok := strings.Cut(rest, " ")
 		name, after, ok2 := strings.Cut(after, "\x00")
 		if !ok || !ok2 || len(after) < len(plumbing.ZeroHash) {
-			return nil, errors.New("malformed tree object")
+			return folder{}, errors.New("malformed tree object")
 		}
 		mode, err := decodeMode(digits)
 		if err != nil {
-			return nil, fmt.Errorf("entry %q: %w", name, err)
+			return folder{}, fmt.Errorf("entry %q: %w", name, err)
 		}
 		if err := checkName(name); err != nil {
-			return nil, err
+			return folder{}, err
 		}
-		f = append(f, entry{name: name, mode: mode, hash: plumbing.Hash([]byte(after[:20]))})
 		rest = after[20:]
+		if odd := oddName(name); odd.What != "" {
+			if f.odd == nil || !odd.Listed {
+				f.odd = odd
+			}
+			if !odd.Listed {
+				continue
+			}
+		}
+		f.entries = append(f.entries, entry{name: name, mode: mode, hash: plumbing.Hash([]byte(after[:20]))})
 	}
 	// Git sorts a folder as if its name ended in a slash.
-	slices.SortFunc(f, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	for i := 1; i < len(f); i++ {
-		if f[i].name == f[i-1].name {
-			return nil, fmt.Errorf("entry %q: listed twice", f[i].name)
+	slices.SortFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(f.entries); i++ {
+		if f.entries[i].name == f.entries[i-1].name {
+			return folder{}, fmt.Errorf("entry %q: listed twice", f.entries[i].name)
 		}
 	}
 	return f, nil
@@ -102,14 +117,21 @@ func checkName(name string) error {
 		return errors.New("an entry without a name")
 	case name == "." || name == ".." || strings.EqualFold(name, ".git") || strings.Contains(name, "/"):
 		return fmt.Errorf("entry %q: not allowed as a name", name)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("entry %q: name is not UTF-8", name)
-	case strings.ContainsFunc(name, unprintable):
-		return fmt.Errorf("entry %q: control character in name", name)
-	case len(name) > maxName:
-		return fmt.Errorf("entry %q...: name of %d bytes; at most %d are allowed", name[:16], len(name), maxName)
 	}
 	return nil
+}
+
+// oddName says what is odd about a name; empty for most.
+func oddName(name string) config.OddName {
+	switch {
+	case !utf8.ValidString(name):
+		return config.OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", name)}
+	case len(name) > maxName:
+		return config.OddName{What: fmt.Sprintf("entry %q...: name of %d bytes; at most %d are allowed", name[:16], len(name), maxName)}
+	case strings.ContainsFunc(name, unprintable):
+		return config.OddName{What: fmt.Sprintf("entry %q: control character in name", name), Listed: true}
+	}
+	return config.OddName{}
 }
 
 // unprintable are the characters that change how the text around them looks.
@@ -152,7 +174,7 @@ func (c *folders) get(h plumbing.Hash) (folder, bool) {
 	defer c.mu.Unlock()
 	at, ok := c.byHash[h]
 	if !ok {
-		return nil, false
+		return folder{}, false
 	}
 	c.recent.MoveToFront(at)
 	return at.Value.(*cachedFolder).folder, true
@@ -160,8 +182,8 @@ func (c *folders) get(h plumbing.Hash) (folder, bool) {
 
 func (c *folders) put(h plumbing.Hash, f folder) {
 	bytes := 256 // of the bookkeeping
-	for i := range f {
-		bytes += 48 + len(f[i].name) + 28 // the entry, and the content its name is a part of
+	for i := range f.entries {
+		bytes += 48 + len(f.entries[i].name) + 28 // the entry, and the content its name is a part of
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +208,7 @@ func (s *Source) folder(h plumbing.Hash) (folder, error) {
 	}
 	f, err := s.objects.folder(h)
 	if err != nil {
-		return nil, s.note(err)
+		return folder{}, s.note(err)
 	}
 	s.folders.put(h, f)
 	return f, nil
@@ -203,17 +225,17 @@ func (s *Source) note(err error) error {
 func (o *objects) folder(h plumbing.Hash) (folder, error) {
 	obj, err := o.read(h, plumbing.TreeObject, maxFolder)
 	if err != nil {
-		return nil, err
+		return folder{}, err
 	}
 	var content strings.Builder
 	content.Grow(int(obj.Size()))
 	r, err := obj.Reader()
 	if err != nil {
-		return nil, err
+		return folder{}, err
 	}
 	defer r.Close()
 	if _, err := io.Copy(&content, r); err != nil {
-		return nil, err
+		return folder{}, err
 	}
 	return decodeFolder(content.String())
 }

@@ -23,7 +23,8 @@ import (
 // Symbolic links have the type [fs.ModeSymlink] and submodules
 // [fs.ModeIrregular]; they are listed, and to read, list or hash one is an
 // error. Names that Git would not check out are refused with the folder that
-// holds them. Files have no time.
+// holds them; to list a folder with an odd name gives the [config.OddName] and
+// what can be read. Files have no time.
 func (s *Source) Tree(commit config.Commit) (config.Tree, error) {
 	root, err := s.root(commit)
 	if err != nil {
@@ -170,9 +171,12 @@ func (t *tree) list(e *entry, name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
-	entries := make([]fs.DirEntry, len(f))
-	for i := range f {
-		entries[i] = dirEntry{t, &f[i]}
+	entries := make([]fs.DirEntry, len(f.entries))
+	for i := range f.entries {
+		entries[i] = dirEntry{t, &f.entries[i]}
+	}
+	if f.odd != nil {
+		return entries, &fs.PathError{Op: "readdir", Path: name, Err: f.odd}
 	}
 	return entries, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -199,11 +200,6 @@ func TestTreeRefuses(t *testing.T) {
 		"git, other case": {[]string{blob(".GiT")}, `entry ".GiT": not allowed as a name`},
 		"slash":           {[]string{blob("a/b")}, `entry "a/b": not allowed as a name`},
 		"climbs out":      {[]string{blob("../../etc/passwd")}, `entry "../../etc/passwd": not allowed as a name`},
-		"not UTF-8":       {[]string{blob("a\xff")}, `entry "a\xff": name is not UTF-8`},
-		"new line":        {[]string{blob("a\nb")}, `entry "a\nb": control character in name`},
-		"escape":          {[]string{blob("a\x1b[2J")}, `entry "a\x1b[2J": control character in name`},
-		"right to left":   {[]string{blob("a\u202eb")}, `entry "a\u202eb": control character in name`},
-		"long":            {[]string{blob(strings.Repeat("n", 256))}, `entry "nnnnnnnnnnnnnnnn"...: name of 256 bytes; at most 255 are allowed`},
 		"twice":           {[]string{blob("a"), blob("a")}, `entry "a": listed twice`},
 		"file and folder": {[]string{blob("a"), blob("a.b"), "40000 a"}, `entry "a": listed twice`},
 		"mode":            {[]string{"100844 a"}, `entry "a": malformed mode "100844"`},
@@ -243,6 +239,88 @@ func TestTreeRefuses(t *testing.T) {
 	}
 }
 
+// A folder with an odd name says so to who lists it; the files beside it can be
+// read, and those below, so that it holds one unit and not the whole commit.
+func TestTreeOddNames(t *testing.T) {
+	for what, test := range map[string]struct {
+		name   string
+		listed bool
+		want   string
+	}{
+		"not UTF-8":     {"a\xff", false, `entry "a\xff": name is not UTF-8`},
+		"new line":      {"a\nb", true, `entry "a\nb": control character in name`},
+		"escape":        {"a\x1b[2J", true, `entry "a\x1b[2J": control character in name`},
+		"right to left": {"a\u202eb", true, `entry "a\u202eb": control character in name`},
+		"long":          {strings.Repeat("n", 256), false, `entry "nnnnnnnnnnnnnnnn"...: name of 256 bytes; at most 255 are allowed`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := newClone(t)
+			c.commit("f", "x", "d/f", "x")
+			file, dir := git(t, c.dir, "rev-parse", "HEAD:f"), git(t, c.dir, "rev-parse", "HEAD:d")
+			raw := treeObject("100644", test.name, file) + treeObject("40000", "below", dir) + treeObject("100644", "f", file)
+			odd := gitWith(t, c.dir, raw, "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+			root := gitWith(t, c.dir, treeObject("40000", "odd", odd), "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+			commit := config.Commit(git(t, c.dir, "commit-tree", "-m", "odd", root))
+			s := local(t, c)
+			tree := treeOf(t, s, commit)
+			entries, err := tree.ReadDir("odd")
+			if found, ok := errors.AsType[config.OddName](err); !ok || found.Listed != test.listed || err.Error() != "readdir odd: "+test.want {
+				t.Errorf("ReadDir: %v, want %s", err, test.want)
+			}
+			want := []string{"below", "f"}
+			if test.listed {
+				want = []string{test.name, "below", "f"}
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Name())
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			for _, name := range []string{"odd/f", "odd/below/f"} {
+				if content, err := tree.ReadFile(name); err != nil || string(content) != "x" {
+					t.Errorf("%s: %q, %v", name, content, err)
+				}
+			}
+			if _, err := s.Changed("", commit); err == nil || !strings.HasSuffix(err.Error(), "readdir odd: "+test.want) {
+				t.Errorf("Changed: %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// Units with an odd name in a commit are held, each alone; the fleet's folder
+// and that of a kind are not read past one.
+func TestOddNamesInUnits(t *testing.T) {
+	c := newClone(t)
+	const unit = "apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n"
+	commit := c.commit(
+		"swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n",
+		"fleet/a.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n",
+		"services/shop/x/a.yaml", unit, "services/shop/x/a\xe9.yaml", unit, "services/shop/x/below/a.yaml", unit, "services/shop/y/a.yaml", unit,
+		"services/shop/new\nline/a.yaml", unit)
+	s := local(t, c)
+	r := config.Load(treeOf(t, s, commit), nil)
+	held := map[config.UnitPath]string{}
+	for unit := range r.Units() {
+		held[unit.Path] = append(slices.Clone(unit.Defaults.Problems), unit.Problems...).String()
+	}
+	want := map[config.UnitPath]string{
+		"services/shop/x":         `services/shop/x: entry "a\xe9.yaml": name is not UTF-8`,
+		"services/shop/x/below":   "",
+		"services/shop/y":         "",
+		"services/shop/new\nline": `services/shop/new\nline: "new\nline": a name with characters that do not show`,
+	}
+	if diff := cmp.Diff(want, held); diff != "" || len(r.Problems) > 0 {
+		t.Errorf("%v (-want +got):\n%s", r.Problems, diff)
+	}
+	r = config.Load(treeOf(t, s, c.commit("fleet/b\xe9.yaml", "x")), nil)
+	if got, want := r.Problems.String(), `fleet: entry "b\xe9.yaml": name is not UTF-8`; got != want {
+		t.Errorf("in the fleet: %s, want %s", got, want)
+	}
+}
+
 func TestTreeMalformed(t *testing.T) {
 	for _, content := range []string{"x", "100644", "100644 ", "100644 a", "100644 a\x00", "100644 a\x00short", "\x00", " "} {
 		if f, err := decodeFolder(content); err == nil || err.Error() != "malformed tree object" {
@@ -261,12 +339,12 @@ func FuzzDecodeFolder(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for i, e := range got {
+		for i, e := range got.entries {
 			if !fs.ValidPath(e.name) || strings.Contains(e.name, "/") || e.name == "." {
 				t.Errorf("entry %q", e.name)
 			}
-			if i > 0 && got[i-1].name >= e.name {
-				t.Errorf("%q before %q", got[i-1].name, e.name)
+			if i > 0 && got.entries[i-1].name >= e.name {
+				t.Errorf("%q before %q", got.entries[i-1].name, e.name)
 			}
 			if got.find(e.name) == nil {
 				t.Errorf("%q is not found", e.name)
