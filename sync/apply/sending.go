@@ -247,7 +247,11 @@ func (s *sending) body(uid types.UID) ([]byte, error) {
 		return nil, err
 	}
 	without(root, s.left)
-	metadataOf(root)["uid"] = string(uid)
+	metadata := metadataOf(root)
+	if metadata == nil {
+		return nil, refusal(s.o, "has no metadata")
+	}
+	metadata["uid"] = string(uid)
 	body, err := json.Marshal(root)
 	if err != nil {
 		return nil, unsendable(s.o, err)
