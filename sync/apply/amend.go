@@ -36,11 +36,16 @@ func (a *applying) amend(ctx context.Context, o *render.Object, uid types.UID, m
 	change func(*metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error),
 ) (*metav1.PartialObjectMetadata, error) {
 	var err error
+	seen := ""
 	for range looks {
 		if meta == nil {
-			if meta, err = a.look(ctx, o); err != nil {
-				return nil, err
+			var unseen error
+			if meta, unseen = a.look(ctx, o); unseen != nil {
+				return nil, unseen
 			}
+		}
+		if meta.ResourceVersion == seen {
+			return nil, err // nobody was faster, so it is for another reason
 		}
 		if meta.UID != uid {
 			return nil, otherObject(o, meta)
@@ -50,12 +55,19 @@ func (a *applying) amend(ctx context.Context, o *render.Object, uid types.UID, m
 			return meta, err
 		}
 		var amended *metav1.PartialObjectMetadata
-		if amended, err = a.patchMeta(ctx, o, meta.ResourceVersion, operations); !isTaken(err) {
+		if amended, err = a.patchMeta(ctx, o, meta.ResourceVersion, operations); !isTaken(err) && !isInapplicable(err) {
 			return amended, err
 		}
-		meta = nil
+		seen, meta = meta.ResourceVersion, nil
 	}
 	return nil, err
+}
+
+// isInapplicable says whether the server could not carry a JSON patch out, as
+// when what it removes has gone: that is found before the version is looked at.
+func isInapplicable(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == http.StatusUnprocessableEntity
 }
 
 // look reads the metadata of the live object.

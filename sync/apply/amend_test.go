@@ -190,3 +190,32 @@ func TestAmendSeesEveryWriteInBetween(t *testing.T) {
 		t.Errorf("still ours: %s", r.Entry.Fields)
 	}
 }
+
+// What is to be removed goes in between: that is no error.
+func TestAmendOfWhatHasGoneMeanwhile(t *testing.T) {
+	cfg := apiServer(t)
+	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'example.com/*'}}}", space(t))
+	var writes atomic.Int32
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.Header.Get("Content-Type"), "json-patch") && writes.Add(1) == 1 {
+				mergeAs(t, "controller", o, `{"metadata":{"annotations":{"example.com/a":null}}}`)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c, err := Connect(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := one(t, c, o, "")
+	mergeAs(t, "controller", o, `{"metadata":{"annotations":{"example.com/a":"1","example.com/b":"1"}}}`)
+	if r := again(t, c, o, first); r.Err != nil || writes.Load() != 2 {
+		t.Errorf("%d patches of metadata, %+v", writes.Load(), r)
+	}
+	for key := range current(t, o).GetAnnotations() {
+		if strings.HasPrefix(key, "example.com/") {
+			t.Errorf("%s is still there", key)
+		}
+	}
+}

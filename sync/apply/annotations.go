@@ -45,14 +45,15 @@ func (g globs) match(key string) bool {
 	})
 }
 
-// strange are the live annotations that match and are not Git's, sorted.
+// strange are the live annotations that match, are not Git's, and are not to be
+// ignored, sorted.
 func (s *sending) strange(meta *metav1.PartialObjectMetadata) []string {
 	var keys []string
 	if len(s.owned) == 0 {
 		return nil
 	}
 	for key := range meta.Annotations {
-		if _, ours := s.annotations[key]; !ours && s.owned.match(key) {
+		if _, ours := s.annotations[key]; !ours && s.owned.match(key) && !s.isIgnored(annotationPath(key)) {
 			keys = append(keys, key)
 		}
 	}
@@ -85,14 +86,14 @@ func annotationPath(key string) fieldpath.Path {
 // strangers are changes for the annotations of a live object that are ours by
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
-func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set) []Change {
+func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
 	owned, err := parseGlobs(live.Annotations[annotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil
 	}
 	var changes []Change
 	for _, key := range slices.Sorted(maps.Keys(live.Annotations)) {
-		if at := annotationPath(key); owned.match(key) && !own.Has(at) {
+		if at := annotationPath(key); owned.match(key) && !own.Has(at) && !covers(ignored, at, nil) {
 			change := Change{Field: fieldText(at), Note: "added", Manager: UnknownManager}
 			if by := culpritOf(otherManagers(live), at, entryTime(ownEntry(live))); by != nil {
 				change.by(by)

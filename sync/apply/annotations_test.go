@@ -91,3 +91,23 @@ func TestOwnedAnnotationsWantGlobs(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 }
+
+// An ignored annotation is its writer's, whatever the globs say.
+func TestOwnedAnnotationsYieldToARule(t *testing.T) {
+	c, _ := connect(t, Options{})
+	rule := ignoring("ConfigMap", "/metadata/annotations/lb.example.com~1id")
+	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'lb.example.com/*'}}}", space(t))
+	first := one(t, c, o, "")
+	mergeAs(t, "cloud", o, `{"metadata":{"annotations":{"lb.example.com/id":"7","lb.example.com/x":"1"}}}`)
+	want := []string{"ConfigMap/a", `  .metadata.annotations["lb.example.com/x"] added: cloud Update`}
+	if diff := cmp.Diff(want, sweptBut(t, c, []store.Entry{first.Entry}, ignoredBy(rule))); diff != "" {
+		t.Error(diff)
+	}
+	if r := again(t, c, o, first, rule); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	annotations := current(t, o).GetAnnotations()
+	if annotations["lb.example.com/id"] != "7" || annotations["lb.example.com/x"] != "" {
+		t.Errorf("%v", annotations)
+	}
+}

@@ -16,14 +16,32 @@ import (
 // kubectl apply delete what is ours now.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// cleanse finishes a take-over: the field managers of the tool and of kubectl
+// shared warns of an adoption after which others still hold fields that are ours
+// too: such a field stays when Git drops it.
+func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
+	own := fieldsOf(ownEntry(meta))
+	var names []string
+	for _, other := range otherManagers(meta) {
+		if other.Subresource == "" && !own.Intersection(other.fields).Empty() {
+			var c Change
+			c.by(other.ManagedFieldsEntry)
+			names = append(names, c.who())
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		s.r.Warnings = append(s.r.Warnings, "also held by "+enumerate(names)+", so that what Git drops later stays: annotate it with "+annotationAdopt+": take in Git to end that")
+	}
+}
+
+// cleanse finishes a take-over, and keeps it so: the field managers of the tool and of kubectl
 // go, so that a field which Git drops later is nobody's and goes too, and so do
 // the marks by which the tool claims the object. What only they had set stays as
 // it is, and is named in a warning.
 func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	tool, _ := claim(s.o.ID, meta)
 	if fields := s.orphans(tool, meta); len(fields) > 0 {
-		s.r.Warnings = append(s.r.Warnings, "stays as it was before the take-over, for Git does not say: "+enumerate(fields))
+		s.r.Warnings = append(s.r.Warnings, "stays as it is, for it was set by others and Git does not say: "+enumerate(fields))
 	}
 	labels, annotations := s.marks(tool)
 	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {

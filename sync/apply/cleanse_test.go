@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/config"
@@ -47,7 +48,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 	if diff := cmp.Diff([]string{".data.changed kustomize-controller (Apply)"}, taken); diff != "" {
 		t.Error(diff)
 	}
-	want := []string{"stays as it was before the take-over, for Git does not say: .data.alone, .data.edited, .metadata.labels.team"}
+	want := []string{"stays as it is, for it was set by others and Git does not say: .data.alone, .data.edited, .metadata.labels.team"}
 	if diff := cmp.Diff(want, r.Warnings); diff != "" {
 		t.Error(diff)
 	}
@@ -96,5 +97,41 @@ func TestContactTakeIsFinishedAfterACut(t *testing.T) {
 	}
 	if got.GetAnnotations()["meta.helm.sh/release-name"] != "" {
 		t.Error("still Helm's by its annotations")
+	}
+}
+
+// What was adopted as it is can be taken later, and then Git alone decides.
+func TestContactTakeAfterAnAdoption(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "%s}, data: {%s}}"
+	o := object(t, text, "", "a: '1', b: '1'")
+	bare := unstructuredOf(t, o)
+	bare.SetLabels(nil)
+	bare.SetAnnotations(nil)
+	if _, err := theirs(t, o).Create(t.Context(), bare, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}); err != nil {
+		t.Fatal(err)
+	}
+	r := one(t, c, o, config.AdoptIfSame)
+	want := []string{"also held by kubectl-client-side-apply (Update), so that what Git drops later stays: annotate it with swell.sh/adopt: take in Git to end that"}
+	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
+		t.Fatal(r.Err, diff)
+	}
+	r = again(t, c, object(t, text, "", "a: '1'"), r)
+	if diff := cmp.Diff(map[string]any{"a": "1", "b": "1"}, current(t, o).Object["data"]); r.Err != nil || diff != "" {
+		t.Error(r.Err, diff)
+	}
+	r = again(t, c, object(t, text, ", annotations: {swell.sh/adopt: take}", "a: '1', c: '1'"), r)
+	want = []string{"stays as it is, for it was set by others and Git does not say: .data.b"}
+	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
+		t.Error(r.Err, diff)
+	}
+	w.take()
+	r = again(t, c, object(t, text, ", annotations: {swell.sh/adopt: take}", "c: '1'"), r)
+	if diff := cmp.Diff(map[string]any{"b": "1", "c": "1"}, current(t, o).Object["data"]); r.Err != nil || r.Warnings != nil || diff != "" {
+		t.Error(r.Err, r.Warnings, diff)
+	}
+	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
+		t.Error(diff)
 	}
 }

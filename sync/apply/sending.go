@@ -64,6 +64,11 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 		return nil, info, err
 	}
 	s.outlived(meta)
+	if s.adopt == config.AdoptTake && info.code != http.StatusCreated {
+		if meta, err = s.cleanse(ctx, meta); err != nil {
+			return nil, info, afterWrite(err)
+		}
+	}
 	if meta, err = s.trim(ctx, meta); err != nil {
 		return nil, info, afterWrite(err)
 	}
@@ -150,26 +155,21 @@ func (s *sending) isIgnored(path fieldpath.Path) bool { return covers(s.ignored,
 func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObjectMetadata, answerInfo, error) {
 	switch {
 	case there.ours:
-		meta, info, err := s.update(ctx, there.uid, there.fields, true)
-		if err == nil && s.adopt == config.AdoptTake {
-			meta, err = s.cleanse(ctx, meta) // an earlier take-over may have been cut short
-			err = afterWrite(err)
-		}
-		return meta, info, err
+		return s.update(ctx, there.uid, there.fields, true)
 	case s.adopt == config.AdoptNever:
 		return nil, answerInfo{}, refusal(s.o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", there.by(), howToTake))
 	case s.adopt == config.AdoptIfSame && there.release != "":
 		return nil, answerInfo{}, refusal(s.o, fmt.Sprintf("it is there already and belongs to %s: %s", there.release, howToTake))
 	}
 	meta, info, err := s.update(ctx, there.uid, "", s.adopt == config.AdoptTake)
-	if err == nil && s.adopt == config.AdoptTake {
-		meta, err = s.cleanse(ctx, meta)
-		err = afterWrite(err)
+	if err != nil {
+		return nil, info, err
 	}
-	if err == nil {
-		s.r.Adopted = there.by()
+	s.r.Adopted = there.by()
+	if s.adopt == config.AdoptIfSame {
+		s.shared(meta)
 	}
-	return meta, info, err
+	return meta, info, nil
 }
 
 // update applies the object to the live one with the UID, of which fields are
@@ -247,7 +247,11 @@ func (s *sending) body(uid types.UID) ([]byte, error) {
 		return nil, err
 	}
 	without(root, s.left)
-	metadataOf(root)["uid"] = string(uid)
+	metadata := metadataOf(root)
+	if metadata == nil {
+		return nil, refusal(s.o, "has no metadata")
+	}
+	metadata["uid"] = string(uid)
 	body, err := json.Marshal(root)
 	if err != nil {
 		return nil, unsendable(s.o, err)
