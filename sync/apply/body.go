@@ -39,12 +39,13 @@ func texts(metadata map[string]any, key string) map[string]string {
 	return found
 }
 
-// withPrecondition is the object's JSON with one more field in its metadata:
+// withPrecondition is what is sent of an object with one more field in its metadata:
 // "uid", which the server holds against the live object, or "resourceVersion",
 // which makes a write fail unless the live object has it. All other bytes stay,
 // so that the server still sees what is wrong with them.
 func withPrecondition(o *render.Object, field, value string) ([]byte, error) {
-	at, err := metadataStart(o.JSON)
+	whole := wireBody(o)
+	at, err := metadataStart(whole)
 	if err != nil {
 		return nil, unsendable(o, err)
 	}
@@ -53,13 +54,13 @@ func withPrecondition(o *render.Object, field, value string) ([]byte, error) {
 		return nil, unsendable(o, err)
 	}
 	addition = addition[1 : len(addition)-1] // without the braces
-	body := make([]byte, 0, len(o.JSON)+len(addition)+1)
-	body = append(body, o.JSON[:at]...)
+	body := make([]byte, 0, len(whole)+len(addition)+1)
+	body = append(body, whole[:at]...)
 	body = append(body, addition...)
-	if !bytes.HasPrefix(bytes.TrimLeft(o.JSON[at:], " \n\t\r"), []byte("}")) {
+	if !bytes.HasPrefix(bytes.TrimLeft(whole[at:], " \n\t\r"), []byte("}")) {
 		body = append(body, ',')
 	}
-	return append(body, o.JSON[at:]...), nil
+	return append(body, whole[at:]...), nil
 }
 
 // metadataStart is the offset behind the brace that opens the metadata.

@@ -111,11 +111,11 @@ type collection struct {
 	resource
 	kind      string
 	namespace string // empty for a cluster-scoped kind
+	user      string // who looks: what is seen depends on it
 }
 
 // contacts are looks at objects of others, shared by all units of a cluster for
 // the few seconds in which they mostly come. The zero value is ready for use.
-// Two users of a cluster must not share one: what is seen depends on who looks.
 type contacts struct {
 	// keep is for how long a look holds; zero is contactTime.
 	keep time.Duration
@@ -198,7 +198,7 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 		return nil, on("apply", o.ID, err)
 	}
 	if a.contacts.crowded(key) {
-		_, _, _ = a.contacts.asked.Do(key.path(), func() (any, error) {
+		_, _, _ = a.contacts.asked.Do(key.user+" "+key.path(), func() (any, error) {
 			a.lookAround(ctx, key)
 			return nil, nil
 		})
@@ -218,7 +218,7 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 
 func (a *applying) collectionOf(ctx context.Context, o *render.Object) (collection, error) {
 	found, err := a.resource(ctx, kindOf(o.ID, o.Version))
-	return collection{found, o.ID.Kind, o.ID.Namespace}, err
+	return collection{found, o.ID.Kind, o.ID.Namespace, a.user}, err
 }
 
 func (c collection) path() string {
