@@ -53,7 +53,7 @@ func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
 // each of its writes. Whoever goes on with what was written ahead comes to the
 // same end, and no hook runs twice.
 func TestKilledAfterAnyWrite(t *testing.T) {
-	const most = 15 // the apply has fewer writes than that, so the last one lives
+	const most = 20 // the apply has fewer writes than that, so the last one lives
 	var lived [most + 1]bool
 	t.Run("writes", func(t *testing.T) {
 		for writes := 1; writes <= most; writes++ {
