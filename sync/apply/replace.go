@@ -172,6 +172,7 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 		a.waitFor(i, "replacement", why)
 		return
 	}
+	a.results[i].Entry.UID = ""
 	a.object(ctx, i)
 	a.replacedBy(ctx, i, live)
 }
@@ -339,6 +340,7 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	var e *Error
 	switch {
 	case isGone(err, r.ID.Name):
+		r.Entry.UID = ""
 		return gone
 	case errors.As(err, &e) && e.Code == http.StatusConflict:
 		return stays
@@ -351,5 +353,6 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	if answer.decode("PartialObjectMetadata", &left) == nil && left.DeletionTimestamp != nil {
 		return goes
 	}
+	r.Entry.UID = ""
 	return gone
 }

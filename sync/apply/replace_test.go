@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 var (
@@ -160,7 +161,7 @@ func TestReplaceNeverTakesData(t *testing.T) {
 		entry := applied(t, c, one)[0]
 		t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
 		w.take()
-		got := c.bring(t.Context(), []*render.Object{object(t, "%s", strings.ReplaceAll(text, "X", test.new))}, nil)[0]
+		got := c.bring(t.Context(), []*render.Object{object(t, "%s", strings.ReplaceAll(text, "X", test.new))}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]
 		if !errors.Is(got.Err, ErrRefused) || !strings.Contains(got.Err.Error(), "it is not replaced: ") {
 			t.Errorf("%s: got %v", test.name, got.Err)
 		}
