@@ -51,11 +51,11 @@ var systemNamespaces = []string{"default", "kube-system", "kube-public", "kube-n
 // An object that waits for finalizers is [Deleted] with a Reason and must not
 // be forgotten yet; pruning it again sends no second DELETE.
 func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
+	if held := c.hooksFirst(ctx, entries); held != nil {
+		return held
+	}
 	call := c.begin()
 	results := make([]Result, len(entries))
-	if call.hooksFirst(ctx, entries, results) {
-		return results
-	}
 	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
 	slices.Reverse(all[:])
 	for _, numbers := range all {
