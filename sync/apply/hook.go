@@ -312,11 +312,10 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	call.each(jobs, func(i int) { results[i] = call.beforeDelete(ctx, entries[i]) })
 	why := ""
 	for _, i := range jobs {
-		var e *Error
 		switch r := results[i]; {
 		case why != "":
-		case errors.As(r.Err, &e):
-			why = "waits for hook " + r.ID.String() + ": " + e.Message
+		case r.Err != nil:
+			why = "waits for hook " + r.ID.String() + ": " + messageOf(r.Err)
 		case r.Reason != "":
 			why = r.Reason
 		}
