@@ -297,37 +297,38 @@ func refused(op string, id render.ObjectID, format string, args ...any) *Error {
 }
 
 // hooksFirst runs the hooks among the entries that are to run before they are
-// deleted, and reports whether the deletions have to wait: then it has filled
-// in all results. What is not ours, or is to be kept, does not run. A Job that
-// is not there any more has run, or somebody wanted it away.
-func (c *call) hooksFirst(ctx context.Context, entries []store.Entry, results []Result) bool {
+// deleted. While the deletions have to wait for one, it returns the results of
+// them all; else nil. What is not ours, or is to be kept, does not run. A Job
+// that is not there any more has run, or somebody wanted it away.
+func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Result {
 	var jobs []int
 	for i, e := range entries {
 		if e.ID.Group == "batch" && e.ID.Kind == "Job" {
 			jobs = append(jobs, i)
 		}
 	}
-	c.each(jobs, func(i int) { results[i] = c.beforeDelete(ctx, entries[i]) })
+	results := make([]Result, len(entries))
+	call := c.begin()
+	call.each(jobs, func(i int) { results[i] = call.beforeDelete(ctx, entries[i]) })
 	why := ""
 	for _, i := range jobs {
-		var e *Error
 		switch r := results[i]; {
 		case why != "":
-		case errors.As(r.Err, &e):
-			why = "waits for hook " + r.ID.String() + ": " + e.Message
+		case r.Err != nil:
+			why = "waits for hook " + r.ID.String() + ": " + messageOf(r.Err)
 		case r.Reason != "":
 			why = r.Reason
 		}
 	}
 	if why == "" {
-		return false
+		return nil
 	}
 	for i, e := range entries {
 		if r := &results[i]; r.Err == nil && r.Reason == "" {
 			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Reason: why}
 		}
 	}
-	return true
+	return results
 }
 
 // beforeDelete runs one hook, or looks how far it is. A result with neither

@@ -175,14 +175,13 @@ func (a *applying) troubled(s step) *held {
 	var waits *held
 	for _, i := range s.numbers {
 		r := &a.results[i]
-		var e *Error
 		switch {
-		case errors.As(r.Err, &e):
+		case r.Err != nil:
 			name := fmt.Sprintf("phase %d", s.phase)
 			if s.hook != "" {
 				name = "hook " + r.ID.String()
 			}
-			return &held{"", fmt.Sprintf("waits for %s: %s", name, e.Message)}
+			return &held{"", fmt.Sprintf("waits for %s: %s", name, messageOf(r.Err))}
 		case r.Waits != "" && waits == nil:
 			waits = &held{r.Waits, r.Reason}
 		}
@@ -191,22 +190,31 @@ func (a *applying) troubled(s step) *held {
 }
 
 // healthNow is the health of an object that the bundle's next step waits for.
-// An object that will not become healthy, or that nobody can be asked about,
-// gets an error. One that was changed is sent again by the next apply.
+// An object that will not become healthy, or that the cluster does not answer
+// for, gets an error. One that was changed is sent again by the next apply.
 func (a *applying) healthNow(ctx context.Context, i int) Health {
 	o, r := a.Objects[i], &a.results[i]
 	h, drift, err := a.health(ctx, o, r.Entry, a.Ignore)
 	switch {
-	case errors.Is(err, ErrRefused):
-		return Health{Progressing, err.Error()}
-	case err != nil:
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrThrottled), err != nil && ctx.Err() != nil:
 		r.Action, r.Err = "", err
+	case err != nil: // health that cannot be read is not ill health
+		return Health{Progressing, err.Error()}
 	case h.State == Failed:
 		r.Action, r.Err = "", failed("apply", o.ID, h.Reason)
 	case drift != nil:
 		r.Entry.Digest = ""
 	}
 	return h
+}
+
+// messageOf is an error's text without the object that it is about.
+func messageOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
 }
 
 // failed is the error for what was taken by the server and came to a bad end.

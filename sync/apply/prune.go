@@ -51,10 +51,11 @@ const (
 // An object that waits for finalizers is [Deleted] with a Reason and must not
 // be forgotten yet; pruning it again sends no second DELETE.
 func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
-	pruning, results := c.begin(), make([]Result, len(entries))
-	if !pruning.hooksFirst(ctx, entries, results) {
-		pruning.pruneAll(ctx, entries, results, (*call).delete)
+	if held := c.hooksFirst(ctx, entries); held != nil {
+		return held
 	}
+	results := make([]Result, len(entries))
+	c.begin().pruneAll(ctx, entries, results, (*call).delete)
 	return results
 }
 

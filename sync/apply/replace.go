@@ -337,6 +337,7 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	var e *Error
 	switch {
 	case isGone(err, r.ID.Name):
+		r.Entry.UID = ""
 		return gone
 	case errors.As(err, &e) && e.Code == http.StatusConflict:
 		return stays
@@ -349,5 +350,6 @@ func (a *applying) remove(ctx context.Context, i int, path string, exactly metav
 	if answer.decode("PartialObjectMetadata", &left) == nil && left.DeletionTimestamp != nil {
 		return goes
 	}
+	r.Entry.UID = ""
 	return gone
 }

@@ -243,9 +243,14 @@ func TestReplaceOfAService(t *testing.T) {
 	}
 }
 
-// deny makes an admission policy that refuses to create what the CEL says, and
-// waits until the server knows it.
+// deny makes an admission policy that lets only those objects be created that the
+// CEL allows, and waits until the server knows it.
 func deny(t *testing.T, ns, allows string, knows func() bool) {
+	t.Helper()
+	denyOn(t, "CREATE", ns, allows, knows)
+}
+
+func denyOn(t *testing.T, operation, ns, allows string, knows func() bool) {
 	t.Helper()
 	create(t, policies, `
 apiVersion: admissionregistration.k8s.io/v1
@@ -254,7 +259,7 @@ metadata: {name: `+ns+`}
 spec:
   failurePolicy: Fail
   matchConstraints:
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}]
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [`+operation+`], resources: ["*"]}]
   validations: [{expression: "`+allows+`", message: not today}]
 `)
 	create(t, bindings, `
@@ -291,6 +296,30 @@ func TestReplacePutsTheOldOneBack(t *testing.T) {
 	same(t, string(after.GetUID()), s.known[old.ID].UID)
 	s.apply("x", old) // as a rollback does
 	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(old.ID)))
+}
+
+func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	old := object(t, roleBinding, ns, "a", "reader", allowed)
+	s.apply("x", old)
+	create(t, roleBindings, string(object(t, roleBinding, ns, "probe", "reader", "").JSON))
+	denyOn(t, "DELETE", ns, "!(oldObject.metadata.name in ['a', 'probe'])", func() bool {
+		dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+		return somebody(t).Resource(roleBindings).Namespace(ns).Delete(t.Context(), "probe", dryRun) != nil
+	})
+	before := live(t, roleBindings, ns, "a").GetUID()
+	for range 2 {
+		got := s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))
+		if !errors.Is(got[0].Err, ErrRefused) || !strings.HasSuffix(got[0].Err.Error(), "denied request: not today") {
+			t.Errorf("got %v", got[0].Err)
+		}
+	}
+	if live(t, roleBindings, ns, "a").GetUID() != before {
+		t.Error("replaced")
+	}
+	same(t, []string{"RoleBinding configured"}, outcomes(s.apply("z", object(t, roleBinding, ns, "a", "reader", allowed+", labels: {a: b}"))))
 }
 
 // The process is killed between delete and create: the next pass, of another

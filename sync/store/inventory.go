@@ -154,6 +154,18 @@ func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
 	return s.entries(`target = ?1 OR target > ?1 || '/' AND target < ?1 || '0'`, cluster)
 }
 
+// added are the columns that came after the first schema version, or what an
+// older file, which is only read, has to stand for them.
+func (s *Store) added() string {
+	switch s.schema {
+	case 1:
+		return `0, 0, ''`
+	case 2:
+		return `keep, found, ''`
+	}
+	return `keep, found, ran`
+}
+
 func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	var entries []Entry
 	var hash sql.RawBytes
@@ -166,7 +178,7 @@ func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err
-	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, `+s.added()+`
 		FROM inventory WHERE (`+where+`) ORDER BY target, unit, "group", kind, namespace, name`, args...)
 	if err != nil {
 		return nil, err

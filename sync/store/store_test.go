@@ -197,6 +197,37 @@ func TestInventoryOfOnePlace(t *testing.T) {
 	same(t, map[render.ObjectID]Entry{}, value[map[render.ObjectID]Entry](t)(s.Inventory("shop", "dev/a")))
 }
 
+// TestInventoryOfAnOlderSchema: a file that an older version left is read as it
+// is, and brought up to date when it is opened for writing.
+func TestInventoryOfAnOlderSchema(t *testing.T) {
+	for schema := range len(schemas) - 1 {
+		dir := t.TempDir()
+		file := filepath.Join(dir, fileName)
+		db := connect(file, "mode=rwc", 1)
+		_, err := db.Exec(strings.Join(schemas[:schema+1], "") + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schema+1) +
+			`INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint)
+				VALUES ('dev/a', 'shop/cart', 'apps', 'Deployment', 'shop', 'cart-0001', 'v1', 'u', 'd', 'f')`)
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		want := entry(1)
+		want.UID, want.Digest, want.Fingerprint = "u", "d", "f"
+		old, err := OpenReadOnly(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, []Entry{want}, value[[]Entry](t)(old.ClusterInventory("dev")))
+		if err := old.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, dir)
+		same(t, []Entry{want}, value[[]Entry](t)(s.ClusterInventory("dev")))
+		want.Ran = "bundle"
+		update(t, s, func(tx *Tx) error { return tx.Confirm([]Entry{want}) })
+		same(t, []Entry{want}, value[[]Entry](t)(s.ClusterInventory("dev")))
+	}
+}
+
 // TestFieldsAreStoredOnce: managed fields are the largest part of an entry, and
 // the same for all objects of a kind's template.
 func TestFieldsAreStoredOnce(t *testing.T) {
