@@ -175,6 +175,9 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
 	}
 	pending, missing := map[render.Placed]doom{}, map[render.Placed]bool{}
 	for path, unit := range d.state.Units {
+		if unit.Settled() {
+			continue
+		}
 		for name := range unit.Targets {
 			at := render.Placed{Unit: path, Target: name}
 			if !unit.Deletes(name, d.wanted) || d.rebuilding(name.Cluster()) {
@@ -258,11 +261,13 @@ func (d *Daemon) judge(pending map[render.Placed]doom) (held map[store.Deletion]
 		}
 		weigh(p.doomed, held)
 	}
-	there, err := d.Store.Count()
-	if err != nil {
-		return nil, false, err
+	if all > d.limits.Fleet.Objects { // else no share matters, and counting is a walk through the inventory
+		there, err := d.Store.Count()
+		if err != nil {
+			return nil, false, err
+		}
+		fleet = d.limits.Fleet.Exceeded(all, there+d.done(store.Place{}, d.snapshot.Commit))
 	}
-	fleet = d.limits.Fleet.Exceeded(all, there+d.done(store.Place{}, d.snapshot.Commit))
 	for _, p := range pending {
 		for _, e := range p.doomed {
 			deletion := deletionOf(e)

@@ -32,7 +32,7 @@ func (w *Wanted) Known(path config.UnitPath) bool {
 // delete what it has on the target beyond that, in this wave or a later one.
 func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 	t := u.Targets[name]
-	if t == nil || !w.Known(u.Path) {
+	if t == nil || t.Wanted != "" && t.applied() && !t.Leftovers || !w.Known(u.Path) {
 		return false
 	}
 	var want WantedTarget
@@ -46,8 +46,12 @@ func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 	case !placed:
 		return true
 	}
-	return want.Digest != "" && (t.Leftovers || !t.applied())
+	return want.Digest != ""
 }
+
+// Settled says that the last Decide found nothing to do or to wait for: the unit
+// deletes nothing then.
+func (u *Unit) Settled() bool { return u.settled }
 
 // Holds says that the target has the bundle, and is healthy with it.
 func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest && t.done() }

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// manyUnits is a daemon with n units that are done on one target, with four
+// objects each.
+func manyUnits(t testing.TB, n int) *Daemon {
+	t.Helper()
+	s, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	d := &Daemon{Options: Options{Store: s}, snapshot: &render.Snapshot{Commit: "c"}, limits: config.DefaultGuard,
+		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}
+	spec := &config.Rollout{Waves: []config.Wave{{Name: "all"}}}
+	var entries []store.Entry
+	for i := range n {
+		path, target := config.UnitPath(fmt.Sprintf("unit-%06d", i)), config.TargetName("dev/a")
+		d.state.Units[path] = &rollout.Unit{Path: path, Rollout: &rollout.Rollout{Status: rollout.Done, Spec: *spec},
+			Targets: map[config.TargetName]*rollout.Target{target: {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood}}}
+		d.wanted.Units[path] = &rollout.WantedUnit{Rollout: spec, Targets: map[config.TargetName]rollout.WantedTarget{target: {Digest: "d"}}}
+		d.state.Units[path].Rollout.Release = d.wanted.Units[path].Release()
+		for k := range 4 {
+			id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprintf("%s-%d", path, k)}
+			entries = append(entries, store.Entry{Unit: path, Target: target, ID: id, Version: "v1", UID: "u", Keep: k == 3})
+		}
+	}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm(entries) }); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// leave takes units out of the commit.
+func (d *Daemon) leave(n int) {
+	for _, path := range slices.Sorted(maps.Keys(d.state.Units))[:n] {
+		delete(d.wanted.Units, path)
+	}
+	d.state.Decide(d.wanted, time.Now())
+	d.guarded.pending = nil
+}
+
+// TestPendingOfManyUnits: one walk through the inventory finds what looking at
+// each unit does.
+func TestPendingOfManyUnits(t *testing.T) {
+	d := manyUnits(t, fewPlaces+200)
+	d.leave(fewPlaces + 100)
+	together, err := d.pending(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(together) != fewPlaces+100 {
+		t.Fatalf("%d places", len(together))
+	}
+	apart := map[render.Placed]doom{}
+	for at := range together {
+		if err := d.count(map[render.Placed]bool{at: true}, apart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, found := range []map[render.Placed]doom{together, apart} {
+		for at, p := range found {
+			if p.have != 4 || len(p.doomed) != 3 { // one is marked to be kept
+				t.Errorf("%v: %d of %d", at, len(p.doomed), p.have)
+			}
+			slices.SortFunc(p.doomed, func(a, b store.Entry) int { return cmp.Compare(a.ID.Name, b.ID.Name) })
+		}
+	}
+	if diff := gocmp.Diff(apart, together, gocmp.AllowUnexported(doom{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// BenchmarkJudge is what a pass with one deletion pays at 100,000 units and
+// 400,000 objects.
+func BenchmarkJudge(b *testing.B) {
+	d := manyUnits(b, 100_000)
+	d.leave(1)
+	for b.Loop() {
+		d.guarded.pending = nil
+		pending, err := d.pending(nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if held, fleet, err := d.judge(pending); err != nil || len(held) > 0 || fleet || len(pending) != 1 {
+			b.Fatal(held, fleet, err, len(pending))
+		}
+	}
+}
