@@ -232,7 +232,10 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
 	d.noteGood(r, l.entries, l.found, false)
-	corrected = append(corrected, d.noteDrifts(r, l.deep.found.Drifts, r.At)...)
+	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(drift apply.Drift) bool { // the sweep of this pass found it too
+		return slices.ContainsFunc(l.found.Drifts, func(known apply.Drift) bool { return known.Entry.Of() == drift.Entry.Of() })
+	})
+	corrected = append(corrected, d.noteDrifts(r, deeper, r.At)...)
 	d.noteGood(r, l.deep.entries(), l.deep.found, true)
 	return corrected
 }
@@ -260,7 +263,7 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 			d.book.clear(of)
 			d.say(r, of, "restored", of.ID.String()+": as it was applied")
 		}
-		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && !paused(f, r.At)) {
+		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, r.At)) {
 			d.endFight(r, of)
 		}
 	}
@@ -273,7 +276,8 @@ func (d *Daemon) endFight(r *Record, of store.Object) {
 	}
 }
 
-// say adds a transition about an object.
+// say adds a transition about an object: "reported" and "restored" for drift
+// that is not corrected, "fight" and "fight over".
 func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 	t := rollout.Transition{Time: r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
 	if u := d.state.Units[of.Unit]; u != nil {

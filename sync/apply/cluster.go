@@ -14,7 +14,12 @@
 //     for one whose digest did not;
 //   - one metadata GET and one DELETE, with the UID as its precondition, for an
 //     object to prune;
-//   - one metadata LIST per 500 objects of a kind for drift;
+//   - one metadata LIST per 500 objects of a kind for drift, one metadata GET
+//     for a single object that may have drifted;
+//   - where drift is watched for, one metadata watch per kind, on the same
+//     connection;
+//   - where objects are compared in full, one GET and one dry run for each, but
+//     none for a Secret;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
 //     health;
 //   - one discovery request per group and version, remembered.
