@@ -25,6 +25,9 @@ type book struct {
 	// seen are the fingerprints that the drifts were found with, which only
 	// matter to this process.
 	seen map[store.Object]string
+	// ignored are objects of which others own only what is left to them, with
+	// the fingerprints that they had then.
+	ignored map[store.Object]string
 	// rested are the fights that were to be taken up again, and when: an object
 	// that cannot be looked at is left alone for a while.
 	rested map[store.Object]time.Time
@@ -33,7 +36,8 @@ type book struct {
 }
 
 func openBook(s *store.Store) (*book, error) {
-	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{}}
+	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{},
+		ignored: map[store.Object]string{}}
 	b.stored()
 	drifts, err := s.Drifts()
 	if err != nil {
@@ -190,20 +194,24 @@ func (b *book) on(cluster string) []store.Object {
 
 // heldAgainst is the inventory that the objects of a check are held against.
 // Objects that are left as they are, whoever changed them, are not in it: their
-// health counts as it is.
+// health counts as it is. Of those in which only ignored fields are others', it
+// has the fingerprint of that.
 func (d *Daemon) heldAgainst(j *job) map[render.ObjectID]store.Entry {
 	if d.modes.of(j.Unit, j.Target) != config.DriftCorrect {
 		return nil
 	}
-	held := j.inventory
-	for of, drift := range d.book.drifts {
-		if drift.Mode != fightMode || of.Unit != j.Unit || of.Target != j.Target {
+	if len(d.book.drifts)+len(d.book.ignored) == 0 {
+		return j.inventory
+	}
+	held := make(map[render.ObjectID]store.Entry, len(j.inventory))
+	for id, e := range j.inventory {
+		if d.book.drifts[e.Of()].Mode == fightMode {
 			continue
 		}
-		if len(held) == len(j.inventory) {
-			held = maps.Clone(held)
+		if fingerprint, ok := d.book.ignored[e.Of()]; ok && apply.Judged(e) {
+			e.Fingerprint = fingerprint
 		}
-		delete(held, of.ID)
+		held[id] = e
 	}
 	return held
 }

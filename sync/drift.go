@@ -236,7 +236,10 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
 	d.noteGood(r, l.entries, l.found, false)
-	corrected = append(corrected, d.noteDrifts(r, l.deep.found.Drifts, r.At)...)
+	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(drift apply.Drift) bool { // the sweep of this pass found it too
+		return slices.ContainsFunc(l.found.Drifts, func(known apply.Drift) bool { return known.Entry.Of() == drift.Entry.Of() })
+	})
+	corrected = append(corrected, d.noteDrifts(r, deeper, r.At)...)
 	d.noteGood(r, l.deep.entries(), l.deep.found, true)
 	return corrected
 }
@@ -264,7 +267,7 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 			d.book.clear(of)
 			d.say(r, of, "restored", of.ID.String()+": as it was applied")
 		}
-		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && !paused(f, r.At)) {
+		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, r.At)) {
 			d.endFight(r, of)
 		}
 	}
@@ -277,7 +280,8 @@ func (d *Daemon) endFight(r *Record, of store.Object) {
 	}
 }
 
-// say adds a transition about an object.
+// say adds a transition about an object: "reported" and "restored" for drift
+// that is not corrected, "fight" and "fight over".
 func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 	t := rollout.Transition{Time: r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
 	if u := d.state.Units[of.Unit]; u != nil {
@@ -291,6 +295,14 @@ func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (corrected []store.Entry) {
 	for _, drift := range drifts {
 		of := drift.Entry.Of()
+		drift, ok := d.withoutIgnored(drift)
+		if !ok {
+			d.book.ignored[of] = drift.Fingerprint
+			if _, known := d.book.clear(of); known {
+				d.say(r, of, "restored", of.ID.String()+": what differs is ignored")
+			}
+			continue
+		}
 		switch mode := d.modes.of(of.Unit, of.Target); {
 		case mode == config.DriftOff:
 			continue
@@ -342,7 +354,7 @@ func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
 // settled notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
 func (d *Daemon) settled(r *Record, j *job) {
-	if len(d.book.drifts)+len(d.book.fights) == 0 {
+	if len(d.book.drifts)+len(d.book.fights)+len(d.book.ignored) == 0 {
 		return
 	}
 	for i := range j.confirmed {
@@ -350,6 +362,7 @@ func (d *Daemon) settled(r *Record, j *job) {
 		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
+		delete(d.book.ignored, e.Of())
 		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
 		}
@@ -358,8 +371,10 @@ func (d *Daemon) settled(r *Record, j *job) {
 		}
 	}
 	for i := range j.forgotten {
-		d.book.clear(j.forgotten[i].Of())
-		d.book.endFight(j.forgotten[i].Of())
+		of := j.forgotten[i].Of()
+		d.book.clear(of)
+		d.book.endFight(of)
+		delete(d.book.ignored, of)
 	}
 }
 

@@ -5,12 +5,14 @@ package sync_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/robfig/cron/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -217,4 +219,59 @@ func TestHealthCountsWhereDriftIsReported(t *testing.T) {
 	w.edit("dev-1/a", deployments, "app", `{"spec":{"replicas":2}}`, "kubectl-scale")
 	w.soaked("app", 2)
 	w.want("images", w.tags("app"), "2 2 2")
+}
+
+// TestIgnoredFieldsDoNotDrift: a field that the policy leaves to others may
+// change owners; what else is changed is drift.
+func TestIgnoredFieldsDoNotDrift(t *testing.T) {
+	w := newWorld(t)
+	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}, {kind: ConfigMap, object: other, fields: [/data]}]}`)
+	w.commit()
+	w.watching()
+	w.read = map[string]int64{}
+	w.edit("dev-2/c", deployments, "app", `{"spec":{"replicas":2}}`, "autoscaler")
+	for range 10 {
+		w.pass()
+		pause(t)
+	}
+	w.until("rest", w.quiet)
+	w.sweeping(config.Drift{})
+	w.pass()
+	if r := w.nextSweep(); len(r.Drifts) > 0 || w.drifts() != "" {
+		t.Errorf("found %v, known %s", r.Drifts, w.drifts())
+	}
+	replicas, _, err := unstructured.NestedInt64(w.get("dev-2/c", deployments, "app").Object, "spec", "replicas")
+	w.must(err)
+	w.want("replicas", fmt.Sprint(replicas), "2")
+
+	w.edit("dev-2/c", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:hotfix"}]`, "kubectl-edit")
+	w.edit("dev-2/c", configMaps, "one", data, "vim")
+	r := w.nextSweep()
+	var found []string
+	for _, drift := range r.Drifts {
+		for _, c := range drift.Changes {
+			found = append(found, drift.Entry.ID.Kind+c.Field)
+		}
+	}
+	slices.Sort(found)
+	w.want("found", strings.Join(found, " "), `ConfigMap.data.image Deployment.spec.template.spec.containers[name="main"].image`)
+	w.until("the correction", func() bool { return w.tag("dev-2/c", "app") == "1" && w.drifts() == "" })
+}
+
+// TestHealthCountsWhereFieldsAreIgnored: an autoscaler takes its field in the
+// middle of a wave, which goes on.
+func TestHealthCountsWhereFieldsAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}]}`)
+	w.commit()
+	w.release()
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "2" })
+	w.edit("dev-1/a", deployments, "app", `{"spec":{"replicas":2}}`, "autoscaler")
+	w.soaked("app", 2)
+	w.want("images", w.tags("app"), "2 2 2")
+	replicas, _, err := unstructured.NestedInt64(w.get("dev-1/a", deployments, "app").Object, "spec", "replicas")
+	w.must(err)
+	w.want("replicas", fmt.Sprint(replicas), "2")
 }

@@ -16,7 +16,11 @@
 //   - one metadata GET and one DELETE, with the UID as its precondition, for an
 //     object to prune;
 //   - one metadata LIST per 500 objects of a kind for drift, for a tenant's
-//     account one per namespace;
+//     account one per namespace, and one metadata GET for a single object that may have drifted;
+//   - where drift is watched for, one metadata watch per kind, on the same
+//     connection;
+//   - where objects are compared in full, one GET and one dry run for each, but
+//     none for a Secret;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
 //     health; the same for what a later phase of a bundle waits for;
 //   - one GET of a hook's Job for each look at it while it runs, one merge PATCH

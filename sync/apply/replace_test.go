@@ -309,14 +309,14 @@ func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
 		dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
 		return somebody(t).Resource(roleBindings).Namespace(ns).Delete(t.Context(), "probe", dryRun) != nil
 	})
-	before := live(t, roleBindings, ns, "a").GetUID()
+	before := liveOf(t, roleBindings, ns, "a").GetUID()
 	for range 2 {
 		got := s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))
 		if !errors.Is(got[0].Err, ErrRefused) || !strings.HasSuffix(got[0].Err.Error(), "denied request: not today") {
 			t.Errorf("got %v", got[0].Err)
 		}
 	}
-	if live(t, roleBindings, ns, "a").GetUID() != before {
+	if liveOf(t, roleBindings, ns, "a").GetUID() != before {
 		t.Error("replaced")
 	}
 	same(t, []string{"RoleBinding configured"}, outcomes(s.apply("z", object(t, roleBinding, ns, "a", "reader", allowed+", labels: {a: b}"))))
