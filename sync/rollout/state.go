@@ -142,11 +142,6 @@ type Target struct {
 	// wave picks it; then Wanted is Applied and nothing new comes.
 	Wave int `json:"wave"`
 
-	// Tenants are those as whose accounts the unit's objects here were written,
-	// the last one first; more than one until what the earlier ones left is
-	// gone. None: swell's own account wrote them all.
-	Tenants []Tenant `json:"tenants,omitempty"`
-
 	// Needs are the units that must be applied here first.
 	Needs []config.UnitPath `json:"needs,omitempty"`
 
@@ -187,6 +182,11 @@ type Target struct {
 	// Attempts that failed in a row; the next one is at RetryAt.
 	Attempts int       `json:"attempts,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
+
+	// Tenants are those as whose accounts the unit's objects here were written,
+	// the last one first; more than one until what the earlier ones left is
+	// gone. None: swell's own account wrote them all.
+	Tenants []Tenant `json:"tenants,omitempty"`
 }
 
 // Health of what is applied on a target, as last seen.
