@@ -33,7 +33,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -81,6 +80,7 @@ type connection struct {
 	client  *http.Client
 	options Options
 	slots   chan struct{} // one token per request under way
+	breaker breaker
 
 	mu sync.Mutex // guards kinds
 	// kinds is what discovery said, by group and version.
@@ -127,12 +127,16 @@ func (c *Cluster) As(user string) *Cluster {
 
 // Identity is the UID of the kube-system namespace: two clusters never share
 // it, and a cluster keeps it for life. It answers within 5 s and so serves as
-// the probe whether the cluster can be reached at all. It is asked with the
-// connection's own credentials, whoever's view it is.
+// the probe whether the cluster can be reached at all: it is the one request
+// that is sent to a cluster that is known not to answer, and an answer ends
+// that state. It is asked with the connection's own credentials, whoever's view
+// it is.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 	defer cancel()
-	meta, err := c.As("").begin().getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
+	call := c.As("").begin()
+	call.probing = true
+	meta, err := call.getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
 	if err != nil {
 		return "", err
 	}
@@ -143,8 +147,8 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 // that call learn together.
 type call struct {
 	*Cluster
-	// dead is set once the cluster answers nothing at all.
-	dead atomic.Bool
+	// probing is set where the question is whether anybody answers.
+	probing bool
 	// asked makes one discovery request of several for the same thing; fresh
 	// holds the answers, so that a kind that is not there is not asked for
 	// again by each of its objects.

@@ -65,18 +65,10 @@ type answerInfo struct {
 
 // do sends a request, again where that may help, and returns a 2xx answer or an
 // [Error]. After a request that nobody answered it asks whether anybody answers
-// at all; if not, the other requests of the call fail without being sent, so
-// that a cluster that swallows packets costs two time-outs and not one for each
-// object.
+// at all, see [breaker].
 func (c *call) do(ctx context.Context, req *request) (*response, error) {
 	unsure := false
 	for attempt := 1; ; attempt++ {
-		if c.dead.Load() {
-			return nil, &Error{
-				Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, unsure: unsure,
-				Message: "not tried: the cluster does not answer",
-			}
-		}
 		answer, err := c.attempt(ctx, req, c.options.Timeout)
 		if err == nil {
 			return answer, nil
@@ -84,26 +76,13 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
 		again := attempt < maxAttempts && err.transient()
-		if !again && err.silent() && ctx.Err() == nil {
-			c.probe(ctx)
+		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
+			c.silence(ctx)
 		}
 		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
 			return nil, err
 		}
 	}
-}
-
-// probe finds out whether the API server answers anything. A refusal will do.
-func (c *call) probe(ctx context.Context) {
-	_, _, _ = c.asked.Do("probe", func() (any, error) {
-		req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
-		own := &call{Cluster: c.As("")} // it is about the cluster, not about a user
-		_, err := own.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
-		if err != nil && err.silent() && ctx.Err() == nil {
-			c.dead.Store(true)
-		}
-		return nil, nil
-	})
 }
 
 // attempt sends a request once. The time-out begins when it is its turn.
@@ -116,6 +95,16 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 		e.unsent = true
 		return nil, e
 	}
+	if c.breaker.open.Load() && !c.probing {
+		return nil, unasked(req)
+	}
+	answer, err := c.send(ctx, req, timeout)
+	c.heard(err)
+	return answer, err
+}
+
+// send sends a request whose turn it is.
+func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	httpReq, err := c.httpRequest(timed, req)
@@ -182,7 +171,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 func (e *Error) transient() bool {
 	switch e.Code {
 	case 0:
-		return e.class == ErrUnreachable && isBroken(e.cause)
+		return e.class == ErrUnreachable && e.cause != nil && isBroken(e.cause)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return e.after <= maxRetryAfter
 	case http.StatusConflict: // two writers met; a UID that differs stays so
