@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
@@ -25,6 +23,7 @@ type job struct {
 	rollout.Action
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
+	work      apply.Work // of an Apply
 	cluster   string
 	tenant    rollout.Tenant // whose bundle it is
 	account   string         // that it is done as; empty: swell's own
@@ -58,16 +57,23 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	if r.Err != nil || ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
 		return nil
 	}
-	jobs := make([]*job, len(plan.Actions))
-	for i, action := range plan.Actions {
-		jobs[i] = &job{Action: action, cluster: action.Target.Cluster()}
-		if err := d.equip(jobs[i]); err != nil {
-			// Not the target's fault: it is tried again, and fails no wave.
-			jobs[i].ended(rollout.Deferred, err.Error())
-		} else if action.Kind == rollout.Apply {
-			d.state.Writes(action.Unit, action.Target, jobs[i].tenant)
+	var jobs []*job
+	for _, action := range plan.Actions {
+		if !d.beside.free(action) {
+			continue // under way already
 		}
+		j := &job{Action: action, cluster: action.Target.Cluster()}
+		if err := d.equip(j); err != nil {
+			// Not the target's fault: it is tried again, and fails no wave.
+			j.ended(rollout.Deferred, err.Error())
+		} else if !d.beside.take(j) {
+			continue // of what it writes, something is being written or deleted
+		} else if action.Kind == rollout.Apply {
+			d.state.Writes(action.Unit, action.Target, j.tenant)
+		}
+		jobs = append(jobs, j)
 	}
+	d.disturb(jobs)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
@@ -79,6 +85,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		return d.putState(tx)
 	})
 	if r.Err != nil {
+		d.beside.drop(jobs)
 		return nil
 	}
 	d.state.Stored()
@@ -99,6 +106,9 @@ func (d *Daemon) equip(j *job) error {
 	}
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
+	if err == nil && j.Kind == rollout.Apply {
+		j.work = d.work(j)
+	}
 	return err
 }
 
@@ -163,44 +173,45 @@ func (j *job) writesAhead() (intended, suspect []store.Entry) {
 // the API server sees is bounded by the connection; this bounds memory.
 const unitsAtOnce = 32
 
-// carryOut does the jobs, every cluster at its own pace.
-func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
+// carryOut begins the jobs, every cluster at its own pace, waits for as long as
+// the patience lasts, and returns those that have ended, of earlier passes too.
+func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 	byCluster := map[string][]*job{}
+	var ended, begun []*job
 	for _, j := range jobs {
-		if j.outcome.Result == "" {
-			byCluster[j.cluster] = append(byCluster[j.cluster], j)
+		if j.outcome.Result != "" {
+			ended = append(ended, j)
+			continue
 		}
+		byCluster[j.cluster] = append(byCluster[j.cluster], j)
+		begun = append(begun, j)
 	}
-	var all sync.WaitGroup
 	for name, jobs := range byCluster {
-		all.Go(func() {
-			conn, err := d.reach(ctx, name)
-			if err != nil {
-				for _, j := range jobs {
-					if ctx.Err() == nil {
-						j.ended(rollout.Unreachable, err.Error())
-					}
-				}
+		c := d.clusters[name]
+		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
+		d.beside.begin(ctx, name, jobs, func(own context.Context, j *job) {
+			conn, err := reach()
+			switch {
+			case own.Err() != nil:
+				return
+			case err != nil:
+				j.ended(rollout.Unreachable, err.Error())
 				return
 			}
-			var group errgroup.Group
-			group.SetLimit(unitsAtOnce)
-			for _, j := range jobs {
-				group.Go(func() error {
-					d.do(ctx, conn, j)
-					return nil
-				})
+			d.do(own, conn, j)
+			if j.outcome.Result == rollout.Unreachable {
+				c.Lost(ctx, errors.New(j.outcome.Reason))
 			}
-			_ = group.Wait() // the functions return no errors
 		})
 	}
-	all.Wait()
+	d.beside.await(ctx, begun, d.Patience)
+	return append(ended, d.beside.takeEnded()...)
 }
 
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
-		results := conn.As(j.account).Apply(ctx, d.work(j))
+		results := conn.As(j.account).Apply(ctx, j.work)
 		j.take(results)
 		j.judge(ctx, results, rollout.Applied)
 	case rollout.Check:
@@ -211,9 +222,6 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 		if j.outcome.Result == rollout.Removed && kept != "" {
 			j.ended(rollout.Deferred, kept)
 		}
-	}
-	if j.outcome.Result == rollout.Unreachable {
-		d.clusters[j.cluster].Lost(ctx, errors.New(j.outcome.Reason))
 	}
 }
 

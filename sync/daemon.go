@@ -12,9 +12,12 @@
 package sync
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -39,6 +42,9 @@ type Options struct {
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
 	Drift config.Drift
+	// Patience is how long a pass waits for what it has begun. What takes longer
+	// goes on beside the passes, and a later one records it. Zero is 1 s.
+	Patience time.Duration
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
 	Log  *slog.Logger
@@ -62,6 +68,14 @@ type Daemon struct {
 	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
 	clusters   map[string]*cluster
+	// wants is held for writing while another commit becomes the one that is
+	// wanted, and for reading by jobs that must know what is.
+	wants  sync.RWMutex
+	beside *beside
+	sweeps map[string]*sweeping // under way, by cluster
+	// disturbed are the places of jobs that were under way at the same time as
+	// a sweep: it may have seen them half done.
+	disturbed map[place]bool
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
@@ -85,6 +99,8 @@ func Open(options Options) (*Daemon, error) {
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}}
 	d.started = d.Now()
+	d.beside, d.sweeps, d.disturbed = newBeside(d.arrived), map[string]*sweeping{}, map[place]bool{}
+	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
@@ -113,8 +129,9 @@ func Open(options Options) (*Daemon, error) {
 
 // Run makes pass after pass until ctx ends, which is no error. It returns an
 // error only when the store cannot be written: then nothing may be done.
-func (d *Daemon) Run(ctx context.Context) error {
+func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.endFetch()
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -143,13 +160,13 @@ const minPause = 5 * time.Millisecond
 // Settle makes passes until nothing is left to do but wait: for a soak, for a
 // cluster that does not answer, for a new commit. It waits for a fetch that
 // takes long.
-func (d *Daemon) Settle(ctx context.Context) (Record, error) {
+func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.endFetch()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var total Record
 	for {
 		select {
 		case <-ctx.Done():
@@ -165,7 +182,7 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil:
+		case d.fetching != nil, len(r.Actions) == 0 && (d.beside.busy() || len(d.sweeps) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

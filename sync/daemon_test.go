@@ -73,7 +73,10 @@ type world struct {
 	drift       config.Drift
 	read        map[string]int64 // of the audit logs, by cluster
 	kubeconfigs string           // of kubeconfigs; mostly none
-	logged      strings.Builder
+	// patience of the daemon. The usual one is longer than any test, so that a
+	// pass is over when all of it is done, however slow the machine.
+	patience time.Duration
+	logged   strings.Builder
 
 	store  *store.Store
 	source *source.Source
@@ -158,7 +161,7 @@ func newWorld(t testing.TB) *world {
 	if clusters == nil {
 		t.Skip("no devcluster binary: run make bin/devcluster")
 	}
-	w := &world{TB: t, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &world{TB: t, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{}
 	for _, name := range []string{"dev-1", "dev-2"} {
@@ -229,7 +232,7 @@ func (w *world) start() {
 	w.must(err)
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
 }
@@ -244,7 +247,7 @@ func (w *world) logs() io.Writer {
 
 func (w *world) stop() {
 	if w.daemon != nil {
-		w.must(errors.Join(w.source.Close(), w.store.Close()))
+		w.must(errors.Join(w.daemon.Finish(context.Background()), w.source.Close(), w.store.Close()))
 		w.daemon = nil
 	}
 }

@@ -5,12 +5,10 @@ package sync
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/swell-sh/swell/sync/apply"
@@ -23,34 +21,30 @@ import (
 func (d *Daemon) sweep(ctx context.Context, r *Record) {
 	var due []string
 	for name := range d.clusters {
-		if at := d.sweepAt(name); !at.IsZero() && !at.After(r.At) {
+		if at := d.sweepAt(name); !at.IsZero() && !at.After(r.At) && d.sweeps[name] == nil {
 			due = append(due, name)
 		}
 	}
 	slices.Sort(due)
-	found := make([]swept, len(due))
-	var all sync.WaitGroup
-	for i, name := range due {
-		all.Go(func() { found[i] = d.sweepCluster(ctx, name) })
-	}
-	all.Wait()
-	if ctx.Err() != nil || len(due) == 0 {
+	d.beginSweeps(ctx, due)
+	done := d.endedSweeps(ctx, due)
+	if ctx.Err() != nil || len(done) == 0 {
 		return
 	}
-	for i, name := range due {
-		d.note(r, name, found[i])
+	for _, s := range done {
+		d.note(r, s.name, s.swept)
 	}
 	// In one transaction: an object whose digest is cleared is not judged by
 	// the next sweep, so it must be known that it has to be sent.
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		for i, name := range due {
-			if err := tx.Suspect(entriesOf(found[i].drifts)); err != nil {
+		for _, s := range done {
+			if err := tx.Suspect(entriesOf(s.drifts)); err != nil {
 				return err
 			}
-			if found[i].err != nil {
+			if s.err != nil {
 				continue // it is swept again soon
 			}
-			if err := tx.Swept(name, r.At); err != nil {
+			if err := tx.Swept(s.name, r.At); err != nil {
 				return err
 			}
 		}
@@ -101,26 +95,6 @@ const sweepPause = time.Minute
 type swept struct {
 	drifts []apply.Drift
 	err    error
-}
-
-func (d *Daemon) sweepCluster(ctx context.Context, name string) (s swept) {
-	entries, err := d.Store.ClusterInventory(name)
-	if err != nil || len(entries) == 0 {
-		return swept{err: err}
-	}
-	conn, err := d.reach(ctx, name)
-	if err != nil {
-		return swept{err: err}
-	}
-	accounts, of := d.byAccount(entries)
-	for _, account := range accounts {
-		drifts, err := conn.As(account).Sweep(ctx, of[account])
-		s.drifts, s.err = append(s.drifts, drifts...), errors.Join(s.err, err)
-	}
-	if errors.Is(s.err, apply.ErrUnreachable) {
-		d.clusters[name].Lost(ctx, s.err)
-	}
-	return s
 }
 
 // DriftText says in one line what was changed on an object, and by whom.
@@ -176,7 +150,9 @@ func jitter(name string, most time.Duration) time.Duration {
 func (d *Daemon) nextSweep() time.Time {
 	var next time.Time
 	for name := range d.clusters {
-		next = earliest(next, d.sweepAt(name))
+		if d.sweeps[name] == nil { // its end is told
+			next = earliest(next, d.sweepAt(name))
+		}
 	}
 	return next
 }

@@ -31,6 +31,7 @@ var neverDeleted = map[string]bool{
 func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted map[render.ObjectID]bool) (results []apply.Result, kept string) {
 	var doomed []store.Entry
 	var left []string
+	d.wants.RLock() // no other commit comes until it is known what this job deletes
 	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
 		if wanted[id] {
 			continue
@@ -49,6 +50,11 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job, wanted 
 		default:
 			doomed = append(doomed, entry)
 		}
+	}
+	doomed, taken := d.beside.doom(j, doomed)
+	d.wants.RUnlock()
+	for _, entry := range taken {
+		left = append(left, fmt.Sprintf("%s stays: another unit is writing it", entry.ID))
 	}
 	results = j.pruneAs(ctx, conn, doomed)
 	j.take(results)
