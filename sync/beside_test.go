@@ -85,6 +85,58 @@ func TestASlowClusterHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// TestOthersAreRecordedMeanwhile: a cluster takes a request and thinks about it
+// for as long as the test wants. Meanwhile the others are written, checked and
+// recorded, another commit is brought to them, and no second job begins for the
+// unit there: what it writes in the end is the newest.
+func TestOthersAreRecordedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	var hold atomic.Bool
+	let := make(chan struct{})
+	var now, most, gaveUp atomic.Int32
+	cfg := faults.HTTP(t, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if hold.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/app") {
+			most.Store(max(most.Load(), now.Add(1)))
+			select {
+			case <-let:
+			case <-r.Context().Done():
+				gaveUp.Add(1)
+			}
+			now.Add(-1)
+		}
+		forward.ServeHTTP(rw, r)
+	})
+	w.reachedBy("dev-2", cfg)
+	w.patience, w.connection.Timeout, w.connection.Silence = 200*time.Millisecond, time.Hour, time.Hour
+	w.stop()
+	w.start()
+	w.release()
+	hold.Store(true)
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", func() bool {
+		target := w.unit("app").Targets["dev-1/a"]
+		return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
+	})
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the other target of the wave", func() bool {
+		target := w.unit("app").Targets["dev-1/b"]
+		return target.Health == rollout.HealthGood && target.Applied == target.Wanted && now.Load() == 1
+	})
+	w.want("images", w.tags("app"), "2 2 1")
+	w.want("trouble of the slow one", string(w.unit("app").Targets["dev-2/c"].Trouble), "")
+	w.app("app", "3", "one")
+	w.commit()
+	w.until("the next canary", func() bool { return w.unit("app").Rollout.ID == 3 && w.tag("dev-1/a", "app") == "3" })
+	if now.Load() != 1 || most.Load() != 1 || gaveUp.Load() != 0 {
+		t.Errorf("%d requests wait, %d did at a time, %d were given up; want one that waits", now.Load(), most.Load(), gaveUp.Load())
+	}
+	hold.Store(false)
+	close(let)
+	w.soaked("app", 3)
+	w.want("images", w.tags("app"), "3 3 3")
+}
+
 // TestASlowSweepHoldsNobodyUp: drift is found and corrected in one cluster while
 // another one does not answer its sweep.
 func TestASlowSweepHoldsNobodyUp(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 type cluster struct {
 	name       string
 	kubeconfig kubeconfig
+	options    apply.Options
 
 	mu sync.Mutex
 	// pinned is the identity that the cluster has had since swell first saw
@@ -40,9 +41,9 @@ type link struct {
 	sum [sha256.Size]byte
 }
 
-func newCluster(name string, from kubeconfig) *cluster {
+func newCluster(name string, from kubeconfig, options apply.Options) *cluster {
 	from.access.Name = name
-	return &cluster{name: name, kubeconfig: from}
+	return &cluster{name: name, kubeconfig: from, options: options}
 }
 
 // Reachable returns the connection and the identity of the cluster that is at
@@ -133,7 +134,7 @@ func (c *cluster) connect(ctx context.Context) (*link, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	conn, err := apply.Connect(cfg, apply.Options{})
+	conn, err := apply.Connect(cfg, c.options)
 	if err != nil {
 		return nil, "", err
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -41,7 +42,9 @@ type Options struct {
 	KubeconfigDir string
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
-	Drift config.Drift
+	// Connection is how each cluster is talked to.
+	Connection apply.Options
+	Drift      config.Drift
 	// Patience is how long a pass waits for what it has begun. What takes longer
 	// goes on beside the passes, and a later one records it. Zero is 1 s.
 	Patience time.Duration
@@ -122,7 +125,7 @@ func Open(options Options) (*Daemon, error) {
 		}
 	}
 	for name, access := range options.Clusters {
-		d.clusters[name] = newCluster(name, d.kubeconfig(access))
+		d.clusters[name] = newCluster(name, d.kubeconfig(access), d.Connection)
 	}
 	return d, nil
 }

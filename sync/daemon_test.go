@@ -26,6 +26,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -75,8 +76,9 @@ type world struct {
 	kubeconfigs string           // of kubeconfigs; mostly none
 	// patience of the daemon. The usual one is longer than any test, so that a
 	// pass is over when all of it is done, however slow the machine.
-	patience time.Duration
-	logged   strings.Builder
+	patience   time.Duration
+	connection apply.Options
+	logged     strings.Builder
 
 	store  *store.Store
 	source *source.Source
@@ -232,7 +234,7 @@ func (w *world) start() {
 	w.must(err)
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience, Connection: w.connection,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
 }
