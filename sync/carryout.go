@@ -194,6 +194,9 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 			switch {
 			case own.Err() != nil:
 				return
+			case errors.Is(err, apply.ErrThrottled):
+				j.ended(rollout.Deferred, err.Error())
+				return
 			case err != nil:
 				j.ended(rollout.Unreachable, err.Error())
 				return

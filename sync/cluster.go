@@ -6,6 +6,7 @@ package sync
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -59,7 +60,10 @@ func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error)
 		return nil, "", down
 	}
 	l, uid, err := c.look(ctx, before)
-	if err != nil {
+	switch {
+	case errors.Is(err, apply.ErrThrottled): // it is there, and busy
+		return nil, "", err
+	case err != nil:
 		c.Lost(ctx, err)
 		return nil, "", err
 	}

@@ -49,8 +49,9 @@ const identityTimeout = 5 * time.Second
 
 // Options of a [Cluster]. The zero value is fit for use.
 type Options struct {
-	// Concurrency is how many requests may be under way at once, over all
-	// calls. Zero is 16: more gains nothing against one API server.
+	// Concurrency is how many requests may be under way at once at the most,
+	// over all calls and views; how many do is found out, see [limiter]. Zero is
+	// 16: more gains nothing against one API server.
 	Concurrency int
 	// Timeout is how long one request may take, the reading of its answer
 	// included, before it counts as unreachable. Zero is 15 s.
@@ -79,7 +80,7 @@ type connection struct {
 	base    *url.URL
 	client  *http.Client
 	options Options
-	slots   chan struct{} // one token per request under way
+	limiter *limiter
 	breaker breaker
 
 	mu sync.Mutex // guards kinds
@@ -109,7 +110,7 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 		base:    base,
 		client:  client,
 		options: opt,
-		slots:   make(chan struct{}, opt.Concurrency),
+		limiter: newLimiter(opt.Concurrency),
 		kinds:   map[schema.GroupVersion]map[string]resource{},
 	}}, nil
 }

@@ -22,7 +22,10 @@ import (
 // How often and how long a request is tried again.
 const (
 	maxAttempts = 4
-	firstDelay  = 100 * time.Millisecond // doubled for each further attempt, with jitter
+	// maxThrottled is for a server that says when to come again: each time, all
+	// of the cluster's requests wait and fewer come then.
+	maxThrottled = 10
+	firstDelay   = 100 * time.Millisecond // doubled for each further attempt, with jitter
 	// maxRetryAfter is the longest a server may make us wait. A longer wish is
 	// an error that the next pass will meet again, or not.
 	maxRetryAfter = 10 * time.Second
@@ -75,7 +78,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		}
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
-		again := attempt < maxAttempts && err.transient()
+		again := attempt < err.maxAttempts() && err.transient()
 		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
 			c.silence(ctx)
 		}
@@ -87,14 +90,22 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 
 // attempt sends a request once. The time-out begins when it is its turn.
 func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
+	turn, refusal, ok := c.limiter.acquire(ctx, req)
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case !ok:
 		e := transportError(ctx, req, 0, ctx.Err())
 		e.unsent = true
 		return nil, e
 	}
+	answer, err := c.guarded(ctx, req, timeout)
+	c.limiter.release(turn, req, err)
+	return answer, err
+}
+
+// guarded sends a request whose turn it is, unless the cluster does not answer.
+func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	if c.breaker.open.Load() && !c.probing {
 		return nil, unasked(req)
 	}
@@ -103,7 +114,6 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 	return answer, err
 }
 
-// send sends a request whose turn it is.
 func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -164,6 +174,13 @@ func readBody(resp *http.Response) ([]byte, error) {
 		err = fmt.Errorf("answer of more than %d MiB", maxAnswer>>20)
 	}
 	return buf.Bytes(), err
+}
+
+func (e *Error) maxAttempts() int {
+	if e.class == ErrThrottled && e.after > 0 {
+		return maxThrottled
+	}
+	return maxAttempts
 }
 
 // transient says whether the same request may well succeed a moment later. A
