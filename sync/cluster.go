@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,6 +45,7 @@ type link struct {
 
 func newCluster(name string, from kubeconfig, options apply.Options) *cluster {
 	from.access.Name = name
+	options.Concurrency = cmp.Or(from.access.Concurrency, options.Concurrency)
 	return &cluster{name: name, kubeconfig: from, options: options}
 }
 

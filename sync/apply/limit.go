@@ -50,8 +50,11 @@ type limiter struct {
 
 const (
 	firstLimit = 4
-	firstHold  = time.Second
-	mostHold   = time.Minute
+	// maxPause bounds the pause: whoever wishes for more, such as a gateway that
+	// says an hour to everybody, is asked again then.
+	maxPause  = 30 * time.Second
+	firstHold = time.Second
+	mostHold  = time.Minute
 	// tolerance is how many times as long as in the long run a request may take.
 	tolerance = 2
 	// slack is a difference in latency that is noise.
@@ -196,7 +199,7 @@ func (l *limiter) release(t ticket, req *request, err *Error) {
 }
 
 func (l *limiter) throttledLocked(t ticket, after time.Duration) {
-	if until := l.now().Add(after); until.After(l.pausedUntil) {
+	if until := l.now().Add(min(after, maxPause)); until.After(l.pausedUntil) {
 		l.pausedUntil = until
 	}
 	l.growAfter = l.pausedUntil.Add(l.hold)

@@ -155,11 +155,11 @@ func TestRetryAfterStopsTheCluster(t *testing.T) {
 	ticket, _, _ := s.limiter.acquire(t.Context(), aPatch)
 	s.limiter.release(ticket, aPatch, &Error{Code: 429, class: ErrThrottled, after: time.Hour})
 	if _, err, ok := s.limiter.acquire(t.Context(), aPatch); ok || !errors.Is(err, ErrThrottled) || !isUnwritten(err) {
-		t.Errorf("within the hour: %t, %v", ok, err)
+		t.Errorf("within the pause: %t, %v", ok, err)
 	}
-	s.clock = s.clock.Add(time.Hour)
+	s.clock = s.clock.Add(maxPause)
 	if _, err, ok := s.limiter.acquire(t.Context(), aPatch); !ok || err != nil {
-		t.Errorf("after the hour: %t, %v", ok, err)
+		t.Errorf("after the pause: %t, %v", ok, err)
 	}
 
 	var first atomic.Pointer[time.Time]
