@@ -191,6 +191,7 @@ func TestCredentialsRotate(t *testing.T) {
 	delete(w.access, "dev-2")
 	w.kubeconfigs = t.TempDir()
 	file := filepath.Join(w.kubeconfigs, "dev-2.yaml")
+	w.audited("dev-2") // what was before
 	w.stop()
 	w.start()
 	unreachable := func() bool {

@@ -25,8 +25,10 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
 	d.findClusters(&r)
 	d.record(ctx, &r, d.beside.takeEnded())
-	d.fetch(ctx, &r)
-	d.sweep(ctx, &r)
+	if r.Err == nil {
+		d.fetch(ctx, &r)
+		d.sweep(ctx, &r)
+	}
 	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
 	d.record(ctx, &r, d.carryOut(ctx, jobs))
