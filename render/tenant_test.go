@@ -15,7 +15,7 @@ import (
 // Where the fleet has Tenants, a unit of none would be applied as swell itself.
 func TestUnitWithoutATenant(t *testing.T) {
 	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
-	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {placement: {match: {labels: {region: sas}}}}\n")}
+	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {placement: {topology: cluster, match: {labels: {region: sas}}}}\n")}
 	files["services/a/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a}\n")}
 	var c Compiler
 	if s := c.Snapshot("", config.Files(files)); len(s.Problems) > 0 {
