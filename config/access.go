@@ -19,6 +19,9 @@ type ClusterAccess struct {
 	// Context in it. Empty, which it never is for Kubeconfig: the one named like
 	// the cluster or, where there is none, the current one.
 	Context string
+	// Concurrency is the most requests under way at a time; zero is swell's own
+	// bound.
+	Concurrency int
 }
 
 // Allowance is something in a kubeconfig that is refused where it is not
@@ -40,6 +43,10 @@ const (
 
 var allowances = []Allowance{AllowExec, AllowAuthProvider, AllowFiles, AllowInsecureTLS}
 
+// maxConcurrency is the most that an API server lets in at a time by default
+// (its --max-requests-inflight).
+const maxConcurrency = 400
+
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (d *Daemon) addClusters(doc *Document, dir string, clusters []ClusterAccess) Problems {
@@ -51,6 +58,8 @@ func (d *Daemon) addClusters(doc *Document, dir string, clusters []ClusterAccess
 			problems = append(problems, doc.at("spec.clusters[%d].name: missing", CodeReference, "spec", "clusters", i)(i))
 		case twice:
 			problems = append(problems, doc.at("spec.clusters[%d].name: %q is there twice", CodeDuplicate, "spec", "clusters", i, "name")(i, c.Name))
+		case c.Concurrency < 0 || c.Concurrency > maxConcurrency:
+			problems = append(problems, doc.at("spec.clusters[%d].concurrency: want 1 to %d, got %d", CodeType, "spec", "clusters", i, "concurrency")(i, maxConcurrency, c.Concurrency))
 		case c.Kubeconfig != "" && c.KubeconfigEnv != "":
 			problems = append(problems, doc.at("spec.clusters[%d]: want one of kubeconfig and kubeconfigEnv, got both", CodeType, "spec", "clusters", i)(i))
 		case c.KubeconfigEnv != "" && !variableName.MatchString(c.KubeconfigEnv):

@@ -21,7 +21,7 @@ spec:
   - {name: sas-1, kubeconfig: kubeconfig}
   - {name: vla-1, kubeconfig: /other/kubeconfig, context: vla}
   - {name: myt-1, kubeconfigEnv: MYT_1_KUBECONFIG}
-  - {name: iva-1, context: swell}
+  - {name: iva-1, context: swell, concurrency: 32}
   kubeconfigDir: kubeconfigs
   allow: [exec, files]
   drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m, watch: true, deep: 60}
@@ -37,7 +37,7 @@ spec:
 		"sas-1": {Name: "sas-1", Kubeconfig: "/etc/swell/kubeconfig", Context: "sas-1"},
 		"vla-1": {Name: "vla-1", Kubeconfig: "/other/kubeconfig", Context: "vla"},
 		"myt-1": {Name: "myt-1", KubeconfigEnv: "MYT_1_KUBECONFIG"},
-		"iva-1": {Name: "iva-1", Context: "swell"},
+		"iva-1": {Name: "iva-1", Context: "swell", Concurrency: 32},
 	}, d.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
@@ -71,6 +71,7 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},
 		{"content in place of a variable", `{repository: {url: x}, clusters: [{name: a, kubeconfigEnv: "token: s3cr3t"}]}`,
 			"d.yaml:4:66: spec.clusters[0].kubeconfigEnv: want the name of an environment variable, like SAS_1_KUBECONFIG"},
+		{"concurrency", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, concurrency: 1000}]}`, "spec.clusters[0].concurrency: want 1 to 400, got 1000"},
 		{"allow", `{repository: {url: x}, allow: [exec, file]}`, `d.yaml:4:44: spec.allow[1]: "file": nothing that could be allowed, did you mean "files"?`},
 		{"cron zone", `{repository: {url: x}, drift: {schedule: "TZ=0"}}`, `spec.drift.schedule: "TZ=0": want the five fields of a cron line`},
 		{"cron zone without a space", `{repository: {url: x}, drift: {schedule: "CRON_TZ=UTC"}}`, "want the five fields of a cron line"},

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
@@ -25,10 +23,14 @@ type job struct {
 	rollout.Action
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
-	cluster   string
-	tenant    rollout.Tenant // whose bundle it is
-	account   string         // that it is done as; empty: swell's own
-	writers   []string       // the accounts that may have written what is there
+	// work is what an Apply does; against is what live objects are held against.
+	work    apply.Work
+	against map[render.ObjectID]store.Entry
+
+	cluster string
+	tenant  rollout.Tenant // whose bundle it is
+	account string         // that it is done as; empty: swell's own
+	writers []string       // the accounts that may have written what is there
 
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
@@ -44,6 +46,7 @@ type job struct {
 	kept   []store.Entry // are marked to be kept
 	moved  []handover    // are another unit's now
 	left   []string      // why others stay, in one line each
+	waits  string        // what held waits for
 
 	givenUp []handover    // of moved, once it was done
 	deleted int           // objects that are gone now
@@ -72,16 +75,23 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	if r.Err != nil || ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
 		return nil
 	}
-	jobs := make([]*job, len(plan.Actions))
-	for i, action := range plan.Actions {
-		jobs[i] = &job{Action: action, cluster: action.Target.Cluster()}
-		if err := d.equip(jobs[i]); err != nil {
-			// Not the target's fault: it is tried again, and fails no wave.
-			jobs[i].ended(rollout.Deferred, err.Error())
-		} else if action.Kind == rollout.Apply {
-			d.state.Writes(action.Unit, action.Target, jobs[i].tenant)
+	var jobs []*job
+	for _, action := range plan.Actions {
+		if !d.beside.free(action) {
+			continue // under way already
 		}
+		j := &job{Action: action, cluster: action.Target.Cluster()}
+		if err := d.equip(j); err != nil {
+			// Not the target's fault: it is tried again, and fails no wave.
+			j.ended(rollout.Deferred, err.Error())
+		} else if !d.beside.take(j) {
+			continue // of what it writes, something is being written or deleted
+		} else if action.Kind == rollout.Apply {
+			d.state.Writes(action.Unit, action.Target, j.tenant)
+		}
+		jobs = append(jobs, j)
 	}
+	d.disturb(jobs)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
@@ -93,6 +103,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		return d.putState(tx)
 	})
 	if r.Err != nil {
+		d.beside.drop(jobs)
 		return nil
 	}
 	d.state.Stored()
@@ -113,6 +124,9 @@ func (d *Daemon) equip(j *job) error {
 	}
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
+	if err == nil && j.bundle != nil {
+		j.work, j.against = d.work(j), d.heldAgainst(j)
+	}
 	return err
 }
 
@@ -177,50 +191,52 @@ func (j *job) writesAhead() (intended, suspect []store.Entry) {
 // the API server sees is bounded by the connection; this bounds memory.
 const unitsAtOnce = 32
 
-// carryOut does the jobs, every cluster at its own pace.
-func (d *Daemon) carryOut(ctx context.Context, jobs []*job) {
+// carryOut begins the jobs, every cluster at its own pace, waits for as long as
+// the patience lasts, and returns those that have ended, of earlier passes too.
+func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 	byCluster := map[string][]*job{}
+	var ended, begun []*job
 	for _, j := range jobs {
-		if j.outcome.Result == "" {
-			byCluster[j.cluster] = append(byCluster[j.cluster], j)
+		if j.outcome.Result != "" {
+			ended = append(ended, j)
+			continue
 		}
+		byCluster[j.cluster] = append(byCluster[j.cluster], j)
+		begun = append(begun, j)
 	}
-	var all sync.WaitGroup
 	for name, jobs := range byCluster {
-		all.Go(func() {
-			conn, err := d.reach(ctx, name)
-			if err != nil {
-				for _, j := range jobs {
-					if ctx.Err() == nil {
-						j.ended(rollout.Unreachable, err.Error())
-					}
-				}
+		c, unsurveyed := d.clusters[name], d.surveys[name].Survey == store.Unsurveyed
+		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
+		d.beside.begin(ctx, name, jobs, func(own context.Context, j *job) {
+			conn, err := reach()
+			switch {
+			case own.Err() != nil:
+				return
+			case errors.Is(err, apply.ErrThrottled):
+				j.ended(rollout.Deferred, err.Error())
+				return
+			case err != nil:
+				j.ended(rollout.Unreachable, err.Error())
 				return
 			}
-			if d.surveys[name].Survey == store.Unsurveyed {
-				for _, j := range jobs {
-					j.ended(rollout.Deferred, fmt.Sprintf("cluster %s: looking for what swell has there", name))
-				}
+			if unsurveyed {
+				j.ended(rollout.Deferred, fmt.Sprintf("cluster %s: looking for what swell has there", name))
 				return
 			}
-			var group errgroup.Group
-			group.SetLimit(unitsAtOnce)
-			for _, j := range jobs {
-				group.Go(func() error {
-					d.do(ctx, conn, j)
-					return nil
-				})
+			d.do(own, conn, j)
+			if j.outcome.Result == rollout.Unreachable {
+				c.Lost(ctx, errors.New(j.outcome.Reason))
 			}
-			_ = group.Wait() // the functions return no errors
 		})
 	}
-	all.Wait()
+	d.beside.await(ctx, begun, d.Patience)
+	return append(ended, d.beside.takeEnded()...)
 }
 
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
-		results := conn.As(j.account).Apply(ctx, d.work(j))
+		results := conn.As(j.account).Apply(ctx, j.work)
 		j.take(results)
 		j.notes = notesOf(results)
 		j.judge(ctx, results, rollout.Applied)
@@ -232,9 +248,6 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 		if j.outcome.Result == rollout.Removed && left != "" {
 			j.ended(rollout.Deferred, left)
 		}
-	}
-	if j.outcome.Result == rollout.Unreachable {
-		d.clusters[j.cluster].Lost(ctx, errors.New(j.outcome.Reason))
 	}
 }
 
@@ -315,8 +328,7 @@ func classify(err error) rollout.Result {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	_, ignore := d.policy(j.Unit, j.Target)
-	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, d.heldAgainst(j), ignore)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, j.against, j.work.Ignore)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

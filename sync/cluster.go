@@ -4,8 +4,10 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,6 +20,7 @@ import (
 type cluster struct {
 	name       string
 	kubeconfig kubeconfig
+	options    apply.Options
 
 	mu sync.Mutex
 	// pinned is the identity that the cluster has had since swell first saw
@@ -41,9 +44,10 @@ type link struct {
 	sum [sha256.Size]byte
 }
 
-func newCluster(name string, from kubeconfig) *cluster {
+func newCluster(name string, from kubeconfig, options apply.Options) *cluster {
 	from.access.Name = name
-	return &cluster{name: name, kubeconfig: from}
+	options.Concurrency = cmp.Or(from.access.Concurrency, options.Concurrency)
+	return &cluster{name: name, kubeconfig: from, options: options}
 }
 
 // Reachable returns the connection and the identity of the cluster that is at
@@ -59,7 +63,10 @@ func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error)
 		return nil, "", down
 	}
 	l, uid, err := c.look(ctx, before)
-	if err != nil {
+	switch {
+	case errors.Is(err, apply.ErrThrottled): // it is there, and busy
+		return nil, "", err
+	case err != nil:
 		c.Lost(ctx, err)
 		return nil, "", err
 	}
@@ -132,7 +139,7 @@ func (c *cluster) Stale() error {
 // the credentials of the daemon with these settings. The cluster has answered.
 func Connect(ctx context.Context, settings *config.Daemon, name string) (*apply.Cluster, error) {
 	from := kubeconfig{access: settings.Clusters[name], dir: settings.KubeconfigDir, allow: settings.Allow}
-	l, _, err := newCluster(name, from).connect(ctx)
+	l, _, err := newCluster(name, from, apply.Options{}).connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
@@ -145,7 +152,7 @@ func (c *cluster) connect(ctx context.Context) (*link, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	conn, err := apply.Connect(cfg, apply.Options{})
+	conn, err := apply.Connect(cfg, c.options)
 	if err != nil {
 		return nil, "", err
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,12 +93,7 @@ func (w *world) account(cluster, name, role string) (user, token string) {
 	w.Helper()
 	w.create(cluster, serviceAccounts, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: default}\n", name)
 	if role != "" {
-		w.create(cluster, clusterRoleBindings, `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}
-subjects: [{kind: ServiceAccount, name: %s, namespace: default}]
-`, name, role, name)
+		w.bindCluster(cluster, name, role, name)
 	}
 	cfg, err := clusters.Config(cluster)
 	w.must(err)
@@ -106,6 +102,32 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: default}]
 	answer, err := client.CoreV1().ServiceAccounts("default").CreateToken(w.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	w.must(err)
 	return "system:serviceaccount:default:" + name, answer.Status.Token
+}
+
+// bindCluster gives a service account in the namespace default a cluster role.
+func (w *world) bindCluster(cluster, name, role, account string) {
+	w.Helper()
+	w.create(cluster, clusterRoleBindings, `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}
+subjects: [{kind: ServiceAccount, name: %s, namespace: default}]
+`, name, role, account)
+}
+
+// remove deletes an object in a cluster as somebody else.
+func (w *world) remove(cluster string, resource schema.GroupVersionResource, namespace, name string) {
+	w.Helper()
+	w.must(w.client(cluster).Resource(resource).Namespace(namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
+}
+
+// everyTenMinutes makes the daemon, when it is started the next time, look for
+// drift.
+func (w *world) everyTenMinutes() {
+	w.Helper()
+	schedule, err := cron.ParseStandard("*/10 * * * *")
+	w.must(err)
+	w.drift = config.Drift{Schedule: schedule, Location: time.UTC}
 }
 
 // kubeconfig is the text of one for a cluster and a token, with a context named
@@ -169,6 +191,7 @@ func TestCredentialsRotate(t *testing.T) {
 	delete(w.access, "dev-2")
 	w.kubeconfigs = t.TempDir()
 	file := filepath.Join(w.kubeconfigs, "dev-2.yaml")
+	w.audited("dev-2") // what was before
 	w.stop()
 	w.start()
 	unreachable := func() bool {

@@ -12,13 +12,16 @@
 package sync
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -38,11 +41,16 @@ type Options struct {
 	KubeconfigDir string
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
-	Drift config.Drift
+	// Connection is how each cluster is talked to.
+	Connection apply.Options
+	Drift      config.Drift
 	// Guard bounds deletions. Nil is [config.DefaultGuard].
 	Guard *config.Guard
 	// AllowEmpty lets a commit without units remove all that there is.
 	AllowEmpty bool
+	// Patience is how long a pass waits for what it has begun. What takes longer
+	// goes on beside the passes, and a later one records it. Zero is 1 s.
+	Patience time.Duration
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
 	Log  *slog.Logger
@@ -66,6 +74,12 @@ type Daemon struct {
 	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
 	clusters   map[string]*cluster
+	beside     *beside
+	looking    map[string]*look // under way, by cluster
+	lookSlots  chan struct{}    // one token per look that asks a cluster
+	// disturbed are the places of jobs that were under way at the same time as
+	// a sweep: it may have seen them half done.
+	disturbed map[place]bool
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
@@ -109,6 +123,9 @@ func Open(options Options) (*Daemon, error) {
 		d.limits = *options.Guard
 	}
 	d.started = d.Now()
+	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[place]bool{}
+	d.lookSlots = make(chan struct{}, clustersAtOnce)
+	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
@@ -139,7 +156,7 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	for name, access := range options.Clusters {
-		d.clusters[name] = newCluster(name, d.kubeconfig(access))
+		d.clusters[name] = newCluster(name, d.kubeconfig(access), d.Connection)
 		d.sweepNow[name] = options.Drift.Watch // where the watch begins
 	}
 	return d, nil
@@ -147,8 +164,9 @@ func Open(options Options) (*Daemon, error) {
 
 // Run makes pass after pass until ctx ends, which is no error. It returns an
 // error only when the store cannot be written: then nothing may be done.
-func (d *Daemon) Run(ctx context.Context) error {
+func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.endFetch()
 	defer d.endWatches()
 	defer cancel()
@@ -188,14 +206,14 @@ const minPause = 5 * time.Millisecond
 // Settle makes passes until nothing is left to do but wait: for a soak, for a
 // cluster that does not answer, for a new commit. It waits for a fetch that
 // takes long.
-func (d *Daemon) Settle(ctx context.Context) (Record, error) {
+func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.endFetch()
 	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var total Record
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,7 +229,7 @@ func (d *Daemon) Settle(ctx context.Context) (Record, error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil || len(d.surveying) > 0:
+		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.beside.busy() || len(d.looking) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

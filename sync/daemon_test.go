@@ -26,6 +26,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -81,7 +82,11 @@ type world struct {
 	drift       config.Drift
 	read        map[string]int64 // of the audit logs, by cluster
 	kubeconfigs string           // of kubeconfigs; mostly none
-	logged      strings.Builder
+	// patience of the daemon. The usual one is longer than any test, so that a
+	// pass is over when all of it is done, however slow the machine.
+	patience   time.Duration
+	connection apply.Options
+	logged     strings.Builder
 
 	// fresh lets the daemon survey the clusters, which other tests leave objects
 	// in, when it starts without a state.
@@ -180,7 +185,7 @@ func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	if clusters == nil {
 		t.Skip("no devcluster binary: run make bin/devcluster")
 	}
-	w := &world{TB: t, clusters: clusters, dir: t.TempDir(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &world{TB: t, clusters: clusters, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{}
 	for _, name := range []string{"dev-1", "dev-2"} {
@@ -259,7 +264,7 @@ func (w *world) start() {
 	if w.real {
 		now = time.Now
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }
@@ -274,7 +279,7 @@ func (w *world) logs() io.Writer {
 
 func (w *world) stop() {
 	if w.daemon != nil {
-		w.must(errors.Join(w.source.Close(), w.store.Close()))
+		w.must(errors.Join(w.daemon.Finish(context.Background()), w.source.Close(), w.store.Close()))
 		w.daemon = nil
 	}
 }

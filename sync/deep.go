@@ -4,8 +4,6 @@
 package sync
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/swell-sh/swell/render"
@@ -85,28 +83,6 @@ func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
 	}
 	part.items = d.deepItems(entries)
 	return part
-}
-
-// lookDeep takes the deep part of a look, as whoever wrote the objects.
-func (d *Daemon) lookDeep(ctx context.Context, l *look) {
-	part := &l.deep
-	accounts, of := d.byAccount(part.entries())
-	items := make(map[store.Object]apply.DeepItem, len(part.items))
-	for _, item := range part.items {
-		items[item.Entry.Of()] = item
-	}
-	part.items = part.items[:0]
-	for _, account := range accounts {
-		var own []apply.DeepItem
-		for i := range of[account] {
-			own = append(own, items[of[account][i].Of()])
-		}
-		part.items = append(part.items, own...)
-		found, err := l.conn.As(account).Deep(ctx, own, d.ignored)
-		part.found.Add(found)
-		part.err = errors.Join(part.err, err)
-	}
-	part.done = ctx.Err() == nil && !part.found.Lost
 }
 
 func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {

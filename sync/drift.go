@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
@@ -20,34 +18,15 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// look is what is to be looked at on one cluster in a pass, and what was found.
-type look struct {
-	cluster string
-	sweep   bool      // all of the inventory
-	few     []suspect // single objects
-	deep    deepPart  // a part of the deep sweep
-
-	conn    *apply.Cluster
-	entries []store.Entry // that found is about
-	gone    []store.Object
-	found   apply.Swept
-	err     error
-}
-
 // sweep compares live objects with the inventory, where the time has come or
 // the watch saw something, and notes what differs: the next plan corrects it,
 // or it is only reported.
 func (d *Daemon) sweep(ctx context.Context, r *Record) {
-	looks := d.looks(r)
-	var all errgroup.Group
-	all.SetLimit(clustersAtOnce)
-	for _, l := range looks {
-		all.Go(func() error {
-			d.lookAt(ctx, l)
-			return nil
-		})
+	begun := d.looks(r)
+	for _, l := range begun {
+		d.beginLook(ctx, l)
 	}
-	_ = all.Wait() // the functions return no errors
+	looks := d.endedLooks(ctx, begun)
 	if ctx.Err() != nil || len(looks) == 0 {
 		return
 	}
@@ -100,6 +79,10 @@ func (d *Daemon) looks(r *Record) []*look {
 	suspects := d.gather(r)
 	var due []*look
 	for name := range d.clusters {
+		if d.looking[name] != nil {
+			d.watches.putBack(name, suspects[name]) // for the look after that
+			continue
+		}
 		if last := d.sweptAt[name]; last.After(r.At) {
 			d.sweptAt[name] = r.At // the clock was set back
 		}
@@ -118,41 +101,8 @@ func (d *Daemon) looks(r *Record) []*look {
 	return due
 }
 
-// clustersAtOnce is how many clusters are looked at at a time. It bounds memory.
-const clustersAtOnce = 128
-
 // maxFew is how many objects are looked at one by one.
 const maxFew = 200
-
-// lookAt takes the look. It runs beside those of other clusters.
-func (d *Daemon) lookAt(ctx context.Context, l *look) {
-	entries, err := d.entriesFor(l)
-	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
-	if err != nil || len(entries)+len(l.deep.items) == 0 {
-		l.err = err
-		return
-	}
-	if l.conn, l.err = d.reach(ctx, l.cluster); l.err != nil {
-		return
-	}
-	accounts, of := d.byAccount(entries)
-	for _, account := range accounts {
-		l.entries = append(l.entries, of[account]...)
-		sweep := l.conn.As(account).SweepFew
-		if l.sweep {
-			sweep = l.conn.As(account).Sweep
-		}
-		found, err := sweep(ctx, of[account], d.ignored)
-		l.found.Add(found)
-		l.err = errors.Join(l.err, err)
-	}
-	if len(l.deep.items) > 0 && !l.found.Lost {
-		d.lookDeep(ctx, l)
-	}
-	if l.found.Lost || l.deep.found.Lost {
-		d.clusters[l.cluster].Lost(ctx, errors.Join(l.err, l.deep.err))
-	}
-}
 
 // entriesFor are the entries to look at, without those that nobody wants looked
 // at. It turns many single looks into a sweep.

@@ -109,10 +109,26 @@ func deletionOf(e store.Entry) store.Deletion {
 // guard decides which deletions the jobs may make. It judges all that the
 // commit comes to delete, in every wave, and not what this pass would: what is
 // too much does not go through in small pieces. What is held is stored as plans.
-func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) {
-	if r.Err != nil || ctx.Err() != nil {
-		return
+//
+// It returns the jobs that may begin: none when the guard could not do its work.
+func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
+	if r.Err == nil && ctx.Err() == nil {
+		d.judgeDeletions(ctx, r, jobs)
 	}
+	if r.Err != nil || ctx.Err() != nil {
+		d.beside.drop(jobs)
+		return nil
+	}
+	for _, j := range jobs {
+		d.beside.claimDoomed(j)
+		if unit := d.state.Units[j.Unit]; len(j.held) > 0 && unit != nil {
+			j.waits = unit.Waiting
+		}
+	}
+	return jobs
+}
+
+func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 	deleting := false
 	for _, j := range jobs {
 		if j.outcome.Result == "" && j.deletes() {

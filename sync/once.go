@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -23,17 +24,18 @@ import (
 func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
 	d.findClusters(&r)
-	d.fetch(ctx, &r)
-	d.rebuild(ctx, &r)
-	d.sweep(ctx, &r)
-	d.hear(&r)
+	d.record(ctx, &r, d.beside.takeEnded())
+	if r.Err == nil {
+		d.fetch(ctx, &r)
+		d.rebuild(ctx, &r)
+		d.sweep(ctx, &r)
+		d.hear(&r)
+	}
 	plan := d.decide(&r)
-	jobs := d.prepare(ctx, &r, plan)
-	d.guard(ctx, &r, jobs)
-	d.watches.writing.Store(len(jobs) > 0)
-	d.carryOut(ctx, jobs)
-	d.record(ctx, &r, jobs)
-	d.watches.writing.Store(false)
+	jobs := d.guard(ctx, &r, d.prepare(ctx, &r, plan))
+	d.watches.writing.Store(d.beside.busy())
+	d.record(ctx, &r, d.carryOut(ctx, jobs))
+	d.watches.writing.Store(d.beside.busy())
 	d.tellStale(&r)
 	d.report(&r, plan)
 	return r
@@ -60,18 +62,28 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		r.fail(err)
 		return
 	}
-	d.snapshot = d.Compiler.Snapshot(commit, config.Sub(tree, d.Path))
+	d.take(commit, config.Sub(tree, d.Path))
+	if !d.snapshot.Held && d.wanted.Refused() != "" {
+		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
+	}
+	r.Rendered = d.snapshot.Rendered
+	r.Problems = d.snapshot.Problems
+	r.NewCommit = true
+}
+
+// take makes a commit the one that is wanted. Jobs that go on beside the passes
+// and are about to delete what it wants end here.
+func (d *Daemon) take(commit config.Commit, tree config.Tree) {
+	d.snapshot = d.Compiler.Snapshot(commit, tree)
 	d.watches.snapshot.Store(d.snapshot)
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
 	d.guarded.pending, d.guarded.stale = nil, true
-	if !d.snapshot.Held && d.wanted.Refused() != "" {
-		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
-	}
 	d.modes = readModes(d.snapshot, d.modes)
-	r.Rendered = d.snapshot.Rendered
-	r.Problems = d.snapshot.Problems
-	r.NewCommit = true
+	d.beside.recheck(func(j *job, id render.ObjectID) bool {
+		owner, why := d.spared(j, id)
+		return owner != nil || why != ""
+	})
 }
 
 const (
@@ -168,7 +180,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		}
 		r.Transitions = append(r.Transitions, handed...)
 	}
-	if len(jobs) == 0 && len(r.Transitions) == 0 {
+	if len(jobs) == 0 && len(r.Transitions) == r.stored {
 		return
 	}
 	// What was done must be known also when ctx has ended meanwhile.
@@ -184,6 +196,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	if r.Err == nil {
 		d.state.Stored()
 		d.book.stored()
+		r.stored = len(r.Transitions)
 	}
 	d.hush(now)
 }
@@ -210,8 +223,8 @@ func (d *Daemon) putState(tx *store.Tx) error {
 
 // putHistory stores what changed in this pass.
 func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
-	events := make([]store.Event, len(r.Transitions))
-	for i, t := range r.Transitions {
+	events := make([]store.Event, len(r.Transitions)-r.stored)
+	for i, t := range r.Transitions[r.stored:] {
 		events[i] = store.Event(t)
 	}
 	return tx.AddHistory(events)

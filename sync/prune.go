@@ -67,8 +67,8 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (result
 		}
 	}
 	lines = append(lines, j.left...)
-	if unit := d.state.Units[j.Unit]; waiting > 0 && unit != nil {
-		lines = slices.Insert(lines, 0, unit.Waiting)
+	if waiting > 0 && j.waits != "" {
+		lines = slices.Insert(lines, 0, j.waits)
 	}
 	results = append(results, looked...)
 	j.take(results)

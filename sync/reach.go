@@ -28,7 +28,7 @@ func (d *Daemon) findClusters(r *Record) {
 	d.tell(r, "", err)
 	for _, name := range names {
 		if d.clusters[name] == nil {
-			d.clusters[name] = newCluster(name, d.kubeconfig(config.ClusterAccess{}))
+			d.clusters[name] = newCluster(name, d.kubeconfig(config.ClusterAccess{}), d.Connection)
 			d.sweepNow[name] = d.Drift.Watch // where the watch begins
 		}
 	}
@@ -53,9 +53,9 @@ func (d *Daemon) tell(r *Record, about string, err error) {
 	}
 }
 
-// reach returns the connection to a cluster that is the one we knew.
-func (d *Daemon) reach(ctx context.Context, name string) (*apply.Cluster, error) {
-	c := d.clusters[name]
+// reach returns the connection to a cluster that is the one we knew. c is nil
+// where nobody says how to reach it. It may be used beside the passes.
+func (d *Daemon) reach(ctx context.Context, name string, c *cluster) (*apply.Cluster, error) {
 	if c == nil {
 		err := errors.New("the daemon's configuration does not say how to reach it")
 		if d.KubeconfigDir != "" {

@@ -87,8 +87,9 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 		if d.clusters[c.Name] == nil || d.surveying[c.Name] != nil || d.surveyDue(c.Name).After(r.At) {
 			continue
 		}
+		known := d.clusters[c.Name]
 		reached.Go(func() {
-			conns[i], _ = d.reach(ctx, c.Name) // whoever writes to it says what is wrong
+			conns[i], _ = d.reach(ctx, c.Name, known) // whoever writes to it says what is wrong
 		})
 	}
 	reached.Wait()

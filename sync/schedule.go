@@ -91,8 +91,16 @@ func jitter(name string, most time.Duration) time.Duration {
 
 // nextLook is when live objects are to be looked at next.
 func (d *Daemon) nextLook() time.Time {
-	next := d.book.truces(func(cluster string) time.Time { return d.sweepAfter[cluster] })
+	next := d.book.truces(func(cluster string) time.Time {
+		if d.looking[cluster] != nil {
+			return never // its end is told
+		}
+		return d.sweepAfter[cluster]
+	})
 	for name := range d.clusters {
+		if d.looking[name] != nil {
+			continue
+		}
 		next = earliest(next, d.sweepAt(name))
 		next = earliest(next, d.deepAt(name))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/apply"
 )
 
 func berlin(t *testing.T) *time.Location {
@@ -72,7 +73,7 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 		book: &book{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	for _, name := range names {
-		d.clusters[name] = newCluster(name, kubeconfig{})
+		d.clusters[name] = newCluster(name, kubeconfig{}, apply.Options{})
 	}
 	return d
 }

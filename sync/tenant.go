@@ -116,10 +116,6 @@ func (j *job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*app
 // byAccount groups the entries of a cluster by the account that wrote them, in
 // the order in which the accounts come.
 func (d *Daemon) byAccount(entries []store.Entry) (accounts []string, of map[string][]store.Entry) {
-	type place struct {
-		unit   config.UnitPath
-		target config.TargetName
-	}
 	known := map[place]string{}
 	of = map[string][]store.Entry{}
 	for _, e := range entries {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,9 +51,7 @@ rules:
 	}
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/space")))
 	w.tenantDocuments(w.tenant)
-	schedule, err := cron.ParseStandard("*/10 * * * *")
-	w.must(err)
-	w.drift = config.Drift{Schedule: schedule, Location: time.UTC}
+	w.everyTenMinutes()
 	w.stop()
 	w.must(os.RemoveAll(filepath.Join(w.dir, "state")))
 	return swell, account

@@ -216,6 +216,20 @@ func (d *Daemon) gather(r *Record) map[string][]suspect {
 	return found
 }
 
+// putBack notes suspects once more that could not be looked at yet.
+func (w *watches) putBack(cluster string, suspects []suspect) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range suspects {
+		if w.suspects[cluster] == nil {
+			w.suspects[cluster] = map[render.ObjectID]string{}
+		}
+		if _, seen := w.suspects[cluster][s.id]; !seen {
+			w.suspects[cluster][s.id] = s.fingerprint
+		}
+	}
+}
+
 // unwatched has clusters swept where objects of kinds were applied that nobody
 // watches yet. What is asked about as a tenant's account is not watched: an
 // account may mostly watch nothing but its own namespaces.

@@ -23,7 +23,7 @@ import (
 const benchObjects = 2000
 
 // manyConfigMaps are of about the size of a small service's configuration.
-func manyConfigMaps(b *testing.B, namespace string) []*render.Object {
+func manyConfigMaps(b testing.TB, namespace string) []*render.Object {
 	objects := make([]*render.Object, benchObjects)
 	text := strings.Repeat("listen = 0.0.0.0:8080\\n", 20)
 	for i := range objects {

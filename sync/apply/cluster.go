@@ -43,7 +43,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -60,8 +59,9 @@ const identityTimeout = 5 * time.Second
 
 // Options of a [Cluster]. The zero value is fit for use.
 type Options struct {
-	// Concurrency is how many requests may be under way at once, over all
-	// calls. Zero is 16: more gains nothing against one API server.
+	// Concurrency is how many requests may be under way at once at the most,
+	// over all calls and views; how many do is found out, see [limiter]. Zero is
+	// 16: more gains nothing against one API server.
 	Concurrency int
 	// Timeout is how long one request may take, the reading of its answer
 	// included, before it counts as unreachable. Zero is 15 s.
@@ -90,7 +90,8 @@ type connection struct {
 	base    *url.URL
 	client  *http.Client
 	options Options
-	slots   chan struct{} // one token per request under way
+	limiter *limiter
+	breaker breaker
 
 	contacts *contacts
 	// replaced are the objects, as they were, that were deleted to be made anew,
@@ -125,7 +126,7 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 		base:     base,
 		client:   client,
 		options:  opt,
-		slots:    make(chan struct{}, opt.Concurrency),
+		limiter:  newLimiter(opt.Concurrency),
 		contacts: &contacts{},
 		kinds:    map[schema.GroupVersion]map[string]resource{},
 	}}, nil
@@ -144,12 +145,16 @@ func (c *Cluster) As(user string) *Cluster {
 
 // Identity is the UID of the kube-system namespace: two clusters never share
 // it, and a cluster keeps it for life. It answers within 5 s and so serves as
-// the probe whether the cluster can be reached at all. It is asked with the
-// connection's own credentials, whoever's view it is.
+// the probe whether the cluster can be reached at all: it is the one request
+// that is sent to a cluster that is known not to answer, and an answer ends
+// that state. It is asked with the connection's own credentials, whoever's view
+// it is.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 	defer cancel()
-	meta, err := c.As("").begin().getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
+	call := c.As("").begin()
+	call.probing = true
+	meta, err := call.getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
 	if err != nil {
 		return "", err
 	}
@@ -160,8 +165,8 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 // that call learn together.
 type call struct {
 	*Cluster
-	// dead is set once the cluster answers nothing at all.
-	dead atomic.Bool
+	// probing is set where the question is whether anybody answers.
+	probing bool
 	// asked makes one discovery request of several for the same thing; fresh
 	// holds the answers, so that a kind that is not there is not asked for
 	// again by each of its objects.

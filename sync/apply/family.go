@@ -111,7 +111,7 @@ func (f *family) gather(ctx context.Context, kinds []schema.GroupVersionKind, na
 			f.mu.Unlock()
 		}
 	})
-	if f.dead.Load() {
+	if f.breaker.open.Load() {
 		return errors.New("the cluster does not answer any more")
 	}
 	return ctx.Err()

@@ -216,11 +216,13 @@ func actions(results []Result) []Action {
 
 // Resources that tests write to as somebody else.
 var (
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	crds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	configMaps          = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	crds                = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	apiServices         = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
 // somebody is another client of the same API server.

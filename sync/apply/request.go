@@ -22,7 +22,10 @@ import (
 // How often and how long a request is tried again.
 const (
 	maxAttempts = 4
-	firstDelay  = 100 * time.Millisecond // doubled for each further attempt, with jitter
+	// maxThrottled is for a server that says when to come again: each time, all
+	// of the cluster's requests wait and fewer come then.
+	maxThrottled = 10
+	firstDelay   = 100 * time.Millisecond // doubled for each further attempt, with jitter
 	// maxRetryAfter is the longest a server may make us wait. A longer wish is
 	// an error that the next pass will meet again, or not.
 	maxRetryAfter = 10 * time.Second
@@ -67,27 +70,19 @@ type answerInfo struct {
 
 // do sends a request, again where that may help, and returns a 2xx answer or an
 // [Error]. After a request that nobody answered it asks whether anybody answers
-// at all; if not, the other requests of the call fail without being sent, so
-// that a cluster that swallows packets costs two time-outs and not one for each
-// object.
+// at all, see [breaker].
 func (c *call) do(ctx context.Context, req *request) (*response, error) {
 	unsure := false
 	for attempt := 1; ; attempt++ {
-		if c.dead.Load() {
-			return nil, &Error{
-				Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, unsure: unsure,
-				Message: "not tried: the cluster does not answer",
-			}
-		}
 		answer, err := c.attempt(ctx, req, c.options.Timeout)
 		if err == nil {
 			return answer, nil
 		}
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
-		again := attempt < maxAttempts && err.transient() && !(req.once && err.Code == http.StatusConflict)
-		if !again && err.silent() && ctx.Err() == nil {
-			c.probe(ctx)
+		again := attempt < err.maxAttempts() && err.transient() && !(req.once && err.Code == http.StatusConflict)
+		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
+			c.silence(ctx)
 		}
 		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
 			return nil, err
@@ -95,29 +90,33 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 	}
 }
 
-// probe finds out whether the API server answers anything. A refusal will do.
-func (c *call) probe(ctx context.Context) {
-	_, _, _ = c.asked.Do("probe", func() (any, error) {
-		req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
-		own := &call{Cluster: c.As("")} // it is about the cluster, not about a user
-		_, err := own.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
-		if err != nil && err.silent() && ctx.Err() == nil {
-			c.dead.Store(true)
-		}
-		return nil, nil
-	})
-}
-
 // attempt sends a request once. The time-out begins when it is its turn.
 func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
+	turn, refusal, ok := c.limiter.acquire(ctx, req)
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case !ok:
 		e := transportError(ctx, req, 0, ctx.Err())
 		e.unsent = true
 		return nil, e
 	}
+	answer, err := c.guarded(ctx, req, timeout)
+	c.limiter.release(turn, req, err)
+	return answer, err
+}
+
+// guarded sends a request whose turn it is, unless the cluster does not answer.
+func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
+	if c.breaker.open.Load() && !c.probing {
+		return nil, unasked(req)
+	}
+	answer, err := c.send(ctx, req, timeout)
+	c.heard(err)
+	return answer, err
+}
+
+func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	httpReq, err := c.httpRequest(timed, req)
@@ -179,12 +178,19 @@ func readBody(resp *http.Response) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
+func (e *Error) maxAttempts() int {
+	if e.class == ErrThrottled && e.after > 0 {
+		return maxThrottled
+	}
+	return maxAttempts
+}
+
 // transient says whether the same request may well succeed a moment later. A
 // time-out is not: the caller's patience is better spent elsewhere.
 func (e *Error) transient() bool {
 	switch e.Code {
 	case 0:
-		return e.class == ErrUnreachable && isBroken(e.cause)
+		return e.class == ErrUnreachable && e.cause != nil && isBroken(e.cause)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return e.after <= maxRetryAfter
 	case http.StatusConflict: // two writers met; a precondition that fails stays so

@@ -46,7 +46,7 @@ func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []
 		switch err := errs[i]; {
 		case err == nil:
 			entries = append(entries, found[i]...)
-		case ctx.Err() != nil || s.dead.Load():
+		case ctx.Err() != nil || s.breaker.open.Load():
 			return nil, nil, err
 		default:
 			s.unknown = append(s.unknown, gvk.GroupKind().String())
@@ -91,7 +91,7 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 	var kinds []schema.GroupVersionKind
 	for i, gv := range served {
 		if errs[i] != nil {
-			if ctx.Err() != nil || s.dead.Load() {
+			if ctx.Err() != nil || s.breaker.open.Load() {
 				return nil, errs[i]
 			}
 			s.unknown = append(s.unknown, gv.String())

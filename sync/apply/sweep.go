@@ -93,7 +93,7 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignore
 	s.each(numbers, func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Lists: s.lists}
-	found.Lost = s.dead.Load() || slices.ContainsFunc(errs, isLost)
+	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, isLost)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)

@@ -145,11 +145,6 @@ type Target struct {
 	// wave picks it; then Wanted is Applied and nothing new comes.
 	Wave int `json:"wave"`
 
-	// Tenants are those as whose accounts the unit's objects here were written,
-	// the last one first; more than one until what the earlier ones left is
-	// gone. None: swell's own account wrote them all.
-	Tenants []Tenant `json:"tenants,omitempty"`
-
 	// Needs are the units that must be applied here first.
 	Needs []config.UnitPath `json:"needs,omitempty"`
 
@@ -194,6 +189,11 @@ type Target struct {
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`
+
+	// Tenants are those as whose accounts the unit's objects here were written,
+	// the last one first; more than one until what the earlier ones left is
+	// gone. None: swell's own account wrote them all.
+	Tenants []Tenant `json:"tenants,omitempty"`
 }
 
 // Health of what is applied on a target, as last seen.

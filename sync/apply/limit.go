@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// limiter bounds the requests under way to one API server, between one and
+// most, by what the server can take:
+//
+//   - It begins low, and grows by one with each answer until something is in the
+//     way: that is twice as many with each round of answers.
+//   - A 429 takes a quarter off it, the first one half, at most once for the
+//     requests that were under way together, and stops all requests to the cluster for as long as the answer
+//     says. Until a second after that, it does not grow; each further 429 that
+//     the growing brings doubles the time up to a minute, because what a server
+//     can take is mostly the same for a while.
+//   - It shrinks when requests take more than twice as long as they did in the
+//     long run. The long run is what the server takes with as many requests as
+//     there were, so waiting for each other there does not count.
+//   - Else it grows by one with each round of answers.
+//
+// The arithmetic for latency is that of gradient limiters, and the rest is that
+// of TCP.
+type limiter struct {
+	most int
+	now  func() time.Time
+
+	mu      sync.Mutex
+	under   int             // way
+	waiting []chan struct{} // in the order in which they came; closed when it is their turn
+	limit   float64
+	round   uint64 // counts begun requests, for "under way together"
+	cut     uint64 // round up to which answers say nothing new
+	steep   bool   // nothing has been in the way yet
+	// pausedUntil is what a Retry-After asked for.
+	pausedUntil time.Time
+	// growAfter and hold are when it may grow again after a 429, and how long
+	// the wait after the next one is.
+	growAfter time.Time
+	hold      time.Duration
+	short     average // of the latency, over the last few requests
+	long      average // in the long run
+}
+
+const (
+	firstLimit = 4
+	// maxPause bounds the pause: whoever wishes for more, such as a gateway that
+	// says an hour to everybody, is asked again then.
+	maxPause  = 30 * time.Second
+	firstHold = time.Second
+	mostHold  = time.Minute
+	// tolerance is how many times as long as in the long run a request may take.
+	tolerance = 2
+	// slack is a difference in latency that is noise.
+	slack = 10 * time.Millisecond
+)
+
+// average is an exponential one over about n values; the first n are averaged
+// plainly.
+type average struct {
+	n     float64
+	count float64
+	value float64
+}
+
+func (a *average) add(v float64) {
+	a.count = min(a.count+1, a.n)
+	a.value += (v - a.value) / a.count
+}
+
+func newLimiter(most int) *limiter {
+	return &limiter{most: most, now: time.Now, limit: float64(min(firstLimit, most)), steep: true, hold: firstHold,
+		short: average{n: 20}, long: average{n: 600}}
+}
+
+// ticket is a request under way.
+type ticket struct {
+	round uint64
+	under int // way at that moment, itself included
+	began time.Time
+}
+
+// acquire waits for its turn. A pause that is longer than a request may be made
+// to wait, or than ctx lasts, is an error, which says so; nil and false is that
+// ctx has ended.
+func (l *limiter) acquire(ctx context.Context, req *request) (ticket, *Error, bool) {
+	for {
+		l.mu.Lock()
+		pause := l.pausedUntil.Sub(l.now())
+		switch {
+		case pause > maxRetryAfter, pause > 0 && endsWithin(ctx, pause):
+			l.mu.Unlock()
+			return ticket{}, throttled(req), false
+		case pause <= 0 && l.under < l.currentLocked() && len(l.waiting) == 0:
+			l.under++
+			t := l.ticketLocked()
+			l.mu.Unlock()
+			return t, nil, true
+		case pause > 0:
+			l.mu.Unlock()
+			if !wait(ctx, pause) {
+				return ticket{}, nil, false
+			}
+			continue
+		}
+		turn := make(chan struct{})
+		l.waiting = append(l.waiting, turn)
+		l.admitLocked()
+		l.mu.Unlock()
+		select {
+		case <-turn: // and counted already
+		case <-ctx.Done():
+			l.leave(turn)
+			return ticket{}, nil, false
+		}
+		l.mu.Lock()
+		if pause = l.pausedUntil.Sub(l.now()); pause > 0 { // since it stood in the queue
+			l.under--
+			l.admitLocked() // the others find the pause as well, and come back
+			l.mu.Unlock()
+			continue
+		}
+		t := l.ticketLocked()
+		l.mu.Unlock()
+		return t, nil, true
+	}
+}
+
+func endsWithin(ctx context.Context, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < d
+}
+
+func throttled(req *request) *Error {
+	return &Error{
+		Op: req.op, Object: req.object, class: ErrThrottled, unsent: true,
+		Message: "not tried: the cluster asked to slow down",
+	}
+}
+
+func (l *limiter) ticketLocked() ticket {
+	l.round++
+	return ticket{l.round, l.under, l.now()}
+}
+
+// leave takes one who waits out of the queue, or gives back its turn.
+func (l *limiter) leave(turn chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting {
+		if w == turn {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return
+		}
+	}
+	l.under--
+	l.admitLocked()
+}
+
+func (l *limiter) admitLocked() {
+	for len(l.waiting) > 0 && l.under < l.currentLocked() {
+		l.under++
+		close(l.waiting[0])
+		l.waiting = l.waiting[1:]
+	}
+}
+
+func (l *limiter) currentLocked() int { return max(1, min(l.most, int(l.limit))) }
+
+// current is how many requests may be under way.
+func (l *limiter) current() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.currentLocked()
+}
+
+// release takes in how a request ended. Only what concerns single objects says
+// anything about latency.
+func (l *limiter) release(t ticket, req *request, err *Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.under--
+	took := l.now().Sub(t.began)
+	switch {
+	case err != nil && err.class == ErrThrottled:
+		l.throttledLocked(t, err.after)
+	case err != nil && (err.Code == 0 || err.silent()): // that is for the breaker
+	case !req.single():
+	default:
+		l.answeredLocked(t, took)
+	}
+	l.admitLocked()
+}
+
+func (l *limiter) throttledLocked(t ticket, after time.Duration) {
+	if until := l.now().Add(min(after, maxPause)); until.After(l.pausedUntil) {
+		l.pausedUntil = until
+	}
+	l.growAfter = l.pausedUntil.Add(l.hold)
+	if t.round <= l.cut {
+		return
+	}
+	share := 0.75
+	if l.steep {
+		share = 0.5 // it grew blindly
+	}
+	l.cut, l.steep = l.round, false
+	l.limit = max(1, math.Floor(share*l.limit))
+	l.hold = min(2*l.hold, mostHold)
+}
+
+func (l *limiter) answeredLocked(t ticket, took time.Duration) {
+	l.short.add(took.Seconds())
+	l.long.add(took.Seconds())
+	if t.round <= l.cut || l.now().Before(l.growAfter) {
+		return
+	}
+	full := 2*t.under >= l.currentLocked() // else it says nothing of so many
+	late := l.short.value > tolerance*l.long.value+slack.Seconds()
+	switch {
+	case late:
+		// Once for a round, and in proportion to how late.
+		l.cut, l.steep = l.round, false
+		l.limit = max(1, l.limit*max(0.5, tolerance*l.long.value/l.short.value))
+	case !full:
+	case l.steep:
+		l.limit = min(float64(l.most), l.limit+1)
+	default:
+		l.limit = min(float64(l.most), l.limit+1/l.limit)
+	}
+	if l.hold > firstHold && l.now().Sub(l.growAfter) > l.hold {
+		l.hold = firstHold // it grew for as long again, and nothing was in the way
+	}
+}
+
+// single says whether the request is about one object, so that its latency can
+// be held against that of others.
+func (r *request) single() bool { return r.op == "apply" || r.op == "get" || r.op == "delete" }

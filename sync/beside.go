@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// How long a pass waits for its jobs: what takes longer goes on beside the
+// passes, and a later one records it.
+const (
+	// defaultPatience is the longest wait. What has ended by then is recorded,
+	// so that a long release is known piece by piece.
+	defaultPatience = time.Second
+	// quietShare of the patience without any job ending is the end of the wait:
+	// whoever has not answered by then is slow, and the others need not know.
+	quietShare = 10
+)
+
+// place is a unit on a target.
+type place struct {
+	unit   config.UnitPath
+	target config.TargetName
+}
+
+func (j *job) place() place { return place{j.Unit, j.Target} }
+
+// claim is an object in a cluster that a job writes or deletes.
+type claim struct {
+	cluster string
+	id      render.ObjectID
+}
+
+// beside are the jobs that were begun and are not recorded yet. There is at
+// most one for a unit on a target, and no object is written or deleted by two:
+// what the plan wants of one that is taken is left for a later pass, which the
+// end of the job brings about.
+type beside struct {
+	running sync.WaitGroup
+	ended   chan struct{} // told when a job ends, for the pass that waits
+	wake    chan struct{} // the same, for the pause between two passes
+
+	mu      sync.Mutex
+	jobs    map[place]*job
+	claims  map[claim]*job
+	done    []*job                   // not recorded yet
+	slots   map[string]chan struct{} // by cluster: see unitsAtOnce
+	doomed  map[*job][]store.Entry   // what jobs are about to delete
+	cancels map[*job]context.CancelFunc
+}
+
+func newBeside(wake chan struct{}) *beside {
+	return &beside{ended: make(chan struct{}, 1), wake: wake, jobs: map[place]*job{}, claims: map[claim]*job{},
+		slots: map[string]chan struct{}{}, doomed: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
+}
+
+// free says whether an action can be begun: nothing is done for its unit on its
+// target.
+func (b *beside) free(a rollout.Action) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.jobs[place{a.Unit, a.Target}] == nil
+}
+
+// take makes the job the one of its unit on its target and, where it writes, of
+// its objects; it reports whether another one has some of them.
+func (b *beside) take(j *job) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var objects []*render.Object
+	if j.Kind == rollout.Apply {
+		objects = j.bundle.Objects
+	}
+	for _, o := range objects {
+		if b.claims[claim{j.cluster, o.ID}] != nil {
+			return false
+		}
+	}
+	for _, o := range objects {
+		b.claims[claim{j.cluster, o.ID}] = j
+	}
+	b.jobs[j.place()] = j
+	return true
+}
+
+// claimDoomed makes the job the one of the objects that it is about to delete.
+// Those that another job is at work on are left.
+func (b *beside) claimDoomed(j *job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var mine []store.Entry
+	for _, e := range j.doomed {
+		at := claim{j.cluster, e.ID}
+		if other := b.claims[at]; other != nil && other != j {
+			j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", e.ID))
+			continue
+		}
+		b.claims[at] = j
+		mine = append(mine, e)
+	}
+	if j.doomed = mine; len(mine) > 0 {
+		b.doomed[j] = mine
+	}
+}
+
+// begin does jobs of one cluster, in this order and as many at a time as there
+// is room for in the cluster, and returns at once.
+func (b *beside) begin(ctx context.Context, cluster string, jobs []*job, do func(context.Context, *job)) {
+	b.mu.Lock()
+	slots := b.slots[cluster]
+	if slots == nil {
+		slots = make(chan struct{}, unitsAtOnce)
+		b.slots[cluster] = slots
+	}
+	b.mu.Unlock()
+	b.running.Go(func() {
+		for _, j := range jobs {
+			slots <- struct{}{} // jobs end when ctx does
+			b.running.Go(func() {
+				defer func() { <-slots }()
+				b.do(ctx, j, do)
+			})
+		}
+	})
+}
+
+func (b *beside) do(ctx context.Context, j *job, do func(context.Context, *job)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.mu.Lock()
+	b.cancels[j] = cancel
+	b.mu.Unlock()
+	if ctx.Err() == nil {
+		do(ctx, j)
+	}
+	b.end(j)
+}
+
+func (b *beside) end(j *job) {
+	b.mu.Lock()
+	b.done = append(b.done, j)
+	b.mu.Unlock()
+	for _, told := range []chan struct{}{b.ended, b.wake} {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// takeEnded returns the jobs that have ended, for recording, and gives free
+// what they had.
+func (b *beside) takeEnded() []*job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	done := b.done
+	b.done = nil
+	for _, j := range done {
+		b.releaseLocked(j)
+	}
+	return done
+}
+
+// drop gives up jobs that were not begun.
+func (b *beside) drop(jobs []*job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, j := range jobs {
+		if b.jobs[j.place()] == j {
+			b.releaseLocked(j)
+		}
+	}
+}
+
+func (b *beside) releaseLocked(j *job) {
+	delete(b.jobs, j.place())
+	delete(b.cancels, j)
+	if j.Kind == rollout.Apply {
+		for _, o := range j.bundle.Objects {
+			delete(b.claims, claim{j.cluster, o.ID})
+		}
+	}
+	for _, e := range b.doomed[j] {
+		delete(b.claims, claim{j.cluster, e.ID})
+	}
+	delete(b.doomed, j)
+}
+
+// await waits until all of the jobs have ended, or the patience has. When ctx
+// ends, so do the jobs, and it waits for that.
+func (b *beside) await(ctx context.Context, jobs []*job, patience time.Duration) {
+	limit, quiet := time.NewTimer(patience), time.NewTimer(patience/quietShare)
+	defer limit.Stop()
+	defer quiet.Stop()
+	for !b.over(jobs) {
+		select {
+		case <-b.ended:
+			quiet.Reset(patience / quietShare)
+		case <-quiet.C:
+			return
+		case <-limit.C:
+			return
+		case <-ctx.Done():
+			b.running.Wait()
+			return
+		}
+	}
+}
+
+func (b *beside) over(jobs []*job) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !slices.ContainsFunc(jobs, func(j *job) bool {
+		return b.jobs[j.place()] == j && !slices.Contains(b.done, j)
+	})
+}
+
+// busy says whether any job is not recorded yet.
+func (b *beside) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.jobs) > 0
+}
+
+// places are the units on targets that a job is at work on.
+func (b *beside) places() []place {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var places []place
+	for at := range b.jobs {
+		places = append(places, at)
+	}
+	return places
+}
+
+// recheck ends the jobs that are about to delete something which must stay by
+// now. What they have sent is on its way; nothing more is.
+func (b *beside) recheck(stays func(j *job, id render.ObjectID) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for j, entries := range b.doomed {
+		if slices.ContainsFunc(entries, func(e store.Entry) bool { return stays(j, e.ID) }) {
+			b.cancels[j]()
+		}
+	}
+}
+
+// Finish waits until no job goes on any more, and records what became of them.
+// It is to be called when the last pass is over, whether or not its ctx ended.
+func (d *Daemon) Finish(ctx context.Context) error {
+	d.beside.running.Wait()
+	for _, l := range d.looking {
+		<-l.over
+	}
+	var r Record
+	d.record(ctx, &r, d.beside.takeEnded())
+	return r.Err
+}
