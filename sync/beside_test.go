@@ -175,7 +175,8 @@ func TestACommitEndsADeletion(t *testing.T) {
 	var hold atomic.Bool
 	held := make(chan string, 100)
 	cfg := faults.HTTP(t, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
-		if hold.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/one") { // what comes before a DELETE
+		// The first is what comes before the DELETE.
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/one") && hold.CompareAndSwap(true, false) {
 			held <- r.URL.Path
 			<-r.Context().Done()
 			return
@@ -208,7 +209,6 @@ func TestACommitEndsADeletion(t *testing.T) {
 	})
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("other", w.is("other", 2, rollout.Done))
-	hold.Store(false)
 	for range 20 {
 		w.now = w.now.Add(time.Minute)
 		w.pass()

@@ -339,10 +339,6 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	first, err := Connect(cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name     string
 		resource schema.GroupVersionResource
@@ -352,6 +348,10 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 		{"web", deployments, object(t, selecting, ns, "old", "old"), object(t, selecting, ns, "new", "new")},
 	} {
 		dead.Store(false)
+		first, err := Connect(cfg, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := newState(t, first)
 		s.apply("x", test.old)
 		uid := liveOf(t, test.resource, ns, test.name).GetUID()

@@ -160,7 +160,7 @@ func (s *Store) added() string {
 	switch s.schema {
 	case 1:
 		return `0, 0, ''`
-	case 2:
+	case 2, 3:
 		return `keep, found, ''`
 	}
 	return `keep, found, ran`
