@@ -43,10 +43,9 @@ type Result struct {
 	// Reason says why an object was skipped, or what its deletion waits for.
 	// It is the same from pass to pass.
 	Reason string
-	// Waits is set by [Cluster.Apply] when the object, and so the bundle, waits
-	// for something that takes its time: "phase 1", "hook Job/shop/migrate".
-	// Reason says what is in the way. Applying the bundle again goes on from
-	// there.
+	// Waits is set when the object, and so the whole call, waits for something
+	// that takes its time: "phase 1", "hook Job/shop/migrate". Reason says what
+	// is in the way. The same call goes on from there.
 	Waits string
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.

@@ -310,14 +310,14 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	results := make([]Result, len(entries))
 	call := c.begin()
 	call.each(jobs, func(i int) { results[i] = call.beforeDelete(ctx, entries[i]) })
-	why := ""
+	why, waits := "", ""
 	for _, i := range jobs {
 		switch r := results[i]; {
 		case why != "":
 		case r.Err != nil:
 			why = "waits for hook " + r.ID.String() + ": " + messageOf(r.Err)
 		case r.Reason != "":
-			why = r.Reason
+			why, waits = r.Reason, r.Waits
 		}
 	}
 	if why == "" {
@@ -325,7 +325,7 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	}
 	for i, e := range entries {
 		if r := &results[i]; r.Err == nil && r.Reason == "" {
-			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Reason: why}
+			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Waits: waits, Reason: why}
 		}
 	}
 	return results
@@ -349,23 +349,26 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 		return r
 	}
 	r.Entry.Digest = "" // whatever comes of it, it is not as it was applied
-	why := "waits for hook " + id.String() + ": "
+	r.Waits = "hook " + id.String()
+	why := "waits for " + r.Waits + ": "
 	if isSuspended(live) {
 		err := c.mergeJob(ctx, "resume", id, entry.Version, map[string]any{
 			"metadata": map[string]any{"uid": live.GetUID()},
 			"spec":     map[string]any{"suspend": false},
 		})
 		if err != nil {
+			r.Waits = ""
 			return r.failed(err)
 		}
 		return r.kept(why+"not complete", false)
 	}
-	switch h, err := c.judgeLive(ctx, live); {
-	case err != nil:
-		return r.failed(fmt.Errorf("health of %s: %w", id, err))
-	case h.State == Failed:
-		return r.failed(failed("prune", id, "the hook failed, nothing is deleted: "+h.Reason+" (delete the Job to go on without it)"))
-	default:
+	h, err := c.judgeLive(ctx, live)
+	if err == nil && h.State != Failed {
 		return r.kept(why+h.Reason, false)
 	}
+	r.Waits = ""
+	if err != nil {
+		return r.failed(fmt.Errorf("health of %s: %w", id, err))
+	}
+	return r.failed(failed("prune", id, "the hook failed, nothing is deleted: "+h.Reason+" (delete the Job to go on without it)"))
 }

@@ -246,10 +246,11 @@ func TestHookBeforeDelete(t *testing.T) {
 	}
 	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", hook, data)))
 
-	waits := "waits for hook Job/" + ns + "/drain: "
+	waits := "hook Job/" + ns + "/drain"
+	skipped := []string{"Job skipped (" + waits + ")", "ConfigMap skipped (" + waits + ")"}
 	got := s.deletes(hook.ID, data.ID)
-	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
-	same(t, []string{waits + "not complete", waits + "not complete"}, []string{got[0].Reason, got[1].Reason})
+	same(t, skipped, outcomes(got))
+	same(t, []string{"waits for " + waits + ": not complete", "waits for " + waits + ": not complete"}, []string{got[0].Reason, got[1].Reason})
 	if isSuspended(liveJob(t, ns, "drain")) || !exists(t, data.ID) {
 		t.Error("the hook does not run first")
 	}
@@ -257,7 +258,7 @@ func TestHookBeforeDelete(t *testing.T) {
 		got = s.deletes(hook.ID, data.ID)
 		return strings.Contains(got[1].Reason, "ImagePullBackOff"), got[1].Reason
 	})
-	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
+	same(t, skipped, outcomes(got))
 
 	complete(t, ns, "drain")
 	eventually(t, func() (bool, string) {
@@ -282,7 +283,7 @@ func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
 		if want := "prune Job/" + ns + "/drain: the hook failed, nothing is deleted: "; !errors.Is(got[0].Err, ErrFailed) || !strings.HasPrefix(got[0].Err.Error(), want) {
 			t.Errorf("got %v, want %q", got[0].Err, want)
 		}
-		if got[1].Action != Skipped || !exists(t, data.ID) || !isThere(t, ns, "drain") {
+		if got[1].Action != Skipped || got[0].Waits+got[1].Waits != "" || !exists(t, data.ID) || !isThere(t, ns, "drain") {
 			t.Errorf("got %q", outcomes(got))
 		}
 	}
