@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -202,6 +203,32 @@ func TestHookThatFailsSaysWhy(t *testing.T) {
 	eventually(t, func() (bool, string) {
 		got := s.apply("x", bundle...)
 		return isThere(t, ns, "migrate") && liveJob(t, ns, "migrate").GetUID() != uid, strings.Join(outcomes(got), "; ")
+	})
+}
+
+// The pods of a failed hook say why.
+func TestHookThatFailsNamesItsContainer(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	hook := hookJob(t, ns, "migrate", render.HookAfter, "broken", "backoffLimit: 0")
+	s.apply("x", hook)
+	eventually(t, func() (bool, string) {
+		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) == 0 {
+			return false, "no pods"
+		}
+		_, err = somebody(t).Resource(pods).Namespace(ns).Patch(t.Context(), list.Items[0].GetName(), types.MergePatchType, []byte(
+			`{"status":{"phase":"Failed","containerStatuses":[{"name":"main","image":"x","imageID":"","ready":false,"restartCount":0,`+
+				`"state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}`), metav1.PatchOptions{}, "status")
+		return err == nil, fmt.Sprint(err)
+	})
+	eventually(t, func() (bool, string) {
+		got := s.apply("x", hook)[0]
+		if got.Err == nil {
+			return false, got.Reason
+		}
+		return strings.Contains(got.Err.Error(), "container main: exited with code 3 (Error)"), got.Err.Error()
 	})
 }
 
