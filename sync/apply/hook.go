@@ -115,7 +115,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case !isOfUnit(live, o):
+	case !isOfUnit(live, o) && !(isApplied(live) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
 	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
@@ -243,8 +243,12 @@ func isSuspended(job *unstructured.Unstructured) bool {
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
 func isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
-	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil &&
-		live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+	return isApplied(live) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+}
+
+// isApplied says whether a live object was applied by us.
+func isApplied(live *unstructured.Unstructured) bool {
+	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil
 }
 
 // metaOf is the part of an object's metadata that is looked at here.

@@ -232,6 +232,22 @@ func TestHookThatFailsNamesItsContainer(t *testing.T) {
 	})
 }
 
+// A unit that is renamed finds the Job of its former name.
+func TestHookOfAUnitThatIsRenamed(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
+	newState(t, c).toTheEnd("x", hook)
+	uid := liveJob(t, ns, "migrate").GetUID()
+	renamed := *hook
+	renamed.JSON = []byte(strings.Replace(string(hook.JSON), testUnit, "services/shop/basket", 1))
+	renamed.Digest = "other"
+	newState(t, c).toTheEnd("y", &renamed)
+	if live := liveJob(t, ns, "migrate"); live.GetUID() == uid || live.GetAnnotations()[render.AnnotationUnit] != "services/shop/basket" {
+		t.Errorf("got %v", live.GetAnnotations())
+	}
+}
+
 func TestHookLeavesAForeignJobAlone(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
