@@ -55,10 +55,9 @@ type Result struct {
 	// Warnings are further things to know about an object that was applied, the
 	// same from pass to pass.
 	Warnings []string
-	// Waits is set by [Cluster.Apply] when the object, and so the bundle, waits
-	// for something that takes its time: "phase 1", "hook Job/shop/migrate".
-	// Reason says what is in the way. Applying the bundle again goes on from
-	// there.
+	// Waits is set when the object, and so the whole call, waits for something
+	// that takes its time: "phase 1", "hook Job/shop/migrate". Reason says what
+	// is in the way. The same call goes on from there.
 	Waits string
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.

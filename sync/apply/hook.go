@@ -115,7 +115,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case !isOfUnit(live, o):
+	case !isOfUnit(live, o) && !(isApplied(live) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
 	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
@@ -243,8 +243,12 @@ func isSuspended(job *unstructured.Unstructured) bool {
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
 func isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
-	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil &&
-		live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+	return isApplied(live) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+}
+
+// isApplied says whether a live object was applied by us.
+func isApplied(live *unstructured.Unstructured) bool {
+	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil
 }
 
 // metaOf is the part of an object's metadata that is looked at here.
@@ -310,14 +314,14 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	results := make([]Result, len(entries))
 	call := c.begin()
 	call.each(jobs, func(i int) { results[i] = call.beforeDelete(ctx, entries[i]) })
-	why := ""
+	why, waits := "", ""
 	for _, i := range jobs {
 		switch r := results[i]; {
 		case why != "":
 		case r.Err != nil:
 			why = "waits for hook " + r.ID.String() + ": " + messageOf(r.Err)
 		case r.Reason != "":
-			why = r.Reason
+			why, waits = r.Reason, r.Waits
 		}
 	}
 	if why == "" {
@@ -325,7 +329,7 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	}
 	for i, e := range entries {
 		if r := &results[i]; r.Err == nil && r.Reason == "" {
-			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Reason: why}
+			*r = Result{ID: e.ID, Entry: e, Action: Skipped, Waits: waits, Reason: why}
 		}
 	}
 	return results
@@ -349,23 +353,26 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 		return r
 	}
 	r.Entry.Digest = "" // whatever comes of it, it is not as it was applied
-	why := "waits for hook " + id.String() + ": "
+	r.Waits = "hook " + id.String()
+	why := "waits for " + r.Waits + ": "
 	if isSuspended(live) {
 		err := c.mergeJob(ctx, "resume", id, entry.Version, map[string]any{
 			"metadata": map[string]any{"uid": live.GetUID()},
 			"spec":     map[string]any{"suspend": false},
 		})
 		if err != nil {
+			r.Waits = ""
 			return r.failed(err)
 		}
 		return r.kept(why+"not complete", false)
 	}
-	switch h, err := c.judgeLive(ctx, live); {
-	case err != nil:
-		return r.failed(fmt.Errorf("health of %s: %w", id, err))
-	case h.State == Failed:
-		return r.failed(failed("prune", id, "the hook failed, nothing is deleted: "+h.Reason+" (delete the Job to go on without it)"))
-	default:
+	h, err := c.judgeLive(ctx, live)
+	if err == nil && h.State != Failed {
 		return r.kept(why+h.Reason, false)
 	}
+	r.Waits = ""
+	if err != nil {
+		return r.failed(fmt.Errorf("health of %s: %w", id, err))
+	}
+	return r.failed(failed("prune", id, "the hook failed, nothing is deleted: "+h.Reason+" (delete the Job to go on without it)"))
 }

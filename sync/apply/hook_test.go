@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -205,6 +206,48 @@ func TestHookThatFailsSaysWhy(t *testing.T) {
 	})
 }
 
+// The pods of a failed hook say why.
+func TestHookThatFailsNamesItsContainer(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	hook := hookJob(t, ns, "migrate", render.HookAfter, "broken", "backoffLimit: 0")
+	s.apply("x", hook)
+	eventually(t, func() (bool, string) {
+		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) == 0 {
+			return false, "no pods"
+		}
+		_, err = somebody(t).Resource(pods).Namespace(ns).Patch(t.Context(), list.Items[0].GetName(), types.MergePatchType, []byte(
+			`{"status":{"phase":"Failed","containerStatuses":[{"name":"main","image":"x","imageID":"","ready":false,"restartCount":0,`+
+				`"state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}`), metav1.PatchOptions{}, "status")
+		return err == nil, fmt.Sprint(err)
+	})
+	eventually(t, func() (bool, string) {
+		got := s.apply("x", hook)[0]
+		if got.Err == nil {
+			return false, got.Reason
+		}
+		return strings.Contains(got.Err.Error(), "container main: exited with code 3 (Error)"), got.Err.Error()
+	})
+}
+
+// A unit that is renamed finds the Job of its former name.
+func TestHookOfAUnitThatIsRenamed(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
+	newState(t, c).toTheEnd("x", hook)
+	uid := liveJob(t, ns, "migrate").GetUID()
+	renamed := *hook
+	renamed.JSON = []byte(strings.Replace(string(hook.JSON), testUnit, "services/shop/basket", 1))
+	renamed.Digest = "other"
+	newState(t, c).toTheEnd("y", &renamed)
+	if live := liveJob(t, ns, "migrate"); live.GetUID() == uid || live.GetAnnotations()[render.AnnotationUnit] != "services/shop/basket" {
+		t.Errorf("got %v", live.GetAnnotations())
+	}
+}
+
 func TestHookLeavesAForeignJobAlone(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
@@ -246,10 +289,11 @@ func TestHookBeforeDelete(t *testing.T) {
 	}
 	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", hook, data)))
 
-	waits := "waits for hook Job/" + ns + "/drain: "
+	waits := "hook Job/" + ns + "/drain"
+	skipped := []string{"Job skipped (" + waits + ")", "ConfigMap skipped (" + waits + ")"}
 	got := s.deletes(hook.ID, data.ID)
-	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
-	same(t, []string{waits + "not complete", waits + "not complete"}, []string{got[0].Reason, got[1].Reason})
+	same(t, skipped, outcomes(got))
+	same(t, []string{"waits for " + waits + ": not complete", "waits for " + waits + ": not complete"}, []string{got[0].Reason, got[1].Reason})
 	if isSuspended(liveJob(t, ns, "drain")) || !exists(t, data.ID) {
 		t.Error("the hook does not run first")
 	}
@@ -257,7 +301,7 @@ func TestHookBeforeDelete(t *testing.T) {
 		got = s.deletes(hook.ID, data.ID)
 		return strings.Contains(got[1].Reason, "ImagePullBackOff"), got[1].Reason
 	})
-	same(t, []string{"Job skipped", "ConfigMap skipped"}, outcomes(got))
+	same(t, skipped, outcomes(got))
 
 	complete(t, ns, "drain")
 	eventually(t, func() (bool, string) {
@@ -282,7 +326,7 @@ func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
 		if want := "prune Job/" + ns + "/drain: the hook failed, nothing is deleted: "; !errors.Is(got[0].Err, ErrFailed) || !strings.HasPrefix(got[0].Err.Error(), want) {
 			t.Errorf("got %v, want %q", got[0].Err, want)
 		}
-		if got[1].Action != Skipped || !exists(t, data.ID) || !isThere(t, ns, "drain") {
+		if got[1].Action != Skipped || got[0].Waits+got[1].Waits != "" || !exists(t, data.ID) || !isThere(t, ns, "drain") {
 			t.Errorf("got %q", outcomes(got))
 		}
 	}

@@ -298,6 +298,67 @@ func TestReplacePutsTheOldOneBack(t *testing.T) {
 	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(old.ID)))
 }
 
+// So do objects of other kinds, with what the server and others had set on them.
+func TestReplacePutsBackWhatOthersSet(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	const service = "{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s, " + allowed + ", labels: {value: %[3]s}}, spec: {clusterIP: %[4]s, selector: {app: a}, ports: [{port: 80}]}}"
+	const config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %[1]s, " + allowed + ", labels: {value: %[2]s}}, immutable: true, data: {value: %[2]s}}"
+	const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: %[1]s, labels: {value: %[2]s}, ` + allowed + `}
+spec:
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec: {containers: [{name: main, image: "registry.example.com/x:1"}]}
+`
+	for _, test := range []struct {
+		resource schema.GroupVersionResource
+		old, new *render.Object
+	}{
+		{services, object(t, service, ns, "a", "old", "10.96.201.21"), object(t, service, ns, "a", "new", "10.96.201.22")},
+		{configMaps, object(t, config, ns, "old"), object(t, config, ns, "new")},
+		{deployments, object(t, web, ns, "old"), object(t, web, ns, "new")},
+	} {
+		s := newState(t, c)
+		s.toTheEnd("x", test.old)
+		if test.old.ID.Kind == "Deployment" {
+			becomes(t, c, Health{State: Healthy}, test.old)
+		}
+		_, err := somebody(t).Resource(test.resource).Namespace(ns).Patch(t.Context(), test.old.ID.Name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"example.com/note":"kept"}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.resource == services { // from here on, for all of them
+			deny(t, ns, "!(object.metadata.name in ['a', 'web', 'probe'] && 'labels' in object.metadata && 'value' in object.metadata.labels && object.metadata.labels.value == 'new')", func() bool {
+				probe := object(t, service, ns, "probe", "new", "None")
+				return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
+			})
+		}
+		before := live(t, test.resource, ns, test.old.ID.Name)
+		var got []Result
+		eventually(t, func() (bool, string) {
+			got = s.apply("y", test.new)
+			return got[0].Err != nil, got[0].Reason
+		})
+		if !strings.HasSuffix(got[0].Err.Error(), "not today; the old one was put back") {
+			t.Errorf("%s: %v", test.old.ID, got[0].Err)
+		}
+		after := live(t, test.resource, ns, test.old.ID.Name)
+		if after.GetUID() == before.GetUID() || after.GetAnnotations()["example.com/note"] != "kept" {
+			t.Errorf("%s: got %v", test.old.ID, after.Object)
+		}
+		for _, field := range []string{"spec", "data"} {
+			same(t, before.Object[field], after.Object[field])
+		}
+		s.toTheEnd("x", test.old)
+		same(t, []string{test.old.ID.Kind + " deleted"}, outcomes(s.deletes(test.old.ID)))
+	}
+}
+
 func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)

@@ -52,8 +52,8 @@ const (
 	// [Unhealthy], [Failed], [Unreachable].
 	Check Kind = "check"
 	// Remove deletes all that the unit has on the target: [Removed],
-	// [Deferred] while objects are still terminating or wait for a hook,
-	// [Failed] when the hook did, [Refused], [Unreachable].
+	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while
+	// objects are still terminating, [Refused], [Unreachable].
 	Remove Kind = "remove"
 	// Sweep is never planned. It is the kind of what was found without being
 	// asked for: [Drifted], with Unit and Target.

@@ -15,8 +15,8 @@ type Outcome struct {
 	// Reason is one line without the target's name, and the same as long as
 	// the cause is the same. It is required for everything that went wrong.
 	Reason string
-	// Step names what a [Waiting] Apply waits for. It stays the same for as long
-	// as the apply gets no further.
+	// Step names what a [Waiting] action waits for. It stays the same for as long
+	// as the action gets no further.
 	Step string
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
@@ -30,8 +30,8 @@ const (
 	// Applied: the server took the whole bundle.
 	Applied Result = "applied"
 	// Waiting: the server took the bundle up to a phase that is not healthy yet,
-	// or up to a hook that is not over. The same apply is to be carried out
-	// again to go on.
+	// or up to a hook that is not over. Of a Remove: a hook is to run before
+	// anything is deleted. The same action is to be carried out again to go on.
 	Waiting Result = "waiting"
 	// Removed: nothing that is ours is there any more.
 	Removed Result = "removed"
@@ -70,7 +70,7 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 		r.drifted()
 	case o.Kind == Apply && o.Result == Applied:
 		r.applied()
-	case o.Kind == Apply && o.Result == Waiting:
+	case o.Kind != Check && o.Result == Waiting:
 		r.waiting()
 	case o.Kind == Remove && o.Result == Removed:
 		r.removed()
@@ -192,7 +192,7 @@ func (r *recording) health() {
 	}
 }
 
-// waiting takes in that an apply got as far as it can for now. It goes on soon;
+// waiting takes in that an action got as far as it can for now. It goes on soon;
 // how soon depends on how long it has been waiting for the same step.
 func (r *recording) waiting() {
 	t := r.t

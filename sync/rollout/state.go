@@ -185,7 +185,7 @@ type Target struct {
 	// Attempts that failed in a row; the next one is at RetryAt.
 	Attempts int       `json:"attempts,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
-	// Step is what the apply under way waits for, a phase of the bundle or a
+	// Step is what the action under way waits for, a phase of the bundle or a
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`

@@ -362,6 +362,10 @@ func (w *world) carryOut(a Action) Outcome {
 		l.digest, l.mixed, l.drifted = a.Digest, false, false
 		return w.unless(o, Applied)
 	case Remove:
+		if w.rarely(4) {
+			o.Step = "hook"
+			return w.unless(o, Waiting)
+		}
 		*l = live{}
 		return w.unless(o, Removed)
 	}
