@@ -193,12 +193,22 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
 	d.guarded.pending = pending
 	with := maps.Clone(pending)
 	for _, j := range jobs {
+		if len(j.doomed) == 0 {
+			continue
+		}
 		at := render.Placed{Unit: j.Unit, Target: j.Target}
+		p := with[at]
+		counted := make(map[render.ObjectID]bool, len(p.doomed))
+		for _, e := range p.doomed {
+			counted[e.ID] = true
+		}
+		p.have, p.doomed = max(p.have, len(j.inventory)), slices.Clip(p.doomed)
 		for _, e := range j.doomed {
-			if p := with[at]; !slices.ContainsFunc(p.doomed, func(other store.Entry) bool { return other.ID == e.ID }) {
-				with[at] = doom{max(p.have, len(j.inventory)), append(slices.Clip(p.doomed), e)}
+			if !counted[e.ID] {
+				p.doomed = append(p.doomed, e)
 			}
 		}
+		with[at] = p
 	}
 	return with, nil
 }

@@ -41,6 +41,7 @@ func TestStateLost(t *testing.T) {
 	for name, test := range map[string]func(*world){
 		"what nobody wants takes approval": lostWithLeftovers,
 		"a unit with a problem":            lostWithABrokenUnit,
+		"a unit that is ill":               lostWithAnIllUnit,
 		"moved meanwhile":                  lostWhileMoving,
 		"an API is down":                   lostWithAnAPIDown,
 	} {
@@ -182,7 +183,7 @@ func lostWithLeftovers(w *world) {
 	for _, p := range w.plans() {
 		w.approve(p)
 	}
-	w.until("the deletions", func() bool { return w.unit("other") == nil && len(w.plans()) == 0 })
+	w.until("the deletions", w.soon(func() bool { return w.unit("other") == nil && len(w.plans()) == 0 }))
 	left := slices.DeleteFunc(before, func(o string) bool {
 		return strings.Contains(o, " two ") || strings.Contains(o, " three ") || strings.Contains(o, " other ")
 	})
@@ -218,6 +219,33 @@ func lostWithABrokenUnit(w *world) {
 	w.want("other", fmt.Sprint(w.unit("other").Rollout.Status, w.unit("other").Waiting), "done")
 }
 
+// While a unit is not healthy, nothing is deleted in its clusters, not even what
+// the new inventory knows well.
+func lostWithAnIllUnit(w *world) {
+	w.release()
+	w.app("other", "broken", "three")
+	w.app("app", "1", "one", "late")
+	w.commit()
+	w.lose()
+	w.until("the ill unit", func() bool { u := w.unit("other"); return u != nil && u.Targets["dev-1/a"].Applied != "" })
+	w.soaked("app", 1)
+	w.app("app", "1", "one")
+	w.commit()
+	w.soaked("app", 2)
+	w.idle(time.Hour)
+	for _, target := range []string{"dev-1/a", "dev-1/b"} {
+		if w.get(target, configMaps, "late") == nil {
+			w.Errorf("the ConfigMap on %s is gone", target)
+		}
+	}
+	w.want("why it stays", w.unit("app").Targets["dev-1/a"].Reason, "ConfigMap/"+w.tenant+"-a/late stays: the inventory of its cluster is being rebuilt")
+	w.app("other", "1", "three")
+	w.commit()
+	w.soaked("other", 2)
+	w.until("the deletions", w.soon(func() bool { return w.there("late") == 0 }))
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+}
+
 // A unit that was renamed and an object that moved while nobody looked: no
 // deletes, and no plans.
 func lostWhileMoving(w *world) {
@@ -247,7 +275,7 @@ func lostWhileMoving(w *world) {
 	w.commit()
 	w.soaked("app", 2)
 	w.until("the unit of the third name", w.is("again", 1, rollout.Done))
-	w.until("the end of the second name", func() bool { return w.unit("renamed") == nil })
+	w.until("the end of the second name", w.soon(func() bool { return w.unit("renamed") == nil }))
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed again", before)
 }
@@ -277,6 +305,6 @@ func lostWithAnAPIDown(w *world) {
 	w.idle(time.Hour)
 	w.sameUIDs("with an API down", before)
 	w.must(remove())
-	w.until("the survey that sees all", func() bool { return w.survey("dev-1").Unknown == "" })
+	w.until("the survey that sees all", w.soon(func() bool { return w.survey("dev-1").Unknown == "" }))
 	w.sameUIDs("with the API gone", before)
 }

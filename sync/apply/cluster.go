@@ -12,8 +12,10 @@
 //
 //   - one server-side-apply PATCH for an object whose digest changed, nothing
 //     for one whose digest did not;
-//   - one metadata GET and one DELETE, with the UID as its precondition, for an
-//     object to prune;
+//   - one metadata GET and one DELETE, with the UID as its precondition and for
+//     heavy kinds the resource version too, for an object to prune;
+//   - one metadata LIST per 500 labelled objects of every kind there is, for a
+//     survey;
 //   - one metadata LIST per 500 objects of a kind for drift;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
 //     health;

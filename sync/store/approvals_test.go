@@ -76,7 +76,9 @@ func TestApproveBesideTheDaemon(t *testing.T) {
 	same(t, []Event{{Time: noon.Add(time.Hour), Unit: "shop/cart", Kind: "approved", Text: "plan " + unit.Digest.Short() + ": 2 deletions, by ada"}},
 		value[[]Event](t)(s.History("shop/cart", 10)))
 
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.PutPlans([]Plan{fleet}), tx.KeepApproval(unit.Digest, unit.Deletions[1:])) })
+	update(t, s, func(tx *Tx) error {
+		return errors.Join(tx.PutPlans([]Plan{fleet}), tx.KeepApproval(unit.Digest, unit.Deletions[1:]))
+	})
 	want.Deletions = unit.Deletions[1:]
 	same(t, []Approval{want}, value[[]Approval](t)(s.Approvals()))
 	if err := Approve(t.Context(), dir, unit.Digest, "ada", noon); !errors.Is(err, ErrNoPlan) {
