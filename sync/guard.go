@@ -106,12 +106,14 @@ func deletionOf(e store.Entry) store.Deletion {
 	return store.Deletion{Target: e.Target, Unit: e.Unit, ObjectID: e.ID, UID: e.UID}
 }
 
-// guard decides which deletions the jobs may make. It judges all that the
-// commit comes to delete, in every wave, and not what this pass would: what is
-// too much does not go through in small pieces. What is held is stored as plans.
-func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) {
+// guard decides which deletions the jobs may make, and returns those that are to
+// be carried out: none, when the state could not be read or written. It judges
+// all that the commit comes to delete, in every wave, and not what this pass
+// would: what is too much does not go through in small pieces. What is held is
+// stored as plans.
+func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
 	if r.Err != nil || ctx.Err() != nil {
-		return
+		return nil
 	}
 	deleting := false
 	for _, j := range jobs {
@@ -122,23 +124,26 @@ func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) {
 	}
 	g := &d.guarded
 	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting) == 0) {
-		return // nothing is doomed while the commit is not to be believed
+		return jobs // nothing is doomed while the commit is not to be believed
 	}
 	pending, err := d.pending(jobs)
 	if err != nil {
 		r.Err = err
-		return
+		return nil
 	}
 	held, fleet, err := d.judge(pending)
 	if err != nil {
 		r.Err = err
-		return
+		return nil
 	}
 	for _, j := range jobs {
 		j.doomed, j.held = split(j.doomed, held)
 	}
 	g.stale = false
-	r.Err = d.hold(ctx, r, pending, held, fleet)
+	if r.Err = d.hold(ctx, r, pending, held, fleet); r.Err != nil {
+		return nil
+	}
+	return jobs
 }
 
 // split parts the entries that may be deleted from those that are held.

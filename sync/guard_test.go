@@ -4,6 +4,7 @@
 package sync_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -227,6 +228,32 @@ func TestApprovalLapses(t *testing.T) {
 		t.Errorf("%d of 36 objects are there", n)
 	}
 	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
+}
+
+// TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
+// deleted, not even what is free.
+func TestGuardThatCannotBeStored(t *testing.T) {
+	w := newWorld(t)
+	all := names(12)
+	w.app("app", "1", all...)
+	w.app("other", "1", "one")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "state", "state.db"))
+	w.must(err)
+	defer db.Close()
+	_, err = db.Exec("DROP TABLE plans")
+	w.must(err)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/app")))
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/other")))
+	w.commit()
+	if r := w.daemon.Once(t.Context()); r.Err == nil || len(r.Actions) > 0 {
+		t.Errorf("err %v, actions %v", r.Err, r.Actions)
+	}
+	if n := w.there(append(all, "one")...); n != 39 {
+		t.Errorf("%d of 39 ConfigMaps are there", n)
+	}
 }
 
 // TestFleetsGuard: deletions that are small for each unit, and in each wave, are

@@ -28,7 +28,7 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	d.hear(&r)
 	plan := d.decide(&r)
 	jobs := d.prepare(ctx, &r, plan)
-	d.guard(ctx, &r, jobs)
+	jobs = d.guard(ctx, &r, jobs)
 	d.carryOut(ctx, jobs)
 	d.record(ctx, &r, jobs)
 	d.report(&r, plan)
