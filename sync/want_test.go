@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // TestRolloutChanged: a unit that did not change itself kept the waves that it
@@ -20,7 +21,7 @@ func TestRolloutChanged(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../testdata/monorepo")); err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{}
+	d := &Daemon{state: &rollout.State{}}
 	want := func() (soak time.Duration, unit any) {
 		d.snapshot = d.Compiler.Snapshot("", config.Files(os.DirFS(dir)))
 		u := d.want().Units["services/shop/cart"]
