@@ -56,6 +56,7 @@ const (
 // of those that are as the commit wants them.
 func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 	if d.snapshot == nil || d.wanted.Refused() != "" || r.Err != nil {
+		d.dropSurveys()
 		return
 	}
 	d.startSurveys(ctx, r)
@@ -75,6 +76,18 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 	for name, known := range d.surveys {
 		if known.Survey == store.Rebuilding && r.Err == nil && d.asWanted(name) {
 			d.rebuilt(ctx, r, name)
+		}
+	}
+}
+
+// dropSurveys forgets those that are over: what they found belongs to bundles
+// that are not known now. They are made again.
+func (d *Daemon) dropSurveys() {
+	for name, answer := range d.surveying {
+		select {
+		case <-answer:
+			delete(d.surveying, name)
+		default:
 		}
 	}
 }

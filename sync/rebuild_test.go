@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -43,6 +44,7 @@ func TestStateLost(t *testing.T) {
 		"a unit with a problem":            lostWithABrokenUnit,
 		"a unit that is ill":               lostWithAnIllUnit,
 		"moved meanwhile":                  lostWhileMoving,
+		"a cluster is away":                lostWithAClusterAway,
 		"an API is down":                   lostWithAnAPIDown,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +263,7 @@ func lostWhileMoving(w *world) {
 	w.commit()
 	w.lose()
 	w.soaked("app", 1)
-	w.until("the renamed unit", w.is("renamed", 1, rollout.Done))
+	w.until("the renamed unit", w.soon(w.is("renamed", 1, rollout.Done)))
 	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed", before)
@@ -274,7 +276,7 @@ func lostWhileMoving(w *world) {
 	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
 	w.commit()
 	w.soaked("app", 2)
-	w.until("the unit of the third name", w.is("again", 1, rollout.Done))
+	w.until("the unit of the third name", w.soon(w.is("again", 1, rollout.Done)))
 	w.until("the end of the second name", w.soon(func() bool { return w.unit("renamed") == nil }))
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed again", before)
@@ -307,4 +309,32 @@ func lostWithAnAPIDown(w *world) {
 	w.must(remove())
 	w.until("the survey that sees all", w.soon(func() bool { return w.survey("dev-1").Unknown == "" }))
 	w.sameUIDs("with the API gone", before)
+}
+
+// A cluster that does not answer when the state is lost is rebuilt when it is
+// back; the others do not wait for it, and nothing is written to it before.
+func lostWithAClusterAway(w *world) {
+	w.release()
+	before := w.uids()
+	good := w.access["dev-2"]
+	dead := filepath.Join(w.dir, "dead")
+	w.must(os.WriteFile(dead, []byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: dev-2, context: {cluster: c, user: u}}], users: [{name: u, user: {token: x}}]}"), 0o600))
+	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: dead, Context: "dev-2"}
+	w.lose()
+	w.until("the canary", func() bool {
+		u := w.unit("app")
+		return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood
+	})
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the cluster that answers", w.soon(func() bool { return w.survey("dev-1").Survey == "known" }))
+	w.want("the survey of the other", string(w.survey("dev-2").Survey), "")
+	w.access["dev-2"] = good
+	w.stop()
+	w.start()
+	w.until("the rollout", w.soon(w.is("app", 1, rollout.Done)))
+	w.until("the survey", func() bool { return w.survey("dev-2").Survey == "known" })
+	w.sameUIDs("after it is back", before)
+	if plans := w.plans(); len(plans) > 0 {
+		w.Errorf("plans: %v", plans)
+	}
 }
