@@ -263,7 +263,7 @@ func lostWhileMoving(w *world) {
 	w.commit()
 	w.lose()
 	w.soaked("app", 1)
-	w.until("the renamed unit", w.soon(w.is("renamed", 1, rollout.Done)))
+	w.soaked("renamed", 1)
 	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed", before)
@@ -276,7 +276,7 @@ func lostWhileMoving(w *world) {
 	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
 	w.commit()
 	w.soaked("app", 2)
-	w.until("the unit of the third name", w.soon(w.is("again", 1, rollout.Done)))
+	w.soaked("again", 1)
 	w.until("the end of the second name", w.soon(func() bool { return w.unit("renamed") == nil }))
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed again", before)
@@ -326,12 +326,12 @@ func lostWithAClusterAway(w *world) {
 		return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood
 	})
 	w.now = w.now.Add(10 * time.Minute)
-	w.until("the cluster that answers", w.soon(func() bool { return w.survey("dev-1").Survey == "known" }))
+	w.until("the cluster that answers", func() bool { return w.survey("dev-1").Survey == "known" })
 	w.want("the survey of the other", string(w.survey("dev-2").Survey), "")
 	w.access["dev-2"] = good
 	w.stop()
 	w.start()
-	w.until("the rollout", w.soon(w.is("app", 1, rollout.Done)))
+	w.until("the rollout", w.is("app", 1, rollout.Done))
 	w.until("the survey", func() bool { return w.survey("dev-2").Survey == "known" })
 	w.sameUIDs("after it is back", before)
 	if plans := w.plans(); len(plans) > 0 {
