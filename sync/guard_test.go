@@ -186,8 +186,8 @@ func TestApprovalIsBoundToThePlan(t *testing.T) {
 	w.approve(first)
 	w.app("app", "1", all[15:]...) // three more, before the daemon looks
 	w.commit()
-	w.until("what was approved", func() bool { return w.there(all[:12]...) == 0 })
 	w.soaked("app", 3)
+	w.until("what was approved", func() bool { return w.there(all[:12]...) == 0 })
 	w.idle(time.Hour)
 	if n := w.there(all[12:15]...); n != 9 {
 		t.Errorf("%d of the 9 that were not approved are there", n)
