@@ -46,10 +46,10 @@ const (
 	// surveyPatience is how long a pass waits for surveys. They go on beside
 	// the passes after that.
 	surveyPatience = 5 * time.Second
-	// surveyPause is when a survey is made again that failed, or that could not
-	// see some kinds.
-	surveyPause = 10 * time.Minute
-	surveyRetry = 10 * time.Second
+	// surveyPause is when a survey that could not see some kinds is made again:
+	// there are API services that are down for years.
+	surveyPause = time.Hour
+	surveyRetry = 10 * time.Second // after one that failed
 )
 
 // rebuild surveys the clusters that nothing is known of, and ends the rebuilding
@@ -152,6 +152,10 @@ func (d *Daemon) takeIn(ctx context.Context, r *Record, name string, found surve
 		return
 	}
 	is := d.surveys[name]
+	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
+		r.Transitions = append(r.Transitions, rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "unknown",
+			Text: fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown)})
+	}
 	is.Name, is.Unknown = name, strings.Join(found.unknown, ", ")
 	event := rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "rebuilding",
 		Text: fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object"))}

@@ -302,6 +302,13 @@ func lostWithAnAPIDown(w *world) {
 	w.release()
 	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
 	w.want("unknown", w.survey("dev-1").Unknown, "down.example.com/v1")
+	events, err := w.store.History("", 1000)
+	w.must(err)
+	if !slices.ContainsFunc(events, func(e store.Event) bool {
+		return e.Kind == "unknown" && e.Text == "cluster dev-1: it is not known what swell has of down.example.com/v1: they could not be listed"
+	}) {
+		w.Errorf("the history does not say so: %v", events)
+	}
 	w.want("unknown in the other cluster", w.survey("dev-2").Unknown, "")
 	w.until("the plan", func() bool { return len(w.plans()) == 1 })
 	w.idle(time.Hour)
