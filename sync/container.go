@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
@@ -14,7 +16,7 @@ import (
 )
 
 // delete deletes what the job may delete. Namespaces and definitions go last,
-// and only when nothing of the inventory is left in them but what is on its way
+// and only when nothing that swell applied is left in them but what is on its way
 // out: the server would delete it along, approved or not, kept or not. lines say
 // which of them stay, and for what.
 func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
@@ -30,9 +32,12 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 	if len(containers) == 0 || ctx.Err() != nil {
 		return results, nil
 	}
-	left, err := d.remaining(j, results)
+	left, err := d.remaining(ctx, conn, j, results)
 	if err != nil {
-		return results, []string{err.Error()}
+		for _, c := range containers {
+			lines = append(lines, fmt.Sprintf("%s stays: %s", c.ID, err))
+		}
+		return results, lines
 	}
 	var empty []store.Entry
 	for _, c := range containers {
@@ -51,23 +56,28 @@ func isContainer(id render.ObjectID) bool {
 	return isNamespace(id) || id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }
 
-// remaining are the entries of the job's cluster, without what the results say is
-// gone or going.
-func (d *Daemon) remaining(j *job, results []apply.Result) (left []store.Entry, err error) {
+// remaining are the entries of the job's cluster, and what is live there with our
+// label and fields, without what the results say is gone or going. What somebody
+// let go of is in no inventory, but it was to stay.
+func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, results []apply.Result) (left []store.Entry, err error) {
 	inventory, err := d.Store.ClusterInventory(j.cluster)
 	if err != nil {
 		return nil, err
 	}
-	gone := make(map[render.ObjectID]bool, len(results))
-	for _, r := range results {
-		gone[r.ID] = r.Err == nil && (r.Action == apply.Deleted)
+	live, unknown, err := conn.Survey(ctx)
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("it is not known what is left in it: %s could not be listed", strings.Join(unknown, ", "))
 	}
-	for _, e := range inventory {
-		if !gone[e.ID] {
-			left = append(left, e)
+	if err != nil {
+		return nil, err
+	}
+	gone := make(map[string]bool, len(results))
+	for _, r := range results {
+		if r.Err == nil && r.Action == apply.Deleted {
+			gone[r.Entry.UID] = true
 		}
 	}
-	return left, nil
+	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] }), nil
 }
 
 // firstIn names an entry that is in the namespace, or of the kind that is

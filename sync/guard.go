@@ -106,11 +106,11 @@ func deletionOf(e store.Entry) store.Deletion {
 	return store.Deletion{Target: e.Target, Unit: e.Unit, ObjectID: e.ID, UID: e.UID}
 }
 
-// guard decides which deletions the jobs may make. It judges all that the
-// commit comes to delete, in every wave, and not what this pass would: what is
-// too much does not go through in small pieces. What is held is stored as plans.
-//
-// It returns the jobs that may begin: none when the guard could not do its work.
+// guard decides which deletions the jobs may make, and returns those that are to
+// be carried out: none, when the state could not be read or written. It judges
+// all that the commit comes to delete, in every wave, and not what this pass
+// would: what is too much does not go through in small pieces. What is held is
+// stored as plans.
 func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
 	if r.Err == nil && ctx.Err() == nil {
 		d.judgeDeletions(ctx, r, jobs)
@@ -215,12 +215,22 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
 	d.guarded.pending = pending
 	with := maps.Clone(pending)
 	for _, j := range jobs {
+		if len(j.doomed) == 0 {
+			continue
+		}
 		at := render.Placed{Unit: j.Unit, Target: j.Target}
+		p := with[at]
+		counted := make(map[render.ObjectID]bool, len(p.doomed))
+		for _, e := range p.doomed {
+			counted[e.ID] = true
+		}
+		p.have, p.doomed = max(p.have, len(j.inventory)), slices.Clip(p.doomed)
 		for _, e := range j.doomed {
-			if p := with[at]; !slices.ContainsFunc(p.doomed, func(other store.Entry) bool { return other.ID == e.ID }) {
-				with[at] = doom{max(p.have, len(j.inventory)), append(slices.Clip(p.doomed), e)}
+			if !counted[e.ID] {
+				p.doomed = append(p.doomed, e)
 			}
 		}
+		with[at] = p
 	}
 	return with, nil
 }

@@ -4,6 +4,7 @@
 package sync_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,16 @@ func names(n int) []string {
 	return all
 }
 
-// plans are those that wait, as text: one line for each deletion.
+// soon is ok, asked a minute of the daemon's time later each time: what is put
+// off comes sooner.
+func (w *world) soon(ok func() bool) func() bool {
+	return func() bool {
+		w.now = w.now.Add(time.Minute)
+		return ok()
+	}
+}
+
+// plans are those that wait.
 func (w *world) plans() []store.Plan {
 	w.Helper()
 	plans, err := w.store.Plans()
@@ -176,8 +186,8 @@ func TestApprovalIsBoundToThePlan(t *testing.T) {
 	w.approve(first)
 	w.app("app", "1", all[15:]...) // three more, before the daemon looks
 	w.commit()
-	w.until("what was approved", func() bool { return w.there(all[:12]...) == 0 })
 	w.soaked("app", 3)
+	w.until("what was approved", func() bool { return w.there(all[:12]...) == 0 })
 	w.idle(time.Hour)
 	if n := w.there(all[12:15]...); n != 9 {
 		t.Errorf("%d of the 9 that were not approved are there", n)
@@ -218,6 +228,32 @@ func TestApprovalLapses(t *testing.T) {
 		t.Errorf("%d of 36 objects are there", n)
 	}
 	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
+}
+
+// TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
+// deleted, not even what is free.
+func TestGuardThatCannotBeStored(t *testing.T) {
+	w := newWorld(t)
+	all := names(12)
+	w.app("app", "1", all...)
+	w.app("other", "1", "one")
+	w.commit()
+	w.release()
+	w.until("other", w.is("other", 1, rollout.Done))
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "state", "state.db"))
+	w.must(err)
+	defer db.Close()
+	_, err = db.Exec("DROP TABLE plans")
+	w.must(err)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/app")))
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/other")))
+	w.commit()
+	if r := w.daemon.Once(t.Context()); r.Err == nil || len(r.Actions) > 0 {
+		t.Errorf("err %v, actions %v", r.Err, r.Actions)
+	}
+	if n := w.there(append(all, "one")...); n != 39 {
+		t.Errorf("%d of 39 ConfigMaps are there", n)
+	}
 }
 
 // TestFleetsGuard: deletions that are small for each unit, and in each wave, are
@@ -326,7 +362,7 @@ StatefulSet: a StatefulSet is deleted by approval only`)
 		t.Error("something was deleted")
 	}
 	w.approve(plan)
-	w.until("the removal", func() bool { return w.unit("data") == nil })
+	w.until("the removal", w.soon(func() bool { return w.unit("data") == nil }))
 	if w.exists(statefulSets, ns, "store") || w.exists(namespaces, "", ns) {
 		t.Error("something is left")
 	}
@@ -354,7 +390,7 @@ func TestHeldDeletionIsSettledByHand(t *testing.T) {
 		w.must(err)
 	}
 	w.must(client.Resource(statefulSets).Namespace(ns).Delete(t.Context(), "store", metav1.DeleteOptions{}))
-	w.until("the end", func() bool { return w.unit("data") == nil && len(w.plans()) == 0 })
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil && len(w.plans()) == 0 }))
 	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) || !w.exists(configMaps, ns, "settings") {
 		t.Error("what was let go of is gone")
 	}

@@ -46,16 +46,17 @@ const (
 	// surveyPatience is how long a pass waits for surveys. They go on beside
 	// the passes after that.
 	surveyPatience = 5 * time.Second
-	// surveyPause is when a survey is made again that failed, or that could not
-	// see some kinds.
-	surveyPause = 10 * time.Minute
-	surveyRetry = 10 * time.Second
+	// surveyPause is when a survey that could not see some kinds is made again:
+	// there are API services that are down for years.
+	surveyPause = time.Hour
+	surveyRetry = 10 * time.Second // after one that failed
 )
 
 // rebuild surveys the clusters that nothing is known of, and ends the rebuilding
 // of those that are as the commit wants them.
 func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 	if d.snapshot == nil || d.wanted.Refused() != "" || r.Err != nil {
+		d.dropSurveys()
 		return
 	}
 	d.startSurveys(ctx, r)
@@ -75,6 +76,18 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 	for name, known := range d.surveys {
 		if known.Survey == store.Rebuilding && r.Err == nil && d.asWanted(name) {
 			d.rebuilt(ctx, r, name)
+		}
+	}
+}
+
+// dropSurveys forgets those that are over: what they found belongs to bundles
+// that are not known now. They are made again.
+func (d *Daemon) dropSurveys() {
+	for name, answer := range d.surveying {
+		select {
+		case <-answer:
+			delete(d.surveying, name)
+		default:
 		}
 	}
 }
@@ -140,6 +153,10 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		return
 	}
 	is := d.surveys[name]
+	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
+		r.Transitions = append(r.Transitions, rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "unknown",
+			Text: fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown)})
+	}
 	is.Name, is.Unknown = name, strings.Join(found.unknown, ", ")
 	event := rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "rebuilding",
 		Text: fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object"))}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -41,7 +42,9 @@ func TestStateLost(t *testing.T) {
 	for name, test := range map[string]func(*world){
 		"what nobody wants takes approval": lostWithLeftovers,
 		"a unit with a problem":            lostWithABrokenUnit,
+		"a unit that is ill":               lostWithAnIllUnit,
 		"moved meanwhile":                  lostWhileMoving,
+		"a cluster is away":                lostWithAClusterAway,
 		"an API is down":                   lostWithAnAPIDown,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +185,7 @@ func lostWithLeftovers(w *world) {
 	for _, p := range w.plans() {
 		w.approve(p)
 	}
-	w.until("the deletions", func() bool { return w.unit("other") == nil && len(w.plans()) == 0 })
+	w.until("the deletions", w.soon(func() bool { return w.unit("other") == nil && len(w.plans()) == 0 }))
 	left := slices.DeleteFunc(before, func(o string) bool {
 		return strings.Contains(o, " two ") || strings.Contains(o, " three ") || strings.Contains(o, " other ")
 	})
@@ -218,6 +221,33 @@ func lostWithABrokenUnit(w *world) {
 	w.want("other", fmt.Sprint(w.unit("other").Rollout.Status, w.unit("other").Waiting), "done")
 }
 
+// While a unit is not healthy, nothing is deleted in its clusters, not even what
+// the new inventory knows well.
+func lostWithAnIllUnit(w *world) {
+	w.release()
+	w.app("other", "broken", "three")
+	w.app("app", "1", "one", "late")
+	w.commit()
+	w.lose()
+	w.until("the ill unit", func() bool { u := w.unit("other"); return u != nil && u.Targets["dev-1/a"].Applied != "" })
+	w.soaked("app", 1)
+	w.app("app", "1", "one")
+	w.commit()
+	w.soaked("app", 2)
+	w.idle(time.Hour)
+	for _, target := range []string{"dev-1/a", "dev-1/b"} {
+		if w.get(target, configMaps, "late") == nil {
+			w.Errorf("the ConfigMap on %s is gone", target)
+		}
+	}
+	w.want("why it stays", w.unit("app").Targets["dev-1/a"].Reason, "ConfigMap/"+w.tenant+"-a/late stays: the inventory of its cluster is being rebuilt")
+	w.app("other", "1", "three")
+	w.commit()
+	w.soaked("other", 2)
+	w.until("the deletions", w.soon(func() bool { return w.there("late") == 0 }))
+	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+}
+
 // A unit that was renamed and an object that moved while nobody looked: no
 // deletes, and no plans.
 func lostWhileMoving(w *world) {
@@ -233,7 +263,7 @@ func lostWhileMoving(w *world) {
 	w.commit()
 	w.lose()
 	w.soaked("app", 1)
-	w.until("the renamed unit", w.is("renamed", 1, rollout.Done))
+	w.soaked("renamed", 1)
 	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed", before)
@@ -246,8 +276,8 @@ func lostWhileMoving(w *world) {
 	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
 	w.commit()
 	w.soaked("app", 2)
-	w.until("the unit of the third name", w.is("again", 1, rollout.Done))
-	w.until("the end of the second name", func() bool { return w.unit("renamed") == nil })
+	w.soaked("again", 1)
+	w.until("the end of the second name", w.soon(func() bool { return w.unit("renamed") == nil }))
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed again", before)
 }
@@ -272,11 +302,46 @@ func lostWithAnAPIDown(w *world) {
 	w.release()
 	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
 	w.want("unknown", w.survey("dev-1").Unknown, "down.example.com/v1")
+	events, err := w.store.History("", 1000)
+	w.must(err)
+	if !slices.ContainsFunc(events, func(e store.Event) bool {
+		return e.Kind == "unknown" && e.Text == "cluster dev-1: it is not known what swell has of down.example.com/v1: they could not be listed"
+	}) {
+		w.Errorf("the history does not say so: %v", events)
+	}
 	w.want("unknown in the other cluster", w.survey("dev-2").Unknown, "")
 	w.until("the plan", func() bool { return len(w.plans()) == 1 })
 	w.idle(time.Hour)
 	w.sameUIDs("with an API down", before)
 	w.must(remove())
-	w.until("the survey that sees all", func() bool { return w.survey("dev-1").Unknown == "" })
+	w.until("the survey that sees all", w.soon(func() bool { return w.survey("dev-1").Unknown == "" }))
 	w.sameUIDs("with the API gone", before)
+}
+
+// A cluster that does not answer when the state is lost is rebuilt when it is
+// back; the others do not wait for it, and nothing is written to it before.
+func lostWithAClusterAway(w *world) {
+	w.release()
+	before := w.uids()
+	good := w.access["dev-2"]
+	dead := filepath.Join(w.dir, "dead")
+	w.must(os.WriteFile(dead, []byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: dev-2, context: {cluster: c, user: u}}], users: [{name: u, user: {token: x}}]}"), 0o600))
+	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: dead, Context: "dev-2"}
+	w.lose()
+	w.until("the canary", func() bool {
+		u := w.unit("app")
+		return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood
+	})
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the cluster that answers", func() bool { return w.survey("dev-1").Survey == "known" })
+	w.want("the survey of the other", string(w.survey("dev-2").Survey), "")
+	w.access["dev-2"] = good
+	w.stop()
+	w.start()
+	w.until("the rollout", w.is("app", 1, rollout.Done))
+	w.until("the survey", func() bool { return w.survey("dev-2").Survey == "known" })
+	w.sameUIDs("after it is back", before)
+	if plans := w.plans(); len(plans) > 0 {
+		w.Errorf("plans: %v", plans)
+	}
 }

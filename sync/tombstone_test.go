@@ -128,7 +128,7 @@ func TestDeniedDelete(t *testing.T) {
 	w.until("the refusal", func() bool { return w.unit("app").Targets["dev-2/c"].Reason != "" })
 	w.idleOf("one is not to be deleted", func() bool { return w.entry("one") && w.get("dev-2/c", configMaps, "one") != nil })
 	w.must(allow())
-	w.until("the deletion", func() bool { return w.get("dev-2/c", configMaps, "one") == nil && !w.entry("one") })
+	w.until("the deletion", w.soon(func() bool { return w.get("dev-2/c", configMaps, "one") == nil && !w.entry("one") }))
 }
 
 // recreate makes somebody's ConfigMap that looks like ours in place of our own.
@@ -236,7 +236,7 @@ func TestApprovedObjectChanges(t *testing.T) {
 		t.Errorf("the claim that changed, or the namespace that it is in, is gone\n%s", w.describe())
 	}
 	w.approve(w.plan())
-	w.until("the end", func() bool { return w.unit("data") == nil })
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
 }
 
 // TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
@@ -292,5 +292,76 @@ func TestNamespaceTerminates(t *testing.T) {
 	}
 	w.want("the rollout", string(w.unit("data").Rollout.Status), string(rollout.Progressing))
 	w.patch(configMaps, ns, "theirs", `{"metadata":{"finalizers":null}}`)
-	w.until("the end", func() bool { return w.unit("data") == nil })
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+}
+
+// TestNamespaceWithADetachedObject: nor what somebody let go of, which is in no
+// inventory any more.
+func TestNamespaceWithADetachedObject(t *testing.T) {
+	w := newWorld(t)
+	ns := w.stateful()
+	w.commit()
+	w.release()
+	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.approve(w.plan())
+	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
+	w.idle(time.Hour)
+	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) {
+		t.Errorf("the claim that was let go of, or the namespace that it is in, is gone\n%s", w.describe())
+	}
+	w.must(w.client("dev-2").Resource(claims).Namespace(ns).Delete(t.Context(), "disk", metav1.DeleteOptions{}))
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+}
+
+// TestDefinitionWithAKeptObject: the same for a definition, which takes all its
+// objects along.
+func TestDefinitionWithAKeptObject(t *testing.T) {
+	w := newWorld(t)
+	group := w.tenant + ".example.com"
+	w.write("services/gears/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: gears}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	w.write("services/gears/gears.yaml", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gearboxes.GROUP}
+spec:
+  group: GROUP
+  names: {kind: Gearbox, plural: gearboxes, singular: gearbox}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {teeth: {type: integer}}}}}}}
+---
+apiVersion: GROUP/v1
+kind: Gearbox
+metadata: {name: kept, namespace: NS, annotations: {swell.sh/prune: disabled}}
+spec: {teeth: 12}
+---
+apiVersion: GROUP/v1
+kind: Gearbox
+metadata: {name: other, namespace: NS}
+spec: {teeth: 13}
+`))
+	w.commit()
+	w.release()
+	gears := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "gearboxes"}
+	w.until("the gears", func() bool { u := w.unit("gears"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/gears")))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	plan := w.plan()
+	if len(plan.Deletions) != 1 || plan.Deletions[0].Kind != "CustomResourceDefinition" {
+		t.Errorf("the plan: %v", plan.Deletions)
+	}
+	w.approve(plan)
+	w.until("the other one", func() bool { return !w.exists(gears, w.tenant+"-c", "other") })
+	w.idle(time.Hour)
+	if !w.exists(gears, w.tenant+"-c", "kept") {
+		t.Errorf("the object that is to be kept went with its definition\n%s", w.describe())
+	}
+	stays := fmt.Sprintf("CustomResourceDefinition/gearboxes.%s stays: Gearbox.%s/%s-c/kept of unit services/gears is one of its objects", group, group, w.tenant)
+	if reason := w.unit("gears").Targets["dev-2/c"].Reason; !strings.Contains(reason, stays) {
+		t.Errorf("reason %q, want %q in it", reason, stays)
+	}
 }

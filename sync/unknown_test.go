@@ -170,12 +170,15 @@ func TestEmptySet(t *testing.T) {
 	w.empty = true
 	w.stop()
 	w.start()
-	w.until("the namespaces' plan", func() bool { return w.unit("app") == nil && len(w.plans()) == 1 })
+	w.until("the namespaces' plan", w.soon(func() bool {
+		plans := w.plans()
+		return w.unit("app") == nil && len(plans) == 1 && len(plans[0].Deletions) == 3
+	}))
 	plan := w.plan()
 	for _, d := range plan.Deletions {
 		w.want("what is held", d.Kind, "Namespace")
 	}
 	w.want("the objects", fmt.Sprint(len(w.uids()), " and ", len(plan.Deletions), " namespaces"), "0 and 3 namespaces")
 	w.approve(plan)
-	w.until("nothing", func() bool { return len(w.daemon.State().Units) == 0 })
+	w.until("nothing", w.soon(func() bool { return len(w.daemon.State().Units) == 0 }))
 }

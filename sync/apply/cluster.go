@@ -13,10 +13,13 @@
 //   - one server-side-apply PATCH for an object whose digest changed, nothing
 //     for one whose digest did not; where others hold its fields, or an object
 //     that is not known stands in its place, a few more;
-//   - one metadata GET and one DELETE, with the UID as its precondition, for an
-//     object to prune;
+//   - one metadata GET and one DELETE, with the UID as its precondition and for
+//     heavy kinds the resource version too, for an object to prune;
+//   - one metadata LIST per 500 labelled objects of every kind there is, for a
+//     survey;
 //   - one metadata LIST per 500 objects of a kind for drift, for a tenant's
-//     account one per namespace, and one metadata GET for a single object that may have drifted;
+//     account one per namespace, and one metadata GET for a single object that
+//     may have drifted;
 //   - where drift is watched for, one metadata watch per kind, on the same
 //     connection;
 //   - where objects are compared in full, one GET and one dry run for each, but

@@ -338,7 +338,7 @@ spec:
 				return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
 			})
 		}
-		before := live(t, test.resource, ns, test.old.ID.Name)
+		before := liveOf(t, test.resource, ns, test.old.ID.Name)
 		var got []Result
 		eventually(t, func() (bool, string) {
 			got = s.apply("y", test.new)
@@ -347,7 +347,7 @@ spec:
 		if !strings.HasSuffix(got[0].Err.Error(), "not today; the old one was put back") {
 			t.Errorf("%s: %v", test.old.ID, got[0].Err)
 		}
-		after := live(t, test.resource, ns, test.old.ID.Name)
+		after := liveOf(t, test.resource, ns, test.old.ID.Name)
 		if after.GetUID() == before.GetUID() || after.GetAnnotations()["example.com/note"] != "kept" {
 			t.Errorf("%s: got %v", test.old.ID, after.Object)
 		}

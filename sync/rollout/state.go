@@ -41,6 +41,8 @@
 //   - Too many failures of targets that the rollout wrote put the last proven
 //     bundles back on those targets alone, and quarantine the ones that failed.
 //     An unreachable target, or one that was ill before, only makes the wave wait.
+//   - A deletion that waits for approval fails nothing; a unit that leaves a target
+//     stays on it as long.
 //   - A unit with a problem, or a whole commit with one, brings nothing new and
 //     deletes nothing. What is under way goes on with the bundles recorded here.
 package rollout
