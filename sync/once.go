@@ -58,7 +58,9 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	d.snapshot = d.Compiler.Snapshot(commit, config.Sub(tree, d.Path))
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
-	d.modes = readModes(d.snapshot, d.modes)
+	known := readModes(d.snapshot, d.modes)
+	d.modes = known
+	d.watches.modes.Store(&known)
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
 	r.NewCommit = true

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
@@ -30,6 +31,8 @@ type watches struct {
 	// writing is set from before the first write of a pass until all writes
 	// are recorded. Meanwhile the inventory says less than what is known.
 	writing atomic.Bool
+	// modes are the daemon's, for whoever runs beside the pass.
+	modes atomic.Pointer[modes]
 
 	mu       sync.Mutex
 	suspects map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
@@ -140,7 +143,7 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 		if err != nil {
 			return // the daemon is about to end; the next one sweeps
 		}
-		if !slices.ContainsFunc(holders, func(e store.Entry) bool { return apply.Judged(e) && seen.Differs(e) }) {
+		if !slices.ContainsFunc(holders, func(e store.Entry) bool { return apply.Judged(e) && !w.off(e) && seen.Differs(e) }) {
 			return
 		}
 	}
@@ -155,6 +158,12 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 		w.flooded[cluster] = true
 	}
 	d.wake()
+}
+
+// off says that nobody wants the entry's object looked at.
+func (w *watches) off(e store.Entry) bool {
+	m := w.modes.Load()
+	return m != nil && m.of(e.Unit, e.Target) == config.DriftOff
 }
 
 func (w *watches) isHushed(cluster string, seen apply.Seen) bool {
