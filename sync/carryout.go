@@ -35,6 +35,7 @@ type job struct {
 	givenUp   []handover
 	drifts    []apply.Drift // that a check came upon
 	drifted   []store.Entry // those of them to be corrected
+	lost      bool          // the cluster did not answer
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -226,7 +227,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 			j.ended(rollout.Deferred, kept)
 		}
 	}
-	if j.outcome.Result == rollout.Unreachable {
+	if j.lost && j.outcome.Result == rollout.Unreachable {
 		d.clusters[j.cluster].Lost(ctx, errors.New(j.outcome.Reason))
 	}
 }
@@ -275,6 +276,7 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		if res.Err == nil {
 			continue
 		}
+		j.lost = j.lost || lost(res.Err)
 		if result := classify(res.Err); rank[result] > rank[worst] {
 			worst, reason = result, res.Err.Error()
 		}
@@ -297,6 +299,14 @@ func classify(err error) rollout.Result {
 	return rollout.Refused
 }
 
+// lost says whether the connection is of no use any more: nobody answers on it,
+// or its credentials are not taken. What is behind one of the cluster's kinds
+// may be away all the same.
+func lost(err error) bool {
+	var e *apply.Error
+	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
+}
+
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
@@ -308,6 +318,7 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && classify(err) == rollout.Unreachable:
+		j.lost = lost(err)
 		j.ended(rollout.Unreachable, err.Error())
 		return
 	case health.State == apply.Failed:

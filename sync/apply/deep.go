@@ -51,7 +51,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem) (Swept, error) {
 			found.Drifts = append(found.Drifts, *d)
 		}
 	}
-	found.Lost = call.dead.Load() || slices.ContainsFunc(errs, isLost)
+	found.Lost = call.dead.Load() || slices.ContainsFunc(errs, IsLost)
 	return found, errors.Join(errs...)
 }
 

@@ -81,19 +81,13 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, kind func(*sw
 	s.each(numbers, func(i int) { errs[i] = kind(s, ctx, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Lists: s.lists}
-	found.Lost = s.dead.Load() || slices.ContainsFunc(errs, isLost)
+	found.Lost = s.dead.Load() || slices.ContainsFunc(errs, IsLost)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
 		}
 	}
 	return found, errors.Join(errs...)
-}
-
-// isLost says whether nobody answered who speaks for the API server.
-func isLost(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.class == ErrUnreachable && e.silent()
 }
 
 // Judged says whether it is known what the server should hold, so that a live
