@@ -32,7 +32,7 @@ lint:
 bench: bin/devcluster
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
 	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 10x ./sync
-	$(GO) test -run '^$$' -bench 'KindChanged|NothingChanged' -benchtime 1x -timeout 30m ./sync
+	$(GO) test -run '^$$' -bench 'KindChanged|NothingChanged|DriftOfOne' -benchtime 1x -timeout 30m ./sync
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./sync/apply ./cmd/swell
 
 demo: bin/swell bin/devcluster

@@ -147,6 +147,20 @@ func (b *book) tidy(now time.Time) {
 	}
 }
 
+// clamp takes in that the clock was set back.
+func (b *book) clamp(now time.Time) {
+	for _, f := range b.fights {
+		if f, jumped := clamped(f, now); jumped {
+			b.putFight(f)
+		}
+	}
+	for of, at := range b.rested {
+		if at.After(now) {
+			b.rested[of] = now
+		}
+	}
+}
+
 // truce is when a fight is taken up again; zero is never.
 func (b *book) truce(of store.Object, f store.Fight) time.Time {
 	if f.Rounds == 0 || !f.Tried.IsZero() {

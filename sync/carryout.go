@@ -54,6 +54,7 @@ type job struct {
 	drifted []store.Entry // those of them to be corrected
 
 	notes []note
+	lost  bool // the cluster did not answer
 }
 
 // handover is an object that the job's unit does not want any more, and the
@@ -224,7 +225,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 				return
 			}
 			d.do(own, conn, j)
-			if j.outcome.Result == rollout.Unreachable {
+			if j.lost && j.outcome.Result == rollout.Unreachable {
 				c.Lost(ctx, errors.New(j.outcome.Reason))
 			}
 		})
@@ -291,6 +292,7 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		if res.Err == nil {
 			continue
 		}
+		j.lost = j.lost || lost(res.Err)
 		if result := classify(res.Err); rank[result] > rank[worst] {
 			worst, reason = result, res.Err.Error()
 		}
@@ -325,6 +327,14 @@ func classify(err error) rollout.Result {
 	return rollout.Refused
 }
 
+// lost says whether the connection is of no use any more: nobody answers on it,
+// or its credentials are not taken. What is behind one of the cluster's kinds
+// may be away all the same.
+func lost(err error) bool {
+	var e *apply.Error
+	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
+}
+
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
@@ -336,6 +346,7 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && classify(err) == rollout.Unreachable:
+		j.lost = lost(err)
 		j.ended(rollout.Unreachable, err.Error())
 		return
 	case health.State == apply.Failed:

@@ -77,6 +77,7 @@ func (l *look) failed() bool { return l.err != nil && (l.conn == nil || l.found.
 // looks is what is due.
 func (d *Daemon) looks(r *Record) []*look {
 	suspects := d.gather(r)
+	d.book.clamp(r.At)
 	var due []*look
 	for name := range d.clusters {
 		if d.looking[name] != nil {

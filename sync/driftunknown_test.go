@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,28 +40,47 @@ metadata: {name: big, namespace: %[1]s-c}
 spec: {size: big}
 `
 
-// TestSweepWithAnAggregatedAPIDown: a group whose server is away. Its kinds are
-// unknown, not gone, and the error says so; the other kinds are swept, the sweep
-// counts as done, and the connection is not taken for lost.
-func TestSweepWithAnAggregatedAPIDown(t *testing.T) {
-	w := newWorld(t)
+// breakGroup adds the unit gadget, has it released, and then makes the
+// APIService of its group lead nowhere.
+func (w *world) breakGroup(release func()) {
 	w.policy("gadget", `{placement: {match: {labels: {site: two}}}}`)
 	w.write("services/gadget/gadget.yaml", fmt.Sprintf(gadgetUnit, w.tenant))
 	w.commit()
-	w.sweeping(config.Drift{})
-	w.release()
+	release()
 	w.until("the gadget", func() bool { u := w.unit("gadget"); return u != nil && u.Targets["dev-2/c"].Health == "healthy" })
-	w.nextSweep()
 
-	// The group's own APIService is made to lead nowhere.
 	services, crds := w.client("dev-2").Resource(apiServices), w.client("dev-2").Resource(definitions)
 	group := "v1." + w.tenant + ".example.com"
-	_, err := services.Patch(t.Context(), group, types.MergePatchType, fmt.Appendf(nil,
+	_, err := services.Patch(w.Context(), group, types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null}},"spec":{"service":{"name":"nobody","namespace":%q},"insecureSkipTLSVerify":true}}`, w.tenant+"-c"), metav1.PatchOptions{})
 	w.must(err)
 	w.Cleanup(func() { // the test's own context has ended by then
 		_ = services.Delete(context.Background(), group, metav1.DeleteOptions{})
 		_ = crds.Delete(context.Background(), "gadgets."+w.tenant+".example.com", metav1.DeleteOptions{})
+	})
+	gadgets := w.client("dev-2").Resource(schema.GroupVersionResource{Group: w.tenant + ".example.com", Version: "v1", Resource: "gadgets"})
+	deadline := time.Now().Add(time.Minute)
+	for {
+		_, err := gadgets.Namespace(w.tenant+"-c").List(w.Context(), metav1.ListOptions{})
+		if apierrors.IsServiceUnavailable(err) {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("the group is still served: %v", err)
+		}
+		pause(w.TB)
+	}
+}
+
+// TestSweepWithAnAggregatedAPIDown: a group whose server is away. Its kinds are
+// unknown, not gone, and the error says so; the other kinds are swept, the sweep
+// counts as done, and the connection is not taken for lost.
+func TestSweepWithAnAggregatedAPIDown(t *testing.T) {
+	w := newWorld(t)
+	w.breakGroup(func() {
+		w.sweeping(config.Drift{})
+		w.release()
+		w.nextSweep()
 	})
 	w.edit("dev-2/c", configMaps, "one", data, "kubectl-edit")
 	var said string
@@ -91,5 +112,35 @@ func TestSweepWithAnAggregatedAPIDown(t *testing.T) {
 	w.soaked("app", 2)
 	if reason := w.unit("app").Targets["dev-2/c"].Reason; reason != "" {
 		t.Errorf("reason %q", reason)
+	}
+}
+
+// TestAnAggregatedAPIDownDisturbsNoOtherUnit: a unit whose kind is behind an
+// API server that is away cannot be written. The cluster is not taken for lost
+// because of it.
+func TestAnAggregatedAPIDownDisturbsNoOtherUnit(t *testing.T) {
+	w := newWorld(t)
+	w.breakGroup(func() { w.release() })
+	w.write("services/gadget/gadget.yaml", strings.ReplaceAll(fmt.Sprintf(gadgetUnit, w.tenant), "size: big}", "size: huge}"))
+	w.commit()
+	w.until("the refusal", func() bool { return w.unit("gadget").Targets["dev-2/c"].Trouble == rollout.TroubleUnreachable })
+	before := w.unit("app").Rollout.ID
+	for _, tag := range []string{"2", "3", "4"} {
+		w.app("app", tag, "one")
+		w.commit()
+		w.until("the canary", func() bool {
+			u := w.unit("app")
+			return u.Rollout.ID > before && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
+		})
+		before++
+		w.now = w.now.Add(10 * time.Minute) // the gadget is tried again as well
+		for _, o := range w.until("the rollout", w.is("app", before, rollout.Done)) {
+			if o.Unit == "services/app" && o.Result == rollout.Unreachable {
+				t.Errorf("unreachable: %s", o.Reason)
+			}
+		}
+	}
+	if trouble := w.unit("gadget").Targets["dev-2/c"].Trouble; trouble != rollout.TroubleUnreachable {
+		t.Errorf("the gadget is %q", trouble)
 	}
 }

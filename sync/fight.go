@@ -43,12 +43,7 @@ func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
 // whether to correct them. It is pure.
 func contend(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
 	f.Losses = append(recent(f.Losses, now), lost...)
-	if latest := now.Add(maxTruce); f.Until.After(latest) {
-		f.Until = latest // the clock was set back
-	}
-	if f.Tried.After(now) {
-		f.Tried = now
-	}
+	f, _ = clamped(f, now)
 	switch {
 	case f.Rounds > 0 && now.Before(f.Until):
 		return f, false
@@ -67,6 +62,18 @@ func contend(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight
 		}
 	}
 	return f, true
+}
+
+// clamped brings times that lie too far ahead to where they can be, after a
+// clock was set back; jumped is whether there were any.
+func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
+	if latest := now.Add(maxTruce); f.Until.After(latest) {
+		f.Until, jumped = latest, true
+	}
+	if f.Tried.After(now) {
+		f.Tried, jumped = now, true
+	}
+	return f, jumped
 }
 
 // giveUp rests the fight, longer each time.

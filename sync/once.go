@@ -79,7 +79,9 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
 	d.guarded.pending, d.guarded.stale = nil, true
-	d.modes = readModes(d.snapshot, d.modes)
+	known := readModes(d.snapshot, d.modes)
+	d.modes = known
+	d.watches.modes.Store(&known)
 	d.beside.recheck(func(j *job, id render.ObjectID) bool {
 		owner, why := d.spared(j, id)
 		return owner != nil || why != ""

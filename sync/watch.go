@@ -33,6 +33,8 @@ type watches struct {
 	writing atomic.Bool
 	// snapshot is the daemon's, for what runs beside the passes.
 	snapshot atomic.Pointer[render.Snapshot]
+	// modes are the daemon's, for whoever runs beside the pass.
+	modes atomic.Pointer[modes]
 
 	mu       sync.Mutex
 	suspects map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
@@ -143,7 +145,7 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 		if err != nil {
 			return // the daemon is about to end; the next one sweeps
 		}
-		if !slices.ContainsFunc(holders, func(e store.Entry) bool { return apply.Judged(e) && seen.Differs(e, w.ignored) }) {
+		if !slices.ContainsFunc(holders, func(e store.Entry) bool { return apply.Judged(e) && !w.off(e) && seen.Differs(e, w.ignored) }) {
 			return
 		}
 	}
@@ -164,6 +166,12 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 func (w *watches) ignored(entry store.Entry) []config.IgnoreRule {
 	_, rules := policyIn(w.snapshot.Load(), entry.Unit, entry.Target)
 	return rules
+}
+
+// off says that nobody wants the entry's object looked at.
+func (w *watches) off(e store.Entry) bool {
+	m := w.modes.Load()
+	return m != nil && m.of(e.Unit, e.Target) == config.DriftOff
 }
 
 func (w *watches) isHushed(cluster string, seen apply.Seen) bool {

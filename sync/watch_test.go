@@ -240,3 +240,26 @@ func TestFightEndsWhenGitChangesTheObject(t *testing.T) {
 		t.Errorf("events %q", events)
 	}
 }
+
+// TestWatchLeavesAloneWhatIsOff: an edit where nobody wants to know sends
+// nothing and is not found; elsewhere it is.
+func TestWatchLeavesAloneWhatIsOff(t *testing.T) {
+	w := newWorld(t)
+	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}]}`)
+	w.commit()
+	w.read = map[string]int64{}
+	w.watching()
+	w.audit()
+	w.edit("dev-2/c", configMaps, "one", data, "kubectl-edit")
+	for range 10 {
+		w.pass()
+		pause(t)
+	}
+	if got := w.requests(); len(got) > 0 {
+		t.Errorf("sent %v", got)
+	}
+	w.want("data", w.image("dev-2/c", "one"), "stolen")
+	w.edit("dev-1/b", configMaps, "one", data, "kubectl-edit")
+	w.until("the correction", func() bool { return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == "" })
+	w.want("data", w.image("dev-2/c", "one"), "stolen")
+}

@@ -69,7 +69,7 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	of := store.Object{Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
-	d.book = &book{fights: map[store.Object]store.Fight{of: {Object: of, Rounds: 1, Until: noon}}, rested: map[store.Object]time.Time{}}
+	d.book = &book{fights: map[store.Object]store.Fight{of: {Object: of, Rounds: 1, Until: noon}}, rested: map[store.Object]time.Time{}, changedFights: map[store.Object]bool{}}
 	if at := d.nextLook(); !at.Equal(noon) {
 		t.Errorf("next look at %s", at)
 	}
@@ -81,5 +81,13 @@ func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	}
 	if looks := d.looks(&Record{At: noon.Add(time.Second)}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
+	}
+	// The clock is set back by a day: the truce does not last for a day more.
+	yesterday := noon.Add(-24 * time.Hour)
+	if looks := d.looks(&Record{At: yesterday}); len(looks) != 0 {
+		t.Errorf("looks %v", looks)
+	}
+	if looks := d.looks(&Record{At: yesterday.Add(maxTruce)}); len(looks) != 1 {
+		t.Errorf("looks %v when the longest truce is over", looks)
 	}
 }

@@ -50,7 +50,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (S
 			found.Drifts = append(found.Drifts, *d)
 		}
 	}
-	found.Lost = call.breaker.open.Load() || slices.ContainsFunc(errs, isLost)
+	found.Lost = call.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)
 	return found, errors.Join(errs...)
 }
 

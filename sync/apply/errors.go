@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,6 +181,25 @@ func answerError(req *request, r *response, status *metav1.Status, header http.H
 // there was no answer, or somebody else's.
 func (e *Error) silent() bool {
 	return e.Code == 0 && e.class == ErrUnreachable || e.Code != 0 && e.status == nil && !e.audited
+}
+
+// IsLost says whether an error, or one of several joined ones, came about because
+// nobody answered who speaks for the API server. An API server that answers for
+// another one behind it, which is away, is not lost.
+func IsLost(err error) bool {
+	switch err := err.(type) {
+	case *Error:
+		var inner *Error
+		if errors.As(err.cause, &inner) {
+			return IsLost(inner) // err only says what it was for
+		}
+		return err.class == ErrUnreachable && err.silent()
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), IsLost)
+	case interface{ Unwrap() error }:
+		return IsLost(err.Unwrap())
+	}
+	return false
 }
 
 func answerText(code int, contentType string, body []byte, status *metav1.Status) string {

@@ -93,7 +93,7 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignore
 	s.each(numbers, func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Lists: s.lists}
-	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, isLost)
+	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
@@ -107,12 +107,6 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignore
 type listed struct {
 	schema.GroupKind
 	namespace string
-}
-
-// isLost says whether nobody answered who speaks for the API server.
-func isLost(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.class == ErrUnreachable && e.silent()
 }
 
 // Judged says whether it is known what the server should hold, so that a live

@@ -5,7 +5,10 @@ package apply
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -159,5 +162,32 @@ func TestWatchSurvivesACutConnection(t *testing.T) {
 	next(t, lines, "b gone=false differs=true")
 	if n := w.cut(); n != 1 {
 		t.Errorf("%d new connections", n)
+	}
+}
+
+// TestIsLost: somebody else's page is no sign of life of the API server; its own
+// word, whatever it is about, is one.
+func TestIsLost(t *testing.T) {
+	page := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) { answer(w, 503, "text/html", "<html>busy") })
+	away := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Audit-Id", "x") // as the aggregator answers
+		answer(w, 503, "text/plain", "service unavailable")
+	})
+	nobody, said := applyOne(t, page).Err, applyOne(t, away).Err
+	discovered := on("apply", configMap(t, "shop", "a", "1").ID, said)
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"page":       {nobody, true},
+		"aggregator": {said, false},
+		"on its way": {discovered, false},
+		"joined":     {errors.Join(said, fmt.Errorf("sweep: %w", nobody)), true},
+		"none":       {errors.Join(said, discovered, nil), false},
+		"nil":        {nil, false},
+	} {
+		if got := IsLost(c.err); got != c.want {
+			t.Errorf("%s: got %t for %v", name, got, c.err)
+		}
 	}
 }
