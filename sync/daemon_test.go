@@ -78,6 +78,7 @@ type world struct {
 	// pass is over when all of it is done, however slow the machine.
 	patience   time.Duration
 	connection apply.Options
+	allow      []config.Allowance
 	logged     strings.Builder
 
 	store  *store.Store
@@ -234,7 +235,7 @@ func (w *world) start() {
 	w.must(err)
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience, Connection: w.connection,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Connection: w.connection,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: func() time.Time { return w.now }})
 	w.must(err)
 }
