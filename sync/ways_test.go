@@ -108,7 +108,7 @@ func TestWaysToACluster(t *testing.T) {
 			w.allow = way.allow
 			w.stop()
 			w.start()
-			w.until("the namespaces", w.is("space", 1, rollout.Done))
+			w.release()
 			if way.name == "through a proxy" && proxied.Load() == 0 {
 				t.Error("nobody went through the proxy")
 			}
