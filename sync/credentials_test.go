@@ -194,11 +194,12 @@ func TestCredentialsRotate(t *testing.T) {
 	w.audited("dev-2") // what was before
 	w.stop()
 	w.start()
-	unreachable := func() bool {
-		u := w.unit("space")
-		return u != nil && u.Targets["dev-2/c"].Trouble == rollout.TroubleUnreachable
-	}
-	w.until("the report of the missing file", unreachable)
+	w.until("the canary", func() bool {
+		space, app := w.unit("space"), w.unit("app")
+		return space != nil && app != nil && space.Targets["dev-1/a"].Health == rollout.HealthGood && app.Targets["dev-1/a"].Health == rollout.HealthGood
+	})
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the report of the missing file", func() bool { return w.unit("space").Targets["dev-2/c"].Trouble == rollout.TroubleUnreachable })
 	if reason := w.unit("space").Targets["dev-2/c"].Reason; !strings.Contains(reason, "there is no dev-2.yaml or dev-2.kubeconfig in ") {
 		t.Errorf("reason %q", reason)
 	}

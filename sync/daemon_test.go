@@ -86,6 +86,7 @@ type world struct {
 	// pass is over when all of it is done, however slow the machine.
 	patience   time.Duration
 	connection apply.Options
+	allow      []config.Allowance
 	logged     strings.Builder
 
 	// fresh lets the daemon survey the clusters, which other tests leave objects
@@ -264,7 +265,7 @@ func (w *world) start() {
 	if w.real {
 		now = time.Now
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Drift: w.drift, Patience: w.patience, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

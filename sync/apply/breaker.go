@@ -18,20 +18,19 @@ import (
 // time-outs and not two for each object. Only [Cluster.Identity] is sent while
 // it is open; any answer to it closes the breaker.
 type breaker struct {
-	open atomic.Bool
-	mu   sync.Mutex // held while somebody asks
+	open  atomic.Bool
+	mu    sync.Mutex   // held while somebody asks
+	asked atomic.Int64 // how often somebody did
 }
 
 // silence asks, after a request that nobody answered, whether anybody answers
-// at all. A refusal will do. Of several that want to know, one asks.
+// at all. A refusal will do. Of several that want to know, one asks, and the
+// others wait for what comes of it.
 func (c *connection) silence(ctx context.Context) {
-	if !c.breaker.mu.TryLock() {
-		c.breaker.mu.Lock() // somebody is asking: wait for what comes of it
-		c.breaker.mu.Unlock()
-		return
-	}
+	asked := c.breaker.asked.Load()
+	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
-	if c.breaker.open.Load() {
+	if c.breaker.asked.Load() != asked || c.breaker.open.Load() {
 		return
 	}
 	req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
@@ -40,6 +39,7 @@ func (c *connection) silence(ctx context.Context) {
 	if err != nil && err.silent() && ctx.Err() == nil {
 		c.breaker.open.Store(true)
 	}
+	c.breaker.asked.Add(1)
 }
 
 // heard takes in what an attempt said of the cluster: an answer of an API

@@ -14,15 +14,17 @@ import (
 // most, by what the server can take:
 //
 //   - It begins low, and grows by one with each answer until something is in the
-//     way: that is twice as many with each round of answers.
+//     way; answers count when at least half as many requests as allowed were
+//     under way.
 //   - A 429 takes a quarter off it, the first one half, at most once for the
-//     requests that were under way together, and stops all requests to the cluster for as long as the answer
-//     says. Until a second after that, it does not grow; each further 429 that
-//     the growing brings doubles the time up to a minute, because what a server
-//     can take is mostly the same for a while.
-//   - It shrinks when requests take more than twice as long as they did in the
-//     long run. The long run is what the server takes with as many requests as
-//     there were, so waiting for each other there does not count.
+//     requests that were under way together, and stops all requests to the
+//     cluster for as long as the answer says. It does not grow for a second after
+//     that; each further 429 that growing brings doubles this time, up to a
+//     minute, because what a server can take is mostly the same for a while.
+//   - It shrinks, down to what it began with, when requests take more than twice
+//     as long as such requests did in the long run. The long run is with as many
+//     requests as there were, so waiting for each other in the server does not
+//     count.
 //   - Else it grows by one with each round of answers.
 //
 // The arithmetic for latency is that of gradient limiters, and the rest is that
@@ -44,8 +46,13 @@ type limiter struct {
 	// the wait after the next one is.
 	growAfter time.Time
 	hold      time.Duration
-	short     average // of the latency, over the last few requests
-	long      average // in the long run
+	latency   map[string]*latency // by operation: a write takes longer than a read
+}
+
+// latency is how long requests of one sort take.
+type latency struct {
+	short average // over the last few
+	long  average // in the long run
 }
 
 const (
@@ -76,7 +83,7 @@ func (a *average) add(v float64) {
 
 func newLimiter(most int) *limiter {
 	return &limiter{most: most, now: time.Now, limit: float64(min(firstLimit, most)), steep: true, hold: firstHold,
-		short: average{n: 20}, long: average{n: 600}}
+		latency: map[string]*latency{}}
 }
 
 // ticket is a request under way.
@@ -193,7 +200,7 @@ func (l *limiter) release(t ticket, req *request, err *Error) {
 	case err != nil && (err.Code == 0 || err.silent()): // that is for the breaker
 	case !req.single():
 	default:
-		l.answeredLocked(t, took)
+		l.answeredLocked(t, l.lateLocked(req.op, took))
 	}
 	l.admitLocked()
 }
@@ -215,19 +222,34 @@ func (l *limiter) throttledLocked(t ticket, after time.Duration) {
 	l.hold = min(2*l.hold, mostHold)
 }
 
-func (l *limiter) answeredLocked(t ticket, took time.Duration) {
-	l.short.add(took.Seconds())
-	l.long.add(took.Seconds())
+// lateLocked takes in how long a request took, and returns how many times as
+// long as in the long run they take at the moment; at most 1 is as usual.
+func (l *limiter) lateLocked(op string, took time.Duration) float64 {
+	known := l.latency[op]
+	if known == nil {
+		known = &latency{short: average{n: 20}, long: average{n: 200}}
+		l.latency[op] = known
+	}
+	known.short.add(took.Seconds())
+	known.long.add(took.Seconds())
+	usual := tolerance * known.long.value
+	if known.short.value <= usual+slack.Seconds() {
+		return 1
+	}
+	return known.short.value / usual
+}
+
+func (l *limiter) answeredLocked(t ticket, late float64) {
 	if t.round <= l.cut || l.now().Before(l.growAfter) {
 		return
 	}
 	full := 2*t.under >= l.currentLocked() // else it says nothing of so many
-	late := l.short.value > tolerance*l.long.value+slack.Seconds()
 	switch {
-	case late:
-		// Once for a round, and in proportion to how late.
+	case late > 1:
+		// Once for a round, in proportion, and not to the utmost: a webhook that
+		// takes its time is not helped by a queue before it.
 		l.cut, l.steep = l.round, false
-		l.limit = max(1, l.limit*max(0.5, tolerance*l.long.value/l.short.value))
+		l.limit = min(l.limit, max(firstLimit, l.limit*max(0.5, 1/late)))
 	case !full:
 	case l.steep:
 		l.limit = min(float64(l.most), l.limit+1)
