@@ -29,8 +29,7 @@ func IsSecret(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Se
 
 // Deep compares live objects in full with what another apply would make of
 // them. It finds what their managed fields do not show: the order of a list
-// that is one value, a default that has changed, and fields that a webhook
-// rewrites. It costs one GET and one server dry run per object, and never
+// whose items have keys, and fields that a webhook rewrites. It costs one GET and one server dry run per object, and never
 // writes. Secrets are not looked at, nor is an object that changes meanwhile:
 // in [Swept.Looked] they are unknown.
 func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (Swept, error) {
