@@ -27,8 +27,8 @@ func approveCommand() *cobra.Command {
 		Short: "Approve deletions that the daemon holds back",
 		Long: `Deletions wait for approval when they are too many for the guard of the daemon's
 configuration, when they take other objects or data along (namespaces, volumes,
-StatefulSets, definitions, classes, API services, webhooks), or when they are of
-objects that were found after the state was lost.
+StatefulSets, definitions, classes, API services, webhooks, admission policies),
+or when they are of objects that were found after the state was lost.
 
 Without an argument, list the plans that wait. With the digest of one, or as many
 of its digits as tell it apart, print every deletion of the plan and approve them:
