@@ -10,7 +10,6 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // policy is how the newest commit wants a unit to treat, on a target, what
@@ -32,12 +31,6 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 		return unit.Policy.Adopt, nil
 	}
 	return unit.Policy.Adopt, unit.Policy.IgnoredOn(on.Target.Labels)
-}
-
-// ignored implements [apply.Ignored].
-func (d *Daemon) ignored(entry store.Entry) []config.IgnoreRule {
-	_, rules := d.policy(entry.Unit, entry.Target)
-	return rules
 }
 
 // note is something about objects that went well all the same. The kinds:
