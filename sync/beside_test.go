@@ -173,15 +173,18 @@ func TestASlowSweepHoldsNobodyUp(t *testing.T) {
 func TestACommitEndsADeletion(t *testing.T) {
 	w := newWorld(t)
 	var hold atomic.Bool
-	held := make(chan string, 100)
+	held, let := make(chan string, 100), make(chan struct{})
 	cfg := faults.HTTP(t, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if hold.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/one") { // what comes before a DELETE
 			held <- r.URL.Path
-			<-r.Context().Done()
-			return
+			select {
+			case <-let:
+			case <-r.Context().Done():
+			}
 		}
 		forward.ServeHTTP(rw, r)
 	})
+	w.connection.Timeout, w.connection.Silence = time.Hour, time.Hour
 	w.reachedBy("dev-2", cfg)
 	w.patience = 200 * time.Millisecond
 	w.app("other", "1")
@@ -202,13 +205,15 @@ func TestACommitEndsADeletion(t *testing.T) {
 	})
 	w.app("other", "1", "one")
 	w.commit()
+	w.until("the commit", w.is("other", 2, rollout.Progressing))
+	hold.Store(false)
+	close(let)
 	w.until("other's canary", func() bool {
 		u := w.unit("other")
 		return u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
 	})
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("other", w.is("other", 2, rollout.Done))
-	hold.Store(false)
 	for range 20 {
 		w.now = w.now.Add(time.Minute)
 		w.pass()
