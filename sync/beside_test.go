@@ -173,16 +173,19 @@ func TestASlowSweepHoldsNobodyUp(t *testing.T) {
 func TestACommitEndsADeletion(t *testing.T) {
 	w := newWorld(t)
 	var hold atomic.Bool
-	held := make(chan string, 100)
+	held, let := make(chan string, 100), make(chan struct{})
 	cfg := faults.HTTP(t, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
 		// The first is what comes before the DELETE.
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/one") && hold.CompareAndSwap(true, false) {
 			held <- r.URL.Path
-			<-r.Context().Done()
-			return
+			select {
+			case <-let:
+			case <-r.Context().Done():
+			}
 		}
 		forward.ServeHTTP(rw, r)
 	})
+	w.connection.Timeout, w.connection.Silence = time.Hour, time.Hour
 	w.reachedBy("dev-2", cfg)
 	w.patience = 200 * time.Millisecond
 	w.app("other", "1")
@@ -203,6 +206,9 @@ func TestACommitEndsADeletion(t *testing.T) {
 	})
 	w.app("other", "1", "one")
 	w.commit()
+	w.until("the commit", w.is("other", 2, rollout.Progressing))
+	hold.Store(false)
+	close(let)
 	w.until("other's canary", func() bool {
 		u := w.unit("other")
 		return u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted

@@ -19,7 +19,9 @@ import (
 
 // Once is one pass. What went wrong with single units, targets or clusters, or
 // with Git, is in the record; its Err is set only when the store could not be
-// written. A pass whose ctx ends stops where it is; what is known by then is
+// written. What takes longer than the patience goes on beside the passes, see
+// [beside], and is in the record of a later one; whoever makes no more passes
+// calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
 	r := Record{At: d.Now()}
