@@ -43,6 +43,7 @@ type liveDiff struct {
 type unitTarget struct {
 	unit   config.UnitPath
 	bundle *render.Bundle
+	ignore []config.IgnoreRule
 }
 
 // unitsAtOnce is how many units are asked about at a time in one cluster.
@@ -85,7 +86,8 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); within(string(b.Target), l.target) {
-				asked[name] = append(asked[name], unitTarget{path, b})
+				ignore := unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)
+				asked[name] = append(asked[name], unitTarget{path, b, ignore})
 			}
 		}
 	}
@@ -102,7 +104,7 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	group.SetLimit(unitsAtOnce)
 	for _, u := range units {
 		group.Go(func() error {
-			l.take(u, conn.Preview(ctx, u.bundle.Objects))
+			l.take(u, conn.Preview(ctx, u.bundle.Objects, u.ignore))
 			return nil
 		})
 	}

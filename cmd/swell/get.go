@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,15 +20,17 @@ import (
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List units, objects or targets as the daemon knows them",
-		Long: `List what the daemon knows: units, the objects that it applied, targets. It reads
-the daemon's state, asks no cluster, and may be used while the daemon runs.
+		Short: "List units, objects, drift or targets as the daemon knows them",
+		Long: `List what the daemon knows: units, the objects that it applied, those that somebody
+changed since, targets. It reads the daemon's state, asks no cluster, and may be
+used while the daemon runs.
 
 Exit codes: 0, 2 the state could not be read.`,
 	}
 	cmd.AddCommand(
 		getVerb("units [UNIT]", "List units, how they stand and why", getUnits),
 		getVerb("objects [UNIT]", "List the objects that were applied, or may have been", getObjects),
+		getVerb("drift [UNIT]", "List objects that are not as they were applied, who changed what, and what is done about it", getDrift),
 		getVerb("targets [UNIT]", "List targets, and how many units are there and healthy", getTargets),
 	)
 	return cmd
@@ -153,6 +156,28 @@ func getObjects(s *store.Store, below string) (*listing, error) {
 			State     string            `json:"state"`
 		}{e.Target, e.Unit, e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, state}
 		l.add(item, e.ID.String(), string(e.Target), string(e.Unit), state, orDash(e.UID))
+	}
+	return l, nil
+}
+
+func getDrift(s *store.Store, below string) (*listing, error) {
+	units, err := unitsBelow(s, below)
+	if err != nil {
+		return nil, err
+	}
+	drifts, err := s.Drifts()
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{kind: "DriftList", head: []string{"OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT"}}
+	for _, u := range units {
+		for _, d := range withDrift(u, drifts).Drift {
+			item := struct {
+				Unit config.UnitPath `json:"unit"`
+				objectDrift
+			}{u.Path, d}
+			l.add(item, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.text)
+		}
 	}
 	return l, nil
 }

@@ -56,11 +56,13 @@ func someState(t *testing.T) (file string) {
 			row, err := json.Marshal(u)
 			errs = append(errs, err, tx.PutUnit(u.Path, row))
 		}
-		return errors.Join(append(errs, tx.Confirm(entries), tx.Intend(intended), tx.Swept("vla", at), tx.AddHistory([]store.Event{
-			{Time: at, Commit: "aaaaaaaaaaaa", Unit: cart.Path, Rollout: 2, Kind: "started", Text: "2 targets in 2 waves"},
-			{Time: at.Add(time.Second), Unit: search.Path, Target: "vla", Rollout: 1, Wave: "all", Kind: "failed", Text: "Pod/x: CrashLoopBackOff"},
-			{Time: at.Add(2 * time.Second), Unit: cart.Path, Target: "vla", Rollout: 2, Wave: "rest", Kind: "healthy"},
-		}))...)
+		return errors.Join(append(errs, tx.Confirm(entries), tx.Intend(intended), tx.Swept("vla", at),
+			tx.PutDrifts([]store.Drift{{Object: entries[1].Of(), Found: at, Mode: "report", Changes: []store.Change{{Field: ".spec.type", Manager: "kubectl-edit", Operation: "Update", Time: at}}}}),
+			tx.AddHistory([]store.Event{
+				{Time: at, Commit: "aaaaaaaaaaaa", Unit: cart.Path, Rollout: 2, Kind: "started", Text: "2 targets in 2 waves"},
+				{Time: at.Add(time.Second), Unit: search.Path, Target: "vla", Rollout: 1, Wave: "all", Kind: "failed", Text: "Pod/x: CrashLoopBackOff"},
+				{Time: at.Add(2 * time.Second), Unit: cart.Path, Target: "vla", Rollout: 2, Wave: "rest", Kind: "healthy"},
+			}))...)
 	})
 	if err := errors.Join(err, s.Close(), os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: r.git}}\n"), 0o644)); err != nil {
 		t.Fatal(err)
@@ -70,6 +72,7 @@ func someState(t *testing.T) (file string) {
 
 func TestGetAndHistory(t *testing.T) {
 	file := someState(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for _, c := range []struct{ args, want string }{
 		{"get units", `
 UNIT                STATUS       COMMIT    TARGETS  REASON
@@ -98,6 +101,17 @@ Service/shop/cart       vla     services/shop/cart  to be applied again  u-2
       "state": "intended"
     }
   ]
+}
+`},
+		{"get drift services/shop", `
+OBJECT             TARGET  UNIT                MODE    FOUND                WHAT
+Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05  Service/shop/cart: .spec.type: kubectl-edit (Update, ` + at.UTC().Format(time.RFC3339) + `)
+`},
+		{"get drift services/search -o json", `
+{
+  "apiVersion": "swell.sh/v1",
+  "kind": "DriftList",
+  "items": []
 }
 `},
 		{"get targets", `

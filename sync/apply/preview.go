@@ -9,9 +9,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -30,10 +32,12 @@ type Preview struct {
 }
 
 // Preview asks the server what an apply of the objects would change, and changes
-// nothing. It returns a result for each, by index. Values of Secrets are never
-// asked for: what would change there is told by the time of our managed fields.
-func (c *Cluster) Preview(ctx context.Context, objects []*render.Object) []Preview {
-	p := &previewing{call: c.begin(), brings: map[need]bool{}}
+// nothing. It returns a result for each, by index. What the rules leave to
+// others, or is held through the scale subresource, is not looked at. Values of
+// Secrets are never asked for: what would change there is told by the time of our
+// managed fields.
+func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore []config.IgnoreRule) []Preview {
+	p := &previewing{call: c.begin(), ignore: ignore, brings: map[need]bool{}}
 	numbers := make([]int, len(objects))
 	for i, o := range objects {
 		numbers[i] = i
@@ -54,6 +58,7 @@ func (c *Cluster) Preview(ctx context.Context, objects []*render.Object) []Previ
 
 type previewing struct {
 	*call
+	ignore []config.IgnoreRule
 	brings map[need]bool // what comes with the same objects
 }
 
@@ -64,7 +69,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		if o.ID.Group == "" && o.ID.Kind == "Secret" {
+		if IsSecret(o.ID) {
 			return p.secret(ctx, o, path, &r)
 		}
 		return p.whole(ctx, o, path, &r)
@@ -95,6 +100,11 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r
 	var applied unstructured.Unstructured
 	if err := applied.UnmarshalJSON(answer.body); err != nil {
 		return undecodable(req, answer, err)
+	}
+	if live != nil {
+		left := slices.Concat(pointersFor(p.ignore, o.ID), scaledPointers(metaOf(live)))
+		without(live.Object, left)
+		without(applied.Object, left)
 	}
 	if r.Applied, err = stripped(o, &applied); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -20,7 +21,7 @@ func TestPreview(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {password: %s}\n"
 	was := []*render.Object{
 		configMap(t, ns, "same", "1"), configMap(t, ns, "other", "1"), object(t, deployment, ns, "web", "1"),
-		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"),
+		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"), configMap(t, ns, "left", "1"),
 	}
 	applied(t, c, was...)
 	eventually(t, func() (bool, string) { // the times of managed fields have whole seconds
@@ -38,10 +39,11 @@ func TestPreview(t *testing.T) {
 		object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-later}\n", ns), configMap(t, ns+"-later", "in-it", "1"),
 		configMap(t, ns+"-never", "lost", "1"),
 		object(t, "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x, namespace: %s}\n", ns),
+		configMap(t, ns, "left", "2"),
 		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: %s}\nspec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {}}\n", ns),
 	}
-	got := c.Preview(t.Context(), is)
-	for i, want := range []Action{Unchanged, Configured, Configured, Unchanged, Configured, Created, Created, Created, "", "", ""} {
+	got := c.Preview(t.Context(), is, []config.IgnoreRule{{Kind: "ConfigMap", Object: "left", Fields: []string{"/data/value"}}})
+	for i, want := range []Action{Unchanged, Configured, Configured, Unchanged, Configured, Created, Created, Created, "", "", Unchanged, ""} {
 		if got[i].Action != want || (want == "") != (got[i].Err != nil) || got[i].ID != is[i].ID {
 			t.Errorf("%s: %q, %v, want %q", is[i].ID, got[i].Action, got[i].Err, want)
 		}
@@ -61,7 +63,7 @@ func TestPreview(t *testing.T) {
 	if got[7].Unproved == "" || got[4].Live != nil || got[4].Applied != nil {
 		t.Errorf("%+v\n%+v", got[7], got[4])
 	}
-	if !errors.Is(got[9].Err, ErrNoKind) || !strings.Contains(got[8].Err.Error(), "not found") || !errors.Is(got[10].Err, ErrRefused) {
-		t.Errorf("%v\n%v\n%v", got[8].Err, got[9].Err, got[10].Err)
+	if !errors.Is(got[9].Err, ErrNoKind) || !strings.Contains(got[8].Err.Error(), "not found") || !errors.Is(got[11].Err, ErrRefused) {
+		t.Errorf("%v\n%v\n%v", got[8].Err, got[9].Err, got[11].Err)
 	}
 }
