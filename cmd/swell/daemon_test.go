@@ -111,26 +111,8 @@ func TestKill(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	disturb := func(signal os.Signal) {
-		cmd := program(t.Context(), "run", "-c", s.config)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(time.Duration(20+random.IntN(1200))*time.Millisecond, func() { _ = cmd.Process.Signal(signal) })
-		defer timer.Stop()
-		err := cmd.Wait()
-		// Before it has said a word the program does not listen to signals yet.
-		if signal == os.Interrupt && err != nil && stderr.Len() > 0 {
-			t.Errorf("an interrupt ended with %v: %s", err, stderr.String())
-		}
-		if strings.Contains(stderr.String(), "panic") {
-			t.Error(stderr.String())
-		}
-	}
 	for i := range 8 {
-		disturb([]os.Signal{syscall.SIGKILL, os.Interrupt}[i%4/3])
+		s.disturb(random, []os.Signal{syscall.SIGKILL, os.Interrupt}[i%4/3])
 	}
 	s.once(0)
 	if got := s.objects(); got != 378 {
@@ -144,7 +126,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 6 {
-		disturb(syscall.SIGKILL)
+		s.disturb(random, syscall.SIGKILL)
 	}
 	s.once(0)
 	if got := s.objects(); got != 378-4 {
@@ -163,6 +145,27 @@ func TestKill(t *testing.T) {
 		t.Errorf("a run over nothing changed says %q", out)
 	}
 	s.status()
+}
+
+// disturb runs the daemon and sends it a signal after a while of up to 1.2 s.
+func (s *stage) disturb(random *rand.Rand, signal os.Signal) {
+	s.Helper()
+	cmd := program(s.Context(), "run", "-c", s.config)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	timer := time.AfterFunc(time.Duration(20+random.IntN(1200))*time.Millisecond, func() { _ = cmd.Process.Signal(signal) })
+	defer timer.Stop()
+	err := cmd.Wait()
+	// Before it has said a word the program does not listen to signals yet.
+	if signal == os.Interrupt && err != nil && stderr.Len() > 0 {
+		s.Errorf("an interrupt ended with %v: %s", err, stderr.String())
+	}
+	if strings.Contains(stderr.String(), "panic") {
+		s.Error(stderr.String())
+	}
 }
 
 // status reads the state, also while a daemon runs.
