@@ -31,7 +31,7 @@ lint:
 
 bench: bin/devcluster
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
-	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 10x ./sync
+	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 100x ./sync
 	$(GO) test -run '^$$' -bench 'KindChanged|NothingChanged|DriftOfOne' -benchtime 1x -timeout 30m ./sync
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./sync/apply ./cmd/swell
 
