@@ -26,7 +26,7 @@ func TestFromFileLink(t *testing.T) {
 		s := c.Snapshot("", config.Files(files))
 		unit := s.Units.Get("services/a/one")
 		const once = "services/a/one/linked: a symbolic link: only plain files and folders may be in a unit"
-		if all := s.Problems.String(); strings.Count(all, once) != 1 || !strings.Contains(all, once+" (holds 2 units)") {
+		if all := s.Problems.String(); strings.Count(all, once) != 1 || strings.Contains(all, "holds") { // the unit that stands for the link is nobody's to see
 			t.Errorf("got %s\nwant once %s", all, once)
 		}
 		want := `services/a/one/x.yaml:7:22: spec.config.fromFile: "` + name + `": a symbolic link: only plain files and folders are read`
