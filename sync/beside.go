@@ -232,6 +232,17 @@ func (b *beside) busy() bool {
 	return len(b.jobs) > 0
 }
 
+// clusters are those that a job is at work in.
+func (b *beside) clusters() map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	busy := map[string]bool{}
+	for _, j := range b.jobs {
+		busy[j.cluster] = true
+	}
+	return busy
+}
+
 // places are the units on targets that a job is at work on.
 func (b *beside) places() []place {
 	b.mu.Lock()

@@ -35,9 +35,9 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	}
 	plan := d.decide(&r)
 	jobs := d.guard(ctx, &r, d.prepare(ctx, &r, plan))
-	d.watches.writing.Store(d.beside.busy())
+	d.watches.writing.Store(d.beside.clusters())
 	d.record(ctx, &r, d.carryOut(ctx, jobs))
-	d.watches.writing.Store(d.beside.busy())
+	d.watches.writing.Store(d.beside.clusters())
 	d.tellStale(&r)
 	d.report(&r, plan)
 	return r

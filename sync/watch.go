@@ -28,9 +28,10 @@ import (
 type watches struct {
 	streams map[string]*streams // by cluster; only the pass uses it
 	all     sync.WaitGroup
-	// writing is set from before the first write of a pass until all writes
-	// are recorded. Meanwhile the inventory says less than what is known.
-	writing atomic.Bool
+	// writing are the clusters that jobs are at work in, as a map[string]bool:
+	// each from before its first write until all writes are recorded. Meanwhile
+	// the inventory says less than what is known.
+	writing atomic.Value
 	// snapshot is the daemon's, for what runs beside the passes.
 	snapshot atomic.Pointer[render.Snapshot]
 	// modes are the daemon's, for whoever runs beside the pass.
@@ -140,7 +141,7 @@ func (d *Daemon) saw(cluster string, seen apply.Seen) {
 	if w.isHushed(cluster, seen) {
 		return
 	}
-	if !w.writing.Load() { // else the pass sorts out what it wrote itself
+	if writing, _ := w.writing.Load().(map[string]bool); !writing[cluster] { // else a pass sorts out what it wrote itself
 		holders, err := d.Store.Holders(cluster, seen.ID)
 		if err != nil {
 			return // the daemon is about to end; the next one sweeps
