@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -27,13 +26,7 @@ const (
 	quietShare = 10
 )
 
-// place is a unit on a target.
-type place struct {
-	unit   config.UnitPath
-	target config.TargetName
-}
-
-func (j *job) place() place { return place{j.Unit, j.Target} }
+func (j *job) place() rollout.Place { return rollout.Place{Unit: j.Unit, Target: j.Target} }
 
 // claim is an object in a cluster that a job writes or deletes.
 type claim struct {
@@ -51,7 +44,7 @@ type beside struct {
 	wake    chan struct{} // the same, for the pause between two passes
 
 	mu      sync.Mutex
-	jobs    map[place]*job
+	jobs    map[rollout.Place]*job
 	claims  map[claim]*job
 	done    []*job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see unitsAtOnce
@@ -60,7 +53,7 @@ type beside struct {
 }
 
 func newBeside(wake chan struct{}) *beside {
-	return &beside{ended: make(chan struct{}, 1), wake: wake, jobs: map[place]*job{}, claims: map[claim]*job{},
+	return &beside{ended: make(chan struct{}, 1), wake: wake, jobs: map[rollout.Place]*job{}, claims: map[claim]*job{},
 		slots: map[string]chan struct{}{}, doomed: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
 }
 
@@ -69,7 +62,7 @@ func newBeside(wake chan struct{}) *beside {
 func (b *beside) free(a rollout.Action) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.jobs[place{a.Unit, a.Target}] == nil
+	return b.jobs[rollout.Place{Unit: a.Unit, Target: a.Target}] == nil
 }
 
 // take makes the job the one of its unit on its target and, where it writes, of
@@ -244,10 +237,10 @@ func (b *beside) clusters() map[string]bool {
 }
 
 // places are the units on targets that a job is at work on.
-func (b *beside) places() []place {
+func (b *beside) places() []rollout.Place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var places []place
+	var places []rollout.Place
 	for at := range b.jobs {
 		places = append(places, at)
 	}

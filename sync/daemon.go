@@ -79,7 +79,7 @@ type Daemon struct {
 	lookSlots  chan struct{}    // one token per look that asks a cluster
 	// disturbed are the places of jobs that were under way at the same time as
 	// a sweep: it may have seen them half done.
-	disturbed map[place]bool
+	disturbed map[rollout.Place]bool
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
@@ -123,7 +123,7 @@ func Open(options Options) (*Daemon, error) {
 		d.limits = *options.Guard
 	}
 	d.started = d.Now()
-	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[place]bool{}
+	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[rollout.Place]bool{}
 	d.lookSlots = make(chan struct{}, clustersAtOnce)
 	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -166,15 +167,15 @@ func (d *Daemon) endedLooks(ctx context.Context, begun []*look) []*look {
 }
 
 // forget takes what was found on disturbed places for not looked at.
-func forget(found *apply.Swept, entries []store.Entry, disturbed map[place]bool) {
+func forget(found *apply.Swept, entries []store.Entry, disturbed map[rollout.Place]bool) {
 	if len(disturbed) == 0 {
 		return
 	}
 	found.Drifts = slices.DeleteFunc(found.Drifts, func(drift apply.Drift) bool {
-		return disturbed[place{drift.Entry.Unit, drift.Entry.Target}]
+		return disturbed[rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}]
 	})
 	for i := range found.Looked {
-		if disturbed[place{entries[i].Unit, entries[i].Target}] {
+		if disturbed[rollout.Place{Unit: entries[i].Unit, Target: entries[i].Target}] {
 			found.Looked[i] = false
 		}
 	}

@@ -116,10 +116,10 @@ func (j *job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*app
 // byAccount groups the entries of a cluster by the account that wrote them, in
 // the order in which the accounts come.
 func (d *Daemon) byAccount(entries []store.Entry) (accounts []string, of map[string][]store.Entry) {
-	known := map[place]string{}
+	known := map[rollout.Place]string{}
 	of = map[string][]store.Entry{}
 	for _, e := range entries {
-		at := place{e.Unit, e.Target}
+		at := rollout.Place{Unit: e.Unit, Target: e.Target}
 		account, ok := known[at]
 		if !ok {
 			account = d.writers(e.Unit, e.Target)[0]

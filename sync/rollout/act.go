@@ -139,8 +139,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	case t.Attempts > 0 && !t.TriedAt.IsZero() || status == Done:
 		a.Why = WhyRetry
 	}
-	if !t.TriedAt.IsZero() && t.RetryAt.After(p.now) {
-		p.wakeAt(t.RetryAt)
+	if !t.TriedAt.IsZero() && p.early(u, name, t) {
 		return false
 	}
 	if a.Why != WhyRollback && !t.underway() {
@@ -158,7 +157,24 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	}
 	t.Dirty = true
 	p.state.touch(u.Path)
+	p.open(u, name)
 	p.plan.Actions = append(p.plan.Actions, a)
+	return true
+}
+
+// early says that it is too early to go on with a write, or to try it again.
+func (p *pass) early(u *Unit, name config.TargetName, t *Target) bool {
+	due, waits := t.RetryAt, t.Step != "" && t.Attempts == 0
+	if waits {
+		due = p.state.Notices.stirs(Place{u.Path, name}, due)
+	}
+	if !due.After(p.now) {
+		return false
+	}
+	if waits {
+		p.open(u, name)
+	}
+	p.wakeAt(due)
 	return true
 }
 
@@ -168,12 +184,12 @@ func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
 	if !t.Drifted || t.Applied == "" || t.Dirty && (t.Touched || !t.TriedAt.IsZero()) {
 		return false
 	}
-	if t.RetryAt.After(p.now) {
-		p.wakeAt(t.RetryAt)
+	if p.early(u, name, t) {
 		return false
 	}
 	t.Dirty = true
 	p.state.touch(u.Path)
+	p.open(u, name)
 	p.plan.Actions = append(p.plan.Actions, Action{
 		Kind: Apply, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: WhyDrift,
 	})
@@ -192,7 +208,10 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	if t.Health == HealthGood && t.Trouble == NoTrouble && !soaking && !prune {
 		return
 	}
-	if due := t.checkDue(p.now, u.timeout(t), w.soaks); due.After(p.now) {
+	if t.Health != HealthGood || soaking {
+		p.open(u, name)
+	}
+	if due := p.checkDue(u, name, t, w.soaks); due.After(p.now) {
 		p.wakeAt(due)
 		return
 	}
@@ -209,27 +228,35 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 }
 
 // checkDue is when the target is to be looked at next: at once after an apply,
-// and not later than when its soak or its time to become healthy ends.
-func (t *Target) checkDue(now time.Time, timeout time.Duration, soaks time.Time) time.Time {
+// soon after something happened to its objects, and not later than when its soak
+// or its time to become healthy ends.
+func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.Time) time.Time {
 	if t.CheckedAt.IsZero() && t.Attempts == 0 {
-		return now
+		return p.now
 	}
-	most := maxCheck
-	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
+	at, most := Place{u.Path, name}, maxCheck
+	if t.Trouble != NoTrouble || t.Health == HealthGood && (soaks.IsZero() || p.state.Notices.Heard[at]) {
 		most = maxBackoff
 	}
-	due := t.CheckedAt.Add(min(max(t.CheckedAt.Sub(t.Since)/10, minCheck), most))
+	due := t.CheckedAt.Add(p.state.Notices.pause(at, t.CheckedAt.Sub(t.Since), most))
 	ends := soaks
 	if t.Health != HealthGood {
-		ends = t.Since.Add(timeout)
+		ends = t.Since.Add(u.timeout(t))
 	}
 	if ends.After(t.CheckedAt) && ends.Before(due) {
 		due = ends
+	}
+	if t.Health != HealthGood || !soaks.IsZero() {
+		due = p.state.Notices.stirs(at, due)
 	}
 	if t.Attempts > 0 && t.RetryAt.After(due) {
 		due = t.RetryAt
 	}
 	return due
+}
+
+func (p *pass) open(u *Unit, name config.TargetName) {
+	p.plan.Open = append(p.plan.Open, Place{u.Path, name})
 }
 
 // timeout is how long the target may take from applied to healthy.

@@ -22,13 +22,13 @@ type judge struct {
 	elapsed   time.Duration // all steps of the clock forward
 	offered   map[bundle]bool
 
-	seen  map[place]seen
+	seen  map[Place]seen
 	units map[config.UnitPath]seenUnit
 }
 
 // bundle is one that a commit offers to a place.
 type bundle struct {
-	place
+	Place
 	digest render.Digest
 	commit config.Commit
 }
@@ -62,7 +62,7 @@ type seenUnit struct {
 }
 
 func newJudge() *judge {
-	return &judge{offered: map[bundle]bool{}, seen: map[place]seen{}, units: map[config.UnitPath]seenUnit{}}
+	return &judge{offered: map[bundle]bool{}, seen: map[Place]seen{}, units: map[config.UnitPath]seenUnit{}}
 }
 
 func (j *judge) clone() *judge {
@@ -92,7 +92,7 @@ func (j *judge) offer(want *Wanted) {
 			continue
 		}
 		for name, t := range u.Targets {
-			j.offered[bundle{place{path, name}, t.Digest, want.Commit}] = true
+			j.offered[bundle{Place{path, name}, t.Digest, want.Commit}] = true
 		}
 	}
 }
@@ -100,9 +100,9 @@ func (j *judge) offer(want *Wanted) {
 // plan looks at what Decide gave.
 func (j *judge) plan(w *world) {
 	j.transitions(w, w.plan.Transitions)
-	planned := map[place]bool{}
+	planned := map[Place]bool{}
 	for _, a := range w.plan.Actions {
-		at := place{a.Unit, a.Target}
+		at := Place{a.Unit, a.Target}
 		if planned[at] {
 			j.objectf("two actions for %v", at)
 		}
@@ -114,7 +114,7 @@ func (j *judge) plan(w *world) {
 		if a.Kind == Check {
 			continue
 		}
-		at := place{a.Unit, a.Target}
+		at := Place{a.Unit, a.Target}
 		s := j.seen[at]
 		s.writing, s.correctly = true, a.Why == WhyDrift
 		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && j.units[a.Unit].status == Progressing
@@ -126,7 +126,7 @@ func (j *judge) plan(w *world) {
 }
 
 func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
-	at := place{a.Unit, a.Target}
+	at := Place{a.Unit, a.Target}
 	wanted := w.want.Units[a.Unit]
 	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
 	if u.status == Held {
@@ -201,7 +201,7 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		if waveOf(&u.spec, name) != wave {
 			continue
 		}
-		s := j.seen[place{path, name}]
+		s := j.seen[Place{path, name}]
 		m.size++
 		if (s.writing || s.applied == digest && !s.healthy) && !s.failed && !s.cut {
 			m.underway++
@@ -240,7 +240,7 @@ func (j *judge) concurrency(actions []Action) {
 	}
 	fresh := map[wave]int{}
 	for _, a := range actions {
-		s, u := j.seen[place{a.Unit, a.Target}], j.units[a.Unit]
+		s, u := j.seen[Place{a.Unit, a.Target}], j.units[a.Unit]
 		if a.Kind != Apply || a.Why == WhyDrift || a.Why == WhyRollback {
 			continue
 		}
@@ -262,7 +262,7 @@ func (j *judge) needs(w *world, a Action) {
 		if n == nil || n.Targets[a.Target] == nil {
 			continue
 		}
-		s := j.seen[place{need, a.Target}]
+		s := j.seen[Place{need, a.Target}]
 		if s.applied == "" || n.Rollout.Status == Progressing && s.applied != j.units[need].want[a.Target] && j.units[need].want[a.Target] != "" {
 			j.objectf("%s on %s is written before %s", a.Unit, a.Target, need)
 		}
@@ -317,7 +317,7 @@ func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
 		}
 	}
 	for at, s := range j.seen {
-		if at.unit == tr.Unit {
+		if at.Unit == tr.Unit {
 			s.failed, s.surely, s.cut, s.hasTried = false, false, false, false
 			if !s.healthy {
 				s.since = j.elapsed
@@ -360,7 +360,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 			j.objectf("%s: %s for %s: %+v", tr.Unit, tr.Kind, tr.Text, m)
 		}
 		for name, digest := range u.want {
-			s := j.seen[place{tr.Unit, name}]
+			s := j.seen[Place{tr.Unit, name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
 			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
@@ -374,10 +374,10 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 // over ends a rollout or a rollback: what is touched is settled.
 func (j *judge) over(tr Transition, u seenUnit) {
 	for at, s := range j.seen {
-		if at.unit != tr.Unit {
+		if at.Unit != tr.Unit {
 			continue
 		}
-		digest, wanted := u.want[at.target]
+		digest, wanted := u.want[at.Target]
 		switch {
 		case u.status == RolledBack && s.touched && s.good != "" && (s.applied != s.good || s.writing || !s.healthy):
 			j.objectf("%v: rolled back, but %+v", at, s)
@@ -398,7 +398,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		return
 	}
 	const timeout = 5 * time.Minute
-	at := place{o.Unit, o.Target}
+	at := Place{o.Unit, o.Target}
 	s, unit := j.seen[at], j.units[o.Unit]
 	digest, wanted := unit.want[o.Target]
 	if unit.status == RollingBack {
@@ -479,7 +479,7 @@ func (j *judge) atRest(w *world) error {
 		wanted := w.want.Units[path]
 		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
 		for name := range targets {
-			l, digest := w.live[place{path, name}], j.units[path].want[name]
+			l, digest := w.live[Place{path, name}], j.units[path].want[name]
 			if l == nil || unknown && digest == "" {
 				l = &live{} // or a removal that has to wait
 			}

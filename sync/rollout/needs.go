@@ -84,17 +84,17 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 // they need what this one has there.
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	if p.dependents == nil {
-		p.dependents = map[place][]config.UnitPath{}
+		p.dependents = map[Place][]config.UnitPath{}
 		for path, other := range p.state.Units {
 			for target, t := range other.Targets {
 				for _, need := range p.needsOf(path, target, t) {
-					at := place{need, target}
+					at := Place{need, target}
 					p.dependents[at] = append(p.dependents[at], path)
 				}
 			}
 		}
 	}
-	for _, path := range p.dependents[place{u.Path, name}] {
+	for _, path := range p.dependents[Place{u.Path, name}] {
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}

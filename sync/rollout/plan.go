@@ -21,6 +21,9 @@ type Plan struct {
 	// retry or a look at health is due. Zero: never. It holds as long as
 	// nothing is recorded.
 	Wake time.Time
+	// Open are the places that something is done at, or that wait for what
+	// their objects will be: where [Notices] are of use. In no order.
+	Open []Place
 	// Transitions that Decide made.
 	Transitions []Transition
 }
@@ -122,13 +125,13 @@ type pass struct {
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.
-	dependents map[place][]config.UnitPath
+	dependents map[Place][]config.UnitPath
 }
 
-// place is a unit on a target.
-type place struct {
-	unit   config.UnitPath
-	target config.TargetName
+// Place is a unit on a target.
+type Place struct {
+	Unit   config.UnitPath
+	Target config.TargetName
 }
 
 // unsettled are the units that something may have to be done for, sorted. The

@@ -62,7 +62,7 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	if u == nil || u.Targets[o.Target] == nil {
 		return nil
 	}
-	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], now: instant(now)}
+	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], notices: &s.Notices, now: instant(now)}
 	before := *r.t
 	r.t.clamp(r.now)
 	switch {
@@ -92,6 +92,7 @@ type recording struct {
 	Outcome
 	u           *Unit
 	t           *Target
+	notices     *Notices
 	now         time.Time
 	transitions []Transition
 }
@@ -219,7 +220,7 @@ func (r *recording) waiting() {
 	if t.Trouble == TroubleFailed {
 		most = maxBackoff
 	}
-	t.RetryAt = r.now.Add(min(max(r.now.Sub(t.StepSince)/10, minCheck), most))
+	t.RetryAt = r.now.Add(r.notices.pause(Place{r.Unit, r.Target}, r.now.Sub(t.StepSince), most))
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
 	}

@@ -40,6 +40,8 @@ import (
 //	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
 //	+DURATION, -DURATION                moves the clock
 //	restart                             through JSON, as it would be stored
+//	stirred UNIT TARGET DURATION        see Notices: from then on
+//	heard UNIT TARGET
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
@@ -53,7 +55,7 @@ func TestRules(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
 				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-				labels: map[config.TargetName]map[string]string{}, last: map[place]Action{},
+				labels: map[config.TargetName]map[string]string{}, last: map[Place]Action{},
 			}
 			s.run()
 		})
@@ -70,7 +72,7 @@ type script struct {
 	labels map[config.TargetName]map[string]string
 	want   *Wanted
 	plan   Plan
-	last   map[place]Action // the last action planned for a place
+	last   map[Place]Action // the last action planned for a place
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -160,6 +162,8 @@ func (s *script) do(words []string) {
 		}
 	case "restart":
 		s.state = reload(s.t, &s.state)
+	case "stirred", "heard":
+		s.notice(verb, rest)
 	case "settle":
 		s.settle()
 	case "status", "reason", "blocked", "good", "gone":
@@ -258,21 +262,35 @@ func (s *script) duration(text string) time.Duration {
 func (s *script) decide() {
 	s.plan = s.state.Decide(s.want, s.now)
 	for _, a := range s.plan.Actions {
-		s.last[place{a.Unit, a.Target}] = a
+		at := Place{a.Unit, a.Target}
+		s.last[at] = a
+		delete(s.state.Notices.Stirred, at)
 	}
+}
+
+func (s *script) notice(verb string, rest []string) {
+	if s.state.Notices.Heard == nil {
+		s.state.Notices = noNotices()
+	}
+	at := Place{config.UnitPath(rest[0]), config.TargetName(rest[1])}
+	if verb == "heard" {
+		s.state.Notices.Heard[at] = true
+		return
+	}
+	s.state.Notices.Stirred[at] = s.now.Add(s.duration(rest[2]))
 }
 
 func (s *script) outcome(verb string, rest []string) {
 	if len(rest) < 2 {
 		s.fatalf("unknown line")
 	}
-	at := place{config.UnitPath(rest[0]), config.TargetName(rest[1])}
+	at := Place{config.UnitPath(rest[0]), config.TargetName(rest[1])}
 	o := Outcome{Action: s.last[at], Result: Result(verb)}
 	if o.Result == Drifted {
-		o.Action = Action{Kind: Sweep, Unit: at.unit, Target: at.target}
+		o.Action = Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}
 	}
 	if o.Unit == "" {
-		s.fatalf("no action was planned for %s on %s", at.unit, at.target)
+		s.fatalf("no action was planned for %s on %s", at.Unit, at.Target)
 	}
 	reason := rest[2:]
 	if len(reason) > 0 && reason[0] == "pruned" {

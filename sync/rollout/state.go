@@ -59,6 +59,8 @@ import (
 // It is not safe for concurrent use.
 type State struct {
 	Units map[config.UnitPath]*Unit
+	// Notices are no part of what decisions depend on, only of their time.
+	Notices Notices
 
 	changed map[config.UnitPath]bool
 }

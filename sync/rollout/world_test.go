@@ -34,10 +34,10 @@ type world struct {
 	passes int
 	calm   bool
 
-	live     map[place]*live
+	live     map[Place]*live
 	down     map[config.TargetName]bool
-	ill      map[place]bool
-	underway map[place]Action
+	ill      map[Place]bool
+	underway map[Place]Action
 
 	judge  *judge
 	stored *judge // the judge as of the last time that the state was stored
@@ -85,11 +85,16 @@ func newWorld(t *rapid.T, m mutation) *world {
 	w := &world{
 		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
-		live: map[place]*live{}, down: map[config.TargetName]bool{}, ill: map[place]bool{}, underway: map[place]Action{},
+		live: map[Place]*live{}, down: map[config.TargetName]bool{}, ill: map[Place]bool{}, underway: map[Place]Action{},
 		judge: newJudge(),
 	}
 	w.stored = w.judge.clone()
+	w.state.Notices = noNotices()
 	return w
+}
+
+func noNotices() Notices {
+	return Notices{Stirred: map[Place]time.Time{}, Heard: map[Place]bool{}}
 }
 
 func (w *world) draw(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
@@ -114,8 +119,8 @@ func play(t *rapid.T, m mutation) error {
 func (w *world) happen() {
 	names := slices.Sorted(maps.Keys(targets))
 	name := names[w.draw(len(names))]
-	at := place{units[w.draw(len(units))], name}
-	switch w.draw(12) {
+	at := Place{units[w.draw(len(units))], name}
+	switch w.draw(14) {
 	case 0, 1:
 		w.commit(false)
 	case 2:
@@ -125,11 +130,15 @@ func (w *world) happen() {
 	case 4:
 		if l := w.live[at]; l != nil && l.digest != "" && !l.mixed {
 			l.drifted = true
-			w.record(Outcome{Action: Action{Kind: Sweep, Unit: at.unit, Target: at.target}, Result: Drifted})
+			w.record(Outcome{Action: Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}, Result: Drifted})
 			w.save()
 		}
 	case 5:
 		w.restart()
+	case 12:
+		w.state.Notices.Stirred[at] = w.now.Add(time.Duration(w.draw(2)) * time.Second)
+	case 13:
+		w.state.Notices.Heard[at] = !w.state.Notices.Heard[at]
 	case 6:
 		w.elapse([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
 	default:
@@ -193,9 +202,9 @@ func (w *world) commit(good bool) {
 	}
 	if cart := w.want.Units["cart"]; cart != nil {
 		cart.Needs = map[config.TargetName][]config.UnitPath{}
-		for _, at := range []place{{"ns", "b/1"}, {"ns", "c"}, {"shop", "c"}} {
-			if need := w.want.Units[at.unit]; need != nil && need.Targets[at.target].Digest != "" {
-				cart.Needs[at.target] = append(cart.Needs[at.target], at.unit)
+		for _, at := range []Place{{"ns", "b/1"}, {"ns", "c"}, {"shop", "c"}} {
+			if need := w.want.Units[at.Unit]; need != nil && need.Targets[at.Target].Digest != "" {
+				cart.Needs[at.Target] = append(cart.Needs[at.Target], at.Unit)
 			}
 		}
 	}
@@ -233,10 +242,11 @@ func (w *world) pass() {
 	}
 	w.save()
 	for _, a := range w.plan.Actions {
-		at := place{a.Unit, a.Target}
+		at := Place{a.Unit, a.Target}
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
+		delete(w.state.Notices.Stirred, at)
 		if w.underway[at] = a; w.rarely(6) {
 			continue // takes longer
 		}
@@ -258,8 +268,8 @@ func (w *world) pass() {
 	w.save()
 }
 
-func comparePlaces(a, b place) int {
-	return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.target, b.target))
+func comparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // decide also asks a daemon that was started just now.
@@ -269,6 +279,7 @@ func (w *world) decide() {
 		return
 	}
 	twin := reload(w.t, &w.state)
+	twin.Notices = w.state.Notices
 	w.plan = w.state.Decide(w.want, w.now)
 	if plan := twin.Decide(w.want, w.now); !reflect.DeepEqual(plan, w.plan) {
 		w.judge.objectf("a restart decides differently:\n%s", gocmp.Diff(plan, w.plan))
@@ -299,7 +310,7 @@ func (w *world) restart() {
 		}
 	}
 	clear(w.underway)
-	w.state = State{Units: map[config.UnitPath]*Unit{}}
+	w.state = State{Units: map[config.UnitPath]*Unit{}, Notices: noNotices()}
 	for path, row := range w.disk {
 		w.state.Units[path] = unmarshal(w.t, row)
 	}
@@ -309,7 +320,7 @@ func (w *world) restart() {
 	w.judge.offered, w.judge.elapsed, w.judge.objection = offered, elapsed, objection
 }
 
-func (w *world) finish(at place) {
+func (w *world) finish(at Place) {
 	a, ok := w.underway[at]
 	if !ok {
 		return
@@ -325,7 +336,7 @@ func (w *world) record(o Outcome) {
 
 // carryOut does to the fleet what the action says.
 func (w *world) carryOut(a Action) Outcome {
-	at := place{a.Unit, a.Target}
+	at := Place{a.Unit, a.Target}
 	l := w.live[at]
 	if l == nil {
 		l = &live{}
@@ -426,7 +437,7 @@ func (w *world) calmDown() error {
 			return fmt.Errorf("a good commit leaves %s %s: %s%s", path, u.Rollout.Status, u.Blocked, u.Rollout.Reason)
 		}
 		for name := range targets {
-			if l := w.live[place{path, name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
+			if l := w.live[Place{path, name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
 				return fmt.Errorf("a good commit leaves %s on %s at %+v", path, name, l)
 			}
 		}
