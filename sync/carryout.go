@@ -92,6 +92,9 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		}
 		jobs = append(jobs, j)
 	}
+	for _, j := range jobs {
+		d.attend(j, r.At)
+	}
 	d.disturb(jobs)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {

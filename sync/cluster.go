@@ -95,6 +95,16 @@ func (c *cluster) look(ctx context.Context, before *link) (*link, string, error)
 	return before, uid, err
 }
 
+// linked is the connection as it is; nil when there is none at the moment.
+func (c *cluster) linked() *apply.Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil {
+		return nil
+	}
+	return c.link.Cluster
+}
+
 // retryKubeconfig is how long after a kubeconfig that leads nowhere it is tried
 // again, so that not every pass waits for an answer that does not come.
 const retryKubeconfig = 15 * time.Second

@@ -60,7 +60,11 @@ func (w *world) audited(cluster string) []event {
 		w.read[cluster] += int64(len(line))
 		var e event
 		w.must(json.Unmarshal(line, &e))
-		if e.UserAgent == "swell" && e.Stage == "ResponseComplete" {
+		end := "ResponseComplete"
+		if e.Verb == "watch" { // which may outlive the test
+			end = "ResponseStarted"
+		}
+		if e.UserAgent == "swell" && e.Stage == end {
 			events = append(events, e)
 		}
 	}

@@ -101,6 +101,7 @@ type Daemon struct {
 	sweepNow   map[string]bool
 	watchAfter map[string]time.Time
 	watches    *watches
+	heed       *heed
 	deepNext   map[string]time.Time // by cluster, see deepAt
 	modes      modes
 	book       *book
@@ -117,7 +118,7 @@ func Open(options Options) (*Daemon, error) {
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}, limits: config.DefaultGuard,
 		sweepNow:   map[string]bool{},
-		watchAfter: map[string]time.Time{}, watches: newWatches(), deepNext: map[string]time.Time{},
+		watchAfter: map[string]time.Time{}, watches: newWatches(), heed: newHeed(), deepNext: map[string]time.Time{},
 		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{}}
 	if options.Guard != nil {
 		d.limits = *options.Guard
@@ -131,6 +132,7 @@ func Open(options Options) (*Daemon, error) {
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
 	}
+	d.state.Notices = rollout.Notices{Stirred: map[rollout.Place]time.Time{}, Heard: map[rollout.Place]bool{}}
 	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
 		return nil, err
 	}
@@ -218,6 +220,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 		select {
 		case <-ctx.Done():
 			return total, ctx.Err()
+		case <-d.arrived:
 		case <-timer.C:
 		}
 		r := d.Once(ctx)

@@ -33,8 +33,10 @@ func (d *Daemon) Once(ctx context.Context) Record {
 		d.sweep(ctx, &r)
 		d.hear(&r)
 	}
+	d.hearken()
 	plan := d.decide(&r)
 	jobs := d.guard(ctx, &r, d.prepare(ctx, &r, plan))
+	d.listen(ctx, &r, plan.Open)
 	d.watches.writing.Store(d.beside.clusters())
 	d.record(ctx, &r, d.carryOut(ctx, jobs))
 	d.watches.writing.Store(d.beside.clusters())

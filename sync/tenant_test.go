@@ -125,7 +125,7 @@ func TestTenantsAreImpersonated(t *testing.T) {
 	}
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/greedy")))
 	verbs := w.impersonated(swell, account)
-	if verbs["patch"] == 0 || verbs["get"] == 0 {
+	if verbs["patch"] == 0 || verbs["get"] == 0 || verbs["watch"] == 0 {
 		t.Errorf("a release sent %v", verbs)
 	}
 

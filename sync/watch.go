@@ -103,6 +103,7 @@ func (d *Daemon) follow(ctx context.Context, l *look) {
 	for kind, since := range l.found.Lists {
 		if s.cancel[kind] == nil {
 			s.cancel[kind] = d.open(ctx, l.cluster, l.conn, kind, since)
+			d.stirAll(l.cluster, kind.GroupKind())
 		}
 	}
 }
@@ -111,7 +112,7 @@ func (d *Daemon) follow(ctx context.Context, l *look) {
 func (d *Daemon) open(ctx context.Context, cluster string, conn *apply.Cluster, kind schema.GroupVersionKind, since string) context.CancelFunc {
 	ctx, cancel := context.WithCancel(ctx)
 	d.watches.all.Go(func() {
-		err := conn.Watch(ctx, kind, since, func(seen apply.Seen) { d.saw(cluster, seen) })
+		err := conn.Watch(ctx, kind, "", since, func(seen apply.Seen) { d.saw(cluster, seen) })
 		if err == nil {
 			return
 		}
@@ -137,6 +138,7 @@ func (w *watches) close(cluster string) {
 // saw notes an object that may have drifted, and wakes the daemon. It runs
 // beside the passes.
 func (d *Daemon) saw(cluster string, seen apply.Seen) {
+	d.stir(cluster, seen.ID)
 	w := d.watches
 	if w.isHushed(cluster, seen) {
 		return
@@ -302,4 +304,7 @@ func (d *Daemon) hush(now time.Time) {
 
 // endWatches waits for the watches to stop after ctx has ended, so that the
 // store can be closed after it.
-func (d *Daemon) endWatches() { d.watches.all.Wait() }
+func (d *Daemon) endWatches() {
+	d.watches.all.Wait()
+	d.heed.all.Wait()
+}

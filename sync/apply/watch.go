@@ -54,16 +54,17 @@ const (
 	maxWatchPause = time.Minute
 )
 
-// Watch tells see what happens to objects of a kind with our label after the
-// resourceVersion since, which a [Cluster.Sweep] gave for the kind. It asks for
+// Watch tells see what happens to objects of a kind with our label, in a namespace
+// or in all where it is empty, after the resourceVersion since, which a
+// [Cluster.Sweep] gave for the kind. It asks for
 // metadata only, on the connection that all requests share, and keeps nothing
 // of any object. A stream that breaks or ends is taken up again where it was,
 // after a pause that grows up to a minute while that fails.
 //
 // It returns nil when ctx ends, [ErrExpired] when only another sweep can tell
 // what was missed, and any other error when the server refuses the watch.
-func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, since string, see func(Seen)) error {
-	w := &watching{call: c.begin(), kind: kind.GroupKind(), version: since, see: see}
+func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, namespace, since string, see func(Seen)) error {
+	w := &watching{call: c.begin(), kind: kind.GroupKind(), namespace: namespace, version: since, see: see}
 	pause := minWatchPause
 	for {
 		before, began := w.version, time.Now()
@@ -89,9 +90,10 @@ func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, since
 // watching is one Watch under way.
 type watching struct {
 	*call
-	kind    schema.GroupKind
-	version string // of the last thing that was seen
-	see     func(Seen)
+	kind      schema.GroupKind
+	namespace string // empty: all of them
+	version   string // of the last thing that was seen
+	see       func(Seen)
 }
 
 // acceptWatch is the same as for a list's items; the server adds the framing.
@@ -105,9 +107,9 @@ func (w *watching) stream(ctx context.Context, kind schema.GroupVersionKind) err
 	}
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
-		"labelSelector": {render.LabelManagedBy + "=" + render.ManagedBy},
+		"labelSelector": {ours},
 	}
-	req := &request{op: "watch", object: w.kind.String(), method: http.MethodGet, path: found.collection(), query: query.Encode(), accept: acceptWatch}
+	req := &request{op: "watch", object: w.kind.String(), method: http.MethodGet, path: found.within(w.namespace), query: query.Encode(), accept: acceptWatch}
 	httpReq, err := w.httpRequest(ctx, req)
 	if err != nil {
 		return err

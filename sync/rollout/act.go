@@ -234,11 +234,13 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 	if t.CheckedAt.IsZero() && t.Attempts == 0 {
 		return p.now
 	}
-	at, most := Place{u.Path, name}, maxCheck
-	if t.Trouble != NoTrouble || t.Health == HealthGood && (soaks.IsZero() || p.state.Notices.Heard[at]) {
+	at, most, waited := Place{u.Path, name}, maxCheck, t.CheckedAt.Sub(t.Since)
+	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
 		most = maxBackoff
+	} else if t.Health == HealthGood && p.state.Notices.Heard[at] {
+		most, waited = maxBackoff, 10*maxBackoff // what flaps is heard
 	}
-	due := t.CheckedAt.Add(p.state.Notices.pause(at, t.CheckedAt.Sub(t.Since), most))
+	due := t.CheckedAt.Add(p.state.Notices.pause(at, waited, most))
 	ends := soaks
 	if t.Health != HealthGood {
 		ends = t.Since.Add(u.timeout(t))

@@ -22,7 +22,7 @@ type Notices struct {
 
 // minHeard is how soon a place that is heard is looked at again if nothing is
 // noticed: what pods say about themselves shows in nothing that is heard.
-const minHeard = 10 * time.Second
+const minHeard = 5 * time.Second
 
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
