@@ -178,10 +178,14 @@ func (w *world) rejected(cluster, token string) {
 	}
 }
 
+// users are those who made the requests, but for the watches: one may begin on a
+// connection that is about to be replaced.
 func users(events []event) string {
 	seen := map[string]bool{}
 	for _, e := range events {
-		seen[e.User.Username] = true
+		if e.Verb != "watch" && e.Verb != "list" {
+			seen[e.User.Username] = true
+		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(seen)), " ")
 }

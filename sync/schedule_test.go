@@ -68,7 +68,7 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
+	d := &Daemon{heed: newHeed(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
 		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(), clusters: map[string]*cluster{},
 		book: &book{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}

@@ -41,9 +41,10 @@ type liveDiff struct {
 
 // unitTarget is one thing to ask a cluster about.
 type unitTarget struct {
-	unit   config.UnitPath
-	bundle *render.Bundle
-	ignore []config.IgnoreRule
+	unit    config.UnitPath
+	bundle  *render.Bundle
+	ignore  []config.IgnoreRule
+	account string // of its tenant; empty: swell's own
 }
 
 // unitsAtOnce is how many units are asked about at a time in one cluster.
@@ -87,11 +88,19 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); within(string(b.Target), l.target) {
 				ignore := unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)
-				asked[name] = append(asked[name], unitTarget{path, b, ignore})
+				asked[name] = append(asked[name], unitTarget{path, b, ignore, l.account(unit)})
 			}
 		}
 	}
 	return asked
+}
+
+// account is that of the unit's tenant.
+func (l *liveDiff) account(unit *render.Unit) string {
+	if tenant := l.snapshot.Repository.Tenants[unit.Tenant]; tenant != nil {
+		return tenant.Account
+	}
+	return ""
 }
 
 func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget) {
@@ -104,7 +113,7 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	group.SetLimit(unitsAtOnce)
 	for _, u := range units {
 		group.Go(func() error {
-			l.take(u, conn.Preview(ctx, u.bundle.Objects, u.ignore))
+			l.take(u, conn.As(u.account).Preview(ctx, u.bundle.Objects, u.ignore))
 			return nil
 		})
 	}

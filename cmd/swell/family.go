@@ -4,9 +4,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -26,7 +28,8 @@ func treeCommand() *cobra.Command {
 		Short: "Show what a unit has in the clusters, down to the pods, and how it is",
 		Long: `Show the objects that were applied for a unit, or for the units below a folder,
 and all that controllers made of them, with the health of each. It reads the
-daemon's state and asks the clusters, with the daemon's credentials.
+daemon's state and asks the clusters, with the daemon's credentials; what a
+tenant's account wrote, as that account.
 
 Exit codes: 0 all is there and healthy, 1 something is not, 2 something could not
 be looked at.`,
@@ -105,25 +108,32 @@ func growTrees(ctx context.Context, file, below, target string) (trees []unitTre
 		}
 		return nil, nil, fmt.Errorf("%s: nothing was applied%s", below, map[bool]string{true: " on " + target}[target != ""])
 	}
-	for len(entries) > 0 { // they are sorted by target
-		cluster := entries[0].Target.Cluster()
-		n := slices.IndexFunc(entries, func(e store.Entry) bool { return e.Target.Cluster() != cluster })
-		if n < 0 {
-			n = len(entries)
-		}
-		found, wrong := growIn(ctx, settings, cluster, entries[:n])
-		trees, errs, entries = append(trees, found...), append(errs, wrong...), entries[n:]
+	state, err := sync.LoadState(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	type asked struct{ cluster, account string }
+	parts := map[asked][]store.Entry{}
+	for _, e := range entries {
+		at := asked{e.Target.Cluster(), state.Account(e.Unit, e.Target)}
+		parts[at] = append(parts[at], e)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(parts), func(a, b asked) int {
+		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.account, b.account))
+	}) {
+		found, wrong := growIn(ctx, settings, at.cluster, at.account, parts[at])
+		trees, errs = append(trees, found...), append(errs, wrong...)
 	}
 	return trees, errs, nil
 }
 
-// growIn makes the trees of one cluster.
-func growIn(ctx context.Context, settings *config.Daemon, cluster string, entries []store.Entry) (trees []unitTree, errs []error) {
+// growIn makes the trees of one cluster that an account sees.
+func growIn(ctx context.Context, settings *config.Daemon, cluster, account string, entries []store.Entry) (trees []unitTree, errs []error) {
 	conn, err := sync.Connect(ctx, settings, cluster)
 	if err != nil {
 		return nil, []error{err}
 	}
-	relatives, unknown, err := conn.Family(ctx, entries)
+	relatives, unknown, err := conn.As(account).Family(ctx, entries)
 	if err != nil {
 		return nil, []error{fmt.Errorf("cluster %s: %w", cluster, err)}
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,5 +61,25 @@ func TestLive(t *testing.T) {
 	}
 	if d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart"); err != nil || !strings.HasSuffix(d.image, "1.4.2") || s.objects() != before {
 		t.Errorf("something was written: %+v, %v", d, err)
+	}
+
+	// A tenant with an account sees what the account may see.
+	var tenants strings.Builder
+	for _, name := range []string{"pay", "platform", "search", "shop", "travel"} {
+		fmt.Fprintf(&tenants, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}}\n---\n", name, name)
+	}
+	if err := os.WriteFile(filepath.Join(s.repo.work, "fleet/tenants.yaml"), []byte(tenants.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := diffLive(2, "--unit", "services/shop/cart"); !strings.Contains(err, `User "system:serviceaccount:default:shop" cannot`) {
+		t.Errorf("a diff as an account without rights:\n%s", err)
+	}
+	if err := s.repo.push(t.Context(), "accounts"); err != nil {
+		t.Fatal(err)
+	}
+	s.once(1) // the account is written down before it is tried
+	tree, _ = program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.cluster).CombinedOutput()
+	if want := `User "system:serviceaccount:default:shop" cannot get resource`; !strings.Contains(string(tree), want) {
+		t.Errorf("want %s in the tree\n%s", want, tree)
 	}
 }

@@ -39,7 +39,8 @@ type Relative struct {
 // Family finds the live objects of the entries and all that they own, down to
 // the pods, by the owner references of all kinds that the cluster serves. It
 // returns a Relative for each entry, by index. unknown names the kinds that
-// could not be listed, sorted. The contents of Secrets are not asked for.
+// could not be listed, sorted; a user's view leaves out those that the user may
+// not list. The contents of Secrets are not asked for.
 //
 // It costs one metadata LIST for each kind in each namespace, and one GET for
 // each object found that has a state.
@@ -105,7 +106,7 @@ func (f *family) gather(ctx context.Context, kinds []schema.GroupVersionKind, na
 		numbers[i] = i
 	}
 	f.each(numbers, func(i int) {
-		if err := f.children(ctx, places[i].kind, places[i].namespace); err != nil {
+		if err := f.children(ctx, places[i].kind, places[i].namespace); err != nil && (f.user == "" || !isForbidden(err)) {
 			f.mu.Lock()
 			f.unknown = append(f.unknown, places[i].kind.GroupKind().String())
 			f.mu.Unlock()

@@ -48,3 +48,12 @@ func (t *Target) cleaned() {
 		t.Tenants = slices.Clone(t.Tenants[:1])
 	}
 }
+
+// Account is that of the tenant that last wrote the unit's objects on a target,
+// as far as is known; empty is swell's own.
+func (s *State) Account(path config.UnitPath, name config.TargetName) string {
+	if u := s.Units[path]; u != nil && u.Targets[name] != nil && len(u.Targets[name].Tenants) > 0 {
+		return u.Targets[name].Tenants[0].Account
+	}
+	return ""
+}
