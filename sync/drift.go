@@ -246,14 +246,6 @@ func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (corrected []store.Entry) {
 	for _, drift := range drifts {
 		of := drift.Entry.Of()
-		drift, ok := d.withoutIgnored(drift)
-		if !ok {
-			d.book.ignored[of] = drift.Fingerprint
-			if _, known := d.book.clear(of); known {
-				d.say(r, of, "restored", of.ID.String()+": what differs is ignored")
-			}
-			continue
-		}
 		switch mode := d.modes.of(of.Unit, of.Target); {
 		case mode == config.DriftOff:
 			continue
@@ -305,7 +297,7 @@ func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
 // settled notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
 func (d *Daemon) settled(r *Record, j *job) {
-	if len(d.book.drifts)+len(d.book.fights)+len(d.book.ignored) == 0 {
+	if len(d.book.drifts)+len(d.book.fights) == 0 {
 		return
 	}
 	for i := range j.confirmed {
@@ -313,7 +305,6 @@ func (d *Daemon) settled(r *Record, j *job) {
 		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		delete(d.book.ignored, e.Of())
 		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
 		}
@@ -325,7 +316,6 @@ func (d *Daemon) settled(r *Record, j *job) {
 		of := j.forgotten[i].Of()
 		d.book.clear(of)
 		d.book.endFight(of)
-		delete(d.book.ignored, of)
 	}
 }
 

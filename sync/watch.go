@@ -274,16 +274,6 @@ func (d *Daemon) hush(now time.Time) {
 		return
 	}
 	all := map[string]map[render.ObjectID]hushed{}
-	add := func(of store.Object, h hushed) {
-		cluster := of.Target.Cluster()
-		if all[cluster] == nil {
-			all[cluster] = map[render.ObjectID]hushed{}
-		}
-		all[cluster][of.ID] = h
-	}
-	for of, fingerprint := range d.book.ignored {
-		add(of, hushed{fingerprint: fingerprint})
-	}
 	for of, drift := range d.book.drifts {
 		fingerprint, seen := d.book.seen[of]
 		if drift.Mode == "correct" || !seen {
@@ -293,7 +283,11 @@ func (d *Daemon) hush(now time.Time) {
 		if f, ok := d.book.fights[of]; ok && paused(f, now) {
 			h.until = time.Now().Add(f.Until.Sub(now))
 		}
-		add(of, h)
+		cluster := of.Target.Cluster()
+		if all[cluster] == nil {
+			all[cluster] = map[render.ObjectID]hushed{}
+		}
+		all[cluster][of.ID] = h
 	}
 	d.watches.mu.Lock()
 	defer d.watches.mu.Unlock()

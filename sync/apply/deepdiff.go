@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -157,15 +156,6 @@ func fieldName(key string) string {
 		return "." + key
 	}
 	return "[" + strconv.Quote(key) + "]"
-}
-
-// PointerField is a JSON pointer in the form of [Change.Field].
-func PointerField(pointer string) string {
-	var b strings.Builder
-	for _, segment := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		b.WriteString(fieldName(strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)))
-	}
-	return b.String()
 }
 
 func nameKey(name string) string { return "[name=" + strconv.Quote(name) + "]" }
