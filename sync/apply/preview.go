@@ -38,9 +38,7 @@ type Preview struct {
 // managed fields.
 func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore []config.IgnoreRule) []Preview {
 	p := &previewing{call: c.begin(), ignore: ignore, brings: map[need]bool{}}
-	numbers := make([]int, len(objects))
-	for i, o := range objects {
-		numbers[i] = i
+	for _, o := range objects {
 		if isNamespace(o.ID) {
 			p.brings[need{namespace: o.ID.Name}] = true
 		}
@@ -52,7 +50,7 @@ func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore 
 		}
 	}
 	results := make([]Preview, len(objects))
-	p.each(numbers, func(i int) { results[i] = p.object(ctx, objects[i]) })
+	p.all(len(objects), func(i int) { results[i] = p.object(ctx, objects[i]) })
 	return results
 }
 
