@@ -68,7 +68,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if drift = changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
-		again, err = c.tryAgain(ctx, item.Object, path)
+		again, err = c.tryApply(ctx, "dry run", item.Object, path)
 		return err
 	})
 	switch {
@@ -83,20 +83,6 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 	}
 	drift, err = item.differs(live, again, ignored)
 	return drift, err == nil, err
-}
-
-// tryAgain has the server say what an apply of the object would make of it.
-func (c *call) tryAgain(ctx context.Context, o *render.Object, path string) (*unstructured.Unstructured, error) {
-	req := dryRun("dry run", o, path)
-	answer, err := c.do(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	var result unstructured.Unstructured
-	if err := result.UnmarshalJSON(answer.body); err != nil {
-		return nil, undecodable(req, answer, err)
-	}
-	return &result, nil
 }
 
 // differs compares the live object with the result of a dry run, and that with

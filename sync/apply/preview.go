@@ -90,21 +90,16 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r
 	if err != nil && !isGone(err, o.ID.Name) {
 		return err
 	}
-	req := dryRun("preview", o, path)
-	answer, err := p.do(ctx, req)
+	applied, err := p.tryApply(ctx, "preview", o, path)
 	if err != nil {
 		return err
-	}
-	var applied unstructured.Unstructured
-	if err := applied.UnmarshalJSON(answer.body); err != nil {
-		return undecodable(req, answer, err)
 	}
 	if live != nil {
 		left := slices.Concat(pointersFor(p.ignore, o.ID), scaledPointers(metaOf(live)))
 		without(live.Object, left)
 		without(applied.Object, left)
 	}
-	if r.Applied, err = stripped(o, &applied); err != nil {
+	if r.Applied, err = stripped(o, applied); err != nil {
 		return err
 	}
 	r.Action = Created
