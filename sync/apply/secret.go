@@ -20,10 +20,8 @@ func wireBody(o *render.Object) []byte {
 	if !IsSecret(o.ID) {
 		return o.JSON
 	}
-	var secret map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
-	decoder.UseNumber()
-	if decoder.Decode(&secret) != nil {
+	secret, err := decodeObject(o.JSON)
+	if err != nil {
 		return o.JSON // the server says what is wrong with it
 	}
 	texts, ok := secret["stringData"].(map[string]any)
