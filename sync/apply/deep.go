@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/ssa/normalize"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/render"
@@ -93,15 +92,14 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	if err := sent.UnmarshalJSON(item.Object.JSON); err != nil {
 		return nil, fmt.Errorf("compare %s: %w", item.Entry.ID, err)
 	}
-	var meta metav1.PartialObjectMetadata
-	meta.UID, meta.ManagedFields = live.GetUID(), live.GetManagedFields()
-	own := ownEntry(&meta)
+	meta := metaOf(live)
+	own := ownEntry(meta)
 	d := &Drift{Entry: item.Entry, Deep: true, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	for _, o := range []*unstructured.Unstructured{live, again} {
 		// An object that its own kind's type cannot read is compared as it is.
 		_ = normalize.DryRunUnstructured(o)
 	}
-	left := slices.Concat(ignored, scaledPointers(&meta))
+	left := slices.Concat(ignored, scaledPointers(meta))
 	for _, o := range []*unstructured.Unstructured{&sent, live, again} {
 		without(o.Object, left)
 	}
@@ -116,7 +114,7 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	if found.between("", changeable(live), changeable(again)); len(found) == 0 {
 		return nil, nil
 	}
-	culprit := culpritOf(otherManagers(&meta), nil, entryTime(own))
+	culprit := culpritOf(otherManagers(meta), nil, entryTime(own))
 	for _, field := range found {
 		change := Change{Field: field, Manager: UnknownManager, Note: "another apply would change it"}
 		if culprit != nil {
