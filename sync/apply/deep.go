@@ -23,9 +23,6 @@ type DeepItem struct {
 	Object *render.Object
 }
 
-// IsSecret says whether an object is a Secret, which is never read in full.
-func IsSecret(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Secret" }
-
 // Deep compares live objects in full with what another apply would make of
 // them. It finds what their managed fields do not show: the order of a list
 // whose items have keys, and fields that a webhook rewrites. It costs one GET and one server dry run per object, and never
@@ -38,7 +35,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (S
 	errs := make([]error, len(items))
 	var numbers []int
 	for i, item := range items {
-		if Judged(item.Entry) && !IsSecret(item.Entry.ID) {
+		if Judged(item.Entry) && !item.Entry.ID.IsSecret() {
 			numbers = append(numbers, i)
 		}
 	}

@@ -160,7 +160,7 @@ func (f *family) judgeAll(ctx context.Context, all []*Relative) {
 }
 
 func (f *family) judgeOne(ctx context.Context, r *Relative) {
-	if steady[kindOf(r.ID, "").GroupKind()] || IsSecret(r.ID) {
+	if steady[kindOf(r.ID, "").GroupKind()] || r.ID.IsSecret() {
 		f.lookFor(ctx, r)
 		return
 	}

@@ -67,7 +67,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		if IsSecret(o.ID) {
+		if o.ID.IsSecret() {
 			return p.secret(ctx, o, path, &r)
 		}
 		return p.whole(ctx, o, path, &r)
