@@ -137,17 +137,13 @@ func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err 
 	return answer.commit, answer.err, true
 }
 
-// look fetches, and wakes whoever waits between two passes. It may wake one
-// time too often; a pass that finds nothing does no harm.
+// look fetches, and wakes the daemon.
 func (d *Daemon) look(ctx context.Context, answer chan<- fetched) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	commit, err := d.Source.Fetch(ctx)
 	answer <- fetched{commit, err}
-	select {
-	case d.arrived <- struct{}{}:
-	default:
-	}
+	d.wake()
 }
 
 // decide plans what is to be done now.

@@ -130,10 +130,7 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, answer chan<- 
 	var found surveyed
 	found.entries, found.unknown, found.err = conn.Survey(ctx)
 	answer <- found
-	select {
-	case d.arrived <- struct{}{}:
-	default:
-	}
+	d.wake()
 }
 
 // takeSurvey stores what a survey found.

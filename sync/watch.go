@@ -182,7 +182,8 @@ func (w *watches) isHushed(cluster string, seen apply.Seen) bool {
 	return ok && (h.fingerprint == seen.Fingerprint || time.Now().Before(h.until))
 }
 
-// wake has the daemon make a pass. It may wake one time too often.
+// wake has whoever waits between two passes make the next one. It may wake one
+// time too often; a pass that finds nothing does no harm.
 func (d *Daemon) wake() {
 	select {
 	case d.arrived <- struct{}{}:
