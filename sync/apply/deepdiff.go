@@ -17,13 +17,13 @@ import (
 // sorted keys.
 type fields []string
 
-// changeable is the part of an object that an apply can change: all but the status
-// and what the server keeps in the metadata.
+// changeable is an object by its name, and what an apply can change of it: all but
+// the status and what the server keeps in the metadata. It shares values with o.
 func changeable(o *unstructured.Unstructured) map[string]any {
 	kept := maps.Clone(o.Object)
 	delete(kept, "status")
 	metadata := map[string]any{}
-	for _, key := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+	for _, key := range []string{"name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"} {
 		if value, ok, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", key); ok {
 			metadata[key] = value
 		}

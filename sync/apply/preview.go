@@ -20,8 +20,8 @@ import (
 // Preview is what an apply would make of one object.
 type Preview struct {
 	ID render.ObjectID
-	// Live is the object as it is, and Applied as it would be, without what the
-	// server keeps about it: status, managed fields, versions, times. Live is nil
+	// Live is the object as it is, and Applied as it would be, without what an
+	// apply cannot change: status, managed fields, versions, times. Live is nil
 	// when there is none. Of a Secret nothing is read: both are nil.
 	Live, Applied *render.Object
 	Action        Action // [Created], [Configured] or [Unchanged]; empty with Err
@@ -139,16 +139,9 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, path string, 
 	return nil
 }
 
-// stripped is an object of the server without what the server keeps about it.
+// stripped is an object of the server without what an apply cannot change.
 func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object, error) {
-	content := live.DeepCopy().Object
-	delete(content, "status")
-	if meta, ok := content["metadata"].(map[string]any); ok {
-		for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"} {
-			delete(meta, field)
-		}
-	}
-	text, err := json.Marshal(content)
+	text, err := json.Marshal(changeable(live))
 	if err != nil {
 		return nil, err
 	}
