@@ -61,10 +61,7 @@ func TestASlowClusterHoldsNobodyUp(t *testing.T) {
 			w.release()
 			w.app("app", "2", "one", "two")
 			w.commit()
-			w.until("the canary", func() bool {
-				target := w.unit("app").Targets["dev-1/a"]
-				return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-			})
+			w.until("the canary", w.canary("app", 2))
 			proxy.Set(mode)
 			w.now = w.now.Add(10 * time.Minute)
 			w.until("the other target of the wave", func() bool {
@@ -114,10 +111,7 @@ func TestOthersAreRecordedMeanwhile(t *testing.T) {
 	hold.Store(true)
 	w.app("app", "2", "one")
 	w.commit()
-	w.until("the canary", func() bool {
-		target := w.unit("app").Targets["dev-1/a"]
-		return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-	})
+	w.until("the canary", w.canary("app", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the other target of the wave", func() bool {
 		target := w.unit("app").Targets["dev-1/b"]
@@ -199,7 +193,7 @@ func TestACommitEndsADeletion(t *testing.T) {
 	w.app("app", "1")
 	w.commit()
 	w.until("the deletion", func() bool {
-		if u := w.unit("app"); u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted {
+		if w.canary("app", 2)() && w.resting() {
 			w.now = w.now.Add(10 * time.Minute)
 		}
 		return len(held) > 0
@@ -209,10 +203,7 @@ func TestACommitEndsADeletion(t *testing.T) {
 	w.until("the commit", w.is("other", 2, rollout.Progressing))
 	hold.Store(false)
 	close(let)
-	w.until("other's canary", func() bool {
-		u := w.unit("other")
-		return u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
-	})
+	w.until("other's canary", w.canary("other", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("other", w.is("other", 2, rollout.Done))
 	for range 20 {
@@ -246,10 +237,7 @@ func TestRBACCutInMidWave(t *testing.T) {
 	w.bindCluster("dev-2", w.tenant+"-look", w.tenant+"-look", w.tenant+"-swell")
 	w.app("app", "2", "one")
 	w.commit()
-	w.until("the canary", func() bool {
-		target := w.unit("app").Targets["dev-1/a"]
-		return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-	})
+	w.until("the canary", w.canary("app", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the report", func() bool {
 		target := w.unit("app").Targets["dev-2/c"]
