@@ -80,6 +80,9 @@ type Daemon struct {
 	// disturbed are the places of jobs that were under way at the same time as
 	// a sweep: it may have seen them half done.
 	disturbed map[place]bool
+	// parked are suspects on places that a job is at work on. They are looked at
+	// when it is known what the job did.
+	parked map[place]map[render.ObjectID]suspect
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
@@ -124,6 +127,7 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d.started = d.Now()
 	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[place]bool{}
+	d.parked = map[place]map[render.ObjectID]suspect{}
 	d.lookSlots = make(chan struct{}, clustersAtOnce)
 	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}

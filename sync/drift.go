@@ -106,8 +106,20 @@ func (d *Daemon) looks(r *Record) []*look {
 const maxFew = 200
 
 // entriesFor are the entries to look at, without those that nobody wants looked
-// at. It turns many single looks into a sweep.
+// at, and those of suspects that are parked. It turns many single looks into a
+// sweep.
 func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
+	busy := map[place]bool{}
+	for _, at := range d.beside.places() {
+		busy[at] = true
+	}
+	spared := func(e store.Entry, s suspect) bool {
+		if at := (place{e.Unit, e.Target}); busy[at] && !s.anyway {
+			d.park(at, s)
+			return true
+		}
+		return d.clean(e, s)
+	}
 	if !l.sweep && len(l.few) <= maxFew {
 		var entries []store.Entry
 		for _, s := range l.few {
@@ -115,7 +127,7 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return d.clean(e, s) })...)
+			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return spared(e, s) })...)
 		}
 		return entries, nil
 	}
@@ -123,16 +135,16 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.sweep {
+	if len(l.few) > 0 {
 		suspects := make(map[render.ObjectID]suspect, len(l.few))
 		for _, s := range l.few {
 			suspects[s.id] = s
 		}
 		few := slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool {
 			s, ok := suspects[e.ID]
-			return !ok || d.clean(e, s)
+			return !ok || spared(e, s)
 		})
-		if len(few) <= maxFew {
+		if !l.sweep && len(few) <= maxFew {
 			return few, nil
 		}
 		l.sweep = true // costs less

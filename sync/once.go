@@ -163,6 +163,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	}
 	now := d.Now()
 	for _, j := range jobs {
+		d.unpark(j.place())
 		if j.outcome.Result == "" {
 			continue // interrupted: nothing is known
 		}
