@@ -196,7 +196,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		if r.Err != nil {
 			return r.Err
 		}
-		timer.Reset(max(minPause, r.Next.Sub(d.Now())))
+		if timer.Stop(); !r.Next.IsZero() {
+			timer.Reset(max(minPause, r.Next.Sub(d.Now())))
+		}
 	}
 }
 

@@ -131,6 +131,14 @@ func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, e
 	}
 }
 
+// nextFetch is when the branch is to be looked at next; zero is never.
+func (d *Daemon) nextFetch() time.Time {
+	if d.fetching != nil {
+		return time.Time{} // its end is told
+	}
+	return d.fetchAt
+}
+
 func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err error, ok bool) {
 	d.fetching = nil
 	r.Fetched = true
@@ -246,7 +254,7 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.fetchAt, earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
+	r.Next = earliest(d.nextFetch(), earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}
