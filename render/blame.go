@@ -218,13 +218,12 @@ func (b *blamer) blame(o *Object, m *made) Blamed {
 	if err := decoder.Decode(&value); err != nil {
 		panic(err) // it is canonical JSON of our own
 	}
-	secret := o.ID.Group == "" && o.ID.Kind == "Secret"
 	eachLeaf(value, nil, func(path []any, value any) {
 		f := BlamedField{Path: slices.Clone(path), Value: value}
 		if f.Origins = b.marks(m, path); f.Origins == nil {
 			f.Origins = b.origins(m, f.Path, value)
 		}
-		if secret && hidden(path) {
+		if o.ID.IsSecret() && hidden(path) {
 			f.Value = Masked
 			for i := range f.Origins {
 				if k := f.Origins[i].Kind; k == OriginTemplate || k == OriginDefault { // an expression may hold a value

@@ -50,6 +50,10 @@ func (id ObjectID) String() string {
 	return kind + "/" + id.Namespace + "/" + id.Name
 }
 
+// IsSecret says whether the object is a Secret: its values are shown to nobody,
+// and never asked for.
+func (id ObjectID) IsSecret() bool { return id.Group == "" && id.Kind == "Secret" }
+
 // Compare orders by namespace, group, kind and name.
 func (id ObjectID) Compare(other ObjectID) int {
 	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Group, other.Group),

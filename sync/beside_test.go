@@ -61,10 +61,7 @@ func TestASlowClusterHoldsNobodyUp(t *testing.T) {
 			w.release()
 			w.app("app", "2", "one", "two")
 			w.commit()
-			w.until("the canary", func() bool {
-				target := w.unit("app").Targets["dev-1/a"]
-				return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-			})
+			w.until("the canary", w.canary("app", 2))
 			proxy.Set(mode)
 			w.now = w.now.Add(10 * time.Minute)
 			w.until("the other target of the wave", func() bool {
@@ -114,10 +111,7 @@ func TestOthersAreRecordedMeanwhile(t *testing.T) {
 	hold.Store(true)
 	w.app("app", "2", "one")
 	w.commit()
-	w.until("the canary", func() bool {
-		target := w.unit("app").Targets["dev-1/a"]
-		return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-	})
+	w.until("the canary", w.canary("app", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the other target of the wave", func() bool {
 		target := w.unit("app").Targets["dev-1/b"]
@@ -168,6 +162,76 @@ func TestASlowSweepHoldsNobodyUp(t *testing.T) {
 	w.until("the correction in the other one", func() bool { return w.get("dev-2/c", configMaps, "one") != nil })
 }
 
+// hold keeps requests waiting while it is on.
+type hold struct {
+	on   atomic.Bool
+	held atomic.Int32
+	let  chan struct{}
+}
+
+func (h *hold) end() {
+	h.on.Store(false)
+	close(h.let)
+}
+
+// watchingBut starts a daemon that watches, has no schedule, and sends requests
+// to dev-2 through a hold for one kind of them, such as "GET configmaps/one".
+func (w *world) watchingBut(request string) *hold {
+	w.Helper()
+	h := &hold{let: make(chan struct{})}
+	w.reachedBy("dev-2", faults.HTTP(w, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if _, name, _ := strings.Cut(r.URL.Path, "/namespaces/"+w.tenant+"-c/"); h.on.Load() && request == r.Method+" "+name {
+			h.held.Add(1)
+			select {
+			case <-h.let:
+			case <-r.Context().Done():
+			}
+		}
+		forward.ServeHTTP(rw, r)
+	}))
+	w.patience, w.connection.Timeout, w.connection.Silence = 200*time.Millisecond, time.Hour, time.Hour
+	w.watching()
+	return h
+}
+
+// TestDriftDuringAJob: somebody edits what a unit has just written, while the
+// rest of it takes its time. No sweep comes: what the watch saw is looked at
+// when the unit is written.
+func TestDriftDuringAJob(t *testing.T) {
+	w := newWorld(t)
+	h := w.watchingBut(http.MethodPatch + " deployments/app")
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	h.on.Store(true)
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the ConfigMap", func() bool {
+		return h.held.Load() > 0 && w.image("dev-2/c", "one") == "registry.example.com/app:2"
+	})
+	w.edit("dev-2/c", configMaps, "one", data, "kubectl-edit")
+	for range 10 {
+		w.pass()
+		pause(t)
+	}
+	h.end()
+	w.until("the correction", func() bool { return w.image("dev-2/c", "one") == "registry.example.com/app:2" })
+}
+
+// TestAJobDuringALook: a unit is written while a look at one of its objects,
+// which it need not write, takes its time. What it finds is looked at again.
+func TestAJobDuringALook(t *testing.T) {
+	w := newWorld(t)
+	h := w.watchingBut(http.MethodGet + " configmaps/one")
+	h.on.Store(true)
+	w.edit("dev-2/c", configMaps, "one", data, "kubectl-edit")
+	w.until("the look", func() bool { return h.held.Load() > 0 })
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.soaked("app", 2)
+	h.end()
+	w.until("the correction", func() bool { return w.image("dev-2/c", "one") == "registry.example.com/app:1" })
+}
+
 // TestACommitEndsADeletion: while an object is about to be deleted, in a cluster
 // that takes its time, a commit comes that wants it. It is not deleted.
 func TestACommitEndsADeletion(t *testing.T) {
@@ -199,7 +263,7 @@ func TestACommitEndsADeletion(t *testing.T) {
 	w.app("app", "1")
 	w.commit()
 	w.until("the deletion", func() bool {
-		if u := w.unit("app"); u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted {
+		if w.canary("app", 2)() && w.resting() {
 			w.now = w.now.Add(10 * time.Minute)
 		}
 		return len(held) > 0
@@ -209,10 +273,7 @@ func TestACommitEndsADeletion(t *testing.T) {
 	w.until("the commit", w.is("other", 2, rollout.Progressing))
 	hold.Store(false)
 	close(let)
-	w.until("other's canary", func() bool {
-		u := w.unit("other")
-		return u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
-	})
+	w.until("other's canary", w.canary("other", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("other", w.is("other", 2, rollout.Done))
 	for range 20 {
@@ -246,10 +307,7 @@ func TestRBACCutInMidWave(t *testing.T) {
 	w.bindCluster("dev-2", w.tenant+"-look", w.tenant+"-look", w.tenant+"-swell")
 	w.app("app", "2", "one")
 	w.commit()
-	w.until("the canary", func() bool {
-		target := w.unit("app").Targets["dev-1/a"]
-		return w.unit("app").Rollout.ID == 2 && target.Health == rollout.HealthGood && target.Applied == target.Wanted
-	})
+	w.until("the canary", w.canary("app", 2))
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the report", func() bool {
 		target := w.unit("app").Targets["dev-2/c"]

@@ -25,9 +25,6 @@ type book struct {
 	// seen are the fingerprints that the drifts were found with, which only
 	// matter to this process.
 	seen map[store.Object]string
-	// ignored are objects of which others own only what is left to them, with
-	// the fingerprints that they had then.
-	ignored map[store.Object]string
 	// rested are the fights that were to be taken up again, and when: an object
 	// that cannot be looked at is left alone for a while.
 	rested map[store.Object]time.Time
@@ -36,8 +33,7 @@ type book struct {
 }
 
 func openBook(s *store.Store) (*book, error) {
-	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{},
-		ignored: map[store.Object]string{}}
+	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{}}
 	b.stored()
 	drifts, err := s.Drifts()
 	if err != nil {
@@ -208,24 +204,19 @@ func (b *book) on(cluster string) []store.Object {
 
 // heldAgainst is the inventory that the objects of a check are held against.
 // Objects that are left as they are, whoever changed them, are not in it: their
-// health counts as it is. Of those in which only ignored fields are others', it
-// has the fingerprint of that.
+// health counts as it is.
 func (d *Daemon) heldAgainst(j *job) map[render.ObjectID]store.Entry {
 	if d.modes.of(j.Unit, j.Target) != config.DriftCorrect {
 		return nil
 	}
-	if len(d.book.drifts)+len(d.book.ignored) == 0 {
+	if len(d.book.drifts) == 0 {
 		return j.inventory
 	}
 	held := make(map[render.ObjectID]store.Entry, len(j.inventory))
 	for id, e := range j.inventory {
-		if d.book.drifts[e.Of()].Mode == fightMode {
-			continue
+		if d.book.drifts[e.Of()].Mode != fightMode {
+			held[id] = e
 		}
-		if fingerprint, ok := d.book.ignored[e.Of()]; ok && apply.Judged(e) {
-			e.Fingerprint = fingerprint
-		}
-		held[id] = e
 	}
 	return held
 }

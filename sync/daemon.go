@@ -80,6 +80,9 @@ type Daemon struct {
 	// disturbed are the places of jobs that were under way at the same time as
 	// a sweep: it may have seen them half done.
 	disturbed map[rollout.Place]bool
+	// parked are suspects on places that a job is at work on. They are looked at
+	// when it is known what the job did.
+	parked map[rollout.Place]map[render.ObjectID]suspect
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
@@ -125,6 +128,7 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d.started = d.Now()
 	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[rollout.Place]bool{}
+	d.parked = map[rollout.Place]map[render.ObjectID]suspect{}
 	d.lookSlots = make(chan struct{}, clustersAtOnce)
 	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
@@ -194,7 +198,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		if r.Err != nil {
 			return r.Err
 		}
-		timer.Reset(max(minPause, r.Next.Sub(d.Now())))
+		if timer.Stop(); !r.Next.IsZero() {
+			timer.Reset(max(minPause, r.Next.Sub(d.Now())))
+		}
 	}
 }
 

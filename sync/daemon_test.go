@@ -349,15 +349,51 @@ func (w *world) release() {
 	w.until("the namespaces", w.is("space", 1, rollout.Done))
 }
 
-// soaked lets the canary of a unit's rollout soak, and waits for its end.
+// soaked lets the canary of a unit's rollout soak, and waits for its end. The
+// clock leaps over the soak when nothing of any unit is on its way: what is would
+// be late after it.
 func (w *world) soaked(unit string, id int) {
 	w.Helper()
-	w.until("the canary of "+unit, func() bool {
-		u := w.unit(unit)
-		return u != nil && u.Rollout.ID == id && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
-	})
+	w.until("the canary of "+unit, w.canary(unit, id))
+	w.until("the others", w.resting)
 	w.now = w.now.Add(10 * time.Minute)
 	w.until("the rollout of "+unit, w.is(unit, id, rollout.Done))
+}
+
+// canary says whether the canary of a unit's n-th rollout is healthy.
+func (w *world) canary(unit string, id int) func() bool {
+	return func() bool {
+		u := w.unit(unit)
+		if u == nil || u.Rollout.ID != id {
+			return false
+		}
+		t := u.Targets["dev-1/a"]
+		return t.Health == rollout.HealthGood && t.Applied == t.Wanted
+	}
+}
+
+// resting says whether no target is about to become healthy.
+func (w *world) resting() bool {
+	for _, u := range w.daemon.State().Units {
+		for _, t := range u.Targets {
+			if t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing && t.Trouble == "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// TestSoakedWaitsForTheOthers: a unit that takes a second is not late because
+// another one's soak is over.
+func TestSoakedWaitsForTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.write("services/slow/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: slow}\n"+
+		"spec: {overrides: [{kind: App, object: deployment, update: [{path: spec.minReadySeconds, value: 1}]}]}\n")
+	w.app("slow", "1", "two")
+	w.commit()
+	w.release()
+	w.soaked("slow", 1)
 }
 
 func (w *world) client(cluster string) dynamic.Interface {
@@ -500,7 +536,9 @@ func TestMoveAndRollback(t *testing.T) {
 	w.app("app", "broken", "one", "moving")
 	w.commit()
 	w.until("the canary of app", func() bool { return w.tag("dev-1/a", "app") == "broken" })
-	w.soaked("other", 2)
+	w.until("the canary of other", w.canary("other", 2))
+	w.now = w.now.Add(10 * time.Minute) // app's is late by then
+	w.until("the rollout of other", w.is("other", 2, rollout.Done))
 	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
 	for range 5 {
 		w.now = w.now.Add(time.Minute)
@@ -676,10 +714,7 @@ func TestUnreachable(t *testing.T) {
 		w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: dead, Context: "dev-2"}
 		w.stop()
 		w.start()
-		w.until("the canary", func() bool {
-			u := w.unit("app")
-			return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
-		})
+		w.until("the canary", w.canary("app", 1))
 		w.now = w.now.Add(10 * time.Minute)
 		w.until("the other target of the wave: "+name, func() bool { return w.unit("app").Targets["dev-1/b"].Health == rollout.HealthGood })
 		w.until("the report: "+name, func() bool {

@@ -88,7 +88,7 @@ func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
 func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {
 	objects := map[render.Placed]map[render.ObjectID]*render.Object{}
 	for _, e := range entries {
-		if !apply.Judged(e) || apply.IsSecret(e.ID) || d.off(e) {
+		if !apply.Judged(e) || e.ID.IsSecret() || d.off(e) {
 			continue
 		}
 		at := render.Placed{Unit: e.Unit, Target: e.Target}

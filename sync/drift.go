@@ -106,8 +106,20 @@ func (d *Daemon) looks(r *Record) []*look {
 const maxFew = 200
 
 // entriesFor are the entries to look at, without those that nobody wants looked
-// at. It turns many single looks into a sweep.
+// at, and those of suspects that are parked. It turns many single looks into a
+// sweep.
 func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
+	busy := map[rollout.Place]bool{}
+	for _, at := range d.beside.places() {
+		busy[at] = true
+	}
+	spared := func(e store.Entry, s suspect) bool {
+		if at := (rollout.Place{Unit: e.Unit, Target: e.Target}); busy[at] && !s.anyway {
+			d.park(at, s)
+			return true
+		}
+		return d.clean(e, s)
+	}
 	if !l.sweep && len(l.few) <= maxFew {
 		var entries []store.Entry
 		for _, s := range l.few {
@@ -115,7 +127,7 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return d.clean(e, s) })...)
+			entries = append(entries, slices.DeleteFunc(holders, func(e store.Entry) bool { return spared(e, s) })...)
 		}
 		return entries, nil
 	}
@@ -123,16 +135,16 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.sweep {
+	if len(l.few) > 0 {
 		suspects := make(map[render.ObjectID]suspect, len(l.few))
 		for _, s := range l.few {
 			suspects[s.id] = s
 		}
 		few := slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool {
 			s, ok := suspects[e.ID]
-			return !ok || d.clean(e, s)
+			return !ok || spared(e, s)
 		})
-		if len(few) <= maxFew {
+		if !l.sweep && len(few) <= maxFew {
 			return few, nil
 		}
 		l.sweep = true // costs less
@@ -246,14 +258,6 @@ func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (corrected []store.Entry) {
 	for _, drift := range drifts {
 		of := drift.Entry.Of()
-		drift, ok := d.withoutIgnored(drift)
-		if !ok {
-			d.book.ignored[of] = drift.Fingerprint
-			if _, known := d.book.clear(of); known {
-				d.say(r, of, "restored", of.ID.String()+": what differs is ignored")
-			}
-			continue
-		}
 		switch mode := d.modes.of(of.Unit, of.Target); {
 		case mode == config.DriftOff:
 			continue
@@ -305,7 +309,7 @@ func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
 // settled notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
 func (d *Daemon) settled(r *Record, j *job) {
-	if len(d.book.drifts)+len(d.book.fights)+len(d.book.ignored) == 0 {
+	if len(d.book.drifts)+len(d.book.fights) == 0 {
 		return
 	}
 	for i := range j.confirmed {
@@ -313,7 +317,6 @@ func (d *Daemon) settled(r *Record, j *job) {
 		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		delete(d.book.ignored, e.Of())
 		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
 		}
@@ -325,7 +328,6 @@ func (d *Daemon) settled(r *Record, j *job) {
 		of := j.forgotten[i].Of()
 		d.book.clear(of)
 		d.book.endFight(of)
-		delete(d.book.ignored, of)
 	}
 }
 

@@ -298,11 +298,30 @@ var (
 	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 )
 
+// onTwo releases a unit of objects on dev-2/c alone, and waits until they are
+// applied.
+func (w *world) onTwo(unit, objects string) {
+	w.Helper()
+	w.write("services/"+unit+"/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: "+unit+"}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	w.write("services/"+unit+"/objects.yaml", objects)
+	w.commit()
+	w.release()
+	w.until(unit, func() bool { u := w.unit(unit); return u != nil && u.Targets["dev-2/c"].Applied != "" })
+}
+
+// drop takes a unit out of Git, and waits until its deletions wait for approval.
+func (w *world) drop(unit string) {
+	w.Helper()
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services", unit)))
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+}
+
 // stateful is a unit on dev-2/c with a namespace of its own, and data in it.
 func (w *world) stateful() (namespace string) {
+	w.Helper()
 	namespace = w.tenant + "-data"
-	w.write("services/data/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: data}\nspec: {placement: {match: {labels: {site: two}}}}\n")
-	w.write("services/data/data.yaml", strings.ReplaceAll(`apiVersion: v1
+	w.onTwo("data", strings.ReplaceAll(`apiVersion: v1
 kind: Namespace
 metadata: {name: NS}
 ---
@@ -342,12 +361,7 @@ func (w *world) exists(resource schema.GroupVersionResource, namespace, name str
 func TestKindsThatTakeApproval(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	w.idle(time.Hour)
 	plan := w.plan()
 	var listed []string
@@ -374,12 +388,7 @@ StatefulSet: a StatefulSet is deleted by approval only`)
 func TestHeldDeletionIsSettledByHand(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	client := w.client("dev-2")
 	detach := []byte(`{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
 	for _, o := range []struct {
@@ -400,17 +409,14 @@ func TestHeldDeletionIsSettledByHand(t *testing.T) {
 // object lost it by hand, and is kept.
 func TestPruneDisabledInGitOnly(t *testing.T) {
 	w := newWorld(t)
-	w.write("services/kept/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: kept}\nspec: {placement: {match: {labels: {site: two}}}}\n")
 	keep := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: precious, namespace: %s-c, annotations: {swell.sh/prune: disabled}}\n", w.tenant)
 	plain := fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: %s-c}\n", w.tenant)
-	w.write("services/kept/maps.yaml", keep+plain+strings.ReplaceAll(plain, "plain", "third"))
-	w.commit()
-	w.release()
+	w.onTwo("kept", keep+plain+strings.ReplaceAll(plain, "plain", "third"))
 	w.until("kept", w.is("kept", 1, rollout.Done))
 	_, err := w.client("dev-2").Resource(configMaps).Namespace(w.tenant+"-c").Patch(t.Context(), "precious", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"swell.sh/prune":null}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
 	w.must(err)
-	w.write("services/kept/maps.yaml", strings.TrimPrefix(strings.ReplaceAll(plain, "plain", "third"), "---\n"))
+	w.write("services/kept/objects.yaml", strings.TrimPrefix(strings.ReplaceAll(plain, "plain", "third"), "---\n"))
 	w.commit()
 	w.until("the deletion of the other", func() bool { return w.get("dev-2/c", configMaps, "plain") == nil })
 	w.idle(time.Hour)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -156,7 +157,7 @@ func (d *Daemon) endedLooks(ctx context.Context, begun []*look) []*look {
 			continue
 		}
 		delete(d.looking, name)
-		forget(&l.found, l.entries, d.disturbed)
+		d.lookAgain(forget(&l.found, l.entries, d.disturbed))
 		forget(&l.deep.found, l.deep.entries(), d.disturbed)
 		done = append(done, l)
 	}
@@ -166,17 +167,52 @@ func (d *Daemon) endedLooks(ctx context.Context, begun []*look) []*look {
 	return done
 }
 
-// forget takes what was found on disturbed places for not looked at.
-func forget(found *apply.Swept, entries []store.Entry, disturbed map[rollout.Place]bool) {
+// forget takes what was found on disturbed places for not looked at, and returns
+// what differs there.
+func forget(found *apply.Swept, entries []store.Entry, disturbed map[rollout.Place]bool) (forgotten []apply.Drift) {
 	if len(disturbed) == 0 {
-		return
+		return nil
 	}
 	found.Drifts = slices.DeleteFunc(found.Drifts, func(drift apply.Drift) bool {
-		return disturbed[rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}]
+		if !disturbed[rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}] {
+			return false
+		}
+		forgotten = append(forgotten, drift)
+		return true
 	})
 	for i := range found.Looked {
 		if disturbed[rollout.Place{Unit: entries[i].Unit, Target: entries[i].Target}] {
 			found.Looked[i] = false
 		}
 	}
+	return forgotten
+}
+
+// lookAgain makes suspects of what differed while a job may have been writing it.
+func (d *Daemon) lookAgain(drifts []apply.Drift) {
+	for _, drift := range drifts {
+		at := rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}
+		d.park(at, suspect{id: drift.Entry.ID, fingerprint: drift.Fingerprint})
+		if d.beside.free(rollout.Action{Unit: at.Unit, Target: at.Target}) {
+			d.unpark(at)
+		}
+	}
+}
+
+// park keeps a suspect until the job at its place is recorded.
+func (d *Daemon) park(at rollout.Place, s suspect) {
+	if d.parked[at] == nil {
+		d.parked[at] = map[render.ObjectID]suspect{}
+	}
+	d.parked[at][s.id] = s
+}
+
+// unpark has the suspects of a place looked at.
+func (d *Daemon) unpark(at rollout.Place) {
+	if len(d.parked[at]) == 0 {
+		return
+	}
+	d.watches.putBack(at.Target.Cluster(), slices.Collect(maps.Values(d.parked[at])))
+	delete(d.parked, at)
+	d.wake()
 }

@@ -133,23 +133,27 @@ func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, e
 	}
 }
 
+// nextFetch is when the branch is to be looked at next; zero is never.
+func (d *Daemon) nextFetch() time.Time {
+	if d.fetching != nil {
+		return time.Time{} // its end is told
+	}
+	return d.fetchAt
+}
+
 func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err error, ok bool) {
 	d.fetching = nil
 	r.Fetched = true
 	return answer.commit, answer.err, true
 }
 
-// look fetches, and wakes whoever waits between two passes. It may wake one
-// time too often; a pass that finds nothing does no harm.
+// look fetches, and wakes the daemon.
 func (d *Daemon) look(ctx context.Context, answer chan<- fetched) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	commit, err := d.Source.Fetch(ctx)
 	answer <- fetched{commit, err}
-	select {
-	case d.arrived <- struct{}{}:
-	default:
-	}
+	d.wake()
 }
 
 // decide plans what is to be done now.
@@ -169,6 +173,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	}
 	now := d.Now()
 	for _, j := range jobs {
+		d.unpark(j.place())
 		if j.outcome.Result == "" {
 			continue // interrupted: nothing is known
 		}
@@ -251,7 +256,7 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.fetchAt, earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
+	r.Next = earliest(d.nextFetch(), earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

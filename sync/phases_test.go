@@ -103,17 +103,6 @@ func (w *world) reasonHas(unit, text string) func() bool {
 	return func() bool { return w.unit(unit) != nil && strings.Contains(w.unit(unit).Rollout.Reason, text) }
 }
 
-// canaryDone lets the canary's soak pass.
-func (w *world) canaryDone(unit string, id int) {
-	w.Helper()
-	w.until("the canary of "+unit, func() bool {
-		u := w.unit(unit)
-		return u != nil && u.Rollout.ID == id && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted
-	})
-	w.now = w.now.Add(10 * time.Minute)
-	w.until("the rollout of "+unit, w.is(unit, id, rollout.Done))
-}
-
 // TestPhases: a bundle is brought step by step over many passes and a restart; a
 // step that does not end turns the rollout back, by the same steps.
 func TestPhases(t *testing.T) {
@@ -131,7 +120,7 @@ func TestPhases(t *testing.T) {
 
 	w.steps("1", "600", "1", "2") // the way out of it is a better commit
 	w.commit()
-	w.canaryDone("steps", 2)
+	w.soaked("steps", 2)
 	w.want("all phases", w.value("first")+w.value("last"), "22")
 
 	w.steps("1", "600", "broken", "3")
@@ -160,7 +149,7 @@ func TestHookFails(t *testing.T) {
 	w := newWorld(t)
 	w.steps("1", "600", "1", "1")
 	w.commit()
-	w.canaryDone("steps", 1)
+	w.soaked("steps", 1)
 	w.steps("broken", "1", "1", "2")
 	w.commit()
 	w.until("the rollback", w.is("steps", 2, rollout.RolledBack))
@@ -197,7 +186,7 @@ func TestBeforeDelete(t *testing.T) {
 	w := newWorld(t)
 	w.successor("1")
 	w.commit()
-	w.canaryDone("store", 1)
+	w.soaked("store", 1)
 	w.successor("2")
 	w.commit()
 	drains := func(name string) func() bool {
@@ -215,7 +204,7 @@ func TestBeforeDelete(t *testing.T) {
 	w.want("the hook of the successor runs", fmt.Sprint(drains("drain-2")()), "false")
 	w.complete("drain-1")
 	w.until("the end of the old one", func() bool { return w.value("data-1") == "" && w.get("dev-1/a", jobs, "drain-1") == nil })
-	w.canaryDone("store", 2)
+	w.soaked("store", 2)
 
 	w.git("-C", w.repo(), "rm", "-r", "--quiet", "services/store")
 	w.commit()

@@ -63,14 +63,20 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 	patience := time.NewTimer(surveyPatience)
 	defer patience.Stop()
 	for _, name := range slices.Sorted(maps.Keys(d.surveying)) {
+		var found surveyed
 		select {
-		case found := <-d.surveying[name]:
-			delete(d.surveying, name)
-			if ctx.Err() == nil {
-				d.takeSurvey(ctx, r, name, found)
+		case found = <-d.surveying[name]: // whether or not the patience is over: nobody tells of it again
+		default:
+			select {
+			case found = <-d.surveying[name]:
+			case <-patience.C:
+				patience.Reset(0) // it is over for the others too
+				continue
 			}
-		case <-patience.C:
-			patience.Reset(0) // it is over for the others too
+		}
+		delete(d.surveying, name)
+		if ctx.Err() == nil {
+			d.takeSurvey(ctx, r, name, found)
 		}
 	}
 	for name, known := range d.surveys {
@@ -130,10 +136,7 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, answer chan<- 
 	var found surveyed
 	found.entries, found.unknown, found.err = conn.Survey(ctx)
 	answer <- found
-	select {
-	case d.arrived <- struct{}{}:
-	default:
-	}
+	d.wake()
 }
 
 // takeSurvey stores what a survey found.

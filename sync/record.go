@@ -36,7 +36,8 @@ type Record struct {
 	// Swept names the clusters that were swept.
 	Swept       []string
 	Transitions []rollout.Transition
-	// Next is when there is something to do again.
+	// Next is when there is something to do again, if nothing is told before;
+	// zero is never.
 	Next time.Time
 	// Err is set when the store could not be written. Nothing was done after.
 	Err error

@@ -212,18 +212,13 @@ func TestRecreatedWhileDeleting(t *testing.T) {
 func TestApprovedObjectChanges(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
 	var armed atomic.Bool
 	w.proxied(func(r *http.Request) {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims/disk") && armed.CompareAndSwap(true, false) {
 			w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"example.com/in-use":"yes"}}}`)
 		}
 	})
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	armed.Store(true)
 	w.approve(w.plan())
 	w.until("the refusal", func() bool {
@@ -244,13 +239,8 @@ func TestApprovedObjectChanges(t *testing.T) {
 func TestNamespaceWithAKeptObject(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"swell.sh/prune":"disabled"}}}`)
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	w.approve(w.plan())
 	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
 	w.idle(time.Hour)
@@ -267,16 +257,11 @@ func TestNamespaceWithAKeptObject(t *testing.T) {
 func TestNamespaceTerminates(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
 	stuck := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "theirs", "finalizers": []any{"example.com/wait"}}}}
 	_, err := w.client("dev-2").Resource(configMaps).Namespace(ns).Create(t.Context(), stuck, metav1.CreateOptions{})
 	w.must(err)
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	w.approve(w.plan())
 	w.until("the tombstone", func() bool {
 		return strings.Contains(w.unit("data").Targets["dev-2/c"].Reason, "Namespace/"+ns+": terminating")
@@ -300,13 +285,8 @@ func TestNamespaceTerminates(t *testing.T) {
 func TestNamespaceWithADetachedObject(t *testing.T) {
 	w := newWorld(t)
 	ns := w.stateful()
-	w.commit()
-	w.release()
-	w.until("data", func() bool { u := w.unit("data"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/data")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("data")
 	w.approve(w.plan())
 	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
 	w.idle(time.Hour)
@@ -322,8 +302,7 @@ func TestNamespaceWithADetachedObject(t *testing.T) {
 func TestDefinitionWithAKeptObject(t *testing.T) {
 	w := newWorld(t)
 	group := w.tenant + ".example.com"
-	w.write("services/gears/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: gears}\nspec: {placement: {match: {labels: {site: two}}}}\n")
-	w.write("services/gears/gears.yaml", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
+	w.onTwo("gears", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gearboxes.GROUP}
 spec:
@@ -343,13 +322,8 @@ kind: Gearbox
 metadata: {name: other, namespace: NS}
 spec: {teeth: 13}
 `))
-	w.commit()
-	w.release()
 	gears := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "gearboxes"}
-	w.until("the gears", func() bool { u := w.unit("gears"); return u != nil && u.Targets["dev-2/c"].Applied != "" })
-	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/gears")))
-	w.commit()
-	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.drop("gears")
 	plan := w.plan()
 	if len(plan.Deletions) != 1 || plan.Deletions[0].Kind != "CustomResourceDefinition" {
 		t.Errorf("the plan: %v", plan.Deletions)

@@ -184,7 +184,8 @@ func (w *watches) isHushed(cluster string, seen apply.Seen) bool {
 	return ok && (h.fingerprint == seen.Fingerprint || time.Now().Before(h.until))
 }
 
-// wake has the daemon make a pass. It may wake one time too often.
+// wake has whoever waits between two passes make the next one. It may wake one
+// time too often; a pass that finds nothing does no harm.
 func (d *Daemon) wake() {
 	select {
 	case d.arrived <- struct{}{}:
@@ -276,16 +277,6 @@ func (d *Daemon) hush(now time.Time) {
 		return
 	}
 	all := map[string]map[render.ObjectID]hushed{}
-	add := func(of store.Object, h hushed) {
-		cluster := of.Target.Cluster()
-		if all[cluster] == nil {
-			all[cluster] = map[render.ObjectID]hushed{}
-		}
-		all[cluster][of.ID] = h
-	}
-	for of, fingerprint := range d.book.ignored {
-		add(of, hushed{fingerprint: fingerprint})
-	}
 	for of, drift := range d.book.drifts {
 		fingerprint, seen := d.book.seen[of]
 		if drift.Mode == "correct" || !seen {
@@ -295,7 +286,11 @@ func (d *Daemon) hush(now time.Time) {
 		if f, ok := d.book.fights[of]; ok && paused(f, now) {
 			h.until = time.Now().Add(f.Until.Sub(now))
 		}
-		add(of, h)
+		cluster := of.Target.Cluster()
+		if all[cluster] == nil {
+			all[cluster] = map[render.ObjectID]hushed{}
+		}
+		all[cluster][of.ID] = h
 	}
 	d.watches.mu.Lock()
 	defer d.watches.mu.Unlock()

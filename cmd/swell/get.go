@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -104,16 +103,8 @@ func getUnits(s *store.Store, below string) (*listing, error) {
 	}
 	l := &listing{kind: "UnitList", head: []string{"UNIT", "STATUS", "COMMIT", "TARGETS", "REASON"}}
 	for _, u := range units {
-		there, total := progress(u)
-		item := struct {
-			Path    config.UnitPath `json:"path"`
-			Status  rollout.Status  `json:"status"`
-			Commit  config.Commit   `json:"commit"`
-			Ready   int             `json:"ready"`
-			Targets int             `json:"targets"`
-			Reason  string          `json:"reason,omitempty"`
-		}{u.Path, u.Rollout.Status, u.Rollout.Commit, there, total, reason(u)}
-		l.add(item, string(u.Path), string(u.Rollout.Status), u.Rollout.Commit.Short(), fmt.Sprintf("%d/%d", there, total), reason(u))
+		is := standingOf(u)
+		l.add(is, string(is.Path), string(is.Status), is.Commit.Short(), is.progress(), is.Reason)
 	}
 	return l, nil
 }

@@ -30,7 +30,7 @@ type targetCount struct {
 
 func (c *targetCount) count(u *rollout.Unit, t *rollout.Target) {
 	c.Units++
-	if t.Applied == t.Wanted && !t.Dirty && t.Health == rollout.HealthGood {
+	if ready(t) {
 		c.Ready++
 	}
 	if t.Drifted {

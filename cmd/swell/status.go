@@ -10,11 +10,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -125,18 +125,16 @@ func fleetNotes(s *store.Store) (notes []string, err error) {
 }
 
 func writeStatus(w io.Writer, units []unitStatus) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UNIT\tSTATUS\tWAVE\tCOMMIT\tTARGETS\tREASON")
+	l := &listing{head: []string{"UNIT", "STATUS", "WAVE", "COMMIT", "TARGETS", "REASON"}}
 	for _, u := range units {
-		there, total := progress(u.Unit)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\n", u.Path, u.Rollout.Status, waveName(u.Unit), u.Rollout.Commit.Short(), there, total, cmp.Or(reason(u.Unit), u.driftText("")))
+		is := standingOf(u.Unit)
+		l.add(u, string(is.Path), string(is.Status), waveName(u.Unit), is.Commit.Short(), is.progress(), cmp.Or(is.Reason, u.driftText("")))
 	}
-	return table.Flush()
+	return writeListing(w, l)
 }
 
 func writeStatusWide(w io.Writer, units []unitStatus) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UNIT\tTARGET\tWAVE\tHEALTH\tAPPLIED\tWANTED\tREASON")
+	l := &listing{head: []string{"UNIT", "TARGET", "WAVE", "HEALTH", "APPLIED", "WANTED", "REASON"}}
 	for _, u := range units {
 		for _, name := range slices.Sorted(maps.Keys(u.Targets)) {
 			t := u.Targets[name]
@@ -144,25 +142,42 @@ func writeStatusWide(w io.Writer, units []unitStatus) error {
 			if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
 				wave = u.Rollout.Spec.Waves[t.Wave].Name
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", u.Path, name, wave, orDash(string(t.Health)),
+			l.add(u, string(u.Path), string(name), wave, orDash(string(t.Health)),
 				orDash(t.Applied.Short()), orDash(t.Wanted.Short()), cmp.Or(t.Reason, u.driftText(name)))
 		}
 	}
-	return table.Flush()
+	return writeListing(w, l)
 }
 
 func writeStatusJSON(w io.Writer, units []unitStatus) error {
 	return writeList(w, "UnitStatusList", units)
 }
 
-// progress counts the targets that hold what is wanted and are healthy.
-func progress(u *rollout.Unit) (there, total int) {
+// standing is how a unit stands, in short.
+type standing struct {
+	Path    config.UnitPath `json:"path"`
+	Status  rollout.Status  `json:"status"`
+	Commit  config.Commit   `json:"commit"`
+	Ready   int             `json:"ready"` // targets that hold what is wanted and are healthy
+	Targets int             `json:"targets"`
+	Reason  string          `json:"reason,omitempty"`
+}
+
+func standingOf(u *rollout.Unit) standing {
+	is := standing{Path: u.Path, Status: u.Rollout.Status, Commit: u.Rollout.Commit, Targets: len(u.Targets), Reason: reason(u)}
 	for _, t := range u.Targets {
-		if t.Applied == t.Wanted && !t.Dirty && t.Health == rollout.HealthGood {
-			there++
+		if ready(t) {
+			is.Ready++
 		}
 	}
-	return there, len(u.Targets)
+	return is
+}
+
+func (s standing) progress() string { return fmt.Sprintf("%d/%d", s.Ready, s.Targets) }
+
+// ready says whether the target holds what is wanted and is healthy.
+func ready(t *rollout.Target) bool {
+	return t.Applied == t.Wanted && !t.Dirty && t.Health == rollout.HealthGood
 }
 
 func waveName(u *rollout.Unit) string {

@@ -200,7 +200,7 @@ func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
 
 // Fields compares two versions of an object.
 func Fields(old, object *render.Object) []Field {
-	c := comparer{secret: object.ID.Group == "" && object.ID.Kind == "Secret"}
+	c := comparer{secret: object.ID.IsSecret()}
 	if old.Version != object.Version {
 		c.fields = append(c.fields, Field{Path: "apiVersion", From: old.APIVersion(), To: object.APIVersion()})
 	}

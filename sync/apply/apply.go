@@ -294,3 +294,12 @@ func (c *call) each(numbers []int, do func(i int)) {
 	close(next)
 	group.Wait()
 }
+
+// all runs do for 0 to n-1, like each.
+func (c *call) all(n int, do func(i int)) {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	c.each(numbers, do)
+}

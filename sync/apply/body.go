@@ -11,13 +11,20 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// parsed is the object decoded, its numbers as json.Number. Each call decodes
-// anew, so the caller may change it.
-func parsed(o *render.Object) (map[string]any, error) {
-	var root map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(wireBody(o)))
+// decodeObject keeps numbers as they are written, as json.Number.
+func decodeObject(body []byte) (map[string]any, error) {
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	if err := decoder.Decode(&root); err != nil {
+	err := decoder.Decode(&object)
+	return object, err
+}
+
+// parsed is what is sent of the object, decoded. Each call decodes anew, so the
+// caller may change it.
+func parsed(o *render.Object) (map[string]any, error) {
+	root, err := decodeObject(wireBody(o))
+	if err != nil {
 		return nil, unsendable(o, err)
 	}
 	return root, nil

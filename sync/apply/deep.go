@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/ssa/normalize"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/render"
@@ -24,9 +23,6 @@ type DeepItem struct {
 	Object *render.Object
 }
 
-// IsSecret says whether an object is a Secret, which is never read in full.
-func IsSecret(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Secret" }
-
 // Deep compares live objects in full with what another apply would make of
 // them. It finds what their managed fields do not show: the order of a list
 // whose items have keys, and fields that a webhook rewrites. It costs one GET and one server dry run per object, and never
@@ -39,7 +35,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (S
 	errs := make([]error, len(items))
 	var numbers []int
 	for i, item := range items {
-		if Judged(item.Entry) && !IsSecret(item.Entry.ID) {
+		if Judged(item.Entry) && !item.Entry.ID.IsSecret() {
 			numbers = append(numbers, i)
 		}
 	}
@@ -68,7 +64,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if drift = changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
-		again, err = c.tryAgain(ctx, item.Object, path)
+		again, err = c.tryApply(ctx, "dry run", item.Object, path)
 		return err
 	})
 	switch {
@@ -85,20 +81,6 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 	return drift, err == nil, err
 }
 
-// tryAgain has the server say what an apply of the object would make of it.
-func (c *call) tryAgain(ctx context.Context, o *render.Object, path string) (*unstructured.Unstructured, error) {
-	req := dryRun("dry run", o, path)
-	answer, err := c.do(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	var result unstructured.Unstructured
-	if err := result.UnmarshalJSON(answer.body); err != nil {
-		return nil, undecodable(req, answer, err)
-	}
-	return &result, nil
-}
-
 // differs compares the live object with the result of a dry run, and that with
 // what was sent; all without what is ignored, or is held through the scale
 // subresource.
@@ -107,15 +89,14 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	if err := sent.UnmarshalJSON(item.Object.JSON); err != nil {
 		return nil, fmt.Errorf("compare %s: %w", item.Entry.ID, err)
 	}
-	var meta metav1.PartialObjectMetadata
-	meta.UID, meta.ManagedFields = live.GetUID(), live.GetManagedFields()
-	own := ownEntry(&meta)
+	meta := metaOf(live)
+	own := ownEntry(meta)
 	d := &Drift{Entry: item.Entry, Deep: true, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	for _, o := range []*unstructured.Unstructured{live, again} {
 		// An object that its own kind's type cannot read is compared as it is.
 		_ = normalize.DryRunUnstructured(o)
 	}
-	left := slices.Concat(ignored, scaledPointers(&meta))
+	left := slices.Concat(ignored, scaledPointers(meta))
 	for _, o := range []*unstructured.Unstructured{&sent, live, again} {
 		without(o.Object, left)
 	}
@@ -130,7 +111,7 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	if found.between("", changeable(live), changeable(again)); len(found) == 0 {
 		return nil, nil
 	}
-	culprit := culpritOf(otherManagers(&meta), nil, entryTime(own))
+	culprit := culpritOf(otherManagers(meta), nil, entryTime(own))
 	for _, field := range found {
 		change := Change{Field: field, Manager: UnknownManager, Note: "another apply would change it"}
 		if culprit != nil {

@@ -270,17 +270,6 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-func TestPointerField(t *testing.T) {
-	for pointer, want := range map[string]string{
-		"/spec/replicas": ".spec.replicas", "/data/app.toml": `.data["app.toml"]`,
-		"/metadata/annotations/example.com~1a~0b": `.metadata.annotations["example.com/a~b"]`,
-	} {
-		if got := PointerField(pointer); got != want {
-			t.Errorf("%s: got %s, want %s", pointer, got, want)
-		}
-	}
-}
-
 func jsonValue(t *testing.T, text string) any {
 	t.Helper()
 	var u unstructured.Unstructured

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,13 +17,13 @@ import (
 // sorted keys.
 type fields []string
 
-// changeable is the part of an object that an apply can change: all but the status
-// and what the server keeps in the metadata.
+// changeable is an object by its name, and what an apply can change of it: all but
+// the status and what the server keeps in the metadata. It shares values with o.
 func changeable(o *unstructured.Unstructured) map[string]any {
 	kept := maps.Clone(o.Object)
 	delete(kept, "status")
 	metadata := map[string]any{}
-	for _, key := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+	for _, key := range []string{"name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"} {
 		if value, ok, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", key); ok {
 			metadata[key] = value
 		}
@@ -157,15 +156,6 @@ func fieldName(key string) string {
 		return "." + key
 	}
 	return "[" + strconv.Quote(key) + "]"
-}
-
-// PointerField is a JSON pointer in the form of [Change.Field].
-func PointerField(pointer string) string {
-	var b strings.Builder
-	for _, segment := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		b.WriteString(fieldName(strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)))
-	}
-	return b.String()
 }
 
 func nameKey(name string) string { return "[name=" + strconv.Quote(name) + "]" }

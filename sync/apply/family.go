@@ -101,11 +101,7 @@ func (f *family) gather(ctx context.Context, kinds []schema.GroupVersionKind, na
 			places = append(places, place{kind, namespace})
 		}
 	}
-	numbers := make([]int, len(places))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	f.each(numbers, func(i int) {
+	f.all(len(places), func(i int) {
 		if err := f.children(ctx, places[i].kind, places[i].namespace); err != nil && (f.user == "" || !isForbidden(err)) {
 			f.mu.Lock()
 			f.unknown = append(f.unknown, places[i].kind.GroupKind().String())
@@ -161,15 +157,11 @@ func (f *family) attachBelow(r *Relative, all []*Relative, generation int) []*Re
 
 // judgeAll fills in how the objects are.
 func (f *family) judgeAll(ctx context.Context, all []*Relative) {
-	numbers := make([]int, len(all))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	f.each(numbers, func(i int) { f.judgeOne(ctx, all[i]) })
+	f.all(len(all), func(i int) { f.judgeOne(ctx, all[i]) })
 }
 
 func (f *family) judgeOne(ctx context.Context, r *Relative) {
-	if steady[kindOf(r.ID, "").GroupKind()] || IsSecret(r.ID) {
+	if steady[kindOf(r.ID, "").GroupKind()] || r.ID.IsSecret() {
 		f.lookFor(ctx, r)
 		return
 	}

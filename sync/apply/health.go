@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -170,9 +169,7 @@ func changed(live *unstructured.Unstructured, known store.Entry, ignored []point
 	if !Judged(known) {
 		return nil
 	}
-	meta := &metav1.PartialObjectMetadata{}
-	meta.UID, meta.ManagedFields, meta.Annotations = live.GetUID(), live.GetManagedFields(), live.GetAnnotations()
-	return compare(known, meta, ignored...)
+	return compare(known, metaOf(live), ignored...)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

@@ -4,7 +4,6 @@
 package apply
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -58,15 +57,6 @@ func (a *applying) wire(i int) (*render.Object, error) {
 	sent := *o
 	sent.JSON = body
 	return &sent, nil
-}
-
-// decodeObject keeps numbers as they are written.
-func decodeObject(body []byte) (map[string]any, error) {
-	var object map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	err := decoder.Decode(&object)
-	return object, err
 }
 
 // timeToLive is what the object says of how long the Job stays when it has

@@ -60,7 +60,7 @@ func notOwned(id render.ObjectID, name string) bool {
 	case "apiVersion", "kind", "metadata":
 		return true
 	}
-	return name == "stringData" && id.Group == "" && id.Kind == "Secret"
+	return name == "stringData" && id.IsSecret()
 }
 
 func element(name string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &name} }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +21,8 @@ import (
 // Preview is what an apply would make of one object.
 type Preview struct {
 	ID render.ObjectID
-	// Live is the object as it is, and Applied as it would be, without what the
-	// server keeps about it: status, managed fields, versions, times. Live is nil
+	// Live is the object as it is, and Applied as it would be, without what an
+	// apply cannot change: status, managed fields, versions, times. Live is nil
 	// when there is none. Of a Secret nothing is read: both are nil.
 	Live, Applied *render.Object
 	Action        Action // [Created], [Configured] or [Unchanged]; empty with Err
@@ -38,9 +39,7 @@ type Preview struct {
 // managed fields.
 func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore []config.IgnoreRule) []Preview {
 	p := &previewing{call: c.begin(), ignore: ignore, brings: map[need]bool{}}
-	numbers := make([]int, len(objects))
-	for i, o := range objects {
-		numbers[i] = i
+	for _, o := range objects {
 		if isNamespace(o.ID) {
 			p.brings[need{namespace: o.ID.Name}] = true
 		}
@@ -52,7 +51,7 @@ func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore 
 		}
 	}
 	results := make([]Preview, len(objects))
-	p.each(numbers, func(i int) { results[i] = p.object(ctx, objects[i]) })
+	p.all(len(objects), func(i int) { results[i] = p.object(ctx, objects[i]) })
 	return results
 }
 
@@ -69,7 +68,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		if IsSecret(o.ID) {
+		if o.ID.IsSecret() {
 			return p.secret(ctx, o, path, &r)
 		}
 		return p.whole(ctx, o, path, &r)
@@ -86,27 +85,40 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 	return r
 }
 
+// maxReads is how often an object is read that somebody writes at the same time.
+const maxReads = 5
+
+// read gives the object at the path, nil when there is none, and what an apply
+// would make of just that.
+func (p *previewing) read(ctx context.Context, o *render.Object, path string) (live, applied *unstructured.Unstructured, err error) {
+	for range maxReads {
+		version := ""
+		switch live, err = p.getObject(ctx, o.ID, path); {
+		case err == nil:
+			version = live.GetResourceVersion()
+		case !isGone(err, o.ID.Name):
+			return nil, nil, err
+		}
+		applied, err = p.tryApply(ctx, "preview", o, path)
+		if err != nil || applied.GetResourceVersion() == version {
+			return live, applied, err
+		}
+	}
+	return nil, nil, fmt.Errorf("somebody writes it all the time: it changed between %d looks at it and their dry runs", maxReads)
+}
+
 // whole compares an object before and after.
 func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r *Preview) error {
-	live, err := p.getObject(ctx, o.ID, path)
-	if err != nil && !isGone(err, o.ID.Name) {
-		return err
-	}
-	req := dryRun("preview", o, path)
-	answer, err := p.do(ctx, req)
+	live, applied, err := p.read(ctx, o, path)
 	if err != nil {
 		return err
-	}
-	var applied unstructured.Unstructured
-	if err := applied.UnmarshalJSON(answer.body); err != nil {
-		return undecodable(req, answer, err)
 	}
 	if live != nil {
 		left := slices.Concat(pointersFor(p.ignore, o.ID), scaledPointers(metaOf(live)))
 		without(live.Object, left)
 		without(applied.Object, left)
 	}
-	if r.Applied, err = stripped(o, &applied); err != nil {
+	if r.Applied, err = stripped(o, applied); err != nil {
 		return err
 	}
 	r.Action = Created
@@ -146,16 +158,9 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, path string, 
 	return nil
 }
 
-// stripped is an object of the server without what the server keeps about it.
+// stripped is an object of the server without what an apply cannot change.
 func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object, error) {
-	content := live.DeepCopy().Object
-	delete(content, "status")
-	if meta, ok := content["metadata"].(map[string]any); ok {
-		for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"} {
-			delete(meta, field)
-		}
-	}
-	text, err := json.Marshal(content)
+	text, err := json.Marshal(changeable(live))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ package apply
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -65,5 +67,36 @@ func TestPreview(t *testing.T) {
 	}
 	if !errors.Is(got[9].Err, ErrNoKind) || !strings.Contains(got[8].Err.Error(), "not found") || !errors.Is(got[11].Err, ErrRefused) {
 		t.Errorf("%v\n%v\n%v", got[8].Err, got[9].Err, got[11].Err)
+	}
+}
+
+// TestPreviewWhileSomebodyWrites: what an autoscaler does between the look at an
+// object and its dry run is not taken for what an apply would do.
+func TestPreviewWhileSomebodyWrites(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	web := object(t, strings.Replace(deployment, "  replicas: 1\n", "", 1), ns, "web", "1")
+	applied(t, c, web)
+	cfg := apiServer(t)
+	writes := 1
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch && writes > 0 {
+				writes--
+				mergeAs(t, "hpa", web, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+writes), "scale")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	busy, err := Connect(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := busy.Preview(t.Context(), []*render.Object{web}, nil)[0]; got.Action != Unchanged || got.Err != nil {
+		t.Errorf("%q, %v; live %+v, applied %+v", got.Action, got.Err, got.Live, got.Applied)
+	}
+	writes = maxReads
+	if got := busy.Preview(t.Context(), []*render.Object{web}, nil)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "somebody writes it all the time") {
+		t.Errorf("%q, %v", got.Action, got.Err)
 	}
 }

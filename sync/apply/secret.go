@@ -17,13 +17,11 @@ import (
 // the server would store it so anyway, but note that we own stringData, and so
 // never tell us that somebody changed the data.
 func wireBody(o *render.Object) []byte {
-	if !IsSecret(o.ID) {
+	if !o.ID.IsSecret() {
 		return o.JSON
 	}
-	var secret map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
-	decoder.UseNumber()
-	if decoder.Decode(&secret) != nil {
+	secret, err := decodeObject(o.JSON)
+	if err != nil {
 		return o.JSON // the server says what is wrong with it
 	}
 	texts, ok := secret["stringData"].(map[string]any)
@@ -54,7 +52,7 @@ func wireBody(o *render.Object) []byte {
 // its values, plain or encoded; for any other object nil. A server's refusal
 // can quote what it refuses ("expected string, got 12345").
 func hider(o *render.Object) func(message string) bool {
-	if o.ID.Group != "" || o.ID.Kind != "Secret" {
+	if !o.ID.IsSecret() {
 		return nil
 	}
 	return func(message string) bool {

@@ -37,11 +37,7 @@ func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []
 	}
 	found := make([][]store.Entry, len(kinds))
 	errs := make([]error, len(kinds))
-	numbers := make([]int, len(kinds))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	s.each(numbers, func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i]) })
+	s.all(len(kinds), func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i]) })
 	for i, gvk := range kinds {
 		switch err := errs[i]; {
 		case err == nil:
@@ -82,11 +78,7 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 	}
 	has := make([]map[string]resource, len(served))
 	errs := make([]error, len(served))
-	numbers := make([]int, len(served))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	s.each(numbers, func(i int) { has[i], errs[i] = s.discover(ctx, served[i]) })
+	s.all(len(served), func(i int) { has[i], errs[i] = s.discover(ctx, served[i]) })
 	seen := map[schema.GroupKind]bool{}
 	var kinds []schema.GroupVersionKind
 	for i, gv := range served {

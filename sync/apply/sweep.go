@@ -86,11 +86,7 @@ func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignore
 		byKind[l] = append(byKind[l], i)
 	}
 	errs := make([]error, len(kinds))
-	numbers := make([]int, len(kinds))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	s.each(numbers, func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
+	s.all(len(kinds), func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Lists: s.lists}
 	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)

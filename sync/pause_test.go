@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestAFetchThatHangsMakesNoPasses: while Git does not answer, the daemon sleeps
+// until it does, although it is time to look at the branch again.
+func TestAFetchThatHangsMakesNoPasses(t *testing.T) {
+	s, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	synctest.Test(t, func(t *testing.T) {
+		passes := 0
+		d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Poll: time.Second,
+			Observe: func(Record, *rollout.State) { passes++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.fetching, d.fetchAt = make(chan fetched, 1), time.Now().Add(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if passes != 1 {
+			t.Errorf("%d passes in a minute, want the first one only", passes)
+		}
+		d.fetching <- fetched{err: context.DeadlineExceeded}
+		d.wake()
+		synctest.Wait()
+		if passes != 2 {
+			t.Errorf("%d passes when Git answered, want 2", passes)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

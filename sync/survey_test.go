@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// TestASlowSurveyHoldsNoOtherBack: surveys that are over are taken in although an
+// earlier one used up the patience. Nobody tells of them again.
+func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &Daemon{snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
+			surveying: map[string]chan surveyed{"a": make(chan surveyed, 1)}, surveyAt: map[string]time.Time{}}
+		for i := range 20 {
+			over := make(chan surveyed, 1)
+			over <- surveyed{err: errors.New("no answer")}
+			d.surveying[fmt.Sprintf("b-%d", i)] = over
+		}
+		r := Record{At: time.Now()}
+		d.rebuild(t.Context(), &r)
+		if len(r.Errors) != 20 || len(d.surveying) != 1 {
+			t.Errorf("%d surveys were taken in, want 20", len(r.Errors))
+		}
+	})
+}
