@@ -16,12 +16,13 @@ import (
 
 // HealthRules are the compiled rules of a fleet. They are safe for concurrent
 // use; nil is no rules. No bundle depends on them.
-type HealthRules map[groupKind]*kind.HealthRule
+type HealthRules map[GroupKind]*kind.HealthRule
 
-type groupKind struct{ group, kind string }
+// GroupKind is a kind of objects in whatever version.
+type GroupKind struct{ Group, Kind string }
 
 // For is the rule for an object; nil when there is none.
-func (r HealthRules) For(id ObjectID) *kind.HealthRule { return r[groupKind{id.Group, id.Kind}] }
+func (r HealthRules) For(id ObjectID) *kind.HealthRule { return r[GroupKind{id.Group, id.Kind}] }
 
 func compileHealthRules(r *config.Repository) (HealthRules, config.Problems) {
 	rules := HealthRules{}
@@ -32,7 +33,7 @@ func compileHealthRules(r *config.Repository) (HealthRules, config.Problems) {
 		if why := noSuchKind(rule.Group, rule.Kind); why != "" {
 			problems = append(problems, config.Problem{Position: rule.KindAt, Code: config.CodeFleet, Message: "spec.match.kind: " + why})
 		}
-		rules[groupKind{rule.Group, rule.Kind}] = compiled
+		rules[GroupKind{rule.Group, rule.Kind}] = compiled
 	}
 	return rules, problems
 }

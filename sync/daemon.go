@@ -81,6 +81,8 @@ type Daemon struct {
 	// a sweep: it may have seen them half done.
 	disturbed map[place]bool
 
+	healthRules render.HealthRules // of the last fleet without a problem; nil when there was none
+
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 

@@ -17,7 +17,7 @@ import (
 
 func healthOf(t *testing.T, c *Cluster, objects ...*render.Object) Health {
 	t.Helper()
-	h, _, err := c.Health(t.Context(), objects, nil, nil)
+	h, _, err := c.Health(t.Context(), Work{Objects: objects})
 	if err != nil {
 		t.Fatal(err)
 	}
