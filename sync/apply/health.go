@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -163,11 +164,17 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 	if err != nil {
 		return Health{}, err
 	}
-	if h.State != Healthy && isWorkload(live) {
-		// Without the pods the state is as good, only the reason is poorer.
-		if why, err := c.podTrouble(ctx, live); err == nil && why != "" {
-			h.Reason += ": " + why
+	// Without what follows the state is as good, only the reason is poorer.
+	switch {
+	case h.State == Healthy:
+	case isWorkload(live):
+		h.Reason = withoutPodNames(h.Reason, live.GetName())
+		if why, _ := c.podTrouble(ctx, live); why != "" {
+			h.Reason = oneLine(h.Reason + ": " + why)
 		}
+	case live.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "PersistentVolumeClaim"} && live.GetDeletionTimestamp() == nil:
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		h.Reason, _ = c.unbound(ctx, live.GetNamespace(), live.GetUID(), corev1.PersistentVolumeClaimPhase(phase))
 	}
 	return h, nil
 }

@@ -157,27 +157,29 @@ spec:
 }
 
 // TestHealthRuleOfAKindThatIsNotReadOtherwise: the object is read then, but no
-// Secret ever is.
+// Secret ever is. The rule is the README's.
 func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	service := object(t, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: %s}, spec: {ports: [{port: 80}]}}", ns)
+	service := object(t, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: %s}, spec: {type: LoadBalancer, ports: [{port: 80}]}}", ns)
+	inside := object(t, "{apiVersion: v1, kind: Service, metadata: {name: inside, namespace: %s}, spec: {ports: [{port: 80}]}}", ns)
 	secret := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: %s}, data: {a: eA==}}", ns)
-	applied(t, c, service, secret)
+	applied(t, c, service, inside, secret)
 	w.take()
 
-	rules := ruled(t, "", "Service", "object.metadata.annotations['lb.example.com/state'] == 'up'", "", "")
+	rules := ruled(t, "", "Service", "object.spec.type != 'LoadBalancer' || size(object.status.loadBalancer.?ingress.orValue([])) > 0", "", "'no address yet'")
 	rules[render.GroupKind{Kind: "Secret"}] = ruled(t, "", "Secret", "false", "", "")[render.GroupKind{Kind: "Secret"}]
-	want := Health{Progressing, fmt.Sprintf(`Service/%s/web: HealthRule "x": healthy: no such key: lb.example.com/state`, ns)}
-	if got, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{service, secret}, Rules: rules}); err != nil || got != want {
+	work := Work{Objects: []*render.Object{inside, service, secret}, Rules: rules}
+	want := Health{Progressing, fmt.Sprintf(`Service/%s/web: no address yet`, ns)}
+	if got, _, err := c.Health(t.Context(), work); err != nil || got != want {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
 	_, err := somebody(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).Namespace(ns).
-		Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"annotations":{"lb.example.com/state":"up"}}}`), metav1.PatchOptions{})
+		Patch(t.Context(), "web", types.MergePatchType, []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{service, secret}, Rules: rules}); err != nil || got.State != Healthy {
+	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != Healthy {
 		t.Error(got, err)
 	}
 	for _, request := range w.take() {
@@ -185,4 +187,23 @@ func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 			t.Errorf("%s %s", request.method, request.path)
 		}
 	}
+}
+
+// TestHealthRuleIsNotAskedAboutHooks: whether a hook has run is not for a rule
+// to say.
+func TestHealthRuleIsNotAskedAboutHooks(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	hook := object(t, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: %s, annotations: {swell.sh/hook: before}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example.com/migrate:1"}]}}}
+`, ns)
+	work := Work{Objects: []*render.Object{hook, configMap(t, ns, "after", "1")}, Bundle: "1", Rules: ruled(t, "batch", "Job", "false", "true", "")}
+	eventually(t, func() (bool, string) {
+		results := c.Apply(t.Context(), work)
+		work.Known = inventory(t, results)
+		return results[1].Action == Created, results[1].Reason
+	})
 }
