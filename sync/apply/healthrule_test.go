@@ -206,4 +206,8 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 		work.Known = inventory(t, results)
 		return results[1].Action == Created, results[1].Reason
 	})
+	work.Objects, work.Known = work.Objects[:1], nil // as after the inventory was lost
+	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != Healthy {
+		t.Error(got, err)
+	}
 }
