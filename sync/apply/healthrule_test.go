@@ -174,6 +174,12 @@ func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 	if got, _, err := c.Health(t.Context(), work); err != nil || got != want {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
+	after := configMap(t, ns, "after", "1")
+	after.Phase = 1
+	phases := c.Apply(t.Context(), Work{Objects: []*render.Object{service, after}, Rules: rules})
+	if got := phases[1].Reason; got != "waits for phase 0: "+want.Reason {
+		t.Errorf("the next phase: %q", got)
+	}
 	_, err := somebody(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).Namespace(ns).
 		Patch(t.Context(), "web", types.MergePatchType, []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
