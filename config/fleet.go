@@ -96,6 +96,24 @@ type Tenant struct {
 	Account string
 }
 
+// HealthRule says when live objects of a kind are healthy. Its expressions are
+// CEL; the package render compiles them.
+type HealthRule struct {
+	Position Position
+	Name     string
+	// Group and Kind of the objects; the core group is empty.
+	Group, Kind string
+	KindAt      Position
+	// Healthy is never empty; Failed and Reason are where there are none.
+	Healthy, Failed, Reason Expression
+}
+
+// Expression is the text of a CEL expression and where it is written.
+type Expression struct {
+	Text string
+	At   Position
+}
+
 // Rollout says in which waves a change reaches the targets of a unit.
 type Rollout struct {
 	Position Position

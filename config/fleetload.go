@@ -132,10 +132,10 @@ func (l *loader) yamlFiles(dir string) []string {
 }
 
 func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
-	loads := map[string]func(*Document){"Cluster": l.loadCluster, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
+	loads := map[string]func(*Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
 	load := loads[doc.Kind]
 	if doc.APIVersion != APIVersion || load == nil {
-		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster, Rollout or Tenant (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
+		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Rollout or Tenant (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
 		return
 	}
 	before := len(l.repository.Problems)

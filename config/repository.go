@@ -24,6 +24,8 @@ type Repository struct {
 	// Tenants by name. Where there are none at all, the tenants of units are
 	// plain names.
 	Tenants map[string]*Tenant
+	// HealthRules in the order in which they are written; one for each kind.
+	HealthRules []*HealthRule
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes.

@@ -16,6 +16,9 @@ import (
 // Commit renders single units of one commit, to get back the bundles of an
 // earlier release. It is safe for concurrent use.
 type Commit struct {
+	// HealthRules are those of the commit; never nil.
+	HealthRules HealthRules
+
 	compiler Compiler
 	pass     *pass
 	units    map[config.UnitPath]*config.Unit
@@ -29,10 +32,11 @@ type Commit struct {
 // an earlier render left in the cache, which may be nil, is used.
 func NewCommit(tree config.Tree, cache *cache.Cache, version string) (*Commit, error) {
 	repository := config.Load(tree, nil)
-	if problems := fleetProblems(repository); len(problems) > 0 {
+	rules, problems := checkFleet(repository)
+	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
-	c := &Commit{compiler: Compiler{Cache: cache, Version: version}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
+	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
 	for unit := range repository.Units() {
 		if unit.Defaults.Problems.Retry() {
 			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)

@@ -77,7 +77,8 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 		previous = c.world.repository
 	}
 	repository := config.Load(tree, previous)
-	s := &Snapshot{Commit: commit, Repository: repository, Problems: fleetProblems(repository)}
+	s := &Snapshot{Commit: commit, Repository: repository}
+	s.HealthRules, s.Problems = checkFleet(repository)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -101,15 +102,16 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	return s
 }
 
-// fleetProblems are those that hold a commit.
-func fleetProblems(r *config.Repository) config.Problems {
+// checkFleet finds the problems that hold a commit.
+func checkFleet(r *config.Repository) (HealthRules, config.Problems) {
 	problems := slices.Clone(r.Problems)
 	for _, cluster := range r.Clusters {
 		if _, err := schema.Kubernetes(cluster.Kubernetes); err != nil {
 			problems = append(problems, config.Problem{Position: cluster.KubernetesAt, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
 		}
 	}
-	return problems
+	rules, wrong := compileHealthRules(r)
+	return rules, append(problems, wrong...)
 }
 
 // pass is the work on one commit.

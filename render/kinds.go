@@ -26,7 +26,8 @@ type Loaded struct {
 // anything. Where Snapshot would hold the commit, no custom resource is known.
 func Kinds(tree config.Tree) *Loaded {
 	r := config.Load(tree, nil)
-	l := &Loaded{Repository: r, Problems: fleetProblems(r)}
+	l := &Loaded{Repository: r}
+	_, l.Problems = checkFleet(r)
 	if len(l.Problems) > 0 {
 		var data *kind.Data
 		if len(r.Folders()) > 0 {
@@ -54,7 +55,7 @@ func Kinds(tree config.Tree) *Loaded {
 // the order in which they are read; none where Snapshot would hold the commit.
 func Definitions(tree config.Tree) []string {
 	r := config.Load(tree, nil)
-	if len(fleetProblems(r)) > 0 {
+	if _, problems := checkFleet(r); len(problems) > 0 {
 		return nil
 	}
 	p := survey(r)

@@ -20,6 +20,8 @@ type Snapshot struct {
 	Commit config.Commit // empty for a plain folder
 	// Repository is what was loaded: clusters, rollouts, units.
 	Repository *config.Repository
+	// HealthRules are those of the fleet; never nil, and of no use while Held.
+	HealthRules HealthRules
 	// Units holds every unit of the commit, those with problems too. A unit
 	// for which nothing changed is the same pointer as in the snapshot before.
 	Units Units

@@ -129,7 +129,8 @@ func (d *Daemon) equip(j *job) error {
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
 	if err == nil && j.bundle != nil {
-		j.work, j.against = d.work(j), d.heldAgainst(j)
+		j.against = d.heldAgainst(j)
+		j.work, err = d.work(j)
 	}
 	return err
 }
@@ -257,10 +258,26 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 
 // work is what an Apply has to do, by the policy that the newest commit has for
 // the unit; also when an earlier bundle is put back.
-func (d *Daemon) work(j *job) apply.Work {
+func (d *Daemon) work(j *job) (apply.Work, error) {
 	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
-	return w
+	var err error
+	w.Rules, err = d.healthRulesFor(j.Action)
+	return w, err
+}
+
+// healthRulesFor are those of the newest good fleet. Where there was none since the
+// daemon began, they are those of the commit that the action is about: without
+// any, an object might pass for healthy.
+func (d *Daemon) healthRulesFor(a rollout.Action) (render.HealthRules, error) {
+	if d.healthRules != nil {
+		return d.healthRules, nil
+	}
+	commit, err := d.commit(a.Commit)
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
+	}
+	return commit.HealthRules, nil
 }
 
 // take notes what the inventory must learn.
@@ -341,7 +358,9 @@ func lost(err error) bool {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	health, drifts, err := conn.As(j.account).Health(ctx, j.bundle.Objects, j.against, j.work.Ignore)
+	work := j.work
+	work.Known = j.against
+	health, drifts, err := conn.As(j.account).Health(ctx, work)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

@@ -84,6 +84,8 @@ type Daemon struct {
 	// when it is known what the job did.
 	parked map[rollout.Place]map[render.ObjectID]suspect
 
+	healthRules render.HealthRules // of the last fleet without a problem; nil when there was none
+
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 

@@ -88,7 +88,7 @@ func (d *Daemon) attend(j *job, now time.Time) {
 	}
 	h := heeded{looked: now}
 	for _, o := range j.bundle.Objects {
-		if !apply.CanBeIll(o) {
+		if !j.work.Asks(o) {
 			continue
 		}
 		e := ear{cluster: j.cluster, account: j.account, kind: schema.GroupVersionKind{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}}

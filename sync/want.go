@@ -24,7 +24,7 @@ func (d *Daemon) want() *rollout.Wanted {
 	if s.Held {
 		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))}
 	}
-	d.tenants = s.Repository.Tenants
+	d.tenants, d.healthRules = s.Repository.Tenants, s.HealthRules
 	w := &rollout.Wanted{Commit: s.Commit, AllowEmpty: d.AllowEmpty, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
 	for _, c := range s.Repository.Clusters {
 		w.Clusters[c.Name] = true

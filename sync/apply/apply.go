@@ -82,6 +82,8 @@ type Work struct {
 	Adopt config.Adoption
 	// Ignore are the rules of the policy that hold on the target.
 	Ignore []config.IgnoreRule
+	// Rules say for some kinds when an object is healthy.
+	Rules render.HealthRules
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by

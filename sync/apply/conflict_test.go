@@ -154,7 +154,7 @@ func TestHealthTakesAnAutoscalerForNoDrift(t *testing.T) {
 	o := object(t, scalable, space(t), 2, "a")
 	known := inventory(t, []Result{one(t, c, o, "")})
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
-	_, drifts, err := c.Health(t.Context(), []*render.Object{o}, known, nil)
+	_, drifts, err := c.Health(t.Context(), Work{Objects: []*render.Object{o}, Known: known})
 	if err != nil || drifts != nil {
 		t.Errorf("%v, %v", drifts, err)
 	}

@@ -11,13 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/swell-sh/swell/render"
 )
-
-// CanBeIll says whether an object has a health of its own. The others are what
-// they are as soon as they are stored.
-func CanBeIll(o *render.Object) bool { return !steady[kindOf(o.ID, "").GroupKind()] }
 
 // Follow is a [Cluster.Watch] of a kind that begins now. It calls began when it
 // has begun, and each time that it has to begin anew: what happened before is

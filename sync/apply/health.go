@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -48,29 +48,29 @@ type Health struct {
 // differences: a Job is progressing until it has completed, unless it is
 // suspended, and an object that is not there is progressing too. Kinds that
 // are what they are as soon as they are stored, such as ConfigMaps and Secrets,
-// are not asked for. No objects are healthy.
+// are not asked for. Where there is one of [Work.Rules] for the kind, it takes
+// the place of all that. No objects are healthy.
 //
-// known is the inventory of the unit on the target. An object that it can be
-// held against, and that somebody changed since, is one of the drifts: how well
-// it is says nothing about what was applied, so it is progressing. What the
-// rules of ignore name may change.
+// An object that can be held against [Work.Known], and that somebody changed
+// since, is one of the drifts: how well it is says nothing about what was
+// applied, so it is progressing. What [Work.Ignore] names may change.
 //
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
-func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry, ignore []config.IgnoreRule) (Health, []Drift, error) {
-	call := c.begin()
+func (c *Cluster) Health(ctx context.Context, work Work) (Health, []Drift, error) {
+	call, objects := c.begin(), work.Objects
 	healths := make([]Health, len(objects))
 	found := make([]*Drift, len(objects))
 	errs := make([]error, len(objects))
 	var ask []int
 	for i, o := range objects {
 		healths[i].State = Healthy
-		if !steady[kindOf(o.ID, "").GroupKind()] && !(isRun(o) && known[o.ID].Ran != "") {
+		if work.Asks(o) && !(isRun(o) && work.Known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
 	call.each(ask, func(i int) {
-		healths[i], found[i], errs[i] = call.health(ctx, objects[i], known[objects[i].ID], ignore)
+		healths[i], found[i], errs[i] = call.health(ctx, objects[i], work.Known[objects[i].ID], work)
 	})
 
 	worst := Health{State: Healthy}
@@ -84,6 +84,12 @@ func (c *Cluster) Health(ctx context.Context, objects []*render.Object, known ma
 		}
 	}
 	return worst, drifts, errors.Join(errs...)
+}
+
+// Asks says whether the health of an object is to be read. A Secret is never.
+func (w *Work) Asks(o *render.Object) bool {
+	kind := kindOf(o.ID, "").GroupKind()
+	return !steady[kind] || w.Rules.For(o.ID) != nil && kind != (schema.GroupKind{Kind: "Secret"})
 }
 
 // steady are the kinds without a state of their own, or with one that says
@@ -123,7 +129,7 @@ var steady = map[schema.GroupKind]bool{
 }
 
 // health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, ignore []config.IgnoreRule) (Health, *Drift, error) {
+func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, work Work) (Health, *Drift, error) {
 	var live *unstructured.Unstructured
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
@@ -138,8 +144,11 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 	case err != nil:
 		return Health{}, nil, on("get", o.ID, err)
 	}
-	if drift := changed(live, known, pointersFor(ignore, o.ID)); drift != nil {
+	if drift := changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
+	}
+	if rule := work.Rules.For(o.ID); rule != nil && !isRun(o) { // whether a hook has run is no matter of health
+		return c.judgeByRule(ctx, live, rule), nil, nil
 	}
 	h, err := c.judgeLive(ctx, live)
 	if err != nil {
@@ -154,11 +163,17 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 	if err != nil {
 		return Health{}, err
 	}
-	if h.State != Healthy && isWorkload(live) {
-		// Without the pods the state is as good, only the reason is poorer.
-		if why, err := c.podTrouble(ctx, live); err == nil && why != "" {
-			h.Reason += ": " + why
+	// Without what follows the state is as good, only the reason is poorer.
+	switch {
+	case h.State == Healthy:
+	case isWorkload(live):
+		h.Reason = withoutPodNames(h.Reason, live.GetName())
+		if why, _ := c.podTrouble(ctx, live); why != "" {
+			h.Reason = oneLine(h.Reason + ": " + why)
 		}
+	case live.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "PersistentVolumeClaim"} && live.GetDeletionTimestamp() == nil:
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		h.Reason, _ = c.unbound(ctx, live.GetNamespace(), live.GetUID(), corev1.PersistentVolumeClaimPhase(phase))
 	}
 	return h, nil
 }

@@ -144,7 +144,7 @@ func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
 	if err != nil || len(found.Drifts) > 0 {
 		t.Errorf("drift %v, %v", found.Drifts, err)
 	}
-	if h, _, err := c.Health(t.Context(), bundle, s.known, nil); err != nil || h.State != Healthy {
+	if h, _, err := c.Health(t.Context(), Work{Objects: bundle, Known: s.known}); err != nil || h.State != Healthy {
 		t.Errorf("health %v, %v", h, err)
 	}
 	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", bundle...)))

@@ -120,7 +120,7 @@ func TestIgnoredFieldsAreNoDrift(t *testing.T) {
 		if diff := cmp.Diff(test.want, sweptBut(t, c, []store.Entry{first.Entry}, ignoredBy(test.rules...))); diff != "" {
 			t.Errorf("%v: %s", test.rules, diff)
 		}
-		_, drifts, err := c.Health(t.Context(), []*render.Object{o}, map[render.ObjectID]store.Entry{o.ID: first.Entry}, test.rules)
+		_, drifts, err := c.Health(t.Context(), Work{Objects: []*render.Object{o}, Known: map[render.ObjectID]store.Entry{o.ID: first.Entry}, Ignore: test.rules})
 		if err != nil || (len(drifts) > 0) != (test.want != nil) {
 			t.Errorf("%v: health says %v, %v", test.rules, drifts, err)
 		}

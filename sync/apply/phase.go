@@ -152,7 +152,7 @@ func (a *applying) passed(ctx context.Context, s step) *held {
 	var ask []int
 	for _, i := range s.numbers {
 		healths[i].State = Healthy
-		if !steady[a.gvk(i).GroupKind()] {
+		if a.Asks(a.Objects[i]) {
 			ask = append(ask, i)
 		}
 	}
@@ -194,7 +194,7 @@ func (a *applying) troubled(s step) *held {
 // for, gets an error. One that was changed is sent again by the next apply.
 func (a *applying) healthNow(ctx context.Context, i int) Health {
 	o, r := a.Objects[i], &a.results[i]
-	h, drift, err := a.health(ctx, o, r.Entry, a.Ignore)
+	h, drift, err := a.health(ctx, o, r.Entry, a.Work)
 	switch {
 	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrThrottled), err != nil && ctx.Err() != nil:
 		r.Action, r.Err = "", err

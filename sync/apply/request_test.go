@@ -219,7 +219,7 @@ func TestAProxyDoesNotSpeakForTheServer(t *testing.T) {
 			if got, err := c.Sweep(t.Context(), entries, nil); err == nil || len(got.Drifts) != 0 {
 				t.Errorf("sweep: %v, %v", got.Drifts, err)
 			}
-			if h, _, err := c.Health(t.Context(), []*render.Object{{ID: entries[1].ID, Version: "v1"}}, nil, nil); err == nil {
+			if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{{ID: entries[1].ID, Version: "v1"}}}); err == nil {
 				t.Errorf("health: %v", h)
 			}
 		})

@@ -271,7 +271,7 @@ func TestSecretsAreNeverRead(t *testing.T) {
 	remove := entries[0]
 	remove.ID.Name = "b" // not in the list, so that it is looked for
 	swept(t, c, []store.Entry{remove})
-	if h, _, err := c.Health(t.Context(), []*render.Object{secret}, nil, nil); err != nil || h.State != Healthy {
+	if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{secret}}); err != nil || h.State != Healthy {
 		t.Errorf("health %v, %v", h, err)
 	}
 	c.Prune(t.Context(), entries)
