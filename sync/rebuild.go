@@ -117,6 +117,8 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 			answer := make(chan surveyed, 1)
 			d.surveying[c.Name] = answer
 			go d.survey(ctx, conn, answer)
+		} else if at := d.surveyAt[c.Name]; !at.IsZero() && !at.After(r.At) {
+			d.surveyAt[c.Name] = r.At.Add(surveyRetry)
 		}
 	}
 }

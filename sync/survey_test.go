@@ -33,3 +33,17 @@ func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 		}
 	})
 }
+
+// TestASurveyOfAClusterThatIsAway: when it is due again and nobody answers, it is
+// put off, and the daemon sleeps until then.
+func TestASurveyOfAClusterThatIsAway(t *testing.T) {
+	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
+	d.clusters["dev"].down = errors.New("no answer")
+	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
+	d.wanted = &rollout.Wanted{AllowEmpty: true}
+	d.surveying, d.surveyAt = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}
+	d.rebuild(t.Context(), &Record{At: noon})
+	if next := d.nextSurvey(); !next.Equal(noon.Add(surveyRetry)) {
+		t.Errorf("next survey at %s, want %s", next, noon.Add(surveyRetry))
+	}
+}
