@@ -4,6 +4,9 @@
 GO ?= go
 TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
 
+# Those with clusters: each begins with new ones.
+BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
+
 .PHONY: all build test lint bench demo generate clean
 
 all: build
@@ -32,8 +35,15 @@ lint:
 bench: bin/devcluster
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
 	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 100x ./sync
-	$(GO) test -run '^$$' -bench 'KindChanged|NothingChanged|DriftOfOne' -benchtime 1x -timeout 30m ./sync
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./sync/apply ./cmd/swell
+	$(GO) test -run '^$$' -bench 'KindChanged' -benchtime 1x -timeout 30m ./sync
+	$(BENCH) 'FirstApply' ./sync/apply
+	$(BENCH) 'FirstRelease' ./sync
+	$(BENCH) 'NothingChanged' ./sync
+	$(BENCH) 'DriftOfOne' -benchtime 5x ./sync
+	$(BENCH) 'OneOfTwenty' -benchtime 5x ./sync
+	$(BENCH) 'Sweep|Unchanged|LostState' ./sync/apply
+	$(BENCH) 'Process' ./cmd/swell
+	$(BENCH) 'Many' ./cmd/swell
 
 demo: bin/swell bin/devcluster
 	bin/swell demo --devcluster bin/devcluster

@@ -104,11 +104,8 @@ func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName
 		if !ok {
 			continue
 		}
-		bundles, err := decodeBundles(unit, packed)
-		for _, b := range bundles {
-			if err == nil && b.Target == target {
-				return b
-			}
+		if b, err := decodeBundle(unit, packed, target); err == nil && b != nil {
+			return b
 		}
 	}
 	return nil

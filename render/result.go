@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -300,17 +301,60 @@ func decodeBundles(unit *Unit, packed []byte) ([]*Bundle, error) {
 	d := decoding{rest: packed}
 	bundles := make([]*Bundle, d.count())
 	for i := range bundles {
-		target := config.TargetName(d.text())
-		objects := make([]*Object, d.count())
-		for j := range objects {
-			o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
-			o.Digest = digest(o.JSON)
-			objects[j] = o
-		}
-		bundles[i] = sealBundle(unit.Path, target, objects)
-		if on := unit.On(target); on == nil || on.Digest != bundles[i].Digest {
-			return nil, fmt.Errorf("unit %s on target %s: %w", unit.Path, target, errDamaged)
+		var err error
+		if bundles[i], err = d.bundle(unit, config.TargetName(d.text())); err != nil {
+			return nil, err
 		}
 	}
 	return bundles, d.err
+}
+
+// decodeBundle reads the objects of a unit on one target; nil where the entry
+// has none. It keeps nothing of the entry, which also has all other targets'.
+func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *Bundle, err error) {
+	d := decoding{rest: packed}
+	for range d.count() {
+		if name := config.TargetName(d.text()); name != target {
+			d.skipBundle()
+		} else if found, err = d.bundle(unit, name); err != nil {
+			return nil, err
+		}
+	}
+	if found == nil || d.err != nil {
+		return nil, d.err
+	}
+	for _, o := range found.Objects {
+		o.JSON = bytes.Clone(o.JSON)
+	}
+	return found, nil
+}
+
+func (d *decoding) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
+	objects := make([]*Object, d.count())
+	for j := range objects {
+		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
+		o.Digest = digest(o.JSON)
+		objects[j] = o
+	}
+	b := sealBundle(unit.Path, target, objects)
+	if on := unit.On(target); on == nil || on.Digest != b.Digest {
+		return nil, fmt.Errorf("unit %s on target %s: %w", unit.Path, target, errDamaged)
+	}
+	return b, nil
+}
+
+// skipBundle goes past what bundle reads.
+func (d *decoding) skipBundle() {
+	for range d.count() {
+		for range 5 { // the ID and the version
+			d.bytes()
+		}
+		d.number()
+		for range 2 { // positions
+			d.bytes()
+			d.number()
+			d.number()
+		}
+		d.bytes()
+	}
 }

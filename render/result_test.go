@@ -5,6 +5,7 @@ package render
 
 import (
 	"bytes"
+	"reflect"
 	"runtime"
 	"testing"
 
@@ -91,7 +92,45 @@ func FuzzBundles(f *testing.F) {
 				t.Errorf("a bundle of digest %s", b.Digest)
 			}
 		}
+		for _, on := range unit.Placements {
+			if b, err := decodeBundle(unit, packed, on.Target.Name); err == nil && b != nil && b.Digest != on.Digest {
+				t.Errorf("a bundle of digest %s", b.Digest)
+			}
+		}
 	})
+}
+
+// TestOneBundle: what one target gets is what it gets among all, and nothing of
+// the others is kept for it.
+func TestOneBundle(t *testing.T) {
+	_, s := richWorld(t)
+	several := 0
+	for _, unit := range s.Units.All() {
+		bundles, err := s.Bundles(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bundles) > 1 {
+			several++
+		}
+		for _, want := range bundles {
+			packed := encodeBundles(bundles)
+			got, err := decodeBundle(unit, packed, want.Target)
+			if err != nil || got == nil {
+				t.Fatalf("%s on %s: %v, %v", unit.Path, want.Target, got, err)
+			}
+			clear(packed)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s on %s: got\n%+v\nwant\n%+v", unit.Path, want.Target, got, want)
+			}
+		}
+		if b, err := decodeBundle(unit, encodeBundles(bundles), "no/where"); b != nil || err != nil {
+			t.Errorf("%s on no target: %v, %v", unit.Path, b, err)
+		}
+	}
+	if several == 0 {
+		t.Error("no unit is on several targets")
+	}
 }
 
 // TestOddEntries: entries of the cache that no program of this version wrote

@@ -110,6 +110,14 @@ func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*Bund
 func (s *Snapshot) Bundles(unit *Unit) ([]*Bundle, error) { return s.world.bundles(unit) }
 
 func (w *world) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
+	if len(unit.Problems) > 0 {
+		return nil, nil
+	}
+	if packed, ok := w.cache.Get(unit.body); ok {
+		if b, err := decodeBundle(unit, packed, target); err == nil {
+			return b, nil
+		}
+	}
 	bundles, err := w.bundles(unit)
 	for _, b := range bundles {
 		if b.Target == target {

@@ -48,13 +48,42 @@ type beside struct {
 	claims  map[claim]*job
 	done    []*job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see unitsAtOnce
+	loads   map[string]load          // by cluster: of jobs
 	doomed  map[*job][]store.Entry   // what jobs are about to delete
 	cancels map[*job]context.CancelFunc
 }
 
+// load is how many jobs and objects there are.
+type load struct{ jobs, objects int }
+
+// objectsAhead is how many objects of a cluster are made ready at a time, of as
+// many units as that takes. They are in memory as a whole. It is some seconds'
+// work for an API server, so that none waits for the next pass.
+const objectsAhead = 5000
+
+// room says whether one more job of a cluster may be made ready. A large release
+// is made ready piece by piece. Units of any size are ready for whenever one of
+// those is done that are worked on.
+func (b *beside) room(cluster string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	is := b.loads[cluster]
+	return is.objects < objectsAhead || is.jobs < 2*unitsAtOnce
+}
+
+// loadLocked counts a job, or no more where n is -1.
+func (b *beside) loadLocked(j *job, n int) {
+	is := b.loads[j.cluster]
+	is.jobs += n
+	if j.bundle != nil {
+		is.objects += n * len(j.bundle.Objects)
+	}
+	b.loads[j.cluster] = is
+}
+
 func newBeside(wake chan struct{}) *beside {
 	return &beside{ended: make(chan struct{}, 1), wake: wake, jobs: map[rollout.Place]*job{}, claims: map[claim]*job{},
-		slots: map[string]chan struct{}{}, doomed: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
+		slots: map[string]chan struct{}{}, loads: map[string]load{}, doomed: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
 }
 
 // free says whether an action can be begun: nothing is done for its unit on its
@@ -83,6 +112,7 @@ func (b *beside) take(j *job) bool {
 		b.claims[claim{j.cluster, o.ID}] = j
 	}
 	b.jobs[j.place()] = j
+	b.loadLocked(j, 1)
 	return true
 }
 
@@ -177,6 +207,7 @@ func (b *beside) drop(jobs []*job) {
 
 func (b *beside) releaseLocked(j *job) {
 	delete(b.jobs, j.place())
+	b.loadLocked(j, -1)
 	delete(b.cancels, j)
 	if j.Kind == rollout.Apply {
 		for _, o := range j.bundle.Objects {

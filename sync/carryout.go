@@ -78,8 +78,8 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	}
 	var jobs []*job
 	for _, action := range plan.Actions {
-		if !d.beside.free(action) {
-			continue // under way already
+		if !d.beside.free(action) || !d.beside.room(action.Target.Cluster()) {
+			continue // under way already, or for a later pass
 		}
 		j := &job{Action: action, cluster: action.Target.Cluster()}
 		if err := d.equip(j); err != nil {

@@ -85,6 +85,7 @@ type world struct {
 	// patience of the daemon. The usual one is longer than any test, so that a
 	// pass is over when all of it is done, however slow the machine.
 	patience   time.Duration
+	poll       time.Duration // of the branch; zero is at every pass
 	connection apply.Options
 	allow      []config.Allowance
 	logged     strings.Builder
@@ -265,7 +266,7 @@ func (w *world) start() {
 	if w.real {
 		now = time.Now
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }
@@ -293,13 +294,21 @@ func (w *world) pass() sync.Record {
 	return r
 }
 
-// settle makes passes until ok, a second of the daemon's time apart.
+// longest is how long anything may take. A benchmark may be on a slow machine.
+func (w *world) longest() time.Duration {
+	if _, ok := w.TB.(*testing.B); ok {
+		return 20 * time.Minute
+	}
+	return time.Minute
+}
+
+// until makes passes until ok, a second of the daemon's time apart.
 func (w *world) until(what string, ok func() bool) (all []rollout.Outcome) {
 	w.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(w.longest())
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("%s: not within a minute\n%s", what, w.describe())
+			w.Fatalf("%s: not within %s\n%s", what, w.longest(), w.describe())
 		}
 		r := w.pass()
 		all = append(all, r.Actions...)

@@ -108,5 +108,5 @@ func (r *Record) log(log *slog.Logger) {
 	}
 	log.Info("pass", "commit", r.Commit.Short(), "new", r.NewCommit, "rendered", r.Rendered, "actions", len(r.Actions),
 		"created", r.Objects[apply.Created], "configured", r.Objects[apply.Configured], "deleted", r.Objects[apply.Deleted],
-		"drifts", len(r.Drifts), "took", r.Took.Round(time.Millisecond))
+		"swept", len(r.Swept), "drifts", len(r.Drifts), "took", r.Took.Round(time.Millisecond))
 }

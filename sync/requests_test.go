@@ -42,26 +42,31 @@ type audited struct {
 func (w *world) audit() (events []audited) {
 	w.Helper()
 	for _, name := range []string{"dev-1", "dev-2"} {
-		file, err := os.Open(filepath.Join(clusters.Dir, name+"-audit.log"))
-		w.must(err)
-		defer file.Close()
-		_, err = file.Seek(w.read[name], 0)
-		w.must(err)
-		lines := bufio.NewReader(file)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if err != nil {
-				break // an unfinished line is for the next time
-			}
-			w.read[name] += int64(len(line))
-			var event audited
-			w.must(json.Unmarshal(line, &event))
-			if event.UserAgent == "swell" {
-				events = append(events, event)
-			}
-		}
+		events = append(events, w.auditOf(name)...)
 	}
 	return events
+}
+
+func (w *world) auditOf(cluster string) (events []audited) {
+	w.Helper()
+	file, err := os.Open(filepath.Join(clusters.Dir, cluster+"-audit.log"))
+	w.must(err)
+	defer file.Close()
+	_, err = file.Seek(w.read[cluster], 0)
+	w.must(err)
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return events // an unfinished line is for the next time
+		}
+		w.read[cluster] += int64(len(line))
+		var event audited
+		w.must(json.Unmarshal(line, &event))
+		if event.UserAgent == "swell" {
+			events = append(events, event)
+		}
+	}
 }
 
 // requests counts what audit reads: verbs and resources with their number.
@@ -93,22 +98,6 @@ func TestNothingChanged(t *testing.T) {
 	w.nothingChanged(t, 600)
 }
 
-// BenchmarkNothingChanged is the same with 2,000 ConfigMaps more; it prints
-// what was sent, by verb.
-func BenchmarkNothingChanged(b *testing.B) {
-	w := newWorld(b)
-	first, _ := w.nothingChanged(b, 2000)
-	for b.Loop() {
-		w.now = w.now.Add(10 * time.Minute)
-		w.pass()
-	}
-	swept := w.requests()
-	b.Logf("first release of 2,009 objects: %v", first)
-	b.Logf("%d sweeps of them: %v", b.N, swept)
-	b.ReportMetric(float64(total(swept, "patch "))/float64(b.N), "PATCH/sweep")
-	b.ReportMetric(float64(total(swept, ""))/float64(b.N), "requests/sweep")
-}
-
 // total counts the requests whose verb and resource begin with prefix.
 func total(requests map[string]int, prefix string) int {
 	n := 0
@@ -121,8 +110,8 @@ func total(requests map[string]int, prefix string) int {
 }
 
 // nothingChanged releases n ConfigMaps, looks at what passes over nothing
-// changed send, and returns what the release and a sweep sent.
-func (w *world) nothingChanged(tb testing.TB, n int) (first, swept map[string]int) {
+// changed send, and at what a sweep sends.
+func (w *world) nothingChanged(tb testing.TB, n int) {
 	w.read = map[string]int64{}
 	w.manyConfigMaps(n)
 	w.commit()
@@ -133,7 +122,7 @@ func (w *world) nothingChanged(tb testing.TB, n int) (first, swept map[string]in
 	w.start()
 	w.release()
 	w.until("the ConfigMaps", w.is("many", 1, rollout.Done))
-	first = w.requests()
+	first := w.requests()
 	if first["patch configmaps"] < n {
 		tb.Errorf("first release: %d PATCH of ConfigMaps, want %d", first["patch configmaps"], n)
 	}
@@ -146,12 +135,11 @@ func (w *world) nothingChanged(tb testing.TB, n int) (first, swept map[string]in
 	}
 	w.now = w.now.Truncate(10 * time.Minute).Add(10 * time.Minute)
 	r := w.pass()
-	swept = w.requests()
+	swept := w.requests()
 	if lists, looks := total(swept, "list "), swept["get namespaces"]; lists+looks != total(swept, "") || looks != 2 {
 		tb.Errorf("a sweep over nothing changed sent %v, want nothing but lists and one look at who is there", swept)
 	}
 	if len(r.Swept) != 2 || len(r.Drifts) != 0 || len(r.Actions) != 0 {
 		tb.Errorf("swept %v, drifts %v, actions %v", r.Swept, r.Drifts, r.Actions)
 	}
-	return first, swept
 }

@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "write the output that scripts compare i
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		tellHeap()
 		os.Exit(run())
 	}
 	testscript.Main(m, map[string]func(){"swell": func() { os.Exit(run()) }})

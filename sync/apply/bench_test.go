@@ -5,34 +5,35 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/plain"
 	"github.com/swell-sh/swell/sync/store"
+	"github.com/swell-sh/swell/testdata/large"
 )
 
-const benchObjects = 2000
-
-// manyConfigMaps are of about the size of a small service's configuration.
-func manyConfigMaps(b testing.TB, namespace string) []*render.Object {
-	objects := make([]*render.Object, benchObjects)
-	text := strings.Repeat("listen = 0.0.0.0:8080\\n", 20)
+// manyConfigMaps are n in a namespace.
+func manyConfigMaps(t testing.TB, namespace string, n int) []*render.Object {
+	objects := make([]*render.Object, n)
 	for i := range objects {
-		objects[i] = object(b, `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: c%04d, namespace: %s, labels: {app: cart, tier: web}}
-data: {app.toml: "%s", level: info, zone: "%d"}
-`, i, namespace, text, i)
+		objects[i] = object(t, "%s", large.ConfigMap(namespace, fmt.Sprintf("c%05d", i)))
+	}
+	return objects
+}
+
+// manyMixed are 2,000 objects of services in some namespaces, service by
+// service.
+func manyMixed(t testing.TB, namespaces []string) []*render.Object {
+	var objects []*render.Object
+	for i := range 250 {
+		for _, doc := range large.Mixed(namespaces[i%len(namespaces)], fmt.Sprintf("s%03d", i)) {
+			objects = append(objects, object(t, "%s", doc))
+		}
 	}
 	return objects
 }
@@ -41,7 +42,7 @@ data: {app.toml: "%s", level: info, zone: "%d"}
 // because a LIST also brings what other benchmarks left in the cluster.
 func BenchmarkSweep2000(b *testing.B) {
 	c, w := connect(b, Options{})
-	entries := applied(b, c, manyConfigMaps(b, space(b))...)
+	entries := applied(b, c, manyConfigMaps(b, space(b), 2000)...)
 	w.take()
 	for b.Loop() {
 		if got, err := c.Sweep(b.Context(), entries, nil); err != nil || len(got.Drifts) != 0 {
@@ -51,67 +52,58 @@ func BenchmarkSweep2000(b *testing.B) {
 	b.ReportMetric(float64(len(w.take()))/float64(b.N), "requests/op")
 }
 
-// plain sends the bodies as a client-go program would that does nothing else.
-func plain(b *testing.B, client *rest.RESTClient, objects []*render.Object) time.Duration {
-	began := time.Now()
-	var group errgroup.Group
-	group.SetLimit(16)
-	for _, o := range objects {
-		group.Go(func() error {
-			return client.Patch(types.ApplyPatchType).AbsPath("/api/v1/namespaces/"+o.ID.Namespace+"/configmaps/"+o.ID.Name).
-				Param("fieldManager", FieldManager).Param("force", "true").Param("fieldValidation", "Strict").
-				Body(o.JSON).Do(context.Background()).Error()
+// BenchmarkFirstApply compares a first Apply with a plain loop that sends the
+// same bodies. Each has a new connection and empty namespaces.
+func BenchmarkFirstApply(b *testing.B) {
+	for _, of := range []struct {
+		name               string
+		rounds, namespaces int
+		objects            func(testing.TB, []string) []*render.Object
+	}{
+		{"2000ConfigMaps", 4, 1, func(t testing.TB, in []string) []*render.Object { return manyConfigMaps(t, in[0], 2000) }},
+		{"10000ConfigMaps", 2, 1, func(t testing.TB, in []string) []*render.Object { return manyConfigMaps(t, in[0], 10_000) }},
+		{"2000Mixed", 2, 5, manyMixed},
+	} {
+		b.Run(of.name, func(b *testing.B) {
+			cfg := apiServer(b)
+			plain.Race(b, of.rounds, "applied", func(workers int) plain.Cost {
+				var in []string
+				for range of.namespaces {
+					in = append(in, space(b))
+				}
+				objects := of.objects(b, in)
+				cost, err := plain.Measure(len(objects), func() error {
+					if workers == 0 {
+						return firstApply(b.Context(), cfg, objects)
+					}
+					return plain.Apply(b.Context(), cfg, objects, workers)
+				})
+				if err := errors.Join(err, plain.Empty(b.Context(), cfg, objects)); err != nil {
+					b.Fatal(err)
+				}
+				return cost
+			})
 		})
 	}
-	if err := group.Wait(); err != nil {
-		b.Fatal(err)
-	}
-	return time.Since(began)
 }
 
-// BenchmarkFirstApply2000 compares the rate of a first Apply with the plain
-// concurrent PATCH rate: plain/apply is 1 when Apply costs nothing on top.
-func BenchmarkFirstApply2000(b *testing.B) {
-	cfg := apiServer(b)
-	cfg.QPS = -1
-	cfg.GroupVersion = nil
-	cfg.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
-	client, err := rest.UnversionedRESTClientFor(cfg)
+func firstApply(ctx context.Context, cfg *rest.Config, objects []*render.Object) error {
+	c, err := Connect(cfg, Options{})
 	if err != nil {
-		b.Fatal(err)
+		return err
 	}
-	c, _ := connect(b, Options{})
-	var ours, theirs time.Duration
-	for i := range b.N {
-		a, p := manyConfigMaps(b, space(b)), manyConfigMaps(b, space(b))
-		apply := func() {
-			began := time.Now()
-			for _, r := range c.bring(b.Context(), a, nil) {
-				if r.Err != nil || r.Action != Created {
-					b.Fatalf("%+v", r)
-				}
-			}
-			ours += time.Since(began)
-		}
-		if i%2 == 0 { // whoever comes second finds a fuller store
-			theirs += plain(b, client, p)
-			apply()
-		} else {
-			apply()
-			theirs += plain(b, client, p)
+	for _, r := range c.bring(ctx, objects, nil) {
+		if r.Err != nil || r.Action != Created {
+			return fmt.Errorf("%s: %s %w", r.ID, r.Action, r.Err)
 		}
 	}
-	n := float64(benchObjects * b.N)
-	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "plain/apply")
-	b.ReportMetric(n/ours.Seconds(), "applied/s")
-	b.ReportMetric(n/theirs.Seconds(), "plain/s")
-	b.ReportMetric(0, "ns/op") // holds both
+	return nil
 }
 
 // BenchmarkUnchanged2000 is an Apply with nothing to do.
 func BenchmarkUnchanged2000(b *testing.B) {
 	c, w := connect(b, Options{})
-	objects := manyConfigMaps(b, space(b))
+	objects := manyConfigMaps(b, space(b), 2000)
 	known := map[render.ObjectID]store.Entry{}
 	for i, e := range applied(b, c, objects...) {
 		known[objects[i].ID] = e
@@ -127,7 +119,7 @@ func BenchmarkUnchanged2000(b *testing.B) {
 // inventory that knows none of them.
 func BenchmarkLostState2000(b *testing.B) {
 	c, w := connect(b, Options{})
-	objects := manyConfigMaps(b, space(b))
+	objects := manyConfigMaps(b, space(b), 2000)
 	applied(b, c, objects...)
 	w.take()
 	for b.Loop() {

@@ -300,7 +300,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	w := &wire{}
 	c.client.Transport = w.wrap(c.client.Transport)
 	clear(false)
-	objects := manyConfigMaps(t, namespace)
+	objects := manyConfigMaps(t, namespace, 2000)
 	for _, r := range c.bring(t.Context(), objects, nil) {
 		if !errors.Is(r.Err, ErrUnreachable) {
 			t.Fatalf("%s: %v", r.ID, r.Err)

@@ -178,7 +178,7 @@ func TestRetryAfterStopsTheCluster(t *testing.T) {
 		}
 		answerMeta(w)
 	})
-	objects := manyConfigMaps(t, "shop")[:100]
+	objects := manyConfigMaps(t, "shop", 100)
 	for _, r := range c.bring(t.Context(), objects, nil) {
 		if r.Err != nil {
 			t.Fatal(r.Err)
@@ -283,7 +283,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: default}]
 	}
 	deployer := c.As("system:serviceaccount:default:deployer")
 	var results []Result
-	objects := manyConfigMaps(t, "default")[:500]
+	objects := manyConfigMaps(t, "default", 500)
 	known := map[render.ObjectID]bool{}
 	for _, r := range deployer.bring(t.Context(), objects, nil) {
 		if r.Err != nil && !errors.Is(r.Err, ErrThrottled) {

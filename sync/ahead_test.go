@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
+	"github.com/swell-sh/swell/testdata/large"
+)
+
+// TestALargeReleaseIsPreparedPieceByPiece: what is made ready for a cluster is
+// bounded, and all of it has its turn.
+func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
+	const specs = 1500 // of 5 objects on the canary, which is written first
+	dir := filepath.Join(t.TempDir(), "repo.git")
+	if err := large.Repository(dir, "../testdata/monorepo", specs); err != nil {
+		t.Fatal(err)
+	}
+	state, err := store.Open(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	src, err := source.Open(source.Config{URL: dir, Branch: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	d, err := Open(Options{Source: src, Store: state, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Record{At: now}
+	d.fetch(t.Context(), &r)
+	pass := func() []*job {
+		jobs := d.prepare(t.Context(), &r, d.decide(&r))
+		if r.Err != nil || len(r.Errors) > 0 {
+			t.Fatal(r.Err, r.Errors)
+		}
+		return jobs
+	}
+	written := map[rollout.Place]bool{}
+	for jobs := pass(); len(written) < specs; jobs = pass() {
+		objects := 0
+		for _, j := range jobs {
+			if written[j.place()] || j.Kind != rollout.Apply {
+				t.Fatalf("%+v once more", j.Action)
+			}
+			written[j.place()] = true
+			objects += len(j.bundle.Objects)
+		}
+		if len(jobs) == 0 || objects > objectsAhead+5 {
+			t.Fatalf("%d objects of %d units made ready, %d units before", objects, len(jobs), len(written)-len(jobs))
+		}
+		if more := pass(); len(more) > 0 {
+			t.Fatalf("%d units made ready while %d are under way", len(more), len(jobs))
+		}
+		for _, j := range jobs {
+			j.ended(rollout.Applied, "")
+			d.beside.end(j)
+		}
+		d.record(t.Context(), &r, d.beside.takeEnded())
+		for path, unit := range d.state.Units { // health is not the matter here
+			for name := range unit.Targets {
+				if written[rollout.Place{Unit: path, Target: name}] {
+					d.state.Record(rollout.Outcome{Action: rollout.Action{Kind: rollout.Check, Unit: path, Target: name, Digest: unit.Targets[name].Applied}, Result: rollout.Unhealthy}, now)
+				}
+			}
+		}
+	}
+}
