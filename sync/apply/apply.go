@@ -152,7 +152,7 @@ func (a *applying) stage(ctx context.Context, numbers []int) {
 	for _, i := range numbers {
 		switch o, r := a.Objects[i], &a.results[i]; {
 		case r.Entry.UID != "" && r.Entry.Digest != "" && r.Entry.Digest == o.Digest:
-			r.Action, r.Entry.Keep = Unchanged, keeps(o)
+			r.Action, r.Entry.Keep, r.Entry.Phase = Unchanged, keeps(o), o.Phase
 		case a.skip(i):
 		default:
 			send = append(send, i)
@@ -274,7 +274,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	known.Ran = ""
 	known.Fields = rawFields(own)
 	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
-	known.Keep, known.Found = keeps(o), false
+	known.Keep, known.Found, known.Phase = keeps(o), false, o.Phase
 	return known
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ const (
 )
 
 // Prune deletes the objects of the entries; that they should go has been
-// decided. It returns a result for each, by index, and goes through the stages
-// of [Cluster.Apply] in reverse.
+// decided. It returns a result for each, by index, and goes through the phases
+// and stages of [Cluster.Apply] in reverse.
 //
 // Each object is looked at first, and deleted with its UID as precondition,
 // only if it still is the one of the entry: same UID, our label, fields applied
@@ -73,12 +74,33 @@ func (c *Cluster) Look(ctx context.Context, entries []store.Entry) []Result {
 type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
 
 func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover) {
-	all := stages(len(entries), func(i int) schema.GroupVersionKind { return kindOf(entries[i].ID, entries[i].Version) })
-	slices.Reverse(all[:])
-	for _, numbers := range all {
-		slices.Reverse(numbers)
-		c.each(numbers, func(i int) { results[i] = c.prune(ctx, entries[i], remove) })
+	for _, phase := range backwards(entries) {
+		all := stages(len(phase), func(i int) schema.GroupVersionKind { return kindOf(entries[phase[i]].ID, entries[phase[i]].Version) })
+		slices.Reverse(all[:])
+		for _, numbers := range all {
+			slices.Reverse(numbers)
+			c.each(numbers, func(i int) { results[phase[i]] = c.prune(ctx, entries[phase[i]], remove) })
+		}
 	}
+}
+
+// backwards are the numbers of the entries by phase, the last one first, and
+// after all of them what goes before all phases when it is applied.
+func backwards(entries []store.Entry) [][]int {
+	const before = -1
+	byPhase := map[int][]int{}
+	for i, e := range entries {
+		phase := e.Phase
+		if e.ID.IsFoundation() {
+			phase = before
+		}
+		byPhase[phase] = append(byPhase[phase], i)
+	}
+	var phases [][]int
+	for _, phase := range slices.Backward(slices.Sorted(maps.Keys(byPhase))) {
+		phases = append(phases, byPhase[phase])
+	}
+	return phases
 }
 
 // prune deletes one object, or says why not.

@@ -5,7 +5,9 @@ package apply
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -218,6 +220,45 @@ func TestPruneGoesBackwards(t *testing.T) {
 	want := []string{"poddisruptionbudgets/a", "configmaps/a", "serviceaccounts/a", "namespaces/" + ns + "-new"}
 	if !slices.Equal(order[:3], want[:3]) || !strings.HasSuffix(want[3], order[3]) {
 		t.Errorf("got %v, want %v", order, want)
+	}
+}
+
+// TestPruneGoesBackwardsByPhase: what was applied last goes first, whatever its
+// kind, also where the phases are only known from the live objects.
+func TestPruneGoesBackwardsByPhase(t *testing.T) {
+	c, w := connect(t, Options{Concurrency: 1})
+	for _, lost := range []bool{false, true} {
+		ns := space(t)
+		at := func(phase int, name string) *render.Object {
+			o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, annotations: {swell.sh/phase: %q}}}", name, ns, strconv.Itoa(phase))
+			o.Phase = phase
+			return o
+		}
+		account := object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: last, namespace: %s, annotations: {swell.sh/phase: '10'}}}", ns)
+		account.Phase = 10
+		entries := applied(t, c, at(1, "one"), configMap(t, ns, "zero", "1"), at(2, "two"), account)
+		if lost {
+			found, unknown, err := c.Survey(t.Context())
+			if err != nil || len(unknown) > 0 {
+				t.Fatal(err, unknown)
+			}
+			entries = slices.DeleteFunc(found, func(e store.Entry) bool { return e.ID.Namespace != ns })
+		}
+		w.take()
+		var order []string
+		for _, r := range c.Prune(t.Context(), entries) {
+			if r.Err != nil || r.Action != Deleted {
+				t.Errorf("%+v", r)
+			}
+		}
+		for _, s := range w.take() {
+			if s.method == "DELETE" {
+				order = append(order, path.Base(s.path))
+			}
+		}
+		if want := []string{"last", "two", "one", "zero"}; !slices.Equal(order, want) {
+			t.Errorf("lost %t: got %v, want %v", lost, order, want)
+		}
 	}
 }
 

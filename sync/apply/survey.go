@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,11 +127,12 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 		return store.Entry{}, false
 	}
 	fields := rawFields(own)
+	phase, _ := strconv.Atoi(live.Annotations[render.AnnotationPhase]) // what is no number says nothing
 	return store.Entry{
 		Unit:    config.UnitPath(unit),
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
-		Keep: live.Annotations[annotationPrune] == "disabled", Found: true,
+		Keep: live.Annotations[annotationPrune] == "disabled", Found: true, Phase: phase,
 	}, true
 }

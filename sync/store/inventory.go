@@ -43,6 +43,8 @@ type Entry struct {
 	// good end. From then on it is nobody's business what becomes of the Job,
 	// until another bundle is applied. Empty for all other objects.
 	Ran render.Digest
+	// Phase is that of the object as last applied, see [render.Object.Phase].
+	Phase int
 }
 
 // key is what an entry is stored under.
@@ -70,12 +72,12 @@ func (tx *Tx) Confirm(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran, phase)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
 			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = excluded.found,
-			ran = excluded.ran`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran))
+			ran = excluded.ran, phase = excluded.phase`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran), e.Phase)
 	})
 }
 
@@ -159,11 +161,13 @@ func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
 func (s *Store) added() string {
 	switch s.schema {
 	case 1:
-		return `0, 0, ''`
+		return `0, 0, '', 0`
 	case 2, 3:
-		return `keep, found, ''`
+		return `keep, found, '', 0`
+	case 4:
+		return `keep, found, ran, 0`
 	}
-	return `keep, found, ran`
+	return `keep, found, ran, phase`
 }
 
 func (s *Store) entries(where string, args ...any) ([]Entry, error) {
@@ -174,7 +178,7 @@ func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran))
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran), &e.Phase)
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err

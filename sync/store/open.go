@@ -91,6 +91,8 @@ CREATE TABLE fights (
 ALTER TABLE clusters ADD COLUMN deep_after TEXT NOT NULL DEFAULT '';
 `, `
 ALTER TABLE inventory ADD COLUMN ran TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE inventory ADD COLUMN phase INTEGER NOT NULL DEFAULT 0;
 `}
 
 // connect makes a pool of connections; none is opened before it is used.

@@ -18,8 +18,8 @@
 //	inventory   target, unit,    one row per object that was applied, or was
 //	            object, version, about to be, see [Entry]; fields refers to
 //	            uid, digest,     fieldsets; keep and found since version 2,
-//	            fingerprint, fields, ran since version 4
-//	            keep, found, ran
+//	            fingerprint, fields, ran since version 4, phase since version 5
+//	            keep, found, ran, phase
 //	fieldsets   hash, json       managed fields, which many objects share
 //	clusters    name, uid,       survey is a [Survey], unknown what it could not
 //	            swept_at,        see; both since version 2. deep_after is where
