@@ -6,6 +6,9 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,7 +27,50 @@ const (
 	// deleted and made anew where a field that cannot be changed is to change.
 	AnnotationReplace = "swell.sh/replace"
 	ReplaceAllowed    = "allowed"
+	// AnnotationAdopt holds a [config.Adoption] for the object, and wins over
+	// that of its unit.
+	AnnotationAdopt = "swell.sh/adopt"
+	// AnnotationPrune with the value [PruneDisabled] keeps the object, and keeps
+	// it in the inventory, for as long as it is there.
+	AnnotationPrune = "swell.sh/prune"
+	PruneDisabled   = "disabled"
+	// AnnotationOwned says by [Globs] which of the object's annotations are ours:
+	// one that matches and that Git does not have is removed. Those that match
+	// none are their writers'.
+	AnnotationOwned = "swell.sh/owned-annotations"
 )
+
+// known are the annotations of swell that may stand in Git.
+var known = []string{AnnotationAdopt, AnnotationHook, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace}
+
+// reserved is what the keys of swell's own labels and annotations begin with.
+const reserved = "swell.sh/"
+
+// Globs are patterns of [path.Match]: a "*" stands for anything but a slash.
+type Globs []string
+
+// ParseGlobs reads patterns that are separated by commas.
+func ParseGlobs(text string) (Globs, error) {
+	var all Globs
+	for glob := range strings.SplitSeq(text, ",") {
+		if glob = strings.TrimSpace(glob); glob == "" {
+			continue
+		}
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, fmt.Errorf("%q is no glob, want one like %q", config.Shorten(glob), "lb.example.com/*")
+		}
+		all = append(all, glob)
+	}
+	return all, nil
+}
+
+// Match says whether a key matches one of them.
+func (g Globs) Match(key string) bool {
+	return slices.ContainsFunc(g, func(glob string) bool {
+		ok, _ := path.Match(glob, key)
+		return ok
+	})
+}
 
 // Hook says when a Job of a bundle runs. The zero value is no hook: such a Job
 // is an object like others.
@@ -89,7 +135,22 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 			problem(AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
 		}
 	}
-	if replace, there := annotations[AnnotationReplace].(string); there && replace != ReplaceAllowed {
-		problem(AnnotationReplace, "want %q or no annotation, got %q", ReplaceAllowed, config.Shorten(replace))
+	one := func(key string, values ...string) {
+		if value, there := annotations[key].(string); there && !slices.Contains(values, value) {
+			problem(key, "want %s or no annotation, got %q", strings.Join(values, ", "), config.Shorten(value))
+		}
+	}
+	one(AnnotationReplace, ReplaceAllowed)
+	one(AnnotationPrune, PruneDisabled)
+	one(AnnotationAdopt, string(config.AdoptNever), string(config.AdoptIfSame), string(config.AdoptTake))
+	if owned, there := annotations[AnnotationOwned].(string); there {
+		if _, err := ParseGlobs(owned); err != nil {
+			problem(AnnotationOwned, "%s", err)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if strings.HasPrefix(key, reserved) && key != AnnotationHookRun && key != AnnotationUnit && !slices.Contains(known, key) {
+			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, known))
+		}
 	}
 }

@@ -5,45 +5,15 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/swell-sh/swell/render"
 )
-
-// annotationOwned on an object says by globs, separated by commas, which of its
-// annotations are ours: one that matches and that Git does not have is removed.
-// Those that match none are their writers'.
-const annotationOwned = "swell.sh/owned-annotations"
-
-// globs are patterns of [path.Match]: a "*" stands for anything but a slash.
-type globs []string
-
-func parseGlobs(text string) (globs, error) {
-	var all globs
-	for glob := range strings.SplitSeq(text, ",") {
-		if glob = strings.TrimSpace(glob); glob == "" {
-			continue
-		}
-		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("annotation %s: %q is no glob, want one like %q", annotationOwned, glob, "lb.example.com/*")
-		}
-		all = append(all, glob)
-	}
-	return all, nil
-}
-
-func (g globs) match(key string) bool {
-	return slices.ContainsFunc(g, func(glob string) bool {
-		ok, _ := path.Match(glob, key)
-		return ok
-	})
-}
 
 // strange are the live annotations that match, are not Git's, and are not to be
 // ignored, sorted.
@@ -53,7 +23,7 @@ func (s *sending) strange(meta *metav1.PartialObjectMetadata) []string {
 		return nil
 	}
 	for key := range meta.Annotations {
-		if _, ours := s.annotations[key]; !ours && s.owned.match(key) && !s.isIgnored(annotationPath(key)) {
+		if _, ours := s.annotations[key]; !ours && s.owned.Match(key) && !s.isIgnored(annotationPath(key)) {
 			keys = append(keys, key)
 		}
 	}
@@ -87,13 +57,13 @@ func annotationPath(key string) fieldpath.Path {
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
 func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
-	owned, err := parseGlobs(live.Annotations[annotationOwned])
+	owned, err := render.ParseGlobs(live.Annotations[render.AnnotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil
 	}
 	var changes []Change
 	for _, key := range slices.Sorted(maps.Keys(live.Annotations)) {
-		if at := annotationPath(key); owned.match(key) && !own.Has(at) && !covers(ignored, at, nil) {
+		if at := annotationPath(key); owned.Match(key) && !own.Has(at) && !covers(ignored, at, nil) {
 			change := Change{Field: fieldText(at), Note: "added", Manager: UnknownManager}
 			if by := culpritOf(otherManagers(live), at, entryTime(ownEntry(live))); by != nil {
 				change.by(by)

@@ -56,11 +56,11 @@ func IsSystem(id render.ObjectID) bool {
 // keeps says whether an object, as rendered, is marked to be kept when nobody
 // wants it any more.
 func keeps(o *render.Object) bool {
-	if !bytes.Contains(o.JSON, []byte(annotationPrune)) {
+	if !bytes.Contains(o.JSON, []byte(render.AnnotationPrune)) {
 		return false
 	}
 	var object metav1.PartialObjectMetadata
-	return json.Unmarshal(o.JSON, &object) == nil && object.Annotations[annotationPrune] == "disabled"
+	return json.Unmarshal(o.JSON, &object) == nil && object.Annotations[render.AnnotationPrune] == render.PruneDisabled
 }
 
 // Definition is the name that the definition of an object's kind has if it is a

@@ -33,9 +33,6 @@ import (
 // empty etcd makes revision 2. An apply with it creates, or fails with a 409.
 const neverVersion = "1"
 
-// annotationAdopt on an object in Git wins over [Work.Adopt].
-const annotationAdopt = "swell.sh/adopt"
-
 // sight is what has to be known of an object that is there.
 type sight struct {
 	uid types.UID
@@ -84,7 +81,7 @@ func (s *sight) by() string {
 
 // adoption is the policy for one object.
 func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
-	text, ok := annotations[annotationAdopt]
+	text, ok := annotations[render.AnnotationAdopt]
 	if !ok {
 		if w.Adopt == "" {
 			return config.AdoptIfSame, nil
@@ -95,7 +92,7 @@ func (w *Work) adoption(o *render.Object, annotations map[string]string) (config
 	case config.AdoptNever, config.AdoptIfSame, config.AdoptTake:
 		return adopt, nil
 	}
-	return "", refusal(o, "annotation "+annotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
+	return "", refusal(o, "annotation "+render.AnnotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
 }
 
 // refusal is an error of our own: nothing was written.
@@ -104,7 +101,7 @@ func refusal(o *render.Object, message string) *Error {
 }
 
 // howToTake is what a refusal ends with.
-const howToTake = "to take it over, annotate it with " + annotationAdopt + ": take in Git"
+const howToTake = "to take it over, annotate it with " + render.AnnotationAdopt + ": take in Git"
 
 // collection is where objects are listed together.
 type collection struct {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -94,7 +95,7 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...p
 		}
 		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}, Fingerprint: now}
 	}
-	if now == entry.Fingerprint && live.Annotations[annotationOwned] == "" {
+	if now == entry.Fingerprint && live.Annotations[render.AnnotationOwned] == "" {
 		return nil
 	}
 	changes := changesOf(entry, live, own, ignored)

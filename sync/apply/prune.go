@@ -20,15 +20,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Annotations on a live object that keep it from being deleted.
-const (
-	// annotationPrune with the value "disabled" keeps the object, and keeps it
-	// in the inventory, for as long as it is there.
-	annotationPrune = "swell.sh/prune"
-	// annotationDeletion with the value "detach" lets go of the object: it
-	// stays, and swell forgets it.
-	annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
-)
+// annotationDeletion on a live object with the value "detach" lets go of the
+// object: it stays, and swell forgets it. The word is Config Sync's.
+const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 
 // Prune deletes the objects of the entries; that they should go has been
 // decided. It returns a result for each, by index, and goes through the phases
@@ -146,8 +140,8 @@ func (r Result) judge(live *metav1.PartialObjectMetadata) (Result, bool) {
 			render.LabelManagedBy, render.ManagedBy, FieldManager), false), true
 	case live.Annotations[annotationDeletion] == "detach":
 		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
-	case live.Annotations[annotationPrune] == "disabled", r.Entry.Keep:
-		return r.kept("kept by the annotation "+annotationPrune+": disabled", false), true
+	case live.Annotations[render.AnnotationPrune] == render.PruneDisabled, r.Entry.Keep:
+		return r.kept("kept by the annotation "+render.AnnotationPrune+": disabled", false), true
 	case live.DeletionTimestamp != nil:
 		return r.deleted(terminating(live), false), true
 	}

@@ -50,8 +50,8 @@ func keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
 	switch {
 	case !isOfUnit(live, o):
 		return "it is not one that this unit applied"
-	case annotations[annotationPrune] == "disabled":
-		return "it is kept by the annotation " + annotationPrune + ": disabled"
+	case annotations[render.AnnotationPrune] == render.PruneDisabled:
+		return "it is kept by the annotation " + render.AnnotationPrune + ": disabled"
 	case annotations[annotationDeletion] == "detach":
 		return "it is kept by the annotation " + annotationDeletion + ": detach"
 	case whenDeleted == "Delete":

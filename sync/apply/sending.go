@@ -29,7 +29,7 @@ type sending struct {
 	root        map[string]any
 	annotations map[string]string
 	adopt       config.Adoption
-	owned       globs
+	owned       render.Globs
 	// ignored are fields that are not sent when the object is there already.
 	ignored []pointer
 	// left are the fields that were not sent.
@@ -45,9 +45,9 @@ func (a *applying) sending(o *render.Object, r *Result) (*sending, error) {
 	if s.adopt, err = a.adoption(o, s.annotations); err != nil {
 		return nil, err
 	}
-	s.owned, err = parseGlobs(s.annotations[annotationOwned])
+	s.owned, err = render.ParseGlobs(s.annotations[render.AnnotationOwned])
 	if err != nil {
-		return nil, refusal(o, err.Error())
+		return nil, refusal(o, "annotation "+render.AnnotationOwned+": "+err.Error())
 	}
 	return s, nil
 }

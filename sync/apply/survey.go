@@ -133,6 +133,6 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
-		Keep: live.Annotations[annotationPrune] == "disabled", Found: true, Phase: phase,
+		Keep: live.Annotations[render.AnnotationPrune] == render.PruneDisabled, Found: true, Phase: phase,
 	}, true
 }
