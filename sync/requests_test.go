@@ -74,11 +74,20 @@ func (w *world) requests() map[string]int {
 	w.Helper()
 	counts := map[string]int{}
 	for _, event := range w.audit() {
-		if event.Stage == "ResponseComplete" {
+		if event.over() {
 			counts[event.Verb+" "+event.ObjectRef.Resource]++
 		}
 	}
 	return counts
+}
+
+// over says that a request was answered. A watch counts when its answer begins,
+// not when somebody ends it.
+func (a *audited) over() bool {
+	if a.Verb == "watch" {
+		return a.Stage == "ResponseStarted"
+	}
+	return a.Stage == "ResponseComplete"
 }
 
 // manyConfigMaps is a unit of plain ConfigMaps on dev-2/c.

@@ -137,7 +137,7 @@ func (w *world) requestsTo(cluster string) map[string]int {
 	w.Helper()
 	counts := map[string]int{}
 	for _, event := range w.auditOf(cluster) {
-		if event.Stage == "ResponseComplete" {
+		if event.over() {
 			counts[strings.TrimSpace(event.Verb+" "+event.ObjectRef.Resource)]++
 		}
 	}
