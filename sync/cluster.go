@@ -145,6 +145,20 @@ func (c *cluster) Stale() error {
 	return fmt.Errorf("cluster %s: the connection made before stays in use: %w", c.name, c.stale)
 }
 
+// trouble is why the cluster cannot be reached, or not as its kubeconfig says;
+// nil when it can, as far as anybody has tried.
+func (c *cluster) trouble() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down != nil {
+		return c.down
+	}
+	if c.link != nil {
+		return c.stale
+	}
+	return nil
+}
+
 // Connect makes a connection to a cluster for a command that looks at it, with
 // the credentials of the daemon with these settings. The cluster has answered.
 func Connect(ctx context.Context, settings *config.Daemon, name string) (*apply.Cluster, error) {

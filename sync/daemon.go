@@ -110,6 +110,9 @@ type Daemon struct {
 	deepNext   map[string]time.Time // by cluster, see deepAt
 	modes      modes
 	book       *book
+	// troubles are those that the store knows, by what they are about.
+	troubles   map[string]store.Trouble
+	gitTrouble string // why the last look at the branch failed
 	started    time.Time
 	cacheOff   bool              // and the log says so
 	told       map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
@@ -161,6 +164,9 @@ func Open(options Options) (*Daemon, error) {
 		}
 	}
 	if d.book, err = openBook(options.Store); err != nil {
+		return nil, err
+	}
+	if d.troubles, err = openTroubles(options.Store); err != nil {
 		return nil, err
 	}
 	for name, access := range options.Clusters {

@@ -41,6 +41,7 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	d.record(ctx, &r, d.carryOut(ctx, jobs))
 	d.watches.writing.Store(d.beside.clusters())
 	d.tellStale(&r)
+	d.tellTroubles(ctx, &r)
 	d.report(&r, plan)
 	return r
 }
@@ -55,9 +56,11 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	if err != nil {
 		if ctx.Err() == nil {
 			r.fail(err)
+			d.gitTrouble = err.Error()
 		}
 		return
 	}
+	d.gitTrouble = ""
 	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
 		return
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -26,31 +27,32 @@ func statusCommand() *cobra.Command {
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
-and why, and what is known to differ from what was applied; then deletions that
-wait for approval, and clusters whose inventory is being rebuilt. It reads the
-daemon's state and may be used while the daemon runs.
+and why, and what is known to differ from what was applied; then why a newer commit
+is not known or not taken, which clusters cannot be reached, deletions that wait for
+approval, and clusters whose inventory is being rebuilt. It reads the daemon's state
+and may be used while the daemon runs.
 
-Exit codes: 0 all units are where the commit wants them, 1 some are not,
-2 the state could not be read.`,
+Exit codes: 0 all units are where the commit wants them, 1 some are not, or it is
+not known, 2 the state could not be read.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []unitStatus) error{"table": writeStatus, "wide": writeStatusWide, "json": writeStatusJSON}[output]
+			write, ok := map[string]func(io.Writer, []unitStatus) error{"table": writeStatus, "wide": writeStatusWide, "json": nil}[output]
 			if !ok {
 				return fmt.Errorf("-o %q: want table, wide or json", output)
 			}
-			units, notes, err := readStatus(file, unitArgument(args))
+			units, fleet, err := readStatus(file, unitArgument(args))
 			if err != nil {
 				return err
 			}
-			if err := write(cmd.OutOrStdout(), units); err != nil {
+			if output == "json" {
+				err = writeStatusJSON(cmd.OutOrStdout(), units, fleet)
+			} else if err = write(cmd.OutOrStdout(), units); err == nil {
+				err = fleet.write(cmd.OutOrStdout())
+			}
+			if err != nil {
 				return err
 			}
-			if output != "json" {
-				for _, note := range notes {
-					fmt.Fprintln(cmd.OutOrStdout(), note)
-				}
-			}
-			if slices.ContainsFunc(units, unfinished) {
+			if len(fleet.troubles) > 0 || slices.ContainsFunc(units, unfinished) {
 				return exit(exitProblems)
 			}
 			return nil
@@ -74,27 +76,49 @@ func unfinished(u unitStatus) bool {
 	return u.Blocked != "" || u.Waiting != "" || u.Rollout.Status != rollout.Done || u.Rollout.Reason != ""
 }
 
-// readStatus reads the units below a folder, and what there is to say of the
-// fleet as a whole, a line each.
-func readStatus(file, below string) (units []unitStatus, notes []string, err error) {
+// fleetStatus is what there is to say of the fleet as a whole.
+type fleetStatus struct {
+	troubles []store.Trouble
+	notes    []string // a line each
+}
+
+func (f *fleetStatus) write(w io.Writer) error {
+	for _, t := range f.troubles {
+		if _, err := fmt.Fprintf(w, "%s: %s (since %s)\n", t.About, strings.TrimPrefix(t.Text, t.About+": "), t.Since.Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
+	for _, note := range f.notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readStatus reads the units below a folder, and how the fleet is.
+func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err error) {
 	s, err := openState(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, fleet, err
 	}
 	defer s.Close()
+	if fleet.troubles, err = s.Troubles(); err != nil {
+		return nil, fleet, err
+	}
 	found, err := unitsBelow(s, below)
-	if err != nil {
-		return nil, nil, err
+	if err != nil && (below != "" || len(fleet.troubles) == 0) { // which say why nothing is there
+		return nil, fleet, err
 	}
 	drifts, err := s.Drifts()
 	if err != nil {
-		return nil, nil, err
+		return nil, fleet, err
 	}
 	for _, u := range found {
 		units = append(units, withDrift(u, drifts))
 	}
-	notes, err = fleetNotes(s)
-	return units, notes, err
+	fleet.notes, err = fleetNotes(s)
+	return units, fleet, err
 }
 
 // fleetNotes says which deletions wait for approval, and which clusters' objects
@@ -149,8 +173,15 @@ func writeStatusWide(w io.Writer, units []unitStatus) error {
 	return writeListing(w, l)
 }
 
-func writeStatusJSON(w io.Writer, units []unitStatus) error {
-	return writeList(w, "UnitStatusList", units)
+func writeStatusJSON(w io.Writer, units []unitStatus, fleet fleetStatus) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Troubles   []store.Trouble `json:"troubles,omitempty"`
+		Items      []unitStatus    `json:"items"`
+	}{config.APIVersion, "UnitStatusList", fleet.troubles, append([]unitStatus{}, units...)}) // never null
 }
 
 // standing is how a unit stands, in short.

@@ -92,7 +92,7 @@ func (j *judge) offer(want *Wanted) {
 			continue
 		}
 		for name, t := range u.Targets {
-			j.offered[bundle{Place{path, name}, t.Digest, want.Commit}] = true
+			j.offered[bundle{Place{Unit: path, Target: name}, t.Digest, want.Commit}] = true
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (j *judge) plan(w *world) {
 	j.transitions(w, w.plan.Transitions)
 	planned := map[Place]bool{}
 	for _, a := range w.plan.Actions {
-		at := Place{a.Unit, a.Target}
+		at := Place{Unit: a.Unit, Target: a.Target}
 		if planned[at] {
 			j.objectf("two actions for %v", at)
 		}
@@ -114,7 +114,7 @@ func (j *judge) plan(w *world) {
 		if a.Kind == Check {
 			continue
 		}
-		at := Place{a.Unit, a.Target}
+		at := Place{Unit: a.Unit, Target: a.Target}
 		s := j.seen[at]
 		s.writing, s.correctly = true, a.Why == WhyDrift
 		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && j.units[a.Unit].status == Progressing
@@ -126,7 +126,7 @@ func (j *judge) plan(w *world) {
 }
 
 func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
-	at := Place{a.Unit, a.Target}
+	at := Place{Unit: a.Unit, Target: a.Target}
 	wanted := w.want.Units[a.Unit]
 	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
 	if u.status == Held {
@@ -201,7 +201,7 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		if waveOf(&u.spec, name) != wave {
 			continue
 		}
-		s := j.seen[Place{path, name}]
+		s := j.seen[Place{Unit: path, Target: name}]
 		m.size++
 		if (s.writing || s.applied == digest && !s.healthy) && !s.failed && !s.cut {
 			m.underway++
@@ -240,7 +240,7 @@ func (j *judge) concurrency(actions []Action) {
 	}
 	fresh := map[wave]int{}
 	for _, a := range actions {
-		s, u := j.seen[Place{a.Unit, a.Target}], j.units[a.Unit]
+		s, u := j.seen[Place{Unit: a.Unit, Target: a.Target}], j.units[a.Unit]
 		if a.Kind != Apply || a.Why == WhyDrift || a.Why == WhyRollback {
 			continue
 		}
@@ -262,7 +262,7 @@ func (j *judge) needs(w *world, a Action) {
 		if n == nil || n.Targets[a.Target] == nil {
 			continue
 		}
-		s := j.seen[Place{need, a.Target}]
+		s := j.seen[Place{Unit: need, Target: a.Target}]
 		if s.applied == "" || n.Rollout.Status == Progressing && s.applied != j.units[need].want[a.Target] && j.units[need].want[a.Target] != "" {
 			j.objectf("%s on %s is written before %s", a.Unit, a.Target, need)
 		}
@@ -360,7 +360,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 			j.objectf("%s: %s for %s: %+v", tr.Unit, tr.Kind, tr.Text, m)
 		}
 		for name, digest := range u.want {
-			s := j.seen[Place{tr.Unit, name}]
+			s := j.seen[Place{Unit: tr.Unit, Target: name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
 			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
@@ -398,7 +398,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		return
 	}
 	const timeout = 5 * time.Minute
-	at := Place{o.Unit, o.Target}
+	at := Place{Unit: o.Unit, Target: o.Target}
 	s, unit := j.seen[at], j.units[o.Unit]
 	digest, wanted := unit.want[o.Target]
 	if unit.status == RollingBack {
@@ -479,7 +479,7 @@ func (j *judge) atRest(w *world) error {
 		wanted := w.want.Units[path]
 		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
 		for name := range targets {
-			l, digest := w.live[Place{path, name}], j.units[path].want[name]
+			l, digest := w.live[Place{Unit: path, Target: name}], j.units[path].want[name]
 			if l == nil || unknown && digest == "" {
 				l = &live{} // or a removal that has to wait
 			}

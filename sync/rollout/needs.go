@@ -88,13 +88,13 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 		for path, other := range p.state.Units {
 			for target, t := range other.Targets {
 				for _, need := range p.needsOf(path, target, t) {
-					at := Place{need, target}
+					at := Place{Unit: need, Target: target}
 					p.dependents[at] = append(p.dependents[at], path)
 				}
 			}
 		}
 	}
-	for _, path := range p.dependents[Place{u.Path, name}] {
+	for _, path := range p.dependents[Place{Unit: u.Path, Target: name}] {
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}

@@ -129,10 +129,7 @@ type pass struct {
 }
 
 // Place is a unit on a target.
-type Place struct {
-	Unit   config.UnitPath
-	Target config.TargetName
-}
+type Place = render.Placed
 
 // unsettled are the units that something may have to be done for, sorted. The
 // others cost one look-up.

@@ -220,7 +220,7 @@ func (r *recording) waiting() {
 	if t.Trouble == TroubleFailed {
 		most = maxBackoff
 	}
-	t.RetryAt = r.now.Add(r.notices.pause(Place{r.Unit, r.Target}, r.now.Sub(t.StepSince), most))
+	t.RetryAt = r.now.Add(r.notices.pause(Place{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
 	}

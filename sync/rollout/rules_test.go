@@ -262,7 +262,7 @@ func (s *script) duration(text string) time.Duration {
 func (s *script) decide() {
 	s.plan = s.state.Decide(s.want, s.now)
 	for _, a := range s.plan.Actions {
-		at := Place{a.Unit, a.Target}
+		at := Place{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
 		delete(s.state.Notices.Stirred, at)
 	}
@@ -272,7 +272,7 @@ func (s *script) notice(verb string, rest []string) {
 	if s.state.Notices.Heard == nil {
 		s.state.Notices = noNotices()
 	}
-	at := Place{config.UnitPath(rest[0]), config.TargetName(rest[1])}
+	at := Place{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	if verb == "heard" {
 		s.state.Notices.Heard[at] = true
 		return
@@ -284,7 +284,7 @@ func (s *script) outcome(verb string, rest []string) {
 	if len(rest) < 2 {
 		s.fatalf("unknown line")
 	}
-	at := Place{config.UnitPath(rest[0]), config.TargetName(rest[1])}
+	at := Place{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	o := Outcome{Action: s.last[at], Result: Result(verb)}
 	if o.Result == Drifted {
 		o.Action = Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}

@@ -119,7 +119,7 @@ func play(t *rapid.T, m mutation) error {
 func (w *world) happen() {
 	names := slices.Sorted(maps.Keys(targets))
 	name := names[w.draw(len(names))]
-	at := Place{units[w.draw(len(units))], name}
+	at := Place{Unit: units[w.draw(len(units))], Target: name}
 	switch w.draw(14) {
 	case 0, 1:
 		w.commit(false)
@@ -202,7 +202,7 @@ func (w *world) commit(good bool) {
 	}
 	if cart := w.want.Units["cart"]; cart != nil {
 		cart.Needs = map[config.TargetName][]config.UnitPath{}
-		for _, at := range []Place{{"ns", "b/1"}, {"ns", "c"}, {"shop", "c"}} {
+		for _, at := range []Place{{Unit: "ns", Target: "b/1"}, {Unit: "ns", Target: "c"}, {Unit: "shop", Target: "c"}} {
 			if need := w.want.Units[at.Unit]; need != nil && need.Targets[at.Target].Digest != "" {
 				cart.Needs[at.Target] = append(cart.Needs[at.Target], at.Unit)
 			}
@@ -242,7 +242,7 @@ func (w *world) pass() {
 	}
 	w.save()
 	for _, a := range w.plan.Actions {
-		at := Place{a.Unit, a.Target}
+		at := Place{Unit: a.Unit, Target: a.Target}
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
@@ -336,7 +336,7 @@ func (w *world) record(o Outcome) {
 
 // carryOut does to the fleet what the action says.
 func (w *world) carryOut(a Action) Outcome {
-	at := Place{a.Unit, a.Target}
+	at := Place{Unit: a.Unit, Target: a.Target}
 	l := w.live[at]
 	if l == nil {
 		l = &live{}
@@ -437,7 +437,7 @@ func (w *world) calmDown() error {
 			return fmt.Errorf("a good commit leaves %s %s: %s%s", path, u.Rollout.Status, u.Blocked, u.Rollout.Reason)
 		}
 		for name := range targets {
-			if l := w.live[Place{path, name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
+			if l := w.live[Place{Unit: path, Target: name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
 				return fmt.Errorf("a good commit leaves %s on %s at %+v", path, name, l)
 			}
 		}

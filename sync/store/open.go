@@ -93,6 +93,8 @@ ALTER TABLE clusters ADD COLUMN deep_after TEXT NOT NULL DEFAULT '';
 ALTER TABLE inventory ADD COLUMN ran TEXT NOT NULL DEFAULT '';
 `, `
 ALTER TABLE inventory ADD COLUMN phase INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE troubles (about TEXT PRIMARY KEY, since TEXT, text TEXT NOT NULL) WITHOUT ROWID;
 `}
 
 // connect makes a pool of connections; none is opened before it is used.

@@ -42,6 +42,8 @@
 //	            object, digest,  changing back, see [Fight]; losses is a JSON
 //	            losses, field,   list of [Loss]; since version 3
 //	            manager, rounds, until, tried
+//	troubles    about, since,    what ails the daemon as a whole at the moment,
+//	            text             see [Trouble]; since version 5
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //

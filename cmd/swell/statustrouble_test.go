@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestStatusShowsTroubles, also where no unit was ever released because of them.
+func TestStatusShowsTroubles(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.SetTroubles([]store.Trouble{
+			{About: "commit 1234567", Since: at, Text: "not taken: fleet/a.yaml:1:1: spec: missing"},
+			{About: "git", Since: at, Text: "git: no route to host"},
+		})
+	})
+	file := filepath.Join(dir, "daemon.yaml")
+	if err := errors.Join(err, s.Close(), os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: x}}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for output, want := range map[string]string{
+		"table": "commit 1234567: not taken: fleet/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\ngit: no route to host (since 2026-03-01T12:00:00Z)\n",
+		"json":  `"text": "git: no route to host"`,
+	} {
+		var out bytes.Buffer
+		cmd := statusCommand()
+		cmd.SetArgs([]string{"-c", file, "-o", output})
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		var code exit
+		if err := cmd.Execute(); !errors.As(err, &code) || code != exitProblems {
+			t.Errorf("%s: %v", output, err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got %s, want %s in it", output, out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+func (w *world) troubles() string {
+	w.Helper()
+	troubles, err := w.store.Troubles()
+	w.must(err)
+	var lines []string
+	for _, t := range troubles {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", t.Since.Format("15:04"), t.About, t.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTroublesAreKnown to whoever reads the state, since when they are there, also
+// over a restart, and not any longer than that.
+func TestTroublesAreKnown(t *testing.T) {
+	w := newWorld(t)
+	w.until("the canary", func() bool {
+		return w.unit("app") != nil && w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood
+	})
+	w.want("troubles", w.troubles(), "")
+
+	old, err := os.ReadFile(filepath.Join(w.repo(), "fleet/fleet.yaml"))
+	w.must(err)
+	w.write("fleet/fleet.yaml", "kind: Cluster\n")
+	w.commit()
+	from := w.now.Format("15:04")
+	w.pass()
+	if got := w.troubles(); !strings.HasPrefix(got, from+" commit ") || !strings.Contains(got, ": not taken: fleet/fleet.yaml:1:1: ") {
+		t.Errorf("a fleet that cannot be read: %q", got)
+	}
+	held := w.troubles()
+	w.now = w.now.Add(time.Hour)
+	w.stop()
+	w.start()
+	w.pass()
+	w.want("after a restart", w.troubles(), held)
+
+	w.must(os.Rename(w.repo(), w.repo()+"-away"))
+	w.now = w.now.Add(time.Hour)
+	w.pass()
+	lines := strings.Split(w.troubles(), "\n")
+	if len(lines) != 2 || lines[0] != held || !strings.HasPrefix(lines[1], w.now.Format("15:04")+" git: ") {
+		t.Errorf("Git away as well: %q", lines)
+	}
+	w.must(os.Rename(w.repo()+"-away", w.repo()))
+	w.write("fleet/fleet.yaml", string(old))
+	w.commit()
+	w.now = w.now.Add(time.Hour)
+	w.pass()
+	w.want("in the end", w.troubles(), "")
+}
