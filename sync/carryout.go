@@ -339,7 +339,7 @@ func classify(err error) rollout.Result {
 		return rollout.Unreachable // nothing is wrong with the objects
 	case errors.Is(err, apply.ErrFailed):
 		return rollout.Failed
-	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind):
+	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind), errors.Is(err, apply.ErrWebhook):
 		return rollout.Deferred
 	case errors.As(err, &e) && e.Code == http.StatusNotFound:
 		return rollout.Deferred // its namespace is not there yet

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ var (
 	// ErrNoKind means that the server does not know the kind. It comes with
 	// [ErrRefused].
 	ErrNoKind = errors.New("no such kind")
+	// ErrWebhook means that a webhook which the server has to ask did not answer:
+	// nobody judged the object. It comes with [ErrRefused].
+	ErrWebhook = errors.New("webhook does not answer")
 )
 
 // Error is what went wrong with one request, in one line:
@@ -169,6 +173,9 @@ func answerError(req *request, r *response, status *metav1.Status, header http.H
 	case e.silent(): // a proxy in between, or no API server at all
 		e.class = ErrUnreachable
 	}
+	if r.code == http.StatusInternalServerError && status != nil && webhookFailed.MatchString(status.Message) {
+		e.cause = ErrWebhook
+	}
 	text := answerText(r.code, r.contentType, r.body, status)
 	if req.hide != nil && req.hide(text) {
 		text = fmt.Sprintf("%s (the text is withheld: it quotes a value of the secret)", statusText(r.code))
@@ -176,6 +183,11 @@ func answerError(req *request, r *response, status *metav1.Status, header http.H
 	e.Message = cut(text)
 	return e
 }
+
+// webhookFailed is how a server says that it could not ask a webhook; a denial
+// has other words. See apiserver's webhook errors ErrCallingWebhook, and its
+// conversion of custom resources.
+var webhookFailed = regexp.MustCompile(`failed calling webhook "|conversion webhook for .* failed: Post `)
 
 // silent says whether the error came about without a word from an API server:
 // there was no answer, or somebody else's.
