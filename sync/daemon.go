@@ -268,7 +268,8 @@ func (d *Daemon) endFetch() {
 }
 
 // inFlight says whether a target was written, in part or as a whole, and is
-// about to become healthy or to fail.
+// about to become healthy or to fail, or could not be written yet and will be, or
+// fail, within its wave's timeout.
 func inFlight(state *rollout.State) bool {
 	for _, unit := range state.Units {
 		if unit.Rollout.Status != rollout.Progressing && unit.Rollout.Status != rollout.RollingBack {
@@ -277,6 +278,9 @@ func inFlight(state *rollout.State) bool {
 		for _, t := range unit.Targets {
 			becoming := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
 			if waiting := t.Dirty && t.Step != ""; t.Trouble == "" && (becoming || waiting) {
+				return true
+			}
+			if t.Trouble == rollout.TroubleDeferred && t.Wanted != "" {
 				return true
 			}
 		}

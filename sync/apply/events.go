@@ -84,26 +84,39 @@ func (c *call) claimsTrouble(ctx context.Context, pod *corev1.Pod) (string, erro
 		case claim.Status.Phase == corev1.ClaimBound:
 			continue
 		}
-		why, err := c.unbound(ctx, claim.Namespace, claim.UID, claim.Status.Phase)
-		return shown + ": " + why, err
+		events, err := c.eventsOf(ctx, claim.Namespace, claim.UID)
+		return shown + ": " + unbound(events, claim.Status.Phase), err
 	}
 	return "", nil
 }
 
+// waitsForConsumer is the reason of the event that tells, as the latest one, of a
+// claim which nothing is to be done for before a pod uses it. Its storage class
+// says the same, but a tenant may mostly not read those.
+const waitsForConsumer = "WaitForFirstConsumer"
+
+// healthOfClaim is that of a claim that is not bound.
+func (c *call) healthOfClaim(ctx context.Context, namespace string, uid types.UID, phase corev1.PersistentVolumeClaimPhase) Health {
+	events, _ := c.eventsOf(ctx, namespace, uid) // without them only the reason is poorer
+	if phase == corev1.ClaimPending && len(events) > 0 && events[0].Reason == waitsForConsumer {
+		return Health{State: Healthy}
+	}
+	return Health{Progressing, unbound(events, phase)}
+}
+
 // unbound says why a claim is not bound: what the latest warning about it says,
 // or else the latest event.
-func (c *call) unbound(ctx context.Context, namespace string, uid types.UID, phase corev1.PersistentVolumeClaimPhase) (string, error) {
+func unbound(events []corev1.Event, phase corev1.PersistentVolumeClaimPhase) string {
 	text := "not bound"
 	if phase == corev1.ClaimLost {
 		text = "its volume is lost"
 	}
-	events, err := c.eventsOf(ctx, namespace, uid)
 	if len(events) == 0 {
-		return text, err
+		return text
 	}
 	latest := events[0]
 	if i := slices.IndexFunc(events, func(e corev1.Event) bool { return e.Type == corev1.EventTypeWarning }); i >= 0 {
 		latest = events[i]
 	}
-	return text + ": " + eventText(latest), nil
+	return text + ": " + eventText(latest)
 }

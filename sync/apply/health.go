@@ -44,9 +44,10 @@ type Health struct {
 	Reason string
 }
 
-// Health is the health of the objects by the rules of kstatus, with two
+// Health is the health of the objects by the rules of kstatus, with three
 // differences: a Job is progressing until it has completed, unless it is
-// suspended, and an object that is not there is progressing too. Kinds that
+// suspended; an object that is not there is progressing too; and a claim that is
+// bound when a pod first uses it is healthy until one does. Kinds that
 // are what they are as soon as they are stored, such as ConfigMaps and Secrets,
 // are not asked for. Where there is one of [Work.Rules] for the kind, it takes
 // the place of all that. No objects are healthy.
@@ -173,7 +174,7 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 		}
 	case live.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "PersistentVolumeClaim"} && live.GetDeletionTimestamp() == nil:
 		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
-		h.Reason, _ = c.unbound(ctx, live.GetNamespace(), live.GetUID(), corev1.PersistentVolumeClaimPhase(phase))
+		return c.healthOfClaim(ctx, live.GetNamespace(), live.GetUID(), corev1.PersistentVolumeClaimPhase(phase)), nil
 	}
 	return h, nil
 }

@@ -172,6 +172,25 @@ spec: {containers: [{name: main, image: 'x:1'}]}}, volumeClaimTemplates: [{metad
 	}
 }
 
+// TestHealthOfAClaimThatWaitsForItsPod: nobody does anything for it until a pod
+// uses it, so it is well, alone too; then it is not until it is bound.
+func TestHealthOfAClaimThatWaitsForItsPod(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	discard(t, schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "", ns)
+	class := object(t, "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: example.com/none, volumeBindingMode: WaitForFirstConsumer}", ns)
+	claim := object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: %[1]s}, spec: {storageClassName: %[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}", ns)
+	applied(t, c, class, claim)
+	becomes(t, c, Health{State: Healthy}, claim)
+	uses := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: uses, namespace: %s}, spec: {selector: {matchLabels: {app: uses}}, template: {metadata: {labels: {app: uses}},
+spec: {containers: [{name: main, image: 'x:1'}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}}}`, ns)
+	applied(t, c, uses)
+	eventually(t, func() (bool, string) {
+		got := healthOf(t, c, claim)
+		return got.State == Progressing && strings.Contains(got.Reason, "not bound: "), fmt.Sprint(got)
+	})
+}
+
 const workload = `
 apiVersion: apps/v1
 kind: %[1]s
