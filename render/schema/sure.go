@@ -5,6 +5,8 @@ package schema
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +26,7 @@ var sure = map[string]map[string]*Rules{
 	"io.k8s.api.core.v1.Container":          {"name": dnsLabel, "ports": {check: portNames}},
 	"io.k8s.api.core.v1.EphemeralContainer": {"name": dnsLabel},
 	"io.k8s.api.core.v1.ServiceSpec":        {"ports": {check: servicePorts}},
+	"io.k8s.api.core.v1.PodSpec":            {"containers": {check: images}, "initContainers": {check: images}},
 	"io.k8s.api.core.v1.Volume":             {"name": dnsLabel},
 	"io.k8s.api.core.v1.ContainerPort":      {"containerPort": port, "name": {check: portName}},
 	"io.k8s.api.core.v1.ServicePort":        {"port": port},
@@ -31,6 +34,10 @@ var sure = map[string]map[string]*Rules{
 	"io.k8s.api.core.v1.Secret":             {"data": {check: fileNames}, "stringData": {check: fileNames}},
 	"io.k8s.api.core.v1.ReplicationControllerSpec": {
 		"replicas": count, "minReadySeconds": count},
+	"io.k8s.api.apps.v1.Deployment":  {"spec": {check: selects}},
+	"io.k8s.api.apps.v1.ReplicaSet":  {"spec": {check: selects}},
+	"io.k8s.api.apps.v1.StatefulSet": {"spec": {check: selects}},
+	"io.k8s.api.apps.v1.DaemonSet":   {"spec": {check: selects}},
 	"io.k8s.api.apps.v1.DeploymentSpec": {
 		"replicas": count, "minReadySeconds": count, "revisionHistoryLimit": count},
 	"io.k8s.api.apps.v1.ReplicaSetSpec":  {"replicas": count, "minReadySeconds": count},
@@ -170,6 +177,37 @@ func schedule(value any) []flaw {
 	}
 	if _, err := cron.ParseStandard(s); err != nil {
 		return []flaw{{want: "the five fields of a cron line, like \"0 3 * * *\", or @hourly, @daily and the like"}}
+	}
+	return nil
+}
+
+// images finds containers without one.
+func images(value any) (flaws []flaw) {
+	list, _ := value.([]any)
+	for i, item := range list {
+		container, ok := item.(map[string]any)
+		if image := container["image"]; ok && (image == nil || image == "") {
+			flaws = append(flaws, flaw{item: i + 1, want: "an image"})
+		}
+	}
+	return flaws
+}
+
+// selects finds a workload that would not pick the pods of its own template.
+func selects(value any) []flaw {
+	spec, _ := value.(map[string]any)
+	selector, _ := spec["selector"].(map[string]any)
+	wanted, _ := selector["matchLabels"].(map[string]any)
+	template, ok := spec["template"].(map[string]any)
+	if !ok {
+		return nil // which is another problem
+	}
+	metadata, _ := template["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if value, ok := wanted[key].(string); ok && labels[key] != value {
+			return []flaw{{key: "template", want: fmt.Sprintf("the label %s=%s, by which spec.selector picks the pods", key, value)}}
+		}
 	}
 	return nil
 }
