@@ -107,6 +107,7 @@ func generate(t *rapid.T, typ *Type, depth int) any {
 				m[name] = generate(t, typ.Fields[name], depth-1)
 			}
 		}
+		makeSure(typ, m)
 		return m
 	case Map:
 		if typ.Elem.Form == Any && typ.Fields == nil {
@@ -147,6 +148,23 @@ func generate(t *rapid.T, typ *Type, depth int) any {
 		return "x"
 	}
 	return "x"
+}
+
+// makeSure keeps the rules that concern several fields.
+func makeSure(typ *Type, m map[string]any) {
+	if typ.Fields["imagePullPolicy"] != nil {
+		m["image"] = "x"
+	}
+	selector, _ := m["selector"].(map[string]any)
+	template, _ := m["template"].(map[string]any)
+	if selector["matchLabels"] != nil && template != nil {
+		metadata, _ := template["metadata"].(map[string]any)
+		if metadata == nil {
+			metadata = map[string]any{}
+			template["metadata"] = metadata
+		}
+		metadata["labels"] = maps.Clone(selector["matchLabels"].(map[string]any))
+	}
 }
 
 // spoil makes one mistake somewhere in an object, of a sort that server-side

@@ -205,7 +205,9 @@ func selects(value any) []flaw {
 	metadata, _ := template["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		if value, ok := wanted[key].(string); ok && labels[key] != value {
+		value, isText := wanted[key].(string)
+		label, isLabel := labels[key].(string)
+		if isText && (isLabel || labels[key] == nil) && label != value {
 			return []flaw{{key: "template", want: fmt.Sprintf("the label %s=%s, by which spec.selector picks the pods", key, value)}}
 		}
 	}
