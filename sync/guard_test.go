@@ -430,3 +430,35 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 		t.Errorf("it waits for approval: %v", plans)
 	}
 }
+
+// TestJobBesideAHeldDeletion: a Job waits with what is held, for it may be its
+// hook. When somebody deletes that by hand, the Job goes, too.
+func TestJobBesideAHeldDeletion(t *testing.T) {
+	w := newWorld(t)
+	ns := w.tenant + "-c"
+	w.onTwo("data", strings.ReplaceAll(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk, namespace: NS}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: nowhere, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: load, namespace: NS}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "registry.example.com/app:1"}]
+`, "NS", ns))
+	w.drop("data")
+	w.idle(time.Hour)
+	if !w.exists(jobs, ns, "load") {
+		t.Error("the Job went before what it may be a hook of")
+	}
+	w.must(w.client("dev-2").Resource(claims).Namespace(ns).Delete(t.Context(), "disk", metav1.DeleteOptions{}))
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil && len(w.plans()) == 0 }))
+	if w.exists(jobs, ns, "load") {
+		t.Error("the Job is left, and nobody knows it any more")
+	}
+}

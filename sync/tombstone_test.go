@@ -339,3 +339,39 @@ spec: {teeth: 13}
 		t.Errorf("reason %q, want %q in it", reason, stays)
 	}
 }
+
+// TestDefinitionWaitsForAHook: a definition takes along what others have of its
+// kind, so it goes when the hook that saves that has run, and not before.
+func TestDefinitionWaitsForAHook(t *testing.T) {
+	w := newWorld(t)
+	group := w.tenant + ".example.com"
+	w.onTwo("gears", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gearboxes.GROUP}
+spec:
+  group: GROUP
+  names: {kind: Gearbox, plural: gearboxes, singular: gearbox}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: save, namespace: NS, annotations: {swell.sh/hook: before-delete}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "registry.example.com/app:broken"}]
+`))
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	w.drop("gears")
+	w.approve(w.plan())
+	w.until("the hook", func() bool { return strings.Contains(w.unit("gears").Targets["dev-2/c"].Reason, "waits for hook Job/"+w.tenant+"-c/save") })
+	w.idle(time.Hour)
+	if !w.exists(definitions, "", "gearboxes."+group) {
+		t.Errorf("the definition went before the hook had run\n%s", w.describe())
+	}
+	w.must(w.client("dev-2").Resource(jobs).Namespace(w.tenant+"-c").Delete(t.Context(), "save", metav1.DeleteOptions{}))
+	w.until("the end", w.soon(func() bool { return w.unit("gears") == nil }))
+}
