@@ -23,9 +23,7 @@ type job struct {
 	rollout.Action
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
-	// work is what an Apply does; against is what live objects are held against.
-	work    apply.Work
-	against map[render.ObjectID]store.Entry
+	work      apply.Work // of an Apply and a Check
 
 	cluster string
 	tenant  rollout.Tenant // whose bundle it is
@@ -129,7 +127,6 @@ func (d *Daemon) equip(j *job) error {
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
 	if err == nil && j.bundle != nil {
-		j.against = d.heldAgainst(j)
 		j.work, err = d.work(j)
 	}
 	return err
@@ -256,10 +253,10 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	}
 }
 
-// work is what an Apply has to do, by the policy that the newest commit has for
+// work is what the job has to do, by the policy that the newest commit has for
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
-	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
+	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j)}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error
 	w.Rules, err = d.healthRulesFor(j.Action)
@@ -358,9 +355,7 @@ func lost(err error) bool {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	work := j.work
-	work.Known = j.against
-	health, drifts, err := conn.As(j.account).Health(ctx, work)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.work)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

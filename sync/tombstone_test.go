@@ -367,7 +367,9 @@ spec:
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	w.drop("gears")
 	w.approve(w.plan())
-	w.until("the hook", func() bool { return strings.Contains(w.unit("gears").Targets["dev-2/c"].Reason, "waits for hook Job/"+w.tenant+"-c/save") })
+	w.until("the hook", func() bool {
+		return strings.Contains(w.unit("gears").Targets["dev-2/c"].Reason, "waits for hook Job/"+w.tenant+"-c/save")
+	})
 	w.idle(time.Hour)
 	if !w.exists(definitions, "", "gearboxes."+group) {
 		t.Errorf("the definition went before the hook had run\n%s", w.describe())
