@@ -85,6 +85,7 @@ func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Re
 func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Result {
 	id := entry.ID
 	r := Result{ID: id, Entry: entry}
+	c.replaced.Delete(id) // what it was is not put back any more
 	if IsSystem(id) {
 		return r.kept("a namespace of the system is never deleted", true)
 	}
