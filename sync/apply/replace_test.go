@@ -294,8 +294,19 @@ func TestReplacePutsTheOldOneBack(t *testing.T) {
 		t.Errorf("got %v", after.Object)
 	}
 	same(t, string(after.GetUID()), s.known[old.ID].UID)
+	same(t, owners(before), owners(after))
 	s.apply("x", old) // as a rollback does
+	same(t, owners(before), owners(liveOf(t, roleBindings, ns, "a")))
 	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(old.ID)))
+}
+
+// owners are who owns which fields, without times.
+func owners(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	return entries
 }
 
 // So do objects of other kinds, with what the server and others had set on them.
