@@ -170,8 +170,8 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 	return commit, nil
 }
 
-// writesAhead lists the objects that the job may write, and those of them
-// whose content is not what the inventory says as soon as it begins.
+// writesAhead lists the objects that the job may write: those that are new to the
+// inventory, and those whose content is not what it says as soon as the job begins.
 func (j *job) writesAhead() (intended, suspect []store.Entry) {
 	if j.Kind != rollout.Apply || j.bundle == nil {
 		return nil, nil
@@ -182,7 +182,7 @@ func (j *job) writesAhead() (intended, suspect []store.Entry) {
 			intended = append(intended, store.Entry{Unit: j.Unit, Target: j.Target, ID: o.ID, Version: o.Version})
 			continue
 		}
-		if known.Digest != "" && known.Digest != o.Digest {
+		if known.Digest != o.Digest {
 			suspect = append(suspect, known)
 		}
 	}

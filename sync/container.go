@@ -77,13 +77,13 @@ func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, res
 	if err != nil {
 		return nil, err
 	}
-	gone := make(map[string]bool, len(results))
+	gone, entries := map[string]bool{}, map[store.Object]bool{}
 	for _, r := range results {
 		if r.Err == nil && r.Action == apply.Deleted {
-			gone[r.Entry.UID] = true
+			gone[r.Entry.UID], entries[r.Entry.Of()] = r.Entry.UID != "", true
 		}
 	}
-	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] }), nil
+	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] || entries[e.Of()] }), nil
 }
 
 // firstIn names an entry that is in the namespace, or of the kind that is

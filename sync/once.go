@@ -174,8 +174,14 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	now := d.Now()
 	for _, j := range jobs {
 		d.unpark(j.place())
+		handed, err := d.handOver(j, now)
+		if err != nil {
+			r.Err = err
+			return
+		}
+		r.Transitions = append(r.Transitions, handed...)
 		if j.outcome.Result == "" {
-			continue // interrupted: nothing is known
+			continue // interrupted: nothing is known but what was done to single objects
 		}
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
@@ -184,12 +190,6 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		d.unwatched(j.confirmed)
 		j.drifted = d.noteDrifts(r, j.drifts, now)
 		r.Transitions = append(r.Transitions, j.noted(now)...)
-		handed, err := d.handOver(j, now)
-		if err != nil {
-			r.Err = err
-			return
-		}
-		r.Transitions = append(r.Transitions, handed...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == r.stored {
 		return

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// twoHolders are the entries of two units for one object, which "here" wrote last
+// and "there" wants.
+func twoHolders(t *testing.T, s *store.Store) (here, there store.Entry) {
+	t.Helper()
+	id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}
+	here = store.Entry{Unit: "here", Target: "dev/a", ID: id, Version: "v1", UID: "u", Digest: "of here"}
+	there = store.Entry{Unit: "there", Target: "dev/a", ID: id, Version: "v1", UID: "u"}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm([]store.Entry{here, there}) }); err != nil {
+		t.Fatal(err)
+	}
+	return here, there
+}
+
+// TestAnObjectIsGivenUpByAJobThatIsCutShort: whoever wants it sends it all the
+// same, for nobody else will.
+func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, there := twoHolders(t, s)
+	d.state.Units = map[config.UnitPath]*rollout.Unit{}
+	for _, e := range []store.Entry{here, there} {
+		d.state.Units[e.Unit] = &rollout.Unit{Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Done},
+			Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood}}}
+	}
+	conn, err := apply.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, cluster: "dev",
+		moved: []handover{{here, render.Placed{Unit: there.Unit, Target: there.Target}}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.do(ctx, conn, j)
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	inventory, err := s.Inventory(here.Unit, here.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given := len(inventory) == 0; given != d.state.Units[there.Unit].Targets[there.Target].Drifted {
+		t.Errorf("given up is %t, and the one that wants the object sends it: %t", given, !given)
+	}
+}
+
+// TestWritingDisplacesOthers: whatever is known of an object that is about to be
+// written, what another unit wrote there last is not so any more.
+func TestWritingDisplacesOthers(t *testing.T) {
+	for name, known := range map[string]render.Digest{"changed": "of before", "suspected": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := emptyState(t)
+			last, writes := twoHolders(t, s)
+			writes.Digest = known
+			o := &render.Object{ID: writes.ID, Version: "v1", Digest: "new"}
+			j := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, cluster: "dev",
+				bundle: &render.Bundle{Objects: []*render.Object{o}}, inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
+			intended, suspect := j.writesAhead()
+			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace(j.cluster, slices.Concat(intended, suspect)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			inventory, err := s.Inventory(last.Unit, last.Target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if digest := inventory[last.ID].Digest; digest != "" {
+				t.Errorf("the other unit takes the object for its own, %q", digest)
+			}
+		})
+	}
+}
