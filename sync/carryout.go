@@ -292,7 +292,8 @@ func (j *job) take(results []apply.Result) {
 			if res.Action == apply.Deleted {
 				j.deleted++
 			}
-		} else if res.Entry.UID != "" {
+		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
+			// what is only looked at may have been written by another unit meanwhile
 			j.confirmed = append(j.confirmed, res.Entry)
 		}
 	}

@@ -89,3 +89,29 @@ func TestWritingDisplacesOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestALookDoesNotForgetWhoWroteLast: while a job looks at an object that it must
+// not delete, another unit writes it.
+func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	looked, writes := twoHolders(t, s)
+	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, cluster: "dev",
+		inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace("dev", []store.Entry{writes}) }); err != nil {
+		t.Fatal(err)
+	}
+	j.take([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
+	j.ended(rollout.Healthy, "")
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	inventory, err := s.Inventory(looked.Unit, looked.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest := inventory[looked.ID].Digest; digest != "" {
+		t.Errorf("the unit takes the object for its own again, %q", digest)
+	}
+}
