@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -113,5 +114,36 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	}
 	if digest := inventory[looked.ID].Digest; digest != "" {
 		t.Errorf("the unit takes the object for its own again, %q", digest)
+	}
+}
+
+// TestAnApprovalDuringALook: what is approved while a job looks at it is deleted
+// when that is over, and not minutes later.
+func TestAnApprovalDuringALook(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	now := time.Now()
+	held := store.Entry{Unit: "unit", Target: "dev/a", ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "x"}, Version: "v1", UID: "u"}
+	spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+	target := &rollout.Target{Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood, Leftovers: true, Since: now.Add(-time.Hour), CheckedAt: now.Add(-time.Minute)}
+	d.state.Units = map[config.UnitPath]*rollout.Unit{held.Unit: {Path: held.Unit, Targets: map[config.TargetName]*rollout.Target{held.Target: target},
+		Rollout: &rollout.Rollout{Status: rollout.Done, Spec: spec}}}
+	wanted := &rollout.WantedUnit{Rollout: &spec, Targets: map[config.TargetName]rollout.WantedTarget{held.Target: {Digest: "d"}}}
+	d.state.Units[held.Unit].Rollout.Release = wanted.Release()
+	d.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
+
+	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
+	j := &job{Action: look, cluster: "dev", inventory: map[render.ObjectID]store.Entry{held.ID: held}, held: []store.Entry{held}}
+	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{deletionOf(held)}}}
+	d.guarded.index()
+	d.state.Nudge(held.Unit) // as hear does while the job is under way
+	j.ended(rollout.Healthy, "")
+	j.outcome.Reason = "waits for approval"
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
+		t.Errorf("planned %v, wakes in %s", plan.Actions, time.Until(plan.Wake))
 	}
 }

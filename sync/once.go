@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -186,6 +187,9 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
+		if slices.ContainsFunc(j.held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
+			d.state.Nudge(j.Unit) // it was approved meanwhile
+		}
 		d.settled(r, j)
 		d.unwatched(j.confirmed)
 		j.drifted = d.noteDrifts(r, j.drifts, now)
