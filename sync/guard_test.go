@@ -230,6 +230,36 @@ func TestApprovalLapses(t *testing.T) {
 	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
 }
 
+// TestApprovalLapsesBesideABrokenUnit: the same while a unit of the tenant has a
+// problem, for which nothing is deleted: that the objects are wanted is known.
+func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
+	w := newWorld(t)
+	all := names(12)
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "1")
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	plan := w.plan()
+	w.stop()
+	w.approve(plan)
+	w.write("services/bad/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: bad}\nspec: {imaeg: x}\n")
+	w.app("app", "1", all...)
+	w.commit()
+	w.start()
+	w.soaked("app", 3)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/bad")))
+	w.app("app", "1")
+	w.commit()
+	w.soaked("app", 4)
+	w.idle(time.Hour)
+	if n := w.there(all...); n != 36 {
+		t.Errorf("%d of 36 objects are there", n)
+	}
+	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
+}
+
 // TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
 // deleted, not even what is free.
 func TestGuardThatCannotBeStored(t *testing.T) {
