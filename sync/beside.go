@@ -145,28 +145,28 @@ func (b *beside) begin(ctx context.Context, cluster string, jobs []*job, do func
 		slots = make(chan struct{}, unitsAtOnce)
 		b.slots[cluster] = slots
 	}
+	begun := make([]func(), len(jobs))
+	for i, j := range jobs {
+		own, cancel := context.WithCancel(ctx)
+		b.cancels[j] = cancel // also while it waits for its turn
+		begun[i] = func() {
+			defer cancel()
+			if own.Err() == nil {
+				do(own, j)
+			}
+			b.end(j)
+		}
+	}
 	b.mu.Unlock()
 	b.running.Go(func() {
-		for _, j := range jobs {
+		for _, run := range begun {
 			slots <- struct{}{} // jobs end when ctx does
 			b.running.Go(func() {
 				defer func() { <-slots }()
-				b.do(ctx, j, do)
+				run()
 			})
 		}
 	})
-}
-
-func (b *beside) do(ctx context.Context, j *job, do func(context.Context, *job)) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	b.mu.Lock()
-	b.cancels[j] = cancel
-	b.mu.Unlock()
-	if ctx.Err() == nil {
-		do(ctx, j)
-	}
-	b.end(j)
 }
 
 func (b *beside) end(j *job) {

@@ -202,21 +202,18 @@ func (b *book) on(cluster string) []store.Object {
 	return all
 }
 
-// heldAgainst is the inventory that the objects of a check are held against.
-// Objects that are left as they are, whoever changed them, are not in it: their
-// health counts as it is.
-func (d *Daemon) heldAgainst(j *job) map[render.ObjectID]store.Entry {
-	if d.modes.of(j.Unit, j.Target) != config.DriftCorrect {
+// tolerated are the objects of a job that are left as they are, whoever changed
+// them: drift is not corrected there, or that does not help.
+func (d *Daemon) tolerated(j *job) map[render.ObjectID]bool {
+	all := d.modes.of(j.Unit, j.Target) != config.DriftCorrect
+	if !all && len(d.book.drifts) == 0 {
 		return nil
 	}
-	if len(d.book.drifts) == 0 {
-		return j.inventory
-	}
-	held := make(map[render.ObjectID]store.Entry, len(j.inventory))
+	tolerated := map[render.ObjectID]bool{}
 	for id, e := range j.inventory {
-		if d.book.drifts[e.Of()].Mode != fightMode {
-			held[id] = e
+		if all || d.book.drifts[e.Of()].Mode == fightMode {
+			tolerated[id] = true
 		}
 	}
-	return held
+	return tolerated
 }

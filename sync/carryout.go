@@ -23,9 +23,7 @@ type job struct {
 	rollout.Action
 	bundle    *render.Bundle // nil for Remove
 	inventory map[render.ObjectID]store.Entry
-	// work is what an Apply does; against is what live objects are held against.
-	work    apply.Work
-	against map[render.ObjectID]store.Entry
+	work      apply.Work // of an Apply and a Check
 
 	cluster string
 	tenant  rollout.Tenant // whose bundle it is
@@ -129,7 +127,6 @@ func (d *Daemon) equip(j *job) error {
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
 	if err == nil && j.bundle != nil {
-		j.against = d.heldAgainst(j)
 		j.work, err = d.work(j)
 	}
 	return err
@@ -173,8 +170,8 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 	return commit, nil
 }
 
-// writesAhead lists the objects that the job may write, and those of them
-// whose content is not what the inventory says as soon as it begins.
+// writesAhead lists the objects that the job may write: those that are new to the
+// inventory, and those whose content is not what it says as soon as the job begins.
 func (j *job) writesAhead() (intended, suspect []store.Entry) {
 	if j.Kind != rollout.Apply || j.bundle == nil {
 		return nil, nil
@@ -185,7 +182,7 @@ func (j *job) writesAhead() (intended, suspect []store.Entry) {
 			intended = append(intended, store.Entry{Unit: j.Unit, Target: j.Target, ID: o.ID, Version: o.Version})
 			continue
 		}
-		if known.Digest != "" && known.Digest != o.Digest {
+		if known.Digest != o.Digest {
 			suspect = append(suspect, known)
 		}
 	}
@@ -256,10 +253,10 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	}
 }
 
-// work is what an Apply has to do, by the policy that the newest commit has for
+// work is what the job has to do, by the policy that the newest commit has for
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
-	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
+	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j)}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error
 	w.Rules, err = d.healthRulesFor(j.Action)
@@ -295,7 +292,8 @@ func (j *job) take(results []apply.Result) {
 			if res.Action == apply.Deleted {
 				j.deleted++
 			}
-		} else if res.Entry.UID != "" {
+		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
+			// what is only looked at may have been written by another unit meanwhile
 			j.confirmed = append(j.confirmed, res.Entry)
 		}
 	}
@@ -358,9 +356,7 @@ func lost(err error) bool {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
-	work := j.work
-	work.Known = j.against
-	health, drifts, err := conn.As(j.account).Health(ctx, work)
+	health, drifts, err := conn.As(j.account).Health(ctx, j.work)
 	if ctx.Err() == nil {
 		j.drifts = drifts
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 // delete deletes what the job may delete. Namespaces and definitions go last,
-// and only when nothing that swell applied is left in them but what is on its way
-// out: the server would delete it along, approved or not, kept or not. lines say
-// which of them stay, and for what.
+// when no hook is to run before and nothing went wrong, and only when nothing that
+// swell applied is left in them but what is on its way out: the server would delete
+// it along, approved or not, kept or not. lines say which of them stay, and for what.
 func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
 	var first, containers []store.Entry
 	for _, e := range j.doomed {
@@ -30,6 +30,12 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 	}
 	results = j.pruneAs(ctx, conn, first)
 	if len(containers) == 0 || ctx.Err() != nil {
+		return results, nil
+	}
+	if slices.ContainsFunc(results, func(r apply.Result) bool { return r.Waits != "" || r.Err != nil }) {
+		for _, c := range containers {
+			results = append(results, apply.Result{ID: c.ID, Entry: c, Action: apply.Skipped, Reason: "goes after the others"})
+		}
 		return results, nil
 	}
 	left, err := d.remaining(ctx, conn, j, results)
@@ -71,13 +77,13 @@ func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, res
 	if err != nil {
 		return nil, err
 	}
-	gone := make(map[string]bool, len(results))
+	gone, entries := map[string]bool{}, map[store.Object]bool{}
 	for _, r := range results {
 		if r.Err == nil && r.Action == apply.Deleted {
-			gone[r.Entry.UID] = true
+			gone[r.Entry.UID], entries[r.Entry.Of()] = r.Entry.UID != "", true
 		}
 	}
-	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] }), nil
+	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] || entries[e.Of()] }), nil
 }
 
 // firstIn names an entry that is in the namespace, or of the kind that is

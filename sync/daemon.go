@@ -96,7 +96,7 @@ type Daemon struct {
 	surveyAt  map[string]time.Time          // when what was unknown is looked for again
 
 	fetching chan fetched         // the look at the branch under way; nil when there is none
-	arrived  chan struct{}        // told when that look is over
+	arrived  chan struct{}        // told when something beside the passes is over, or was seen
 	fetchAt  time.Time            // when the branch is looked at next
 	sweptAt  map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.

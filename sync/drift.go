@@ -239,7 +239,7 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 // endFight forgets a fight, and says so if it was one.
 func (d *Daemon) endFight(r *Record, of store.Object) {
 	if f, ok := d.book.endFight(of); ok && f.Rounds > 0 {
-		d.say(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, FightText(f.Field, f.Manager)))
+		d.say(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, fightText(f.Field, f.Manager)))
 	}
 }
 
@@ -266,10 +266,10 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (cor
 				d.say(r, of, "reported", DriftText(drift))
 			}
 		case drift.Kept:
-			d.noteFight(r, drift, FightText(drift.Changes[0].Field, admission), now)
+			d.noteFight(r, drift, fightText(drift.Changes[0].Field, admission), now)
 		case !d.contend(drift, now):
 			f := d.book.fights[of]
-			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
+			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", fightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
 		default:
 			d.book.note(drift, string(mode), now)
 			corrected = append(corrected, drift.Entry)

@@ -120,16 +120,16 @@ func NotedText(d store.Drift) string {
 	}
 	switch {
 	case d.Mode == fightMode && len(d.Changes) > 0:
-		return fmt.Sprintf("%s: %s", d.ID, FightText(d.Changes[0].Field, d.Changes[0].Manager))
+		return fmt.Sprintf("%s: %s", d.ID, fightText(d.Changes[0].Field, d.Changes[0].Manager))
 	case d.Mode == fightMode:
-		return fmt.Sprintf("%s: %s", d.ID, FightText("", apply.UnknownManager))
+		return fmt.Sprintf("%s: %s", d.ID, fightText("", apply.UnknownManager))
 	}
 	return DriftText(drift)
 }
 
-// FightText says in a few words what a fight is about:
+// fightText says in a few words what a fight is about:
 //
 //	fight with kube-controller-manager over .spec.replicas
-func FightText(field, manager string) string {
+func fightText(field, manager string) string {
 	return fmt.Sprintf("fight with %s over %s", manager, cmp.Or(field, "the object"))
 }

@@ -152,16 +152,24 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 	}
 	for _, j := range jobs {
 		if j.doomed, j.held = split(j.doomed, held); len(j.held) > 0 {
-			j.doomed = slices.DeleteFunc(j.doomed, mayBeHook)
+			j.sparesHooks()
 		}
 	}
 	g.stale = false
 	r.Err = d.hold(ctx, r, pending, held, fleet)
 }
 
-// mayBeHook says whether an object may be a hook that is to run before those
-// that are deleted with it: it then waits for approval with them.
-func mayBeHook(e store.Entry) bool { return e.ID.Group == "batch" && e.ID.Kind == "Job" }
+// sparesHooks has Jobs stay while something is held: one may be a hook that is to
+// run before what is deleted with it.
+func (j *job) sparesHooks() {
+	j.doomed = slices.DeleteFunc(j.doomed, func(e store.Entry) bool {
+		isJob := e.ID.Group == "batch" && e.ID.Kind == "Job"
+		if isJob {
+			j.left = append(j.left, fmt.Sprintf("%s stays with what waits for approval: it may be a hook of that", e.ID))
+		}
+		return isJob
+	})
+}
 
 // split parts the entries that may be deleted from those that are held.
 func split(entries []store.Entry, held map[store.Deletion]string) (free, kept []store.Entry) {

@@ -230,6 +230,36 @@ func TestApprovalLapses(t *testing.T) {
 	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
 }
 
+// TestApprovalLapsesBesideABrokenUnit: the same while a unit of the tenant has a
+// problem, for which nothing is deleted: that the objects are wanted is known.
+func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
+	w := newWorld(t)
+	all := names(12)
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "1")
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	plan := w.plan()
+	w.stop()
+	w.approve(plan)
+	w.write("services/bad/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: bad}\nspec: {imaeg: x}\n")
+	w.app("app", "1", all...)
+	w.commit()
+	w.start()
+	w.soaked("app", 3)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/bad")))
+	w.app("app", "1")
+	w.commit()
+	w.soaked("app", 4)
+	w.idle(time.Hour)
+	if n := w.there(all...); n != 36 {
+		t.Errorf("%d of 36 objects are there", n)
+	}
+	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
+}
+
 // TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
 // deleted, not even what is free.
 func TestGuardThatCannotBeStored(t *testing.T) {
@@ -428,5 +458,37 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 	}
 	if plans := w.plans(); len(plans) > 0 {
 		t.Errorf("it waits for approval: %v", plans)
+	}
+}
+
+// TestJobBesideAHeldDeletion: a Job waits with what is held, for it may be its
+// hook. When somebody deletes that by hand, the Job goes, too.
+func TestJobBesideAHeldDeletion(t *testing.T) {
+	w := newWorld(t)
+	ns := w.tenant + "-c"
+	w.onTwo("data", strings.ReplaceAll(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk, namespace: NS}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: nowhere, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: load, namespace: NS}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "registry.example.com/app:1"}]
+`, "NS", ns))
+	w.drop("data")
+	w.idle(time.Hour)
+	if !w.exists(jobs, ns, "load") {
+		t.Error("the Job went before what it may be a hook of")
+	}
+	w.must(w.client("dev-2").Resource(claims).Namespace(ns).Delete(t.Context(), "disk", metav1.DeleteOptions{}))
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil && len(w.plans()) == 0 }))
+	if w.exists(jobs, ns, "load") {
+		t.Error("the Job is left, and nobody knows it any more")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -177,22 +178,25 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	now := d.Now()
 	for _, j := range jobs {
 		d.unpark(j.place())
-		if j.outcome.Result == "" {
-			continue // interrupted: nothing is known
-		}
-		r.Actions = append(r.Actions, j.outcome)
-		r.count(j)
-		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
-		d.settled(r, j)
-		d.unwatched(j.confirmed)
-		j.drifted = d.noteDrifts(r, j.drifts, now)
-		r.Transitions = append(r.Transitions, j.noted(now)...)
 		handed, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err
 			return
 		}
 		r.Transitions = append(r.Transitions, handed...)
+		if j.outcome.Result == "" {
+			continue // interrupted: nothing is known but what was done to single objects
+		}
+		r.Actions = append(r.Actions, j.outcome)
+		r.count(j)
+		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
+		if slices.ContainsFunc(j.held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
+			d.state.Nudge(j.Unit) // it was approved meanwhile
+		}
+		d.settled(r, j)
+		d.unwatched(j.confirmed)
+		j.drifted = d.noteDrifts(r, j.drifts, now)
+		r.Transitions = append(r.Transitions, j.noted(now)...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == r.stored {
 		return

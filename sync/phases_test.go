@@ -221,3 +221,45 @@ func TestBeforeDelete(t *testing.T) {
 	w.until("the end of the unit", func() bool { return w.unit("store") == nil })
 	w.want("data", w.value("data-2"), "")
 }
+
+// reporting has drift of the unit of steps reported, and not corrected.
+func (w *world) reporting() {
+	w.policy("steps", `{placement: {topology: cell, match: {labels: {ring: [canary]}}}, drift: [{mode: report}]}`)
+}
+
+// TestAHookThatIsGoneIsNoIllness: a hook that ran may go by its time to live,
+// whatever is done about drift.
+func TestAHookThatIsGoneIsNoIllness(t *testing.T) {
+	w := newWorld(t)
+	w.steps("1", "600", "1", "1")
+	w.reporting()
+	w.commit()
+	w.until("the canary", w.canary("steps", 1))
+	w.must(w.client("dev-1").Resource(jobs).Namespace(w.tenant+"-a").Delete(t.Context(), "migrate", metav1.DeleteOptions{}))
+	w.until("the end of the Job", func() bool { return w.get("dev-1/a", jobs, "migrate") == nil })
+	for range 5 { // the soak lasts for 10 m
+		w.now = w.now.Add(time.Minute)
+		w.pass()
+		if target := w.unit("steps").Targets["dev-1/a"]; target.Health != rollout.HealthGood {
+			t.Fatalf("%s: %s", target.Health, target.Reason)
+		}
+	}
+}
+
+// TestPhasesLeaveReportedDrift: the next phase waits for an object that somebody
+// edited, and that does not change in Git. The edit stays, as it would without
+// phases.
+func TestPhasesLeaveReportedDrift(t *testing.T) {
+	w := newWorld(t)
+	w.steps("1", "600", "1", "1")
+	w.reporting()
+	w.commit()
+	w.soaked("steps", 1)
+	w.edit("dev-1/a", deployments, "steps", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:by-hand"}]`, "kubectl-edit")
+	w.steps("1", "600", "1", "2")
+	w.reporting()
+	w.commit()
+	w.soaked("steps", 2)
+	w.want("the last phase", w.value("last"), "2")
+	w.want("what is only to be reported", w.tag("dev-1/a", "steps"), "by-hand")
+}

@@ -112,7 +112,7 @@ func waitText(n int, p store.Plan) string {
 
 // lapse ends approvals of what is not to be deleted any more, so that they do
 // not count should it be, one day: it returns what is left of those that change.
-// While it is not known what a unit wants, its approvals stay.
+// While it is not known whether they are, approvals stay.
 func (d *Daemon) lapse(pending map[render.Placed]doom) map[render.Digest][]store.Deletion {
 	g := &d.guarded
 	if len(g.approvals) == 0 {
@@ -130,7 +130,8 @@ func (d *Daemon) lapse(pending map[render.Placed]doom) map[render.Digest][]store
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool {
 			deletion.Why = ""
 			unknown := !d.wanted.Known(deletion.Unit) || d.brokenNear(deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
-			return !still[deletion] && !unknown
+			wanted := len(d.Compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
+			return !still[deletion] && (wanted || !unknown)
 		})
 		if len(left) < len(a.Deletions) {
 			a.Deletions, lapsed[a.Digest] = left, left

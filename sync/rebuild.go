@@ -100,24 +100,25 @@ func (d *Daemon) dropSurveys() {
 
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
+	due := slices.DeleteFunc(slices.Clone(d.snapshot.Repository.Clusters), func(c *config.Cluster) bool {
+		return d.clusters[c.Name] == nil || d.surveying[c.Name] != nil || d.surveyDue(c.Name).After(r.At)
+	})
 	var reached sync.WaitGroup
-	conns := make([]*apply.Cluster, len(d.snapshot.Repository.Clusters))
-	for i, c := range d.snapshot.Repository.Clusters {
-		if d.clusters[c.Name] == nil || d.surveying[c.Name] != nil || d.surveyDue(c.Name).After(r.At) {
-			continue
-		}
+	conns := make([]*apply.Cluster, len(due))
+	for i, c := range due {
 		known := d.clusters[c.Name]
 		reached.Go(func() {
 			conns[i], _ = d.reach(ctx, c.Name, known) // whoever writes to it says what is wrong
 		})
 	}
 	reached.Wait()
-	for i, c := range d.snapshot.Repository.Clusters {
-		if conn := conns[i]; conn != nil {
+	for i, c := range due {
+		switch conn := conns[i]; {
+		case conn != nil:
 			answer := make(chan surveyed, 1)
 			d.surveying[c.Name] = answer
 			go d.survey(ctx, conn, answer)
-		} else if at := d.surveyAt[c.Name]; !at.IsZero() && !at.After(r.At) {
+		case !d.surveyAt[c.Name].IsZero(): // else it is begun as soon as somebody reaches the cluster
 			d.surveyAt[c.Name] = r.At.Add(surveyRetry)
 		}
 	}

@@ -92,8 +92,8 @@ func jitter(name string, most time.Duration) time.Duration {
 // nextLook is when live objects are to be looked at next.
 func (d *Daemon) nextLook() time.Time {
 	next := d.book.truces(func(cluster string) time.Time {
-		if d.looking[cluster] != nil {
-			return never // its end is told
+		if d.looking[cluster] != nil || d.clusters[cluster] == nil {
+			return never // its end is told, or nobody looks there any more
 		}
 		return d.sweepAfter[cluster]
 	})

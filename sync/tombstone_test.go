@@ -25,6 +25,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // patch changes an object in dev-2 as somebody else.
@@ -337,5 +338,86 @@ spec: {teeth: 13}
 	stays := fmt.Sprintf("CustomResourceDefinition/gearboxes.%s stays: Gearbox.%s/%s-c/kept of unit services/gears is one of its objects", group, group, w.tenant)
 	if reason := w.unit("gears").Targets["dev-2/c"].Reason; !strings.Contains(reason, stays) {
 		t.Errorf("reason %q, want %q in it", reason, stays)
+	}
+}
+
+// TestDefinitionWaitsForAHook: a definition takes along what others have of its
+// kind, so it goes when the hook that saves that has run, and not before.
+func TestDefinitionWaitsForAHook(t *testing.T) {
+	w := newWorld(t)
+	group := w.tenant + ".example.com"
+	w.onTwo("gears", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gearboxes.GROUP}
+spec:
+  group: GROUP
+  names: {kind: Gearbox, plural: gearboxes, singular: gearbox}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: save, namespace: NS, annotations: {swell.sh/hook: before-delete}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "registry.example.com/app:broken"}]
+`))
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	w.drop("gears")
+	w.approve(w.plan())
+	w.until("the hook", func() bool {
+		return strings.Contains(w.unit("gears").Targets["dev-2/c"].Reason, "waits for hook Job/"+w.tenant+"-c/save")
+	})
+	w.idle(time.Hour)
+	if !w.exists(definitions, "", "gearboxes."+group) {
+		t.Errorf("the definition went before the hook had run\n%s", w.describe())
+	}
+	w.must(w.client("dev-2").Resource(jobs).Namespace(w.tenant+"-c").Delete(t.Context(), "save", metav1.DeleteOptions{}))
+	w.until("the end", w.soon(func() bool { return w.unit("gears") == nil }))
+}
+
+// TestNamespaceWithAnIntendedObject: nor what another unit may be about to make in
+// it, also when the one that leaves never made something of its own there.
+func TestNamespaceWithAnIntendedObject(t *testing.T) {
+	w := newWorld(t)
+	ns := w.tenant + "-data"
+	own := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n"
+	const refused = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: %s, namespace: %s}\n" +
+		"spec: {accessModes: [ReadWriteOncePod, ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	w.write("fleet/fleet.yaml", strings.NewReplacer("ring: canary}", "ring: canary, data: here}", "{name: c}", "{name: c, labels: {data: here}}", "- {name: rest,", "- {name: rest, maxFailures: 1,").Replace(fleet))
+	w.policy("data", "{placement: {topology: cell, match: {labels: {data: [here]}}}}")
+	w.policy("other", "{placement: {match: {labels: {site: two}}}}")
+	w.write("services/data/objects.yaml", own)
+	w.commit()
+	w.release()
+	w.until("data", w.is("data", 1, rollout.Done))
+	w.write("services/data/objects.yaml", own+fmt.Sprintf(refused, "never", ns))
+	w.write("services/other/objects.yaml", fmt.Sprintf(refused, "intended", ns))
+	w.commit()
+	for _, unit := range []string{"data", "other"} {
+		w.until("the refusal of "+unit, func() bool {
+			u := w.unit(unit)
+			return u != nil && strings.Contains(u.Rollout.Failure+u.Rollout.Reason, "may not use ReadWriteOncePod")
+		})
+	}
+	// As if the daemon had been killed when it was about to make it on dev-2/c.
+	w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.Intend([]store.Entry{{Unit: "services/data", Target: "dev-2/c", Version: "v1",
+			ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: ns, Name: "never"}}})
+	}))
+	w.drop("data")
+	w.approve(w.plan())
+	w.until("the decision", w.soon(func() bool {
+		u := w.unit("data")
+		return u == nil || !w.exists(namespaces, "", ns) || strings.Contains(u.Targets["dev-2/c"].Reason, "stays: ")
+	}))
+	if !w.exists(namespaces, "", ns) {
+		t.Fatalf("the namespace that another unit is about to write to is gone\n%s", w.describe())
+	}
+	if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "PersistentVolumeClaim/"+ns+"/intended of unit services/other is in it") {
+		t.Errorf("reason %q", reason)
 	}
 }

@@ -84,6 +84,9 @@ type Work struct {
 	Ignore []config.IgnoreRule
 	// Rules say for some kinds when an object is healthy.
 	Rules render.HealthRules
+	// Tolerated are the objects that stay as somebody made them until Git brings
+	// something else: their health counts as it is, and they have no drift.
+	Tolerated map[render.ObjectID]bool
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by

@@ -54,7 +54,8 @@ type Health struct {
 //
 // An object that can be held against [Work.Known], and that somebody changed
 // since, is one of the drifts: how well it is says nothing about what was
-// applied, so it is progressing. What [Work.Ignore] names may change.
+// applied, so it is progressing. What [Work.Ignore] names may change, and so may
+// what is [Work.Tolerated].
 //
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
@@ -145,7 +146,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 	case err != nil:
 		return Health{}, nil, on("get", o.ID, err)
 	}
-	if drift := changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil {
+	if drift := changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil && !work.Tolerated[o.ID] {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
 	if rule := work.Rules.For(o.ID); rule != nil && !isRun(o) { // whether a hook has run is no matter of health

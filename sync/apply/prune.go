@@ -101,6 +101,7 @@ func backwards(entries []store.Entry) [][]int {
 func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Result {
 	id := entry.ID
 	r := Result{ID: id, Entry: entry}
+	c.replaced.Delete(id) // what it was is not put back any more
 	if IsSystem(id) {
 		return r.kept("a namespace of the system is never deleted", true)
 	}

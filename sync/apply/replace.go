@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/pkg/ssa"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -288,7 +289,8 @@ func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructu
 	was.SetFinalizers(slices.DeleteFunc(was.GetFinalizers(), func(f string) bool {
 		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
 	}))
-	was.SetManagedFields(slices.DeleteFunc(was.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" }))
+	owners := slices.DeleteFunc(was.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" })
+	was.SetManagedFields(nil)
 	body, err := json.Marshal(was)
 	if err != nil {
 		return nil, err
@@ -306,7 +308,17 @@ func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructu
 		})
 		return err
 	})
-	return meta, on("put back", o.ID, err)
+	if err != nil {
+		return nil, on("put back", o.ID, err)
+	}
+	// Who creates an object owns all of it: what Git drops later would stay.
+	amended, err := a.amend(ctx, o, meta.UID, meta, func(*metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+		return []ssa.JSONPatch{ssa.NewPatchReplace("/metadata/managedFields", owners)}, nil
+	})
+	if err != nil {
+		return meta, nil // it is back all the same
+	}
+	return amended, nil
 }
 
 // removal is what became of a deletion.

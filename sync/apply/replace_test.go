@@ -294,8 +294,19 @@ func TestReplacePutsTheOldOneBack(t *testing.T) {
 		t.Errorf("got %v", after.Object)
 	}
 	same(t, string(after.GetUID()), s.known[old.ID].UID)
+	same(t, owners(before), owners(after))
 	s.apply("x", old) // as a rollback does
+	same(t, owners(before), owners(liveOf(t, roleBindings, ns, "a")))
 	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(old.ID)))
+}
+
+// owners are who owns which fields, without times.
+func owners(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	return entries
 }
 
 // So do objects of other kinds, with what the server and others had set on them.
@@ -456,4 +467,37 @@ func TestReplaceWaitsForFinalizers(t *testing.T) {
 	same(t, 1, w.methods()["DELETE"])
 	finalizers("null")
 	same(t, []string{"RoleBinding recreated"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+}
+
+// What Git dropped while it was being replaced is not put back by a later apply
+// that is refused.
+func TestReplaceEndsWithAPrune(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	s.apply("x", object(t, roleBinding, ns, "a", "reader", allowed))
+	id := object(t, roleBinding, ns, "a", "reader", allowed).ID
+	finalizers := func(list string) {
+		_, err := somebody(t).Resource(roleBindings).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":`+list+`}}`), metav1.PatchOptions{FieldManager: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	finalizers(`["example.com/wait"]`)
+	same(t, []string{"RoleBinding skipped (replacement of RoleBinding/" + ns + "/a)"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+	finalizers("null")
+	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(id)))
+
+	deny(t, ns, "object.roleRef.name != 'writer'", func() bool {
+		probe := object(t, roleBinding, ns, "probe", "writer", "")
+		return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
+	})
+	got := s.apply("z", object(t, roleBinding, ns, "a", "writer", allowed))
+	if !errors.Is(got[0].Err, ErrRefused) || strings.Contains(got[0].Err.Error(), "put back") {
+		t.Errorf("got %v", got[0].Err)
+	}
+	if old, err := somebody(t).Resource(roleBindings).Namespace(ns).Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
+		t.Errorf("an object that was to be gone is back: %v", old.Object)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/swell-sh/swell/render"
@@ -49,7 +50,7 @@ func wireBody(o *render.Object) []byte {
 }
 
 // hider returns, for a Secret, a function that says whether a text holds one of
-// its values, plain or encoded; for any other object nil. A server's refusal
+// its values, plain, escaped or encoded; for any other object nil. A server's refusal
 // can quote what it refuses ("expected string, got 12345").
 func hider(o *render.Object) func(message string) bool {
 	if !o.ID.IsSecret() {
@@ -97,14 +98,20 @@ func quotes(message string, value any) bool {
 		if plain, err := base64.StdEncoding.DecodeString(value); err == nil && holds(message, string(plain)) {
 			return true
 		}
-		return holds(message, value)
+		return holds(message, value) || holds(message, base64.StdEncoding.EncodeToString([]byte(value))) // as stringData is sent
 	case json.Number:
 		return holds(message, value.String())
 	}
 	return holds(message, fmt.Sprint(value))
 }
 
+// holds looks for a text as it is, and as it is between quotation marks.
 func holds(message, value string) bool {
-	value = fold(value)
-	return value != "" && strings.Contains(message, value)
+	escaped := strconv.Quote(value)
+	for _, text := range []string{value, escaped[1 : len(escaped)-1]} {
+		if text = fold(text); text != "" && strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// twoHolders are the entries of two units for one object, which "here" wrote last
+// and "there" wants.
+func twoHolders(t *testing.T, s *store.Store) (here, there store.Entry) {
+	t.Helper()
+	id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}
+	here = store.Entry{Unit: "here", Target: "dev/a", ID: id, Version: "v1", UID: "u", Digest: "of here"}
+	there = store.Entry{Unit: "there", Target: "dev/a", ID: id, Version: "v1", UID: "u"}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm([]store.Entry{here, there}) }); err != nil {
+		t.Fatal(err)
+	}
+	return here, there
+}
+
+// TestAnObjectIsGivenUpByAJobThatIsCutShort: whoever wants it sends it all the
+// same, for nobody else will.
+func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, there := twoHolders(t, s)
+	d.state.Units = map[config.UnitPath]*rollout.Unit{}
+	for _, e := range []store.Entry{here, there} {
+		d.state.Units[e.Unit] = &rollout.Unit{Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Done},
+			Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood}}}
+	}
+	conn, err := apply.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, cluster: "dev",
+		moved: []handover{{here, render.Placed{Unit: there.Unit, Target: there.Target}}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.do(ctx, conn, j)
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	inventory, err := s.Inventory(here.Unit, here.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given := len(inventory) == 0; given != d.state.Units[there.Unit].Targets[there.Target].Drifted {
+		t.Errorf("given up is %t, and the one that wants the object sends it: %t", given, !given)
+	}
+}
+
+// TestWritingDisplacesOthers: whatever is known of an object that is about to be
+// written, what another unit wrote there last is not so any more.
+func TestWritingDisplacesOthers(t *testing.T) {
+	for name, known := range map[string]render.Digest{"changed": "of before", "suspected": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := emptyState(t)
+			last, writes := twoHolders(t, s)
+			writes.Digest = known
+			o := &render.Object{ID: writes.ID, Version: "v1", Digest: "new"}
+			j := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, cluster: "dev",
+				bundle: &render.Bundle{Objects: []*render.Object{o}}, inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
+			intended, suspect := j.writesAhead()
+			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace(j.cluster, slices.Concat(intended, suspect)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			inventory, err := s.Inventory(last.Unit, last.Target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if digest := inventory[last.ID].Digest; digest != "" {
+				t.Errorf("the other unit takes the object for its own, %q", digest)
+			}
+		})
+	}
+}
+
+// TestALookDoesNotForgetWhoWroteLast: while a job looks at an object that it must
+// not delete, another unit writes it.
+func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	looked, writes := twoHolders(t, s)
+	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, cluster: "dev",
+		inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace("dev", []store.Entry{writes}) }); err != nil {
+		t.Fatal(err)
+	}
+	j.take([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
+	j.ended(rollout.Healthy, "")
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	inventory, err := s.Inventory(looked.Unit, looked.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest := inventory[looked.ID].Digest; digest != "" {
+		t.Errorf("the unit takes the object for its own again, %q", digest)
+	}
+}
+
+// TestAnApprovalDuringALook: what is approved while a job looks at it is deleted
+// when that is over, and not minutes later.
+func TestAnApprovalDuringALook(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	now := time.Now()
+	held := store.Entry{Unit: "unit", Target: "dev/a", ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "x"}, Version: "v1", UID: "u"}
+	spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+	target := &rollout.Target{Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood, Leftovers: true, Since: now.Add(-time.Hour), CheckedAt: now.Add(-time.Minute)}
+	d.state.Units = map[config.UnitPath]*rollout.Unit{held.Unit: {Path: held.Unit, Targets: map[config.TargetName]*rollout.Target{held.Target: target},
+		Rollout: &rollout.Rollout{Status: rollout.Done, Spec: spec}}}
+	wanted := &rollout.WantedUnit{Rollout: &spec, Targets: map[config.TargetName]rollout.WantedTarget{held.Target: {Digest: "d"}}}
+	d.state.Units[held.Unit].Rollout.Release = wanted.Release()
+	d.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
+
+	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
+	j := &job{Action: look, cluster: "dev", inventory: map[render.ObjectID]store.Entry{held.ID: held}, held: []store.Entry{held}}
+	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{deletionOf(held)}}}
+	d.guarded.index()
+	d.state.Nudge(held.Unit) // as hear does while the job is under way
+	j.ended(rollout.Healthy, "")
+	j.outcome.Reason = "waits for approval"
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
+		t.Errorf("planned %v, wakes in %s", plan.Actions, time.Until(plan.Wake))
+	}
+}
