@@ -355,6 +355,15 @@ func lost(err error) bool {
 	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
 }
 
+// applied are the drifts from what was applied: an object that is not there may
+// never have been.
+func (j *job) applied(drifts []apply.Drift) []apply.Drift {
+	for i := range drifts {
+		drifts[i].Entry = j.inventory[drifts[i].Entry.ID]
+	}
+	return slices.DeleteFunc(drifts, func(drift apply.Drift) bool { return !apply.Judged(drift.Entry) })
+}
+
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
@@ -362,7 +371,7 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	work.Known = j.against
 	health, drifts, err := conn.As(j.account).Health(ctx, work)
 	if ctx.Err() == nil {
-		j.drifts = drifts
+		j.drifts = j.applied(drifts)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -182,7 +182,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
 		d.settled(r, j)
 		d.unwatched(j.confirmed)
-		j.drifted = d.noteDrifts(r, j.drifts, now)
+		j.drifted = d.noteDrifts(r, j.drifts, true, now)
 		r.Transitions = append(r.Transitions, j.noted(now)...)
 		handed, err := d.handOver(j, now)
 		if err != nil {

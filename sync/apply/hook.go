@@ -297,7 +297,7 @@ func refused(op string, id render.ObjectID, format string, args ...any) *Error {
 func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Result {
 	var jobs []int
 	for i, e := range entries {
-		if e.ID.Group == "batch" && e.ID.Kind == "Job" {
+		if isJob(e.ID) {
 			jobs = append(jobs, i)
 		}
 	}
