@@ -259,7 +259,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 // work is what an Apply has to do, by the policy that the newest commit has for
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
-	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory}
+	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, PutBack: j.Why == rollout.WhyRollback}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error
 	w.Rules, err = d.healthRulesFor(j.Action)

@@ -84,6 +84,9 @@ type Work struct {
 	Ignore []config.IgnoreRule
 	// Rules say for some kinds when an object is healthy.
 	Rules render.HealthRules
+	// PutBack says that the bundle takes the place of one that failed: what that
+	// one allowed to replace may be replaced to undo it.
+	PutBack bool
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by
