@@ -49,7 +49,7 @@ type job struct {
 	waits  string        // what held waits for
 
 	givenUp []handover    // of moved, once it was done
-	deleted int           // objects that are gone now
+	deleted []string      // objects that are gone now
 	changed []store.Entry // that were approved, and are not what they were
 	drifted []store.Entry // those of them to be corrected
 
@@ -293,7 +293,7 @@ func (j *job) take(results []apply.Result) {
 		if res.Forget {
 			j.forgotten = append(j.forgotten, res.Entry)
 			if res.Action == apply.Deleted {
-				j.deleted++
+				j.deleted = append(j.deleted, res.ID.String())
 			}
 		} else if res.Entry.UID != "" {
 			j.confirmed = append(j.confirmed, res.Entry)
