@@ -47,7 +47,7 @@ type job struct {
 	waits  string        // what held waits for
 
 	givenUp []handover    // of moved, once it was done
-	deleted int           // objects that are gone now
+	deleted []string      // objects that are gone now
 	changed []store.Entry // that were approved, and are not what they were
 	drifted []store.Entry // those of them to be corrected
 
@@ -256,7 +256,9 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 // work is what the job has to do, by the policy that the newest commit has for
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
-	w := apply.Work{Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j)}
+	w := apply.Work{
+		Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j), PutBack: j.Why == rollout.WhyRollback,
+	}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error
 	w.Rules, err = d.healthRulesFor(j.Action)
@@ -290,7 +292,7 @@ func (j *job) take(results []apply.Result) {
 		if res.Forget {
 			j.forgotten = append(j.forgotten, res.Entry)
 			if res.Action == apply.Deleted {
-				j.deleted++
+				j.deleted = append(j.deleted, res.ID.String())
 			}
 		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
 			// what is only looked at may have been written by another unit meanwhile
@@ -353,12 +355,21 @@ func lost(err error) bool {
 	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
 }
 
+// applied are the drifts from what was applied: an object that is not there may
+// never have been.
+func (j *job) applied(drifts []apply.Drift) []apply.Drift {
+	for i := range drifts {
+		drifts[i].Entry = j.inventory[drifts[i].Entry.ID]
+	}
+	return slices.DeleteFunc(drifts, func(drift apply.Drift) bool { return !apply.Judged(drift.Entry) })
+}
+
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	health, drifts, err := conn.As(j.account).Health(ctx, j.work)
 	if ctx.Err() == nil {
-		j.drifts = drifts
+		j.drifts = j.applied(drifts)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -39,6 +40,7 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 //	taken    fields were taken from others
 //	left     fields were left to others
 //	warning  an object is not quite as it was sent
+//	deleted  objects are gone
 //
 // They stand in the history as transitions; a text names the first object and
 // how many more there are.
@@ -73,7 +75,11 @@ func notesOf(results []apply.Result) []note {
 // noted are the job's notes for the history.
 func (j *job) noted(now time.Time) []rollout.Transition {
 	var transitions []rollout.Transition
-	for _, n := range j.notes {
+	notes := j.notes
+	if text := firstOf(j.deleted); text != "" {
+		notes = append(slices.Clone(notes), note{"deleted", text})
+	}
+	for _, n := range notes {
 		transitions = append(transitions, rollout.Transition{Time: now, Commit: j.Commit, Unit: j.Unit, Target: j.Target, Wave: j.Wave, Kind: n.kind, Text: n.text})
 	}
 	return transitions

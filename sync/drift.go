@@ -197,12 +197,12 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 		d.book.clear(of)
 		d.book.endFight(of)
 	}
-	corrected = d.noteDrifts(r, l.found.Drifts, r.At)
+	corrected = d.noteDrifts(r, l.found.Drifts, false, r.At)
 	d.noteGood(r, l.entries, l.found, false)
 	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(drift apply.Drift) bool { // the sweep of this pass found it too
 		return slices.ContainsFunc(l.found.Drifts, func(known apply.Drift) bool { return known.Entry.Of() == drift.Entry.Of() })
 	})
-	corrected = append(corrected, d.noteDrifts(r, deeper, r.At)...)
+	corrected = append(corrected, d.noteDrifts(r, deeper, false, r.At)...)
 	d.noteGood(r, l.deep.entries(), l.deep.found, true)
 	return corrected
 }
@@ -254,14 +254,17 @@ func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 }
 
 // noteDrifts writes down what was found, and returns the entries of what the
-// next plan has to correct.
-func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (corrected []store.Entry) {
+// next plan has to correct. What a check of health misses in a release is made
+// anew whatever the mode: else the release could neither become healthy nor be
+// put back.
+func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
 	for _, drift := range drifts {
 		of := drift.Entry.Of()
-		switch mode := d.modes.of(of.Unit, of.Target); {
-		case mode == config.DriftOff:
+		mode, awaited := d.modes.of(of.Unit, of.Target), checked && drift.Missing && d.releasing(of.Unit)
+		switch {
+		case mode == config.DriftOff && !awaited:
 			continue
-		case mode == config.DriftReport:
+		case mode == config.DriftReport && !awaited:
 			if d.book.note(drift, string(mode), now) {
 				d.say(r, of, "reported", DriftText(drift))
 			}
@@ -282,6 +285,12 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, now time.Time) (cor
 		r.Drifts = append(r.Drifts, drift)
 	}
 	return corrected
+}
+
+// releasing says whether a rollout of the unit, or its way back, is under way.
+func (d *Daemon) releasing(path config.UnitPath) bool {
+	u := d.state.Units[path]
+	return u != nil && (u.Rollout.Status == rollout.Progressing || u.Rollout.Status == rollout.RollingBack)
 }
 
 func (d *Daemon) noteFight(r *Record, drift apply.Drift, text string, now time.Time) {

@@ -175,6 +175,33 @@ func TestReportedDriftEndsWithARelease(t *testing.T) {
 	}
 }
 
+// TestReleaseOverReportedDrift: what a release waits for and misses is made anew,
+// where drift is only reported or not looked for. The release failed, and could
+// not be put back either.
+func TestReleaseOverReportedDrift(t *testing.T) {
+	w := newWorld(t)
+	w.app("app", "1", "one")
+	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}, {mode: report}]}`)
+	w.commit()
+	w.sweeping(config.Drift{})
+	w.release()
+	w.edit("dev-1/a", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:2"}]`, "kubectl-edit")
+	for _, target := range []string{"dev-1/b", "dev-2/c"} {
+		cluster, cell, _ := strings.Cut(target, "/")
+		w.must(w.client(cluster).Resource(deployments).Namespace(w.tenant+"-"+cell).Delete(t.Context(), "app", metav1.DeleteOptions{}))
+	}
+	w.nextSweep()
+	w.want("known", w.drifts(), "dev-1/a Deployment/app report .spec.template.spec.containers[name=\"main\"].image=kubectl-edit\n"+
+		"dev-1/b Deployment/app report missing")
+	w.want("left alone", w.tags("app"), "2  ")
+
+	w.app("app", "1", "one", "two") // the Deployment is as before
+	w.commit()
+	w.soaked("app", 2)
+	w.want("released", w.tags("app"), "2 1 1")
+	w.want("known", w.drifts(), `dev-1/a Deployment/app report .spec.template.spec.containers[name="main"].image=kubectl-edit`)
+}
+
 // TestModesOfABrokenUnit: a commit that is held, or in which the unit has a
 // problem, does not change what is done about drift; a daemon that has never
 // seen the unit without corrects nothing.

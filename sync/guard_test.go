@@ -155,6 +155,9 @@ func TestDeletionsAboveTheGuard(t *testing.T) {
 	if n := w.there(all...); n != 9 {
 		t.Errorf("%d ConfigMaps are left, want 9", n)
 	}
+	if told := w.events("app", "deleted"); len(told) != 3 || !strings.Contains(told[0], " ConfigMap/"+w.tenant) || !strings.HasSuffix(told[0], " (and 11 more)") {
+		t.Errorf("the history tells of deletions %q", told)
+	}
 	w.until("the approval is used up", func() bool {
 		approvals, err := w.store.Approvals()
 		w.must(err)

@@ -195,7 +195,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		}
 		d.settled(r, j)
 		d.unwatched(j.confirmed)
-		j.drifted = d.noteDrifts(r, j.drifts, now)
+		j.drifted = d.noteDrifts(r, j.drifts, true, now)
 		r.Transitions = append(r.Transitions, j.noted(now)...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == r.stored {

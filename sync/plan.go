@@ -172,7 +172,7 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
 			g.stale = true
 		}
 		changed = append(changed, j.changed...)
-		if j.deleted == 0 {
+		if len(j.deleted) == 0 {
 			continue
 		}
 		var commit config.Commit
@@ -180,8 +180,8 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
 			commit = unit.Rollout.Commit
 		}
 		at := store.Place{Unit: j.Unit, Target: j.Target}
-		g.add(at, commit, j.deleted)
-		g.add(store.Place{}, d.snapshot.Commit, j.deleted)
+		g.add(at, commit, len(j.deleted))
+		g.add(store.Place{}, d.snapshot.Commit, len(j.deleted))
 		counted[at], counted[store.Place{}] = true, true
 	}
 	if len(counted) > 0 {

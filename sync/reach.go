@@ -72,7 +72,7 @@ func (d *Daemon) reach(ctx context.Context, name string, c *cluster) (*apply.Clu
 		return nil, err
 	}
 	if pinned != uid {
-		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s", name, uid, pinned)
+		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: one that was made anew takes a new name in the fleet", name, uid, pinned)
 	}
 	return conn, nil
 }

@@ -43,7 +43,7 @@ type liveDiff struct {
 type unitTarget struct {
 	unit    config.UnitPath
 	bundle  *render.Bundle
-	ignore  []config.IgnoreRule
+	work    apply.Work
 	account string // of its tenant; empty: swell's own
 }
 
@@ -87,8 +87,8 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); within(string(b.Target), l.target) {
-				ignore := unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)
-				asked[name] = append(asked[name], unitTarget{path, b, ignore, l.account(unit)})
+				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
+				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit)})
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	group.SetLimit(unitsAtOnce)
 	for _, u := range units {
 		group.Go(func() error {
-			l.take(u, conn.As(u.account).Preview(ctx, u.bundle.Objects, u.ignore))
+			l.take(u, conn.As(u.account).Preview(ctx, u.work))
 			return nil
 		})
 	}
@@ -223,7 +223,11 @@ func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer
 	if err := write(cmd.OutOrStdout(), report); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
+	summary := report.Summary()
+	if len(errs) > 0 {
+		summary += "; not all could be compared"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", summary)
 	switch {
 	case len(errs) > 0 || len(report.Unknown) > 0:
 		return exit(exitError)

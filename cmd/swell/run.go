@@ -67,7 +67,7 @@ held or waits for approval; 2 when the daemon could not run.`,
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
-	cmd.Flags().BoolVar(&once, "once", false, "make one pass and end")
+	cmd.Flags().BoolVar(&once, "once", false, "do what can be done now, and end")
 	cmd.Flags().BoolVar(&empty, "dangerous-allow-empty", false, "let a commit without any unit bring the fleet to nothing")
 	cmd.Flags().StringVar(&format, "log", "text", "format of the log: text or json")
 	return cmd

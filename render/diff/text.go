@@ -59,8 +59,12 @@ func (r *Report) Summary() string {
 			total++
 		}
 	}
+	unknown := ""
+	if len(r.Unknown) > 0 {
+		unknown = fmt.Sprintf("; %s not compared", Count(len(r.Unknown), "unit"))
+	}
 	if total == 0 {
-		return "no changes"
+		return "no changes" + unknown
 	}
 	var parts []string
 	for _, action := range []Action{Created, Configured, Deleted} {
@@ -68,7 +72,7 @@ func (r *Report) Summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[action], action))
 		}
 	}
-	return fmt.Sprintf("%s in %s on %s: %s", Count(total, "object"), Count(len(units), "unit"), Count(len(targets), "target"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s in %s on %s: %s", Count(total, "object"), Count(len(units), "unit"), Count(len(targets), "target"), strings.Join(parts, ", ")) + unknown
 }
 
 // Count is a number with its noun: "1 unit", "2 units".

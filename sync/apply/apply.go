@@ -87,6 +87,9 @@ type Work struct {
 	// Tolerated are the objects that stay as somebody made them until Git brings
 	// something else: their health counts as it is, and they have no drift.
 	Tolerated map[render.ObjectID]bool
+	// PutBack says that the bundle takes the place of one that failed: what that
+	// one allowed to replace may be replaced to undo it.
+	PutBack bool
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -77,6 +78,18 @@ func (s *sight) by() string {
 		return s.maker
 	}
 	return UnknownManager
+}
+
+// refusal says why the object of somebody else is not taken over for o, nil when
+// it may be.
+func (s *sight) refusal(o *render.Object, adopt config.Adoption) error {
+	switch {
+	case adopt == config.AdoptNever:
+		return refusal(o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", s.by(), howToTake))
+	case adopt == config.AdoptIfSame && s.release != "":
+		return refusal(o, fmt.Sprintf("it is there already and belongs to %s: %s", s.release, howToTake))
+	}
+	return nil
 }
 
 // adoption is the policy for one object.

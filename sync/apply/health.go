@@ -54,8 +54,9 @@ type Health struct {
 //
 // An object that can be held against [Work.Known], and that somebody changed
 // since, is one of the drifts: how well it is says nothing about what was
-// applied, so it is progressing. What [Work.Ignore] names may change, and so may
-// what is [Work.Tolerated].
+// applied, so it is progressing. So is one that is not there, known or not,
+// unless it is a Job. What [Work.Ignore] names may change, and so may what is
+// [Work.Tolerated].
 //
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
@@ -141,6 +142,9 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 		return err
 	})
 	switch {
+	case isGone(err, o.ID.Name) && !isJob(o.ID): // a Job may have gone by its time to live
+		known.ID = o.ID
+		return Health{Progressing, "not found"}, &Drift{Entry: known, Missing: true}, nil
 	case errors.Is(err, ErrNoKind), isGone(err, o.ID.Name):
 		return Health{Progressing, "not found"}, nil, nil
 	case err != nil:

@@ -24,12 +24,14 @@ func isRun(o *render.Object) bool {
 	return hook == render.HookBefore || hook == render.HookAfter
 }
 
-// wire is the object as it is sent. Of a hook that runs with its bundle, the
+// wire is the object as it is sent.
+func (a *applying) wire(i int) (*render.Object, error) { return wired(a.Objects[i], a.Bundle) }
+
+// wired is an object of a bundle as it is sent. Of a hook that runs with its bundle, the
 // time to live is kept back until the inventory knows that it is complete: a
 // Job that is gone before that would have to run again. One that runs before a
 // deletion is suspended until then.
-func (a *applying) wire(i int) (*render.Object, error) {
-	o := a.Objects[i]
+func wired(o *render.Object, bundle render.Digest) (*render.Object, error) {
 	hook := o.Hook()
 	if hook == "" {
 		return o, nil
@@ -47,7 +49,7 @@ func (a *applying) wire(i int) (*render.Object, error) {
 	if hook == render.HookBeforeDelete {
 		spec["suspend"] = true
 	} else {
-		annotations[render.AnnotationHookRun] = string(a.Bundle)
+		annotations[render.AnnotationHookRun] = string(bundle)
 		delete(spec, "ttlSecondsAfterFinished")
 	}
 	body, err := json.Marshal(object)
@@ -247,6 +249,7 @@ func metaOf(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	meta.Namespace, meta.Name = live.GetNamespace(), live.GetName()
 	meta.UID, meta.ResourceVersion = live.GetUID(), live.GetResourceVersion()
 	meta.Labels, meta.Annotations = live.GetLabels(), live.GetAnnotations()
+	meta.OwnerReferences = live.GetOwnerReferences()
 	meta.Finalizers, meta.DeletionTimestamp = live.GetFinalizers(), live.GetDeletionTimestamp()
 	meta.ManagedFields = live.GetManagedFields()
 	return meta
@@ -297,7 +300,7 @@ func refused(op string, id render.ObjectID, format string, args ...any) *Error {
 func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Result {
 	var jobs []int
 	for i, e := range entries {
-		if e.ID.Group == "batch" && e.ID.Kind == "Job" {
+		if isJob(e.ID) {
 			jobs = append(jobs, i)
 		}
 	}

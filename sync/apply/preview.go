@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/config"
@@ -32,13 +33,15 @@ type Preview struct {
 	Err      error
 }
 
-// Preview asks the server what an apply of the objects would change, and changes
-// nothing. It returns a result for each, by index. What the rules leave to
+// Preview asks the server what an apply of the work would change, and changes
+// nothing. It returns a result for each object, by index. What the rules leave to
 // others, or is held through the scale subresource, is not looked at. Values of
 // Secrets are never asked for: what would change there is told by the time of our
-// managed fields.
-func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore []config.IgnoreRule) []Preview {
-	p := &previewing{call: c.begin(), ignore: ignore, brings: map[need]bool{}}
+// managed fields. [Work.Known] is not needed: what carries our managed fields is
+// ours.
+func (c *Cluster) Preview(ctx context.Context, work Work) []Preview {
+	p := &previewing{call: c.begin(), Work: work, brings: map[need]bool{}}
+	objects := work.Objects
 	for _, o := range objects {
 		if isNamespace(o.ID) {
 			p.brings[need{namespace: o.ID.Name}] = true
@@ -57,7 +60,7 @@ func (c *Cluster) Preview(ctx context.Context, objects []*render.Object, ignore 
 
 type previewing struct {
 	*call
-	ignore []config.IgnoreRule
+	Work
 	brings map[need]bool // what comes with the same objects
 }
 
@@ -68,13 +71,21 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		if o.ID.IsSecret() {
+		switch {
+		case o.ID.IsSecret():
 			return p.secret(ctx, o, path, &r)
+		case isRun(o):
+			return p.run(ctx, o, path, &r)
 		}
 		return p.whole(ctx, o, path, &r)
 	})
+	fields, never := immutableFields(err), neverReplaced(o.ID)
 	switch {
 	case err == nil:
+	case len(fields) > 0 && never == "" && o.Annotation(render.AnnotationReplace) == render.ReplaceAllowed:
+		r.Action, r.Unproved = Created, "it is deleted and made anew"
+	case len(fields) > 0:
+		r.Action, r.Err = "", explained(o, on("preview", o.ID, err), fields, never)
 	case errors.Is(err, ErrNoKind) && p.brings[need{kind: kindOf(o.ID, "").GroupKind()}]:
 		r.Action, r.Unproved = Created, "its kind is not there yet"
 	case isGone(err, o.ID.Namespace) && p.brings[need{namespace: o.ID.Namespace}]:
@@ -109,12 +120,19 @@ func (p *previewing) read(ctx context.Context, o *render.Object, path string) (l
 
 // whole compares an object before and after.
 func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r *Preview) error {
-	live, applied, err := p.read(ctx, o, path)
+	sent, err := wired(o, p.Bundle)
+	if err != nil {
+		return err
+	}
+	live, applied, err := p.read(ctx, sent, path)
 	if err != nil {
 		return err
 	}
 	if live != nil {
-		left := slices.Concat(pointersFor(p.ignore, o.ID), scaledPointers(metaOf(live)))
+		if err := p.met(ctx, o, metaOf(live), path); err != nil {
+			return err
+		}
+		left := slices.Concat(pointersFor(p.Ignore, o.ID), scaledPointers(metaOf(live)))
 		without(live.Object, left)
 		without(applied.Object, left)
 	}
@@ -135,6 +153,50 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r
 	return nil
 }
 
+// run is about a hook: it is made anew once for each bundle.
+func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *Preview) error {
+	live, err := p.getMeta(ctx, o.ID.String(), path)
+	switch {
+	case isGone(err, o.ID.Name):
+		r.Action = Created
+	case err != nil:
+		return err
+	case live.Annotations[render.AnnotationHookRun] == string(p.Bundle):
+		r.Action = Unchanged
+	default:
+		r.Action, r.Unproved = Created, "it runs anew"
+	}
+	return nil
+}
+
+// met is the refusal of first contact with a live object, nil when there is none.
+func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.PartialObjectMetadata, path string) error {
+	if ownEntry(live) != nil {
+		return nil // also where somebody took our label away
+	}
+	root, err := parsed(o)
+	if err != nil {
+		return err
+	}
+	adopt, err := p.adoption(o, texts(metadataOf(root), "annotations"))
+	if err != nil {
+		return err
+	}
+	if err := sightOf(o.ID, live).refusal(o, adopt); err != nil {
+		return err
+	}
+	if adopt == config.AdoptTake || len(pointersFor(p.Ignore, o.ID)) > 0 {
+		return nil
+	}
+	req := dryRun("preview", o, path)
+	req.query, req.accept, req.once = applyQuery+"&dryRun=All", acceptMeta, true
+	_, _, err = p.meta(ctx, req)
+	if _, rest := scaled(conflictsOf(err)); len(rest) > 0 {
+		return heldByOthers(o, rest, err)
+	}
+	return nil
+}
+
 // secret finds out whether an apply would change a Secret, by metadata alone:
 // the server moves the time of our entry when it does.
 func (p *previewing) secret(ctx context.Context, o *render.Object, path string, r *Preview) error {
@@ -149,6 +211,9 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, path string, 
 	r.Action = Created
 	if live == nil {
 		return nil
+	}
+	if err := p.met(ctx, o, live, path); err != nil {
+		return err
 	}
 	was, is := ownEntry(live), ownEntry(applied)
 	r.Action = Configured

@@ -44,7 +44,7 @@ func TestPreview(t *testing.T) {
 		configMap(t, ns, "left", "2"),
 		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: %s}\nspec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {}}\n", ns),
 	}
-	got := c.Preview(t.Context(), is, []config.IgnoreRule{{Kind: "ConfigMap", Object: "left", Fields: []string{"/data/value"}}})
+	got := c.Preview(t.Context(), Work{Objects: is, Ignore: []config.IgnoreRule{{Kind: "ConfigMap", Object: "left", Fields: []string{"/data/value"}}}})
 	for i, want := range []Action{Unchanged, Configured, Configured, Unchanged, Configured, Created, Created, Created, "", "", Unchanged, ""} {
 		if got[i].Action != want || (want == "") != (got[i].Err != nil) || got[i].ID != is[i].ID {
 			t.Errorf("%s: %q, %v, want %q", is[i].ID, got[i].Action, got[i].Err, want)
@@ -92,11 +92,73 @@ func TestPreviewWhileSomebodyWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := busy.Preview(t.Context(), []*render.Object{web}, nil)[0]; got.Action != Unchanged || got.Err != nil {
+	if got := busy.Preview(t.Context(), Work{Objects: []*render.Object{web}})[0]; got.Action != Unchanged || got.Err != nil {
 		t.Errorf("%q, %v; live %+v, applied %+v", got.Action, got.Err, got.Live, got.Applied)
 	}
 	writes = maxReads
-	if got := busy.Preview(t.Context(), []*render.Object{web}, nil)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "somebody writes it all the time") {
+	if got := busy.Preview(t.Context(), Work{Objects: []*render.Object{web}})[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "somebody writes it all the time") {
 		t.Errorf("%q, %v", got.Action, got.Err)
+	}
+}
+
+// TestPreviewOfRefusals: what an apply would be refused is not told as a change,
+// and a field that cannot be changed is named as an apply names it.
+func TestPreviewOfRefusals(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	const foreign = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s, annotations: {%s}}\ndata: {value: \"%s\"}\n"
+	var objects []*render.Object
+	for _, name := range []string{"same", "other", "helm", "taken"} {
+		o, helm := configMap(t, ns, name, "1"), "note: x"
+		if name == "helm" {
+			helm = "meta.helm.sh/release-name: shop, meta.helm.sh/release-namespace: " + ns
+		}
+		value := map[bool]string{true: "1", false: "2"}[name == "same" || name == "helm"]
+		applyAs(t, "kubectl", o, fmt.Sprintf(foreign, name, ns, helm, value))
+		if name == "taken" {
+			o = object(t, foreign, name, ns, "swell.sh/adopt: take", "1")
+		}
+		objects = append(objects, o)
+	}
+	unlabelled := configMap(t, ns, "unlabelled", "1")
+	free, fixed := object(t, roleBinding, ns, "free", "reader", allowed), object(t, roleBinding, ns, "fixed", "reader", "")
+	applied(t, c, unlabelled, free, fixed)
+	mergeAs(t, "kubectl", unlabelled, `{"metadata":{"labels":null}}`)
+	objects = append(objects, unlabelled, object(t, roleBinding, ns, "free", "writer", allowed), object(t, roleBinding, ns, "fixed", "writer", ""))
+
+	got := c.Preview(t.Context(), Work{Objects: objects})
+	for i, want := range []string{
+		"configured", `it is there already, with other values: .data.value by kubectl (Apply): to take it over,`,
+		"it is there already and belongs to Helm release " + ns + "/shop: to take it over,", "configured",
+		"configured", "created", "roleRef cannot be changed (cannot change roleRef): revert it,",
+	} {
+		if said := string(got[i].Action) + errText(got[i].Err); !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %s", got[i].ID, said, want)
+		}
+	}
+	for _, i := range []int{0, 3} {
+		if got := c.Preview(t.Context(), Work{Objects: objects[i : i+1], Adopt: config.AdoptNever})[0]; (got.Err == nil) == (i == 0) {
+			t.Errorf("%s with adopt never: %v", got.ID, got.Err)
+		}
+	}
+}
+
+// TestPreviewOfHooks: one that ran for the bundle is no change, and another
+// bundle runs it anew.
+func TestPreviewOfHooks(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	before, last := hookJob(t, ns, "migrate", render.HookBefore, "1", ""), hookJob(t, ns, "dump", render.HookBeforeDelete, "1", "")
+	s.toTheEnd("x", before, last)
+	changed := hookJob(t, ns, "migrate", render.HookBefore, "2", "")
+	for _, test := range []struct {
+		bundle render.Digest
+		hook   *render.Object
+		want   Action
+	}{{"x", before, Unchanged}, {"x", last, Unchanged}, {"y", before, Created}, {"y", changed, Created}, {"y", last, Unchanged}} {
+		if got := c.Preview(t.Context(), Work{Objects: []*render.Object{test.hook}, Bundle: test.bundle})[0]; got.Action != test.want || got.Err != nil {
+			t.Errorf("%s of bundle %s: %q, %v, want %q", got.ID, test.bundle, got.Action, got.Err, test.want)
+		}
 	}
 }

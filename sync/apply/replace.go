@@ -79,12 +79,14 @@ func (a *applying) one(ctx context.Context, i int) {
 }
 
 // replace deletes an object of which fields cannot be changed, and makes it
-// anew, where Git allows that and the server would take the new one. At any
+// anew, where Git allows that and the server would take the new one. For a bundle
+// that is put back it is enough that the one which failed allowed it. At any
 // moment, it is enough to apply the object again to go on.
 func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
 	refusal, never := r.Err, neverReplaced(o.ID)
-	if o.Annotation(render.AnnotationReplace) != render.ReplaceAllowed || never != "" {
+	allowed := o.Annotation(render.AnnotationReplace) == render.ReplaceAllowed
+	if never != "" || !allowed && !a.PutBack {
 		r.Err = explained(o, refusal, fields, never)
 		return
 	}
@@ -96,6 +98,10 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	if live == nil { // it went at this moment
 		r.Err = nil
 		a.object(ctx, i)
+		return
+	}
+	if !allowed && live.GetAnnotations()[render.AnnotationReplace] != render.ReplaceAllowed {
+		r.Err = explained(o, refusal, fields, never)
 		return
 	}
 	r.Err, r.Entry.Digest = nil, ""

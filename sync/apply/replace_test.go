@@ -86,6 +86,9 @@ func TestReplaceAtOnce(t *testing.T) {
 	if sent := w.take(); len(sent) > 0 {
 		t.Errorf("sent %v", sent)
 	}
+	if got := s.apply("z", object(t, roleBinding, ns, "a", "reader", "")); got[0].Err == nil {
+		t.Error("replaced because of the annotation of an earlier release, though that did not fail")
+	}
 }
 
 func TestReplaceHasToBeAllowed(t *testing.T) {

@@ -153,13 +153,11 @@ func (s *sending) isIgnored(path fieldpath.Path) bool { return covers(s.ignored,
 
 // meet is first contact with an object that is there.
 func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	switch {
-	case there.ours:
+	if there.ours {
 		return s.update(ctx, there.uid, there.fields, true)
-	case s.adopt == config.AdoptNever:
-		return nil, answerInfo{}, refusal(s.o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", there.by(), howToTake))
-	case s.adopt == config.AdoptIfSame && there.release != "":
-		return nil, answerInfo{}, refusal(s.o, fmt.Sprintf("it is there already and belongs to %s: %s", there.release, howToTake))
+	}
+	if err := there.refusal(s.o, s.adopt); err != nil {
+		return nil, answerInfo{}, err
 	}
 	meta, info, err := s.update(ctx, there.uid, "", s.adopt == config.AdoptTake)
 	if err != nil {
@@ -203,7 +201,7 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 		}
 		scale, rest := scaled(conflicts)
 		if len(rest) > 0 && !force {
-			return nil, info, s.held(rest, err)
+			return nil, info, heldByOthers(s.o, rest, err)
 		}
 		s.left = append(s.left, pointersTo(scale)...)
 		s.r.Left, s.r.Taken = append(s.r.Left, scale...), append(s.r.Taken, rest...)
@@ -213,9 +211,9 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 	}
 }
 
-// held is the refusal to change what others have set.
-func (s *sending) held(conflicts []Change, err error) *Error {
-	e := refusal(s.o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
+// heldByOthers is the refusal to change what others have set.
+func heldByOthers(o *render.Object, conflicts []Change, err error) *Error {
+	e := refusal(o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
 	e.Code, e.unsent, e.cause = http.StatusConflict, false, err
 	return e
 }

@@ -166,7 +166,7 @@ func (s *Source) judge(ctx context.Context, o *objects, tip plumbing.Hash) error
 	if last.IsZero() || last == tip || s.cfg.AllowRewind {
 		return nil
 	}
-	rewound := fmt.Errorf("branch at %s: %w, %s", tip, ErrRewound, last)
+	rewound := fmt.Errorf("branch at %s: %w, %s: with allowRewind it would be followed", tip, ErrRewound, last)
 	if tip == s.held && last == s.against {
 		return rewound
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -171,4 +172,32 @@ func edited(t *testing.T, file, statements string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+// TestDiskTroubleIsNoDamage: where SQLite cannot make the files beside the state,
+// as on a full disk, nobody is told to throw the state away.
+func TestDiskTroubleIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	update(t, s, func(tx *Tx) error { return tx.PutUnit("a", []byte("{}")) })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := filepath.Join(dir, fileName+"-wal")
+	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for what, open := range map[string]func(string) (*Store, error){"for writing": Open, "for reading": OpenReadOnly} {
+		_, err := open(dir)
+		var unusable *Unusable
+		if err == nil || errors.As(err, &unusable) || !strings.Contains(err.Error(), "state.db: cannot be read: ") {
+			t.Errorf("%s: got %v, want that it cannot be read", what, err)
+		}
+	}
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if units, err := open(t, dir).Units(); err != nil || len(units) != 1 {
+		t.Errorf("afterwards: %v, %v", units, err)
+	}
 }

@@ -15,7 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite" // and the driver
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const applicationID = 0x73776c6c // "swll"
@@ -133,7 +134,7 @@ func (s *Store) open(file string) error {
 	}
 	var verdict string
 	if err := s.writer.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
-		return &Unusable{file, "damaged: " + err.Error()}
+		return unread(file, err)
 	}
 	if verdict != "ok" {
 		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
@@ -267,9 +268,23 @@ func checkVersion(db *sql.DB, file string) (v int, err error) {
 	var id int64
 	err = db.QueryRow(`SELECT application_id, user_version FROM pragma_application_id, pragma_user_version`).Scan(&id, &v)
 	if err != nil {
-		return 0, &Unusable{file, "damaged: " + err.Error()}
+		return 0, unread(file, err)
 	}
 	return v, judge(file, id, v)
+}
+
+// unread is why a file could not be read: a disk that is full, or rights that
+// are lacking, say nothing about what the file holds.
+func unread(file string, err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff { // without what SQLite adds to a code
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA:
+		default:
+			return fmt.Errorf("%s: cannot be read: %w: is the disk full, or not to be written?", file, err)
+		}
+	}
+	return &Unusable{file, "damaged: " + err.Error()}
 }
 
 func judge(file string, id int64, v int) error {
