@@ -94,7 +94,7 @@ func TestDeepSweep(t *testing.T) {
 				t.Errorf("%s %s", event.Verb, event.RequestURI)
 			case event.Verb == "patch" && !dry:
 				patched++
-			case event.Verb == "watch", strings.Contains(event.RequestURI, "limit=1"), event.ObjectRef.Resource == "pods": // for health
+			case event.Verb == "watch", strings.Contains(event.RequestURI, "limit=1"), event.ObjectRef.Resource == "pods", event.ObjectRef.Resource == "events": // for health
 			case event.Verb != "patch" && event.Verb != "get":
 				t.Errorf("%s %s", event.Verb, event.RequestURI)
 			}
