@@ -322,3 +322,29 @@ func TestRBACCutInMidWave(t *testing.T) {
 	})
 	w.want("images", w.tags("app"), "2 2 2")
 }
+
+// TestABusyClusterIsNotIll: while a target soaks, the server has no time to say
+// how it is. That is no illness, and no reason to soak anew.
+func TestABusyClusterIsNotIll(t *testing.T) {
+	w := newWorld(t)
+	var busy atomic.Int32
+	w.reachedBy("dev-1", faults.HTTP(t, w.config("dev-1"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if busy.Load() > 0 && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/deployments/app") {
+			busy.Add(1)
+			rw.Header().Set("Retry-After", "30")
+			http.Error(rw, "too many requests", http.StatusTooManyRequests)
+			return
+		}
+		forward.ServeHTTP(rw, r)
+	}))
+	w.stop()
+	w.start()
+	w.until("the canary", w.canary("app", 1))
+	since := w.unit("app").Targets["dev-1/a"].Since
+	busy.Store(1)
+	w.until("the look", w.soon(func() bool { return busy.Load() > 1 }))
+	target := w.unit("app").Targets["dev-1/a"]
+	if target.Health != rollout.HealthGood || !target.Since.Equal(since) {
+		t.Errorf("%s since %s, want healthy since %s: %s", target.Health, target.Since, since, target.Reason)
+	}
+}

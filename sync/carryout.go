@@ -381,6 +381,9 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	case health.State == apply.Failed:
 		j.ended(rollout.Failed, health.Reason)
 		return
+	case errors.Is(err, apply.ErrThrottled): // it is not known, and says nothing against the objects
+		j.ended(rollout.Deferred, err.Error())
+		return
 	case err != nil:
 		j.ended(rollout.Unhealthy, err.Error())
 		return

@@ -113,9 +113,11 @@ type Daemon struct {
 	// troubles are those that the store knows, by what they are about.
 	troubles   map[string]store.Trouble
 	gitTrouble string // why the last look at the branch failed
-	started    time.Time
-	cacheOff   bool              // and the log says so
-	told       map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
+	// lookTrouble says by cluster why the last look for drift failed.
+	lookTrouble map[string]string
+	started     time.Time
+	cacheOff    bool              // and the log says so
+	told        map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -166,6 +168,7 @@ func Open(options Options) (*Daemon, error) {
 	if d.book, err = openBook(options.Store); err != nil {
 		return nil, err
 	}
+	d.lookTrouble = map[string]string{}
 	if d.troubles, err = openTroubles(options.Store); err != nil {
 		return nil, err
 	}

@@ -186,9 +186,11 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	switch {
 	case l.failed():
+		d.lookTrouble[l.cluster] = "not looked at for drift: " + l.err.Error()
 		d.sweepAfter[l.cluster] = r.At.Add(sweepPause)
 		d.sweepNow[l.cluster] = d.sweepNow[l.cluster] || d.Drift.Watch // what the watch saw is lost
 	case l.sweep:
+		delete(d.lookTrouble, l.cluster)
 		d.sweptAt[l.cluster] = r.At
 		delete(d.sweepNow, l.cluster)
 		r.Swept = append(r.Swept, l.cluster)

@@ -67,6 +67,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	}
 	tree, err := d.Source.Tree(commit)
 	if err != nil {
+		d.gitTrouble = err.Error()
 		r.fail(err)
 		return
 	}

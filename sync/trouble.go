@@ -13,6 +13,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// maxTroubles bounds how many units that were never released are told of.
+const maxTroubles = 100
+
 // troubled is what keeps the daemon from its work at the moment, by what it is
 // about; see [store.Trouble].
 func (d *Daemon) troubled() map[string]string {
@@ -23,6 +26,16 @@ func (d *Daemon) troubled() map[string]string {
 	if refused := d.wanted.Refused(); refused != "" && d.snapshot != nil {
 		short := "commit " + d.snapshot.Commit.Short()
 		now[short] = "not taken: " + strings.TrimPrefix(refused, short+": ")
+	}
+	if d.snapshot != nil && !d.snapshot.Held {
+		for _, unit := range d.broken[:min(len(d.broken), maxTroubles)] {
+			if d.state.Units[unit.Path] == nil { // else its state says so
+				now["unit "+string(unit.Path)] = "not released yet: " + someProblems(unit.Problems)
+			}
+		}
+	}
+	for name, text := range d.lookTrouble {
+		now["cluster "+name] = text
 	}
 	for name, c := range d.clusters {
 		if err := c.trouble(); err != nil {
@@ -35,7 +48,7 @@ func (d *Daemon) troubled() map[string]string {
 // tellTroubles stores what keeps the daemon from its work, where that changed.
 func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 	now := d.troubled()
-	if r.Err != nil || ctx.Err() != nil || maps.EqualFunc(now, d.troubles, func(text string, known store.Trouble) bool { return text == known.Text }) {
+	if r.Err != nil || maps.EqualFunc(now, d.troubles, func(text string, known store.Trouble) bool { return strings.ReplaceAll(text, "\n", "; ") == known.Text }) {
 		return
 	}
 	troubles := make(map[string]store.Trouble, len(now))
@@ -44,10 +57,12 @@ func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 		if known, ok := d.troubles[about]; ok {
 			since = known.Since
 		}
-		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: text}
+		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: strings.ReplaceAll(text, "\n", "; ")}
 	}
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error { return tx.SetTroubles(slices.Collect(maps.Values(troubles))) })
-	d.troubles = troubles
+	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetTroubles(slices.Collect(maps.Values(troubles))) })
+	if r.Err == nil {
+		d.troubles = troubles
+	}
 }
 
 // openTroubles are those that an earlier daemon left.

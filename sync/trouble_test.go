@@ -34,6 +34,13 @@ func TestTroublesAreKnown(t *testing.T) {
 	})
 	w.want("troubles", w.troubles(), "")
 
+	w.write("services/late/late.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: late}\nspec: {imag: x}\n")
+	w.commit()
+	w.pass()
+	if got := w.troubles(); !strings.Contains(got, " unit services/late: not released yet: services/late/late.yaml:4:") {
+		t.Errorf("a new unit with a problem: %q", got)
+	}
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/late")))
 	old, err := os.ReadFile(filepath.Join(w.repo(), "fleet/fleet.yaml"))
 	w.must(err)
 	w.write("fleet/fleet.yaml", "kind: Cluster\n")

@@ -28,9 +28,9 @@ func statusCommand() *cobra.Command {
 		Short: "Show how the rollouts stand, and what they wait for",
 		Long: `Show for every unit, or for the units below a folder, how its last rollout stands
 and why, and what is known to differ from what was applied; then why a newer commit
-is not known or not taken, which clusters cannot be reached, deletions that wait for
-approval, and clusters whose inventory is being rebuilt. It reads the daemon's state
-and may be used while the daemon runs.
+is not known or not taken, or a new unit not released, which clusters cannot be
+reached, deletions that wait for approval, and clusters whose inventory is being
+rebuilt. It reads the daemon's state and may be used while the daemon runs.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not, or it is
 not known, 2 the state could not be read.`,
@@ -103,11 +103,18 @@ func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err 
 		return nil, fleet, err
 	}
 	defer s.Close()
-	if fleet.troubles, err = s.Troubles(); err != nil {
+	troubles, err := s.Troubles()
+	if err != nil {
 		return nil, fleet, err
 	}
+	fleet.troubles = slices.DeleteFunc(troubles, func(t store.Trouble) bool {
+		unit, isUnits := strings.CutPrefix(t.About, "unit ")
+		return isUnits && !within(unit, below)
+	})
+	told := below == "" && len(fleet.troubles) > 0 ||
+		slices.ContainsFunc(fleet.troubles, func(t store.Trouble) bool { return strings.HasPrefix(t.About, "unit ") })
 	found, err := unitsBelow(s, below)
-	if err != nil && (below != "" || len(fleet.troubles) == 0) { // which say why nothing is there
+	if err != nil && !told { // why nothing is there
 		return nil, fleet, err
 	}
 	drifts, err := s.Drifts()

@@ -27,6 +27,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 		return tx.SetTroubles([]store.Trouble{
 			{About: "commit 1234567", Since: at, Text: "not taken: fleet/a.yaml:1:1: spec: missing"},
 			{About: "git", Since: at, Text: "git: no route to host"},
+			{About: "unit services/late", Since: at, Text: "not released yet: services/late/a.yaml:1:1: spec: missing"},
 		})
 	})
 	file := filepath.Join(dir, "daemon.yaml")
@@ -34,12 +35,13 @@ func TestStatusShowsTroubles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for output, want := range map[string]string{
-		"table": "commit 1234567: not taken: fleet/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\ngit: no route to host (since 2026-03-01T12:00:00Z)\n",
-		"json":  `"text": "git: no route to host"`,
+		"table services/late": "unit services/late: not released yet: services/late/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\n",
+		"table":               "commit 1234567: not taken: fleet/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\ngit: no route to host (since 2026-03-01T12:00:00Z)\n",
+		"json":                `"text": "git: no route to host"`,
 	} {
 		var out bytes.Buffer
 		cmd := statusCommand()
-		cmd.SetArgs([]string{"-c", file, "-o", output})
+		cmd.SetArgs(append([]string{"-c", file, "-o"}, strings.Fields(output)...))
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		var code exit

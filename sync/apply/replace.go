@@ -73,9 +73,7 @@ func (a *applying) one(ctx context.Context, i int) {
 		a.replace(ctx, i, fields)
 		return
 	}
-	if old, under := a.replaced.Load(o.ID); under {
-		a.replacedBy(ctx, i, old.(*unstructured.Unstructured))
-	}
+	a.replacedBy(ctx, i)
 }
 
 // replace deletes an object of which fields cannot be changed, and makes it
@@ -134,7 +132,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 			}
 			return
 		}
-	} else {
+	} else if isOfUnit(live, o) { // what somebody else is deleting is not ours to put back
 		a.replaced.Store(o.ID, live)
 	}
 	a.await(certain, i, path, live)
@@ -181,13 +179,18 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 	}
 	a.results[i].Entry.UID = "" // of the one that is gone
 	a.object(ctx, i)
-	a.replacedBy(ctx, i, live)
+	a.replacedBy(ctx, i)
 }
 
 // replacedBy takes in what became of the apply that makes a replaced object
-// anew, and puts the old one back where the server did not take the new one.
-func (a *applying) replacedBy(ctx context.Context, i int, old *unstructured.Unstructured) {
+// anew, if it does, and puts the old one back where the server did not take the
+// new one.
+func (a *applying) replacedBy(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
+	old, under := a.replaced.Load(o.ID)
+	if !under {
+		return
+	}
 	if r.Waits != "" || r.Err != nil && !isUnwritten(r.Err) {
 		return // nobody knows yet; the next apply will
 	}
@@ -204,7 +207,7 @@ func (a *applying) replacedBy(ctx context.Context, i int, old *unstructured.Unst
 	}
 	said := *e
 	said.Op = "replace"
-	switch meta, err := a.putBack(ctx, o, old); {
+	switch meta, err := a.putBack(ctx, o, old.(*unstructured.Unstructured)); {
 	case err != nil:
 		said.Message = fmt.Sprintf("the old one is deleted, and the new one was not taken: %s; the old one could not be put back: %v", e.Message, err)
 	default:

@@ -504,3 +504,28 @@ func TestReplaceEndsWithAPrune(t *testing.T) {
 		t.Errorf("an object that was to be gone is back: %v", old.Object)
 	}
 }
+
+// What somebody else had, and is deleting, is not put back in the place of what
+// the server did not take.
+func TestReplacePutsNobodyElsesBack(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	const theirs = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, finalizers: [example.com/wait]}, immutable: true, data: {value: theirs}}"
+	create(t, configMaps, strings.ReplaceAll(theirs, "%s", ns))
+	id := render.ObjectID{Kind: "ConfigMap", Namespace: ns, Name: "a"}
+	remove(t, id)
+	s := newState(t, c)
+	ours := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: allowed, swell.sh/adopt: take}}, immutable: true, data: {value: ours}}", ns)
+	if got := s.apply("x", ours); got[0].Waits == "" {
+		t.Fatalf("got %+v", got[0])
+	}
+	edit(t, id, types.MergePatchType, `{"metadata":{"finalizers":null}}`, "other")
+	deny(t, ns, "!(object.kind == 'ConfigMap' && object.data.value == 'ours')", func() bool {
+		probe := configMap(t, ns, "probe", "ours")
+		return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
+	})
+	got := s.apply("x", ours)
+	if !errors.Is(got[0].Err, ErrRefused) || exists(t, id) {
+		t.Errorf("got %v; somebody's object is back: %t", got[0].Err, exists(t, id))
+	}
+}

@@ -52,7 +52,8 @@ const (
 	// [Refused], [Deferred], [Unreachable].
 	Apply Kind = "apply"
 	// Check looks at the health of the bundle's objects: [Healthy],
-	// [Unhealthy], [Failed], [Unreachable].
+	// [Unhealthy], [Failed], [Deferred] when the server had no time to tell,
+	// [Unreachable].
 	Check Kind = "check"
 	// Remove deletes all that the unit has on the target: [Removed],
 	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while

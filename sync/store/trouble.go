@@ -10,7 +10,8 @@ import (
 
 // Trouble is what keeps the daemon from its work as a whole, or from a cluster.
 type Trouble struct {
-	// About is "git", or "commit " with a hash, or "cluster " with a name.
+	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
+	// with the path of one that was never released.
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
