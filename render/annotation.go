@@ -135,6 +135,11 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 			problem(AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
 		}
 	}
+	spec, _ := d.object["spec"].(map[string]any)
+	if isJob(id) && annotations[AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
+		d.problem(config.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
+			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", AnnotationHook)
+	}
 	one := func(key string, values ...string) {
 		if value, there := annotations[key].(string); there && !slices.Contains(values, value) {
 			problem(key, "want %s or no annotation, got %q", strings.Join(values, ", "), config.Shorten(value))
