@@ -255,13 +255,18 @@ func protobufFrames(body io.Reader) func() (watchEvent, error) {
 
 // jsonFrames reads one JSON document after another.
 func jsonFrames(body io.Reader) func() (watchEvent, error) {
-	decoder := json.NewDecoder(body)
+	limited := &io.LimitedReader{R: body}
+	decoder := json.NewDecoder(limited)
 	return func() (watchEvent, error) {
+		limited.N = maxFrame
 		var e struct {
 			Type   string
 			Object json.RawMessage
 		}
-		if err := decoder.Decode(&e); err != nil {
+		switch err := decoder.Decode(&e); {
+		case err != nil && limited.N == 0:
+			return watchEvent{}, fmt.Errorf("event of more than %d bytes", maxFrame)
+		case err != nil:
 			return watchEvent{}, err
 		}
 		return watchEvent{e.Type, response{contentType: jsonType, body: bytes.Clone(e.Object)}}, nil

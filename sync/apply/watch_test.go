@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -246,4 +247,30 @@ func TestWatchesShareOneConnection(t *testing.T) {
 	if n := dialled.Load(); n != 1 {
 		t.Errorf("%d connections", n)
 	}
+}
+
+// TestFramesAreBounded in both forms: an event that does not end is not read to
+// its end.
+func TestFramesAreBounded(t *testing.T) {
+	endless := io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{}}`+"\n"+`{"type":"ADDED","object":{"a":"`), zeros{})
+	next := jsonFrames(endless)
+	if e, err := next(); err != nil || e.kind != "ADDED" {
+		t.Errorf("the first event: %+v, %v", e, err)
+	}
+	if _, err := next(); err == nil || !strings.Contains(err.Error(), "event of more than") {
+		t.Errorf("JSON: %v", err)
+	}
+	if _, err := protobufFrames(io.MultiReader(strings.NewReader("\xff\xff\xff\xff"), zeros{}))(); err == nil || !strings.Contains(err.Error(), "event of 4294967295 bytes") {
+		t.Errorf("protobuf: %v", err)
+	}
+}
+
+// zeros is a text of zeros without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
 }
