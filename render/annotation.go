@@ -90,11 +90,9 @@ const (
 
 var hooks = []string{string(HookBefore), string(HookAfter), string(HookBeforeDelete)}
 
-func isJob(id ObjectID) bool { return id.Group == "batch" && id.Kind == "Job" }
-
 // Hook is what the object's annotation says.
 func (o *Object) Hook() Hook {
-	if !isJob(o.ID) {
+	if !o.ID.IsJob() {
 		return ""
 	}
 	return Hook(o.Annotation(AnnotationHook))
@@ -131,12 +129,12 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 		switch {
 		case !slices.Contains(hooks, hook):
 			problem(AnnotationHook, "want one of %s, got %q", strings.Join(hooks, ", "), config.Shorten(hook))
-		case !isJob(id):
+		case !id.IsJob():
 			problem(AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
 		}
 	}
 	spec, _ := d.object["spec"].(map[string]any)
-	if isJob(id) && annotations[AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
+	if id.IsJob() && annotations[AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
 		d.problem(config.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
 			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", AnnotationHook)
 	}

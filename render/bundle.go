@@ -54,6 +54,9 @@ func (id ObjectID) String() string {
 // and never asked for.
 func (id ObjectID) IsSecret() bool { return id.Group == "" && id.Kind == "Secret" }
 
+// IsJob says whether the object is a Job, which ends, and may be a hook.
+func (id ObjectID) IsJob() bool { return id.Group == "batch" && id.Kind == "Job" }
+
 // Compare orders by namespace, group, kind and name.
 func (id ObjectID) Compare(other ObjectID) int {
 	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Group, other.Group),

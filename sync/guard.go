@@ -163,11 +163,10 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 // run before what is deleted with it.
 func (j *job) sparesHooks() {
 	j.doomed = slices.DeleteFunc(j.doomed, func(e store.Entry) bool {
-		isJob := e.ID.Group == "batch" && e.ID.Kind == "Job"
-		if isJob {
+		if e.ID.IsJob() {
 			j.left = append(j.left, fmt.Sprintf("%s stays with what waits for approval: it may be a hook of that", e.ID))
 		}
-		return isJob
+		return e.ID.IsJob()
 	})
 }
 

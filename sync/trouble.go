@@ -42,13 +42,16 @@ func (d *Daemon) troubled() map[string]string {
 			now["cluster "+name] = err.Error()
 		}
 	}
+	for about, text := range now {
+		now[about] = strings.ReplaceAll(text, "\n", "; ")
+	}
 	return now
 }
 
 // tellTroubles stores what keeps the daemon from its work, where that changed.
 func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 	now := d.troubled()
-	if r.Err != nil || maps.EqualFunc(now, d.troubles, func(text string, known store.Trouble) bool { return strings.ReplaceAll(text, "\n", "; ") == known.Text }) {
+	if r.Err != nil || maps.EqualFunc(now, d.troubles, func(text string, known store.Trouble) bool { return text == known.Text }) {
 		return
 	}
 	troubles := make(map[string]store.Trouble, len(now))
@@ -57,7 +60,7 @@ func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 		if known, ok := d.troubles[about]; ok {
 			since = known.Since
 		}
-		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: strings.ReplaceAll(text, "\n", "; ")}
+		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
 	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetTroubles(slices.Collect(maps.Values(troubles))) })
 	if r.Err == nil {

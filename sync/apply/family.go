@@ -219,10 +219,8 @@ func healthOfPod(pod *corev1.Pod) Health {
 	case corev1.PodSucceeded:
 		return Health{State: Healthy}
 	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-			return Health{State: Healthy}
-		}
+	if isReady(pod) {
+		return Health{State: Healthy}
 	}
 	return Health{Progressing, "not ready"}
 }

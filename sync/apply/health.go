@@ -142,7 +142,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 		return err
 	})
 	switch {
-	case isGone(err, o.ID.Name) && !isJob(o.ID): // a Job may have gone by its time to live
+	case isGone(err, o.ID.Name) && !o.ID.IsJob(): // a Job may have gone by its time to live
 		known.ID = o.ID
 		return Health{Progressing, "not found"}, &Drift{Entry: known, Missing: true}, nil
 	case errors.Is(err, ErrNoKind), isGone(err, o.ID.Name):

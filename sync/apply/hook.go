@@ -300,7 +300,7 @@ func refused(op string, id render.ObjectID, format string, args ...any) *Error {
 func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Result {
 	var jobs []int
 	for i, e := range entries {
-		if isJob(e.ID) {
+		if e.ID.IsJob() {
 			jobs = append(jobs, i)
 		}
 	}

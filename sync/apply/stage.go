@@ -94,4 +94,3 @@ func isCRD(id render.ObjectID) bool {
 }
 
 func isNamespace(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Namespace" }
-func isJob(id render.ObjectID) bool       { return id.Group == "batch" && id.Kind == "Job" }
