@@ -197,8 +197,17 @@ func (c *contacts) crowded(key collection) bool {
 	defer c.mu.Unlock()
 	l := c.around(key)
 	l.met++
-	return l.met >= contactLimit && !l.alone && l.seen == nil
+	return l.met >= contactLimit && !l.answered()
 }
+
+// open says whether nobody has tried to list the collection yet.
+func (c *contacts) open(key collection) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.around(key).answered()
+}
+
+func (l *lookAround) answered() bool { return l.alone || l.seen != nil }
 
 // sight looks at the object that is in the way of a new one. nil without an
 // error is none: it went meanwhile.
@@ -209,7 +218,9 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 	}
 	if a.contacts.crowded(key) {
 		_, _, _ = a.contacts.asked.Do(key.user+" "+key.path(), func() (any, error) {
-			a.lookAround(ctx, key)
+			if a.contacts.open(key) { // else who asked before has just had the answer
+				a.lookAround(ctx, key)
+			}
 			return nil, nil
 		})
 	}
