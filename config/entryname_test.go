@@ -97,3 +97,37 @@ func TestNamesNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// TestExtensionInCapitals: what held a unit's objects is not left out when
+// somebody renames it to a name that is not read.
+func TestExtensionInCapitals(t *testing.T) {
+	files := fstest.MapFS{
+		"swell.yaml":   {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+		"fleet/a.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n")},
+		"fleet/b.YAML": {Data: []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: b}\nspec: {}\n")},
+	}
+	unit := &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")}
+	for _, name := range []string{"alone/X.YAML", "beside/x.yaml", "beside/y.Yml", "other/x.yaml", "other/app.toml", "none/YAML", "none/README.md"} {
+		files["services/"+name] = unit
+	}
+	const message = ": would not be read: want .yaml or .yml in small letters"
+	first := Load(Files(files), nil)
+	want := map[string]string{
+		"services/alone":  "services/alone/X.YAML" + message,
+		"services/beside": "services/beside/y.Yml" + message,
+	}
+	for what, r := range map[string]*Repository{"first": first, "again": Load(Files(files), first)} {
+		if diff := cmp.Diff(want, heldUnits(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+		if len(r.Problems) != 1 || r.Problems[0].String() != "fleet/b.YAML"+message {
+			t.Errorf("%s: %v", what, r.Problems)
+		}
+	}
+	fewer := maps.Clone(files)
+	delete(fewer, "services/alone/X.YAML")
+	delete(fewer, "services/beside/y.Yml")
+	if held := heldUnits(Load(Files(fewer), first)); len(held) > 0 {
+		t.Errorf("renamed: %v", held)
+	}
+}

@@ -118,10 +118,12 @@ func (l *loader) yamlFiles(dir string) []string {
 	var files []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		switch ext := path.Ext(name); {
+		switch {
 		case e.IsDir():
 			files = append(files, l.yamlFiles(name)...)
-		case ext != ".yaml" && ext != ".yml":
+		case !isYAML(strings.ToLower(name)):
+		case !isYAML(name):
+			l.problem(misnamed(name))
 		case !e.Type().IsRegular():
 			l.problem(Problem{Position: Position{File: name}, Code: CodeFile, Message: "a " + irregular(e.Type()) + ": want a plain file"})
 		default:

@@ -211,7 +211,7 @@ func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
 // below it, and its own kustomization, nil where there is none. odd
 // are the problems of names.
 func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
-	unlisted := len(unit.Problems) > 0
+	stands := len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
 	sum := sha256.New()
 	var links []*Unit
 	for _, e := range entries {
@@ -231,7 +231,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
 			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}, Link: true})
-		case slices.Contains(KustomizationFiles, e.Name()), strings.HasSuffix(e.Name(), ".yaml"), strings.HasSuffix(e.Name(), ".yml"):
+		case slices.Contains(KustomizationFiles, e.Name()), isYAML(e.Name()):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
 			}
@@ -242,6 +242,11 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			}
 			unit.Files = append(unit.Files, name)
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
+		case isYAML(strings.ToLower(e.Name())):
+			// To leave it out would remove what it held before somebody renamed it.
+			unit.Problems = append(unit.Problems, misnamed(name))
+			fmt.Fprintf(sum, "%q\n", e.Name())
+			stands = true
 		}
 	}
 	for _, link := range links {
@@ -249,9 +254,19 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 		f.units = append(f.units, link)
 	}
 	own := l.readOwn(unit, f)
-	if unlisted || len(unit.Files) > 0 { // what is not listed may have been the unit
+	if stands || len(unit.Files) > 0 {
 		unit.Hash = hex.EncodeToString(sum.Sum(nil))
 		f.units = append(f.units, unit)
 	}
 	return unit.Defaults, own
+}
+
+// isYAML says whether documents are read from a file of that name.
+func isYAML(name string) bool {
+	ext := path.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+func misnamed(file string) Problem {
+	return Problem{Position: Position{File: file}, Code: CodeFile, Message: "would not be read: want .yaml or .yml in small letters"}
 }
