@@ -301,23 +301,38 @@ func (j *job) take(results []apply.Result) {
 	}
 }
 
-// judge makes one outcome of the results: the worst, with the first reason. A
-// bundle of which nothing went wrong may still have to wait.
+// toldErrors is how many objects' errors an outcome tells in full: whoever mends
+// one wants to know of the next, and nobody reads a thousand.
+const toldErrors = 5
+
+// judge makes one outcome of the results: the worst, with the reasons of the
+// objects that it is owed to. Those that were skipped for the sake of another
+// have none of their own. A bundle of which nothing went wrong may still have to
+// wait.
 func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Result) {
 	if ctx.Err() != nil {
 		return
 	}
-	worst, reason := good, ""
+	worst := good
+	var reasons []string
 	for _, res := range results {
 		if res.Err == nil {
 			continue
 		}
 		j.lost = j.lost || lost(res.Err)
-		if result := classify(res.Err); rank[result] > rank[worst] {
-			worst, reason = result, res.Err.Error()
+		result := classify(res.Err)
+		if rank[result] > rank[worst] {
+			worst, reasons = result, nil
+		}
+		if rank[result] == rank[worst] && (res.Action != apply.Skipped || len(reasons) == 0) {
+			reasons = append(reasons, res.Err.Error())
 		}
 	}
-	j.ended(worst, reason)
+	told := 1 // the objects are not to blame, and would all say the same
+	if worst == rollout.Failed || worst == rollout.Refused {
+		told = toldErrors
+	}
+	j.ended(worst, someOf(reasons, told))
 	if worst != good {
 		return
 	}

@@ -45,29 +45,35 @@ func TestFirstContact(t *testing.T) {
 	w.release()
 	const unit, target = "services/late", "dev-1/a"
 	ns := w.tenant + "-a"
-	_, err := w.client("dev-1").Resource(configMaps).Namespace(ns).Patch(t.Context(), "two", types.ApplyPatchType,
-		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"},"data":{"image":"theirs"}}`), metav1.PatchOptions{FieldManager: "other"})
-	w.must(err)
-	w.app("late", "1", "two")
+	for _, name := range []string{"two", "three"} {
+		_, err := w.client("dev-1").Resource(configMaps).Namespace(ns).Patch(t.Context(), name, types.ApplyPatchType,
+			[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`"},"data":{"image":"theirs"}}`), metav1.PatchOptions{FieldManager: "other"})
+		w.must(err)
+	}
+	w.app("late", "1", "two", "three")
 	w.commit()
 	w.until("the refusal", func() bool {
 		u := w.unit("late")
 		return u != nil && u.Targets[target].Reason != ""
 	})
-	refused := "apply ConfigMap/" + ns + "/two: it is there already, with other values: .data.image by other (Apply): to take it over, annotate it with swell.sh/adopt: take in Git"
-	if !strings.Contains(w.history(unit, target), refused) {
+	refused := func(name string) string {
+		return "apply ConfigMap/" + ns + "/" + name + ": it is there already, with other values: .data.image by other (Apply): to take it over, annotate it with swell.sh/adopt: take in Git"
+	}
+	if !strings.Contains(w.history(unit, target), refused("three")+"; "+refused("two")) {
 		t.Errorf("the history is %s", w.history(unit, target))
 	}
 	w.want("the ConfigMap", fmt.Sprint(w.get(target, configMaps, "two").Object["data"]), "map[image:theirs]")
 
 	w.defaults("adopt: take")
-	w.app("late", "2", "two")
+	w.app("late", "2", "two", "three")
 	w.commit()
 	w.until("the release", func() bool { return w.tag(target, "late") == "2" && w.unit("late").Targets[target].Trouble == "" })
-	w.want("the ConfigMap", fmt.Sprint(w.get(target, configMaps, "two").Object["data"]), "map[image:registry.example.com/app:2]")
+	for _, name := range []string{"two", "three"} {
+		w.want(name, fmt.Sprint(w.get(target, configMaps, name).Object["data"]), "map[image:registry.example.com/app:2]")
+	}
 	for _, want := range []string{
-		"adopted: ConfigMap/" + ns + "/two: was made by other (Apply)\n",
-		"taken: ConfigMap/" + ns + "/two: .data.image: other (Apply)\n",
+		"adopted: ConfigMap/" + ns + "/three: was made by other (Apply) (and 1 more)\n",
+		"taken: ConfigMap/" + ns + "/three: .data.image: other (Apply) (and 1 more)\n",
 	} {
 		if !strings.Contains(w.history(unit, target), want) {
 			t.Errorf("the history is %s, want %s in it", w.history(unit, target), want)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -91,14 +92,14 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (result
 }
 
 // firstOf is the first line, and how many more there are.
-func firstOf(lines []string) string {
-	switch len(lines) {
-	case 0:
-		return ""
-	case 1:
-		return lines[0]
+func firstOf(lines []string) string { return someOf(lines, 1) }
+
+// someOf are the first lines in one, and how many more there are.
+func someOf(lines []string, most int) string {
+	if len(lines) <= most {
+		return strings.Join(lines, "; ")
 	}
-	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
+	return fmt.Sprintf("%s (and %d more)", strings.Join(lines[:most], "; "), len(lines)-most)
 }
 
 // spared says why an object must not be deleted although the job's bundle does
