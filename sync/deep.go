@@ -91,7 +91,7 @@ func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {
 		if !apply.Judged(e) || e.ID.IsSecret() || d.off(e) {
 			continue
 		}
-		at := render.Placed{Unit: e.Unit, Target: e.Target}
+		at := e.Place()
 		if objects[at] == nil {
 			objects[at] = d.appliedObjects(at)
 		}

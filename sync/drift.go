@@ -114,7 +114,7 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 		busy[at] = true
 	}
 	spared := func(e store.Entry, s suspect) bool {
-		if at := (rollout.Place{Unit: e.Unit, Target: e.Target}); busy[at] && !s.anyway {
+		if at := e.Place(); busy[at] && !s.anyway {
 			d.park(at, s)
 			return true
 		}

@@ -225,7 +225,7 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
 		if len(j.doomed) == 0 {
 			continue
 		}
-		at := render.Placed{Unit: j.Unit, Target: j.Target}
+		at := j.place()
 		p := with[at]
 		counted := make(map[render.ObjectID]bool, len(p.doomed))
 		for _, e := range p.doomed {
@@ -245,7 +245,7 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
 // count looks at the inventory of the places.
 func (d *Daemon) count(places map[render.Placed]bool, into map[render.Placed]doom) error {
 	see := func(e store.Entry) {
-		at := render.Placed{Unit: e.Unit, Target: e.Target}
+		at := e.Place()
 		if !places[at] {
 			return
 		}

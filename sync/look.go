@@ -174,14 +174,14 @@ func forget(found *apply.Swept, entries []store.Entry, disturbed map[rollout.Pla
 		return nil
 	}
 	found.Drifts = slices.DeleteFunc(found.Drifts, func(drift apply.Drift) bool {
-		if !disturbed[rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}] {
+		if !disturbed[drift.Entry.Place()] {
 			return false
 		}
 		forgotten = append(forgotten, drift)
 		return true
 	})
 	for i := range found.Looked {
-		if disturbed[rollout.Place{Unit: entries[i].Unit, Target: entries[i].Target}] {
+		if disturbed[entries[i].Place()] {
 			found.Looked[i] = false
 		}
 	}
@@ -191,7 +191,7 @@ func forget(found *apply.Swept, entries []store.Entry, disturbed map[rollout.Pla
 // lookAgain makes suspects of what differed while a job may have been writing it.
 func (d *Daemon) lookAgain(drifts []apply.Drift) {
 	for _, drift := range drifts {
-		at := rollout.Place{Unit: drift.Entry.Unit, Target: drift.Entry.Target}
+		at := drift.Entry.Place()
 		d.park(at, suspect{id: drift.Entry.ID, fingerprint: drift.Fingerprint})
 		if d.beside.free(rollout.Action{Unit: at.Unit, Target: at.Target}) {
 			d.unpark(at)

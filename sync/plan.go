@@ -168,7 +168,7 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
 	counted := map[store.Place]bool{}
 	for _, j := range jobs {
 		if len(j.confirmed)+len(j.forgotten) > 0 {
-			delete(g.pending, render.Placed{Unit: j.Unit, Target: j.Target})
+			delete(g.pending, j.place())
 			g.stale = true
 		}
 		changed = append(changed, j.changed...)

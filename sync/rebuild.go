@@ -242,10 +242,10 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
 	for _, e := range inventory {
 		switch by := d.Compiler.MayWant(name, e.ID); {
 		case !e.Found:
-		case len(by) > 0 && by[0] != (render.Placed{Unit: e.Unit, Target: e.Target}) && d.has(by[0], e.ID):
+		case len(by) > 0 && by[0] != e.Place() && d.has(by[0], e.ID):
 			owned = append(owned, e) // its unit was not known when it was found
 		default:
-			left[render.Placed{Unit: e.Unit, Target: e.Target}] = true
+			left[e.Place()] = true
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(left), comparePlaced) {

@@ -119,7 +119,7 @@ func (d *Daemon) byAccount(entries []store.Entry) (accounts []string, of map[str
 	known := map[rollout.Place]string{}
 	of = map[string][]store.Entry{}
 	for _, e := range entries {
-		at := rollout.Place{Unit: e.Unit, Target: e.Target}
+		at := e.Place()
 		account, ok := known[at]
 		if !ok {
 			account = d.writers(e.Unit, e.Target)[0]

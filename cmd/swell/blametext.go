@@ -176,8 +176,5 @@ func (w *blameWriter) json(a *answer) error {
 		}
 		out.Fields = append(out.Fields, field)
 	}
-	encoder := json.NewEncoder(w.out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(out)
+	return writeIndented(w.out, out)
 }

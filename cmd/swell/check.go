@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -128,17 +127,6 @@ func printProblems(w io.Writer, problems config.Problems) {
 
 func writeProblemList(w io.Writer, c *checked) error {
 	return writeList(w, "ProblemList", c.Problems)
-}
-
-// writeList writes items as JSON in the form of a Kubernetes list.
-func writeList[T any](w io.Writer, kind string, items []T) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Items      []T    `json:"items"`
-	}{config.APIVersion, kind, append([]T{}, items...)}) // never null
 }
 
 func checkSummary(s *render.Snapshot) string {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -128,9 +127,7 @@ func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.
 func writeReport(w io.Writer, r *diff.Report) error { return r.Write(w) }
 
 func writeReportJSON(w io.Writer, r *diff.Report) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	return writeIndented(w, struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		*diff.Report

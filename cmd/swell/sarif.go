@@ -6,7 +6,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -118,9 +117,7 @@ func writeSARIF(w io.Writer, c *checked) error {
 		seen[fingerprint]++
 		run.Results = append(run.Results, c.sarifResult(p, slices.Index(codes, p.Code), fmt.Sprintf("%s:%d", fingerprint, seen[fingerprint])))
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+	return writeIndented(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func (c *checked) sarifResult(p config.Problem, rule int, fingerprint string) sarifResult {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -268,10 +267,7 @@ func (k *easyKinds) exit() error {
 
 func indentJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(value)
+	err := writeIndented(&b, value)
 	return b.Bytes(), err
 }
 

@@ -5,7 +5,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -181,14 +180,10 @@ func writeStatusWide(w io.Writer, units []unitStatus) error {
 }
 
 func writeStatusJSON(w io.Writer, units []unitStatus, fleet fleetStatus) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		APIVersion string          `json:"apiVersion"`
-		Kind       string          `json:"kind"`
-		Troubles   []store.Trouble `json:"troubles,omitempty"`
-		Items      []unitStatus    `json:"items"`
-	}{config.APIVersion, "UnitStatusList", fleet.troubles, append([]unitStatus{}, units...)}) // never null
+	return writeIndented(w, struct {
+		list[unitStatus]
+		Troubles []store.Trouble `json:"troubles,omitempty"`
+	}{listOf("UnitStatusList", units), fleet.troubles})
 }
 
 // standing is how a unit stands, in short.

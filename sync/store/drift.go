@@ -24,6 +24,9 @@ type Object struct {
 // Of is the object that the entry is about.
 func (e *Entry) Of() Object { return Object{e.Unit, e.Target, e.ID} }
 
+// Place is the bundle that the object belongs to.
+func (e *Entry) Place() render.Placed { return render.Placed{Unit: e.Unit, Target: e.Target} }
+
 func (o *Object) key() []any {
 	return []any{string(o.Target), string(o.Unit), o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name}
 }
