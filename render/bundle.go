@@ -54,6 +54,17 @@ func (id ObjectID) String() string {
 // and never asked for.
 func (id ObjectID) IsSecret() bool { return id.Group == "" && id.Kind == "Secret" }
 
+// IsNamespace says whether the object is a Namespace.
+func (id ObjectID) IsNamespace() bool { return id.Group == "" && id.Kind == "Namespace" }
+
+// IsDefinition says whether the object defines a kind.
+func (id ObjectID) IsDefinition() bool {
+	return id.Group == "apiextensions.k8s.io" && id.Kind == definitionKind
+}
+
+// IsContainer says whether other objects end with the object.
+func (id ObjectID) IsContainer() bool { return id.IsNamespace() || id.IsDefinition() }
+
 // IsJob says whether the object is a Job, which ends, and may be a hook.
 func (id ObjectID) IsJob() bool { return id.Group == "batch" && id.Kind == "Job" }
 

@@ -136,7 +136,7 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	}
 	for i, o := range b.Objects {
 		h.ids[i] = o.ID.hash()
-		h.brings = h.brings || o.ID.Kind == "Namespace" || o.ID.Kind == definitionKind
+		h.brings = h.brings || o.ID.IsContainer()
 		if o.ID.Namespace != "" {
 			need(ObjectID{Kind: "Namespace", Name: o.ID.Namespace})
 		}

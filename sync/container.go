@@ -22,7 +22,7 @@ import (
 func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
 	var first, containers []store.Entry
 	for _, e := range j.doomed {
-		if isContainer(e.ID) {
+		if e.ID.IsContainer() {
 			containers = append(containers, e)
 		} else {
 			first = append(first, e)
@@ -56,12 +56,6 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 	return append(results, j.pruneAs(ctx, conn, empty)...), lines
 }
 
-func isNamespace(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Namespace" }
-
-func isContainer(id render.ObjectID) bool {
-	return isNamespace(id) || id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
-}
-
 // remaining are the entries of the job's cluster, and what is live there with our
 // label and fields, without what the results say is gone or going. What somebody
 // let go of is in no inventory, but it was to stay.
@@ -90,7 +84,7 @@ func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, res
 // defined, with what is to be said of it; empty when there is none.
 func firstIn(ctx context.Context, conn *apply.Cluster, container render.ObjectID, left []store.Entry) string {
 	for _, e := range left {
-		if isNamespace(container) {
+		if container.IsNamespace() {
 			if e.ID.Namespace == container.Name {
 				return fmt.Sprintf("%s of unit %s is in it", e.ID, e.Unit)
 			}

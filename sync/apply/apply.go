@@ -190,20 +190,20 @@ func (a *applying) skip(i int) bool {
 func (a *applying) settle(ctx context.Context, numbers []int) {
 	served := make([]definition, len(a.Objects))
 	a.each(numbers, func(i int) {
-		if r := &a.results[i]; isCRD(r.ID) {
+		if r := &a.results[i]; r.ID.IsDefinition() {
 			served[i] = a.establish(ctx, a.Objects[i], r)
 		}
 	})
 	for _, i := range numbers {
 		r := &a.results[i]
 		switch {
-		case isCRD(r.ID):
+		case r.ID.IsDefinition():
 			kind := served[i].groupKind()
 			a.changed[kind] = true
 			if r.Err != nil || r.Waits != "" {
 				a.blocked[need{kind: kind}] = *r
 			}
-		case isNamespace(r.ID) && (r.Err != nil || r.Waits != ""):
+		case r.ID.IsNamespace() && (r.Err != nil || r.Waits != ""):
 			a.blocked[need{namespace: r.ID.Name}] = *r
 		}
 	}

@@ -50,7 +50,7 @@ func WeightOf(id render.ObjectID) Weight {
 // IsSystem says whether an object is a namespace that comes with Kubernetes.
 // Those are never deleted, whatever anybody says.
 func IsSystem(id render.ObjectID) bool {
-	return isNamespace(id) && (id.Name == "default" || strings.HasPrefix(id.Name, "kube-"))
+	return id.IsNamespace() && (id.Name == "default" || strings.HasPrefix(id.Name, "kube-"))
 }
 
 // keeps says whether an object, as rendered, is marked to be kept when nobody

@@ -43,10 +43,10 @@ func (c *Cluster) Preview(ctx context.Context, work Work) []Preview {
 	p := &previewing{call: c.begin(), Work: work, brings: map[need]bool{}}
 	objects := work.Objects
 	for _, o := range objects {
-		if isNamespace(o.ID) {
+		if o.ID.IsNamespace() {
 			p.brings[need{namespace: o.ID.Name}] = true
 		}
-		if isCRD(o.ID) {
+		if o.ID.IsDefinition() {
 			var d definition
 			if json.Unmarshal(o.JSON, &d) == nil {
 				p.brings[need{kind: d.groupKind()}] = true

@@ -30,11 +30,12 @@ const goneTime = 3 * time.Second
 // neverReplaced says why an object must not be deleted to make it anew, however
 // much Git allows it; empty when it may be.
 func neverReplaced(id render.ObjectID) string {
+	if id.IsContainer() {
+		return "all that is in it would be lost"
+	}
 	switch (schema.GroupKind{Group: id.Group, Kind: id.Kind}) {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
 		return "its data would be lost"
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return "all that is in it would be lost"
 	case schema.GroupKind{Kind: "Secret"}:
 		// Its values are never read, so it could not be put back.
 		return "a Secret could not be put back if that goes wrong"

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
 )
 
 // stage is a part of a bundle whose objects do not need each other, so that
@@ -88,9 +87,3 @@ func stages(n int, kind func(i int) schema.GroupVersionKind) [stageCount][]int {
 	}
 	return all
 }
-
-func isCRD(id render.ObjectID) bool {
-	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
-}
-
-func isNamespace(id render.ObjectID) bool { return id.Group == "" && id.Kind == "Namespace" }
