@@ -11,7 +11,6 @@ import (
 	"github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
 )
 
 // stage is a part of a bundle whose objects do not need each other, so that
