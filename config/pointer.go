@@ -13,6 +13,7 @@ import (
 var identity = [][]string{
 	{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"},
 	{"metadata", "labels", "app.kubernetes.io/managed-by"}, {"metadata", "labels", "swell.sh/unit"},
+	{"metadata", "labels", "swell.sh/repository"},
 	{"metadata", "annotations", "swell.sh/unit"},
 }
 

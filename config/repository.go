@@ -18,6 +18,9 @@ import (
 // read when they are rendered.
 type Repository struct {
 	Tree Tree
+	// Name is a DNS label that tells monorepos apart which share clusters: all
+	// that is applied carries it. Empty when swell.yaml could not be read.
+	Name string
 	// Clusters are sorted by name.
 	Clusters []*Cluster
 	Rollouts map[string]*Rollout
@@ -136,6 +139,7 @@ const settingsFile = "swell.yaml"
 
 // layout is the Repository document with its defaults filled in.
 type layout struct {
+	name                        string
 	fleet, kinds, data, schemas string
 	units                       []string
 }
@@ -185,7 +189,7 @@ func (l *loader) load(previous *Repository) {
 	if !ok {
 		return
 	}
-	l.repository.layout = layout
+	l.repository.layout, l.repository.Name = layout, layout.name
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
@@ -231,7 +235,11 @@ func (l *loader) layout() (layout, bool) {
 	if !l.decode(docs[0], &spec) {
 		return layout{}, false
 	}
-	found := layout{fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
+	if !IsLabel(docs[0].Name) {
+		l.problem(docs[0].at("metadata.name: want a DNS label, which all that is applied is marked with, got %q", CodeType, "metadata", "name")(docs[0].Name))
+		return layout{}, false
+	}
+	found := layout{name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}

@@ -167,7 +167,7 @@ func (b *blamer) take(m *made, id string) {
 	if len(overrides) > 0 {
 		m.before = override.Before(m.rendered, hard, overrides...)
 	}
-	d := &draft{unit: b.unit, doc: m.src.doc, object: m.object, hard: b.hard, kinds: b.kinds}
+	d := &draft{repository: b.repository.Name, unit: b.unit, doc: m.src.doc, object: m.object, hard: b.hard, kinds: b.kinds}
 	if m.template != nil {
 		d.template, d.templateAt = m.template.Node, m.template.At
 		apiVersion, _ := m.object["apiVersion"].(string)

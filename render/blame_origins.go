@@ -58,7 +58,8 @@ func (b *blamer) marks(m *made, path []any) []Origin {
 	if len(path) != 3 || path[0] != "metadata" {
 		return nil
 	}
-	mark := path[1] == "labels" && (path[2] == LabelManagedBy || path[2] == LabelUnit) || path[1] == "annotations" && path[2] == AnnotationUnit
+	name, _ := path[2].(string)
+	mark := path[1] == "labels" && slices.Contains(markLabels, name) || path[1] == "annotations" && path[2] == AnnotationUnit
 	if !mark {
 		return nil
 	}

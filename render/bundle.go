@@ -19,6 +19,9 @@ const (
 	// applied; the fleet is its own inventory.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	ManagedBy      = "swell"
+	// LabelRepository holds the name of the monorepo, see
+	// [config.Repository.Name]: several may share a cluster.
+	LabelRepository = "swell.sh/repository"
 	// LabelUnit holds a [UnitLabel].
 	LabelUnit = "swell.sh/unit"
 	// AnnotationUnit holds the unit's whole path, which a label cannot.

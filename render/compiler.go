@@ -142,7 +142,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

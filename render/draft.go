@@ -28,6 +28,7 @@ const maxObject = 1 << 20
 
 // draft is a hard object before it is checked and made final.
 type draft struct {
+	repository string // its name
 	unit       *config.Unit
 	doc        *config.Document          // the spec, or the hard object itself
 	object     map[string]any            // may be shared; copied before it is changed
@@ -325,18 +326,21 @@ func isRoleName(s string) bool {
 func (d *draft) forged(metadata map[string]any) {
 	for _, field := range []string{"labels", "annotations"} {
 		values, _ := metadata[field].(map[string]any)
-		for _, key := range []string{LabelManagedBy, LabelUnit} {
-			if values[key] != nil && (key == LabelUnit || field == "labels") {
+		for _, key := range markLabels {
+			if values[key] != nil && (key != LabelManagedBy || field == "labels") {
 				d.problem(config.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
 			}
 		}
 	}
 }
 
-// marked is the metadata with swell's own label and annotations added.
+// markLabels are the labels that swell sets.
+var markLabels = []string{LabelManagedBy, LabelRepository, LabelUnit}
+
+// marked is the metadata with swell's own labels and annotation added.
 func (d *draft) marked(metadata map[string]any) map[string]any {
 	metadata = maps.Clone(metadata)
-	metadata["labels"] = withText(metadata["labels"], LabelManagedBy, ManagedBy, LabelUnit, UnitLabel(d.unit.Path))
+	metadata["labels"] = withText(metadata["labels"], LabelManagedBy, ManagedBy, LabelRepository, d.repository, LabelUnit, UnitLabel(d.unit.Path))
 	metadata["annotations"] = withText(metadata["annotations"], AnnotationUnit, string(d.unit.Path))
 	return metadata
 }

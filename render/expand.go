@@ -48,7 +48,7 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		}
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
-		d := &draft{unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
+		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
 		if len(chain) == 0 {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}

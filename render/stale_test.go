@@ -145,3 +145,24 @@ func TestCommitReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestMonorepoRenamed: all objects carry the name, and what was kept has the old
+// one.
+func TestMonorepoRenamed(t *testing.T) {
+	files := with(exampleRuntime(t), map[string]string{
+		"services/x/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n",
+	})
+	named := func(name string) fstest.MapFS {
+		return with(files, map[string]string{"swell.yaml": "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: " + name + "}\nspec: {}\n"})
+	}
+	var c Compiler
+	for _, name := range []string{"one", "other"} {
+		s := sameAsCold(t, &c, named(name))
+		if text := s.text(); !strings.Contains(text, `"swell.sh/repository":"`+name+`"`) {
+			t.Errorf("got %s", text)
+		}
+	}
+	if s := sameAsCold(t, &c, named("No_Label")); len(s.Problems) != 1 || !s.Held || !strings.Contains(s.Problems[0].String(), `swell.yaml:3:18: metadata.name: want a DNS label`) {
+		t.Errorf("got %v", s.Problems)
+	}
+}

@@ -276,7 +276,7 @@ func (u *unitRenderer) objects(p place) []*Object {
 		}
 		if src.spec == nil {
 			if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-				e.seal(&draft{unit: u.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: u.kinds})
+				e.seal(&draft{repository: u.repository.Name, unit: u.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: u.kinds})
 			}
 			continue
 		}

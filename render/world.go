@@ -206,7 +206,7 @@ func (w *world) placesOf(unit *Unit) []place {
 // rendered.
 func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %q %q %s\n", format, w.version, unit.Path, unit.Hash)
+	fmt.Fprintf(sum, "%s %q %q %q %s\n", format, w.version, w.repository.Name, unit.Path, unit.Hash)
 	d := unit.Defaults
 	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
 	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)

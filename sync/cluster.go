@@ -23,6 +23,9 @@ type cluster struct {
 	options    apply.Options
 
 	mu sync.Mutex
+	// repository is the name of the monorepo; empty before the first commit was
+	// taken. Until then nobody asks the cluster anything.
+	repository string
 	// pinned is the identity that the cluster has had since swell first saw
 	// it, once that was looked up.
 	pinned string
@@ -44,10 +47,17 @@ type link struct {
 	sum [sha256.Size]byte
 }
 
-func newCluster(name string, from kubeconfig, options apply.Options) *cluster {
+func newCluster(name, repository string, from kubeconfig, options apply.Options) *cluster {
 	from.access.Name = name
 	options.Concurrency = cmp.Or(from.access.Concurrency, options.Concurrency)
-	return &cluster{name: name, kubeconfig: from, options: options}
+	return &cluster{name: name, repository: repository, kubeconfig: from, options: options}
+}
+
+// belongTo says whose objects are ours.
+func (c *cluster) belongTo(repository string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.repository = repository
 }
 
 // Reachable returns the connection and the identity of the cluster that is at
@@ -159,11 +169,12 @@ func (c *cluster) trouble() error {
 	return nil
 }
 
-// Connect makes a connection to a cluster for a command that looks at it, with
-// the credentials of the daemon with these settings. The cluster has answered.
-func Connect(ctx context.Context, settings *config.Daemon, name string) (*apply.Cluster, error) {
+// Connect makes a connection to a cluster for a command that looks at what the
+// monorepo of that name has in it, with the credentials of the daemon with these
+// settings. The cluster has answered.
+func Connect(ctx context.Context, settings *config.Daemon, repository, name string) (*apply.Cluster, error) {
 	from := kubeconfig{access: settings.Clusters[name], dir: settings.KubeconfigDir, allow: settings.Allow}
-	l, _, err := newCluster(name, from, apply.Options{}).connect(ctx)
+	l, _, err := newCluster(name, repository, from, apply.Options{}).connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
@@ -176,7 +187,13 @@ func (c *cluster) connect(ctx context.Context) (*link, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	conn, err := apply.Connect(cfg, c.options)
+	c.mu.Lock()
+	repository := c.repository
+	c.mu.Unlock()
+	if repository == "" {
+		return nil, "", errors.New("no commit was taken yet, so it is not known whose objects to look for")
+	}
+	conn, err := apply.Connect(cfg, repository, c.options)
 	if err != nil {
 		return nil, "", err
 	}

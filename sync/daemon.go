@@ -73,6 +73,7 @@ type Daemon struct {
 	rollouts   map[string]*config.Rollout // that they were made with
 	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
+	repository string // the name of the monorepo; empty before the first commit was taken
 	clusters   map[string]*cluster
 	beside     *beside
 	looking    map[string]*look // under way, by cluster
@@ -169,11 +170,14 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.lookTrouble = map[string]string{}
+	if d.repository, err = options.Store.Repository(); err != nil {
+		return nil, err
+	}
 	if d.troubles, err = openTroubles(options.Store); err != nil {
 		return nil, err
 	}
 	for name, access := range options.Clusters {
-		d.clusters[name] = newCluster(name, d.kubeconfig(access), d.Connection)
+		d.clusters[name] = newCluster(name, d.repository, d.kubeconfig(access), d.Connection)
 		d.sweepNow[name] = options.Drift.Watch // where the watch begins
 	}
 	return d, nil

@@ -194,7 +194,7 @@ func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 		w.access[name] = config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: name}
 	}
 	w.git("init", "--quiet", "--initial-branch=main", w.repo())
-	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: test}\nspec: {}\n")
+	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {}\n")
 	w.write("fleet/fleet.yaml", fleet)
 	w.write("kinds/app/kind.yaml", appKind)
 	w.write("kinds/app/app.proto", appProto)

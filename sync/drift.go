@@ -271,7 +271,7 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now t
 				d.say(r, of, "reported", DriftText(drift))
 			}
 		case drift.Kept:
-			d.noteFight(r, drift, fightText(drift.Changes[0].Field, admission), now)
+			d.noteFight(r, drift, fightText(drift.Changes[0].Field, drift.Changes[0].Manager), now)
 		case !d.contend(drift, now):
 			f := d.book.fights[of]
 			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", fightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)

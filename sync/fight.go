@@ -23,10 +23,6 @@ const (
 	maxTruce = time.Hour
 )
 
-// admission is who is fought with when the server itself makes something else
-// of what it is sent.
-const admission = "admission"
-
 // lossesOf are the fields that a drift lost.
 func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
 	if len(drift.Changes) == 0 {

@@ -42,7 +42,7 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 		d.state.Units[e.Unit] = &rollout.Unit{Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Done},
 			Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood}}}
 	}
-	conn, err := apply.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, apply.Options{})
+	conn, err := apply.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, "shop", apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

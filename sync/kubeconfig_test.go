@@ -93,7 +93,7 @@ func TestKubeconfigIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, err := readFrom(t, c.text, c.allow...)
 			if err == nil { // what is only noticed when the parts are put together
-				_, err = apply.Connect(cfg, apply.Options{})
+				_, err = apply.Connect(cfg, "shop", apply.Options{})
 			}
 			switch {
 			case c.want == "" && err != nil:

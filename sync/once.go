@@ -72,6 +72,9 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		return
 	}
 	d.take(commit, config.Sub(tree, d.Path))
+	if r.Err = d.nameRepository(ctx); r.Err != nil {
+		return
+	}
 	if !d.snapshot.Held && d.wanted.Refused() != "" {
 		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
 	}
@@ -95,6 +98,23 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 		owner, why := d.spared(j, id)
 		return owner != nil || why != ""
 	})
+}
+
+// nameRepository notes the name of the monorepo for good, from the first commit
+// whose fleet has no problem.
+func (d *Daemon) nameRepository(ctx context.Context) error {
+	if d.repository != "" || d.snapshot.Held {
+		return nil
+	}
+	name := d.snapshot.Repository.Name
+	if err := d.Store.Update(ctx, func(tx *store.Tx) error { return tx.SetRepository(name) }); err != nil {
+		return err
+	}
+	d.repository = name
+	for _, c := range d.clusters {
+		c.belongTo(name)
+	}
+	return nil
 }
 
 const (

@@ -28,7 +28,7 @@ func (d *Daemon) findClusters(r *Record) {
 	d.tell(r, "", err)
 	for _, name := range names {
 		if d.clusters[name] == nil {
-			d.clusters[name] = newCluster(name, d.kubeconfig(config.ClusterAccess{}), d.Connection)
+			d.clusters[name] = newCluster(name, d.repository, d.kubeconfig(config.ClusterAccess{}), d.Connection)
 			d.sweepNow[name] = d.Drift.Watch // where the watch begins
 		}
 	}

@@ -31,7 +31,7 @@ import (
 // Nothing is deleted in the cluster until every unit that is placed there is
 // known, applied and healthy. Then those that nobody wants are handed to the
 // rollouts to be removed, which takes approval: another swell may have made
-// them, from another monorepo.
+// them, from another monorepo of the same name.
 
 const rebuildingText = "the inventory of its cluster is being rebuilt"
 

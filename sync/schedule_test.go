@@ -73,7 +73,7 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 		book: &book{}, lookTrouble: map[string]string{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	for _, name := range names {
-		d.clusters[name] = newCluster(name, kubeconfig{}, apply.Options{})
+		d.clusters[name] = newCluster(name, "", kubeconfig{}, apply.Options{})
 	}
 	return d
 }

@@ -32,8 +32,8 @@ func TestAuditLogOfSecrets(t *testing.T) {
 	w.read = map[string]int64{}
 	w.audit()
 	w.withOrder(6000)
-	theirs := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"theirs","labels":{"app.kubernetes.io/managed-by":"swell"}},"data":{"token":%q}}`,
-		base64.StdEncoding.EncodeToString([]byte("not for swell")))
+	theirs := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"theirs","labels":{"app.kubernetes.io/managed-by":"swell","swell.sh/repository":%q}},"data":{"token":%q}}`,
+		w.tenant, base64.StdEncoding.EncodeToString([]byte("not for swell")))
 	w.createAs("dev-2/c", secrets, theirs)
 	w.sweeping(config.Drift{Deep: 6000, Watch: true})
 	w.pass()

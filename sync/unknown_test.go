@@ -38,7 +38,7 @@ func TestUnknownDeletesNothing(t *testing.T) {
 	w.write("more/third/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: third}\nspec: {image: registry.example.com/app:1, configs: [four]}\n")
 	w.write("more/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: more}\nspec: {tenant: %s, placement: {topology: cell}}\n", w.tenant))
 	repository := func(units string) {
-		w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: test}\nspec: {units: ["+units+"]}\n")
+		w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {units: ["+units+"]}\n")
 	}
 	repository("services, more")
 	w.commit()

@@ -24,6 +24,10 @@ func (d *Daemon) want() *rollout.Wanted {
 	if s.Held {
 		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))}
 	}
+	if name := s.Repository.Name; d.repository != "" && name != d.repository {
+		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: swell.yaml: metadata.name: was %s and is %s: all that was applied is marked with the old name: put it back",
+			s.Commit.Short(), d.repository, name)}
+	}
 	d.tenants, d.healthRules = s.Repository.Tenants, s.HealthRules
 	w := &rollout.Wanted{Commit: s.Commit, AllowEmpty: d.AllowEmpty, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
 	for _, c := range s.Repository.Clusters {

@@ -104,7 +104,7 @@ func (l *liveDiff) account(unit *render.Unit) string {
 }
 
 func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget) {
-	conn, err := sync.Connect(ctx, l.settings, name)
+	conn, err := sync.Connect(ctx, l.settings, l.snapshot.Repository.Name, name)
 	if err != nil {
 		l.failed(err)
 		return

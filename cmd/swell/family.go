@@ -112,6 +112,10 @@ func growTrees(ctx context.Context, file, below, target string) (trees []unitTre
 	if err != nil {
 		return nil, nil, err
 	}
+	repository, err := s.Repository()
+	if err != nil {
+		return nil, nil, err
+	}
 	type asked struct{ cluster, account string }
 	parts := map[asked][]store.Entry{}
 	for _, e := range entries {
@@ -121,15 +125,15 @@ func growTrees(ctx context.Context, file, below, target string) (trees []unitTre
 	for _, at := range slices.SortedFunc(maps.Keys(parts), func(a, b asked) int {
 		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.account, b.account))
 	}) {
-		found, wrong := growIn(ctx, settings, at.cluster, at.account, parts[at])
+		found, wrong := growIn(ctx, settings, repository, at.cluster, at.account, parts[at])
 		trees, errs = append(trees, found...), append(errs, wrong...)
 	}
 	return trees, errs, nil
 }
 
 // growIn makes the trees of one cluster that an account sees.
-func growIn(ctx context.Context, settings *config.Daemon, cluster, account string, entries []store.Entry) (trees []unitTree, errs []error) {
-	conn, err := sync.Connect(ctx, settings, cluster)
+func growIn(ctx context.Context, settings *config.Daemon, repository, cluster, account string, entries []store.Entry) (trees []unitTree, errs []error) {
+	conn, err := sync.Connect(ctx, settings, repository, cluster)
 	if err != nil {
 		return nil, []error{err}
 	}

@@ -188,7 +188,7 @@ func objectsText(b *render.Bundle) (string, error) {
 			return "", fmt.Errorf("%s: %w", o.ID, err)
 		}
 		metadata, _ := object["metadata"].(map[string]any)
-		without(metadata, "labels", render.LabelManagedBy, render.LabelUnit)
+		without(metadata, "labels", render.LabelManagedBy, render.LabelRepository, render.LabelUnit)
 		without(metadata, "annotations", render.AnnotationUnit)
 		if o.ID.Kind == "Secret" {
 			hideValues(object)

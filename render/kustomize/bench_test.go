@@ -154,7 +154,7 @@ patches:
 
 const target = `namespace: NAMESPACE
 resources: [../../base]
-labels: [{pairs: {app.kubernetes.io/managed-by: swell, swell.sh/unit: UNITLABEL}}]
+labels: [{pairs: {app.kubernetes.io/managed-by: swell, swell.sh/repository: shop, swell.sh/unit: UNITLABEL}}]
 transformers:
 - |
   apiVersion: builtin

@@ -128,6 +128,7 @@ var owned = []struct {
 	{[]any{"metadata", "name"}, identity},
 	{[]any{"metadata", "namespace"}, identity},
 	{[]any{"metadata", "labels", "app.kubernetes.io/managed-by"}, marks},
+	{[]any{"metadata", "labels", "swell.sh/repository"}, marks},
 	{[]any{"metadata", "labels", "swell.sh/unit"}, marks},
 	{[]any{"metadata", "annotations", "swell.sh/unit"}, marks},
 }

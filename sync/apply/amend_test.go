@@ -173,7 +173,7 @@ func TestAmendSeesEveryWriteInBetween(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestAmendOfWhatHasGoneMeanwhile(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

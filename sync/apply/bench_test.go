@@ -88,7 +88,7 @@ func BenchmarkFirstApply(b *testing.B) {
 }
 
 func firstApply(ctx context.Context, cfg *rest.Config, objects []*render.Object) error {
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		return err
 	}

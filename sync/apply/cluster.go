@@ -90,11 +90,12 @@ type Cluster struct {
 
 // connection is what all views of an API server share.
 type connection struct {
-	base    *url.URL
-	client  *http.Client
-	options Options
-	limiter *limiter
-	breaker breaker
+	base       *url.URL
+	client     *http.Client
+	repository string
+	options    Options
+	limiter    *limiter
+	breaker    breaker
 
 	contacts *contacts
 	// replaced are the objects, as they were, that were deleted to be made anew,
@@ -107,10 +108,11 @@ type connection struct {
 	kinds map[schema.GroupVersion]map[string]resource
 }
 
-// Connect makes a Cluster for a client configuration. It sends nothing. The
+// Connect makes a Cluster for a client configuration, and for the monorepo of
+// that name, whose objects are ours. It sends nothing. The
 // rate limits of the configuration are ignored: [Options.Concurrency] bounds
 // the load instead.
-func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
+func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, FieldManager)
 	base, _, err := rest.DefaultServerUrlFor(cfg)
@@ -126,12 +128,13 @@ func Connect(cfg *rest.Config, opt Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
 	}
 	return &Cluster{connection: &connection{
-		base:     base,
-		client:   client,
-		options:  opt,
-		limiter:  newLimiter(opt.Concurrency),
-		contacts: &contacts{},
-		kinds:    map[schema.GroupVersion]map[string]resource{},
+		base:       base,
+		client:     client,
+		repository: repository,
+		options:    opt,
+		limiter:    newLimiter(opt.Concurrency),
+		contacts:   &contacts{},
+		kinds:      map[schema.GroupVersion]map[string]resource{},
 	}}, nil
 }
 

@@ -37,7 +37,7 @@ const neverVersion = "1"
 // sight is what has to be known of an object that is there.
 type sight struct {
 	uid types.UID
-	// ours: it carries our label, and fields that we applied. Then fields is our
+	// ours: it carries our labels, and fields that we applied. Then fields is our
 	// entry of the managed fields, and nothing else is set.
 	ours   bool
 	fields string
@@ -48,14 +48,16 @@ type sight struct {
 	maker string
 }
 
-func sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *sight {
+func (c *connection) sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *sight {
 	own := ownEntry(meta)
-	s := &sight{uid: meta.UID, ours: own != nil && meta.Labels[render.LabelManagedBy] == render.ManagedBy}
+	s := &sight{uid: meta.UID, ours: own != nil && c.isOurs(meta.Labels)}
 	if s.ours {
 		s.fields = rawFields(own)
 		return s
 	}
-	s.tool, s.release = claim(id, meta)
+	if s.release = c.othersRepository(meta.Labels); s.release == "" {
+		s.tool, s.release = claim(id, meta)
+	}
 	if s.release == "" {
 		if owner := metav1.GetControllerOf(meta); owner != nil {
 			s.release = "its controller, " + owner.Kind + " " + owner.Name
@@ -234,7 +236,7 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 	case err != nil:
 		return nil, err
 	}
-	return sightOf(o.ID, meta), nil
+	return a.sightOf(o.ID, meta), nil
 }
 
 func (a *applying) collectionOf(ctx context.Context, o *render.Object) (collection, error) {
@@ -277,7 +279,7 @@ func (a *applying) listSights(ctx context.Context, key collection) (map[string]*
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
-			seen[item.Name] = sightOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
+			seen[item.Name] = a.sightOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
 		}
 		if page.Continue == "" {
 			return seen, nil

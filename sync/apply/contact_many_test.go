@@ -149,7 +149,7 @@ func TestContactWhereListingIsForbidden(t *testing.T) {
 	cfg.Impersonate.UserName = "nolist"
 	w := &wire{}
 	cfg.Wrap(w.wrap)
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func TestContactSomebodyMakesItInBetween(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 		})
 	}
 	cfg.Wrap(refuse)
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestContactCreatedBehindAGatewayTimeout(t *testing.T) {
 			return resp, err
 		})
 	})
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if live, err = c.getObject(ctx, id, path); err != nil {
 			return err
 		}
-		if drift = changed(live, item.Entry, ignored); drift != nil {
+		if drift = c.changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
 		again, err = c.tryApply(ctx, "dry run", item.Object, path)

@@ -31,8 +31,8 @@ type Drift struct {
 	Fingerprint string
 	// Deep says that only [Cluster.Deep] can see it.
 	Deep bool
-	// Kept says that another apply would change nothing: whatever is sent, the
-	// server makes this of it.
+	// Kept says that another apply is not to be made: whatever is sent, the
+	// server makes this of it, or the object belongs to another monorepo now.
 	Kept bool
 }
 
@@ -81,6 +81,15 @@ func (c Change) String() string {
 		}
 	}
 	return strings.Join(parts, ": ")
+}
+
+// compare judges a live object. One that another monorepo took over is left to it.
+func (c *connection) compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
+	if owner := c.othersRepository(live.Labels); owner != "" && string(live.UID) == entry.UID {
+		own := ownEntry(live)
+		return &Drift{Entry: entry, Kept: true, Changes: []Change{{Note: "taken over", Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
+	}
+	return compare(entry, live, ignored...)
 }
 
 // compare judges a live object, nil when it is as we applied it. The loss of a

@@ -244,7 +244,7 @@ func (f *inTheWay) between(t *testing.T) (c *Cluster, clear func(cleared bool)) 
 			proxy.Set(mode)
 		}
 	}
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestWrongCertificate(t *testing.T) {
 	})
 	wrong := rest.CopyConfig(through)
 	wrong.CAData = cfg.CAData
-	c, err := Connect(wrong, Options{})
+	c, err := Connect(wrong, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (c *Cluster) Follow(ctx context.Context, kind schema.GroupVersionKind, name
 // newest is the resourceVersion of a kind's objects as they are now.
 func (c *call) newest(ctx context.Context, kind schema.GroupVersionKind, namespace string) (version string, err error) {
 	err = c.addressed(ctx, c.anyResource, kind, func(found resource) error {
-		query := url.Values{"limit": {"1"}, "labelSelector": {ours}}
+		query := url.Values{"limit": {"1"}, "labelSelector": {c.ours()}}
 		req := &request{
 			op: "list", object: kind.GroupKind().String(), method: http.MethodGet, path: found.within(namespace), query: query.Encode(), accept: acceptMetaList,
 		}

@@ -52,7 +52,7 @@ func TestFollow(t *testing.T) {
 func TestFollowRefused(t *testing.T) {
 	cfg := apiServer(t)
 	cfg.Impersonate.UserName = "nobody"
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

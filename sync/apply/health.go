@@ -150,7 +150,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 	case err != nil:
 		return Health{}, nil, on("get", o.ID, err)
 	}
-	if drift := changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil && !work.Tolerated[o.ID] {
+	if drift := c.changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil && !work.Tolerated[o.ID] {
 		return Health{Progressing, "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
 	if rule := work.Rules.For(o.ID); rule != nil && !isRun(o) { // whether a hook has run is no matter of health
@@ -186,11 +186,11 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 
 // changed holds a live object against what is known of it; nil when it is as it
 // was applied, or when that is not known.
-func changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *Drift {
+func (c *connection) changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *Drift {
 	if !Judged(known) {
 		return nil
 	}
-	return compare(known, metaOf(live), ignored...)
+	return c.compare(known, metaOf(live), ignored...)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.

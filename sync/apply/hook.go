@@ -107,7 +107,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case !isOfUnit(live, o) && !(isApplied(live) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
+	case !a.isOfUnit(live, o) && !(a.isApplied(live) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
 	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
@@ -190,7 +190,7 @@ func (a *applying) ready(ctx context.Context, i int) {
 		r.Err = err
 		return
 	}
-	if live == nil || !isOfUnit(live, o) {
+	if live == nil || !a.isOfUnit(live, o) {
 		a.object(ctx, i)
 		return
 	}
@@ -234,13 +234,13 @@ func isSuspended(job *unstructured.Unstructured) bool {
 
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
-func isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
-	return isApplied(live) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+func (c *connection) isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
+	return c.isApplied(live) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
 }
 
 // isApplied says whether a live object was applied by us.
-func isApplied(live *unstructured.Unstructured) bool {
-	return live.GetLabels()[render.LabelManagedBy] == render.ManagedBy && ownEntry(metaOf(live)) != nil
+func (c *connection) isApplied(live *unstructured.Unstructured) bool {
+	return c.isOurs(live.GetLabels()) && ownEntry(metaOf(live)) != nil
 }
 
 // metaOf is the part of an object's metadata that is looked at here.
@@ -342,7 +342,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 	case live == nil || live.GetAnnotations()[render.AnnotationHook] != string(render.HookBeforeDelete):
 		return r
 	}
-	if _, stays := r.judge(metaOf(live)); stays || hasCondition(live, "Complete") {
+	if _, stays := c.judge(r, metaOf(live)); stays || hasCondition(live, "Complete") {
 		return r
 	}
 	r.Entry.Digest = "" // whatever comes of it, it is not as it was applied

@@ -87,7 +87,7 @@ func killedAfter(t *testing.T, writes int) (all int, died bool) {
 	cluster := func() *Cluster {
 		cfg := apiServer(t)
 		cfg.Wrap(m.wrap)
-		c, err := Connect(cfg, Options{})
+		c, err := Connect(cfg, testRepository, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

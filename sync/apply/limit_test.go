@@ -277,7 +277,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: default}]
 			return resp, err
 		})
 	})
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

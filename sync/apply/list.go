@@ -19,8 +19,15 @@ import (
 // pageSize is how many objects one LIST brings.
 const pageSize = 500
 
-// ours selects what carries our label.
-const ours = render.LabelManagedBy + "=" + render.ManagedBy
+// ours selects what carries our labels.
+func (c *connection) ours() string {
+	return render.LabelManagedBy + "=" + render.ManagedBy + "," + render.LabelRepository + "=" + c.repository
+}
+
+// isOurs says whether these are labels of an object that we applied.
+func (c *connection) isOurs(labels map[string]string) bool {
+	return labels[render.LabelManagedBy] == render.ManagedBy && labels[render.LabelRepository] == c.repository
+}
 
 // list reads the metadata of the objects of a kind that a label selector picks,
 // all where it is empty, page by page, and returns the resourceVersion of the

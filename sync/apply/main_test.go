@@ -82,7 +82,7 @@ func connect(t testing.TB, opt Options) (*Cluster, *wire) {
 	w := &wire{}
 	cfg := apiServer(t)
 	cfg.Wrap(w.wrap)
-	c, err := Connect(cfg, opt)
+	c, err := Connect(cfg, testRepository, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,10 @@ func (w *wire) methods() map[string]int {
 	return counts
 }
 
-const testUnit = "services/shop/cart"
+const (
+	testUnit       = "services/shop/cart"
+	testRepository = "shop"
+)
 
 // object makes a hard object of YAML as render would.
 func object(t testing.TB, format string, args ...any) *render.Object {
@@ -146,7 +149,7 @@ func object(t testing.TB, format string, args ...any) *render.Object {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[render.LabelManagedBy] = render.ManagedBy
+	labels[render.LabelManagedBy], labels[render.LabelRepository] = render.ManagedBy, testRepository
 	u.SetLabels(labels)
 	annotations := u.GetAnnotations()
 	if annotations == nil {

@@ -171,7 +171,7 @@ func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *
 
 // met is the refusal of first contact with a live object, nil when there is none.
 func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.PartialObjectMetadata, path string) error {
-	if ownEntry(live) != nil {
+	if ownEntry(live) != nil && p.othersRepository(live.Labels) == "" {
 		return nil // also where somebody took our label away
 	}
 	root, err := parsed(o)
@@ -182,7 +182,7 @@ func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.Par
 	if err != nil {
 		return err
 	}
-	if err := sightOf(o.ID, live).refusal(o, adopt); err != nil {
+	if err := p.sightOf(o.ID, live).refusal(o, adopt); err != nil {
 		return err
 	}
 	if adopt == config.AdoptTake || len(pointersFor(p.Ignore, o.ID)) > 0 {

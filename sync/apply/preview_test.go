@@ -88,7 +88,7 @@ func TestPreviewWhileSomebodyWrites(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	busy, err := Connect(cfg, Options{})
+	busy, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

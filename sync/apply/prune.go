@@ -121,7 +121,7 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 	case err != nil:
 		return r.failed(on("prune", id, err))
 	}
-	if r, stop := r.judge(live); stop {
+	if r, stop := c.judge(r, live); stop {
 		return r
 	}
 	r.Entry.UID = string(live.UID)
@@ -129,16 +129,17 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 }
 
 // judge looks at the live object for a reason not to delete it.
-func (r Result) judge(live *metav1.PartialObjectMetadata) (Result, bool) {
-	ours := live.Labels[render.LabelManagedBy] == render.ManagedBy && ownEntry(live) != nil
+func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result, bool) {
+	ours := c.isOurs(live.Labels) && ownEntry(live) != nil
 	switch {
 	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID:
 		return r.kept("not ours: somebody deleted and recreated it", true), true
 	case r.Entry.UID == "" && !(ours && live.Annotations[render.AnnotationUnit] == string(r.Entry.Unit)):
 		return r.kept("not ours: it was never applied by this unit", true), true
+	case c.othersRepository(live.Labels) != "":
+		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
 	case !ours:
-		return r.kept(fmt.Sprintf("not deleted: it lacks the label %s=%s or fields applied by %s",
-			render.LabelManagedBy, render.ManagedBy, FieldManager), false), true
+		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s", c.ours(), FieldManager), false), true
 	case live.Annotations[annotationDeletion] == "detach":
 		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
 	case live.Annotations[render.AnnotationPrune] == render.PruneDisabled, r.Entry.Keep:

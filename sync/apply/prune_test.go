@@ -105,7 +105,7 @@ func TestPruneDeletesWithAPrecondition(t *testing.T) {
 
 func TestPruneNeedsOurLabelAndFields(t *testing.T) {
 	c, _ := connect(t, Options{})
-	reason := "not deleted: it lacks the label app.kubernetes.io/managed-by=swell or fields applied by swell"
+	reason := "not deleted: it lacks one of the labels app.kubernetes.io/managed-by=swell,swell.sh/repository=shop or fields applied by swell"
 	ns := space(t)
 
 	unlabelled := applied(t, c, configMap(t, ns, "a", "1"))[0]
@@ -157,7 +157,7 @@ func TestPruneOfAnIntendedObject(t *testing.T) {
 
 	// A controller that copies labels and annotations makes no object ours.
 	create(t, configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: copied, namespace: `+ns+
-		`, labels: {app.kubernetes.io/managed-by: swell}, annotations: {swell.sh/unit: services/shop/cart}}}`)
+		`, labels: {app.kubernetes.io/managed-by: swell, swell.sh/repository: shop}, annotations: {swell.sh/unit: services/shop/cart}}}`)
 	pruned(t, c, intended("copied"), Skipped, never, true, true)
 }
 

@@ -46,11 +46,11 @@ func neverReplaced(id render.ObjectID) string {
 }
 
 // keptWhileLive says why the live object must not be deleted to make it anew.
-func keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
+func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
 	annotations := live.GetAnnotations()
 	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	switch {
-	case !isOfUnit(live, o):
+	case !c.isOfUnit(live, o):
 		return "it is not one that this unit applied"
 	case annotations[render.AnnotationPrune] == render.PruneDisabled:
 		return "it is kept by the annotation " + render.AnnotationPrune + ": disabled"
@@ -107,7 +107,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	// What was begun is brought to an end; each request has its own time.
 	certain := context.WithoutCancel(ctx)
 	if live.GetDeletionTimestamp() == nil {
-		if kept := keptWhileLive(live, o); kept != "" {
+		if kept := a.keptWhileLive(live, o); kept != "" {
 			r.Err = explained(o, refusal, fields, kept)
 			return
 		}
@@ -133,7 +133,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 			}
 			return
 		}
-	} else if isOfUnit(live, o) { // what somebody else is deleting is not ours to put back
+	} else if a.isOfUnit(live, o) { // what somebody else is deleting is not ours to put back
 		a.replaced.Store(o.ID, live)
 	}
 	a.await(certain, i, path, live)

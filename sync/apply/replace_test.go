@@ -423,7 +423,7 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 		{"web", deployments, object(t, selecting, ns, "old", "old"), object(t, selecting, ns, "new", "new")},
 	} {
 		dead.Store(false)
-		first, err := Connect(cfg, Options{})
+		first, err := Connect(cfg, testRepository, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

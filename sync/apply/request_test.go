@@ -41,7 +41,7 @@ func fake(t *testing.T, opt Options, handle http.HandlerFunc) *Cluster {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	c, err := Connect(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, opt)
+	c, err := Connect(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, testRepository, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAnUnsentApplyIsKnownNotToHaveHappened(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	closed, err := Connect(&rest.Config{Host: "http://" + listener.Addr().String()}, Options{})
+	closed, err := Connect(&rest.Config{Host: "http://" + listener.Addr().String()}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestClosedPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	c, err := Connect(&rest.Config{Host: "http://" + listener.Addr().String()}, Options{})
+	c, err := Connect(&rest.Config{Host: "http://" + listener.Addr().String()}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func hole(t *testing.T) (addr string) {
 
 func TestBlackHole(t *testing.T) {
 	for _, scheme := range []string{"http://", "https://"} {
-		c, err := Connect(&rest.Config{Host: scheme + hole(t)}, Options{Timeout: 100 * time.Millisecond, Concurrency: 4})
+		c, err := Connect(&rest.Config{Host: scheme + hole(t)}, testRepository, Options{Timeout: 100 * time.Millisecond, Concurrency: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestAStuckConnectionIsLeft(t *testing.T) {
 		dialled = append(dialled, &stuckConn{Conn: conn})
 		return dialled[len(dialled)-1], err
 	}
-	c, err := Connect(cfg, Options{Silence: 200 * time.Millisecond})
+	c, err := Connect(cfg, testRepository, Options{Silence: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func (c *stuckConn) Write(p []byte) (int, error) {
 }
 
 func TestTheCallersDeadline(t *testing.T) {
-	c, err := Connect(&rest.Config{Host: "http://" + hole(t)}, Options{})
+	c, err := Connect(&rest.Config{Host: "http://" + hole(t)}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestUnknownCertificate(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
-	c, err := Connect(&rest.Config{Host: server.URL}, Options{})
+	c, err := Connect(&rest.Config{Host: server.URL}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

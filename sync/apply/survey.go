@@ -104,9 +104,9 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entries []store.Entry, err error) {
 	seen := map[name]bool{} // a list that was started again shows some twice
 	err = s.addressed(ctx, s.resource, gvk, func(r resource) error {
-		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), ours, func(live *metav1.PartialObjectMetadata) {
+		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), s.ours(), func(live *metav1.PartialObjectMetadata) {
 			n := name{live.Namespace, live.Name}
-			if entry, ok := foundEntry(gvk, live); ok && !seen[n] {
+			if entry, ok := s.foundEntry(gvk, live); ok && !seen[n] {
 				seen[n] = true
 				entries = append(entries, entry)
 			}
@@ -121,9 +121,9 @@ func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entr
 }
 
 // foundEntry makes an entry of a live object that is ours.
-func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
+func (c *connection) foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
 	own, unit := ownEntry(live), live.Annotations[render.AnnotationUnit]
-	if own == nil || unit == "" || live.Labels[render.LabelManagedBy] != render.ManagedBy {
+	if own == nil || unit == "" || !c.isOurs(live.Labels) {
 		return store.Entry{}, false
 	}
 	fields := rawFields(own)

@@ -35,7 +35,7 @@ func TestSurvey(t *testing.T) {
 		object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {password: hunter2}}", ns),
 		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: keep, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))
 	create(t, configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: copied, namespace: `+ns+
-		`, labels: {app.kubernetes.io/managed-by: swell}, annotations: {swell.sh/unit: services/shop/cart}}}`)
+		`, labels: {app.kubernetes.io/managed-by: swell, swell.sh/repository: shop}, annotations: {swell.sh/unit: services/shop/cart}}}`)
 	unlabelled := applied(t, c, configMap(t, ns, "unlabelled", "1"))[0]
 	edit(t, unlabelled.ID, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"helm"}}}`, "helm")
 	w.take()
@@ -80,7 +80,7 @@ func TestSurveyWithoutRights(t *testing.T) {
 			`, apiGroup: rbac.authorization.k8s.io}], roleRef: {kind: ClusterRole, name: `+ns+`, apiGroup: rbac.authorization.k8s.io}}`)
 	cfg := apiServer(t)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: ns}
-	limited, err := Connect(cfg, Options{})
+	limited, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSurveyWithoutRights(t *testing.T) {
 
 // TestSurveyOfAClusterThatIsGone: no answer is no empty cluster.
 func TestSurveyOfAClusterThatIsGone(t *testing.T) {
-	c, err := Connect(&rest.Config{Host: "https://127.0.0.1:1"}, Options{})
+	c, err := Connect(&rest.Config{Host: "https://127.0.0.1:1"}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

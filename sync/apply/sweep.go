@@ -141,9 +141,9 @@ func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) er
 	var version string
 	err := s.addressed(ctx, s.anyResource, gvk, func(r resource) (err error) {
 		found = r
-		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), ours, func(live *metav1.PartialObjectMetadata) {
+		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), s.ours(), func(live *metav1.PartialObjectMetadata) {
 			for _, i := range wanted[name{live.Namespace, live.Name}] {
-				s.drifts[i], s.looked[i] = compare(s.entries[i], live, s.ignore.of(s.entries[i])...), true
+				s.drifts[i], s.looked[i] = s.compare(s.entries[i], live, s.ignore.of(s.entries[i])...), true
 			}
 		})
 		return err
@@ -174,7 +174,7 @@ func (s *sweeping) single(ctx context.Context, _ string, numbers []int) error {
 }
 
 // confirm looks at single entries. Those that no list showed are gone, or they
-// lost our label.
+// lost one of our labels.
 func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) error {
 	errs := make([]error, len(s.entries))
 	s.each(numbers, func(i int) {
@@ -191,7 +191,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i], s.looked[i] = compare(entry, live, s.ignore.of(entry)...), true
+			s.drifts[i], s.looked[i] = s.compare(entry, live, s.ignore.of(entry)...), true
 		}
 	})
 	return errors.Join(errs...)

@@ -134,7 +134,7 @@ func TestSweepNamesFieldAndManager(t *testing.T) {
 func TestSweepNamesAnApplyUnderOurName(t *testing.T) {
 	c, _ := connect(t, Options{})
 	entry := applied(t, c, configMap(t, space(t), "a", "1"))[0]
-	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"app.kubernetes.io/managed-by":"swell"},` +
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"app.kubernetes.io/managed-by":"swell","swell.sh/repository":"shop"},` +
 		`"annotations":{"swell.sh/unit":"services/shop/cart"}},"data":{"value":"1","more":"2"}}`
 	edit(t, entry.ID, types.ApplyPatchType, body, FieldManager)
 	want := []string{"ConfigMap/a", "  applied by somebody else under our name: swell Apply"}
@@ -158,10 +158,12 @@ func TestSweepTellsMissingFromRecreatedAndUnlabelled(t *testing.T) {
 		"  deleted and recreated by somebody: apply.test Update",
 		"ConfigMap/unlabelled",
 		`  .metadata.labels["app.kubernetes.io/managed-by"]: unknown`,
+		`  .metadata.labels["swell.sh/repository"]: unknown`,
 		"ConfigMap/bare",
 		`  .data.value: unknown`,
 		`  .metadata.annotations["swell.sh/unit"]: unknown`,
 		`  .metadata.labels["app.kubernetes.io/managed-by"]: unknown`,
+		`  .metadata.labels["swell.sh/repository"]: unknown`,
 	}
 	if diff := cmp.Diff(want, swept(t, c, entries)); diff != "" {
 		t.Error(diff)

@@ -90,6 +90,15 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 	return nil, ""
 }
 
+// othersRepository names the monorepo that labels say an object is from, when
+// it is not ours; empty when they say nothing.
+func (c *connection) othersRepository(labels map[string]string) string {
+	if labels[render.LabelManagedBy] != render.ManagedBy || labels[render.LabelRepository] == "" || c.isOurs(labels) {
+		return ""
+	}
+	return "swell, from the monorepo " + labels[render.LabelRepository]
+}
+
 func labelsOf(meta *metav1.PartialObjectMetadata) map[string]string      { return meta.Labels }
 func annotationsOf(meta *metav1.PartialObjectMetadata) map[string]string { return meta.Annotations }
 

@@ -43,7 +43,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+ns+`}]
 `)
 	cfg := apiServer(t)
 	cfg.Impersonate.UserName = ns
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestWhatOthersAddIsNotOurs(t *testing.T) {
 func TestAllFieldsTaken(t *testing.T) {
 	c, _ := connect(t, Options{})
 	entry := applied(t, c, configMap(t, space(t), "a", "1"))[0]
-	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"app.kubernetes.io/managed-by":"other"},"annotations":{"swell.sh/unit":"other"}},"data":{"value":"2"}}`
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"app.kubernetes.io/managed-by":"other","swell.sh/repository":"other"},"annotations":{"swell.sh/unit":"other"}},"data":{"value":"2"}}`
 	force := true
 	if _, err := somebody(t).Resource(configMaps).Namespace(entry.ID.Namespace).Patch(t.Context(), "a", types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: "other", Force: &force}); err != nil {
 		t.Fatal(err)
@@ -107,6 +107,7 @@ func TestAllFieldsTaken(t *testing.T) {
 		"  .data.value: other Apply",
 		`  .metadata.annotations["swell.sh/unit"]: other Apply`,
 		`  .metadata.labels["app.kubernetes.io/managed-by"]: other Apply`,
+		`  .metadata.labels["swell.sh/repository"]: other Apply`,
 	}
 	if diff := cmp.Diff(want, swept(t, c, []store.Entry{entry})); diff != "" {
 		t.Error(diff)
@@ -146,7 +147,7 @@ func TestWatchSurvivesACutConnection(t *testing.T) {
 	var w wires
 	cfg := apiServer(t)
 	cfg.Dial = w.dial
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ var ErrExpired = errors.New("expired")
 // it was handed to.
 type Seen struct {
 	ID render.ObjectID
-	// Gone says that the object was deleted, or lost our label.
+	// Gone says that the object was deleted, or lost one of our labels.
 	Gone bool
 	// Fingerprint is that of the object after the change, to tell one change
 	// from another; empty when it is gone.
@@ -107,7 +107,7 @@ func (w *watching) stream(ctx context.Context, kind schema.GroupVersionKind) err
 	}
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
-		"labelSelector": {ours},
+		"labelSelector": {w.ours()},
 	}
 	req := &request{op: "watch", object: w.kind.String(), method: http.MethodGet, path: found.within(w.namespace), query: query.Encode(), accept: acceptWatch}
 	httpReq, err := w.httpRequest(ctx, req)

@@ -140,7 +140,7 @@ func TestWatchOfACustomResource(t *testing.T) {
 func TestWatchRefused(t *testing.T) {
 	cfg := apiServer(t)
 	cfg.Impersonate.UserName = "nobody"
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestWatchesShareOneConnection(t *testing.T) {
 		dialled.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	c, err := Connect(cfg, Options{})
+	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

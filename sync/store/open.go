@@ -96,6 +96,8 @@ ALTER TABLE inventory ADD COLUMN ran TEXT NOT NULL DEFAULT '';
 ALTER TABLE inventory ADD COLUMN phase INTEGER NOT NULL DEFAULT 0;
 
 CREATE TABLE troubles (about TEXT PRIMARY KEY, since TEXT, text TEXT NOT NULL) WITHOUT ROWID;
+`, `
+CREATE TABLE repository (name TEXT NOT NULL);
 `}
 
 // connect makes a pool of connections; none is opened before it is used.

@@ -44,6 +44,8 @@
 //	            manager, rounds, until, tried
 //	troubles    about, since,    what ails the daemon as a whole at the moment,
 //	            text             see [Trouble]; since version 5
+//	repository  name             the monorepo that all of this is about, in at
+//	                             most one row; since version 6
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //

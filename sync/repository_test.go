@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// TestTwoMonoreposShareClusters: a daemon that begins where another one works, or
+// that lost its state, finds its own objects only, and has nothing to delete.
+func TestTwoMonoreposShareClusters(t *testing.T) {
+	first := newWorld(t)
+	first.release()
+	before := first.uids()
+	t.Run("second", func(t *testing.T) {
+		w := newWorldOn(t, clusters)
+		w.fresh = true
+		w.start()
+		w.release()
+		own := w.uids()
+		w.lose()
+		w.release()
+		w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+		w.idle(time.Hour)
+		w.sameUIDs("of its own", own)
+		if plans := w.plans(); len(plans) > 0 {
+			t.Errorf("it plans %v", plans)
+		}
+		entries, err := w.store.ClusterInventory("dev-1")
+		w.must(err)
+		for _, e := range entries {
+			if !strings.Contains(e.ID.String(), w.tenant) {
+				t.Errorf("it took in %s of unit %s", e.ID, e.Unit)
+			}
+		}
+	})
+	first.idle(time.Hour)
+	first.sameUIDs("of the first", before)
+}
+
+// TestMonorepoRenamed: all that was applied carries the monorepo's name, so a
+// commit with another one is not taken.
+func TestMonorepoRenamed(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	named := func(name string) {
+		w.Helper()
+		w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+name+"}\nspec: {}\n")
+		w.commit()
+	}
+	w.app("app", "2", "one")
+	named("renamed")
+	refused := "swell.yaml: metadata.name: was " + w.tenant + " and is renamed: all that was applied is marked with the old name: put it back"
+	for _, when := range []string{"at once", "after a restart"} {
+		w.idle(time.Hour)
+		w.want("images "+when, w.tags("app"), "1 1 1")
+		if got := w.troubles(); !strings.Contains(got, refused) {
+			t.Errorf("%s: troubles are %q", when, got)
+		}
+		w.stop()
+		w.start()
+	}
+	named(w.tenant)
+	w.until("the release", w.is("app", 2, rollout.Progressing))
+	w.soaked("app", 2)
+	w.want("images", w.tags("app"), "2 2 2")
+	w.want("troubles", w.troubles(), "")
+}
