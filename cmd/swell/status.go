@@ -29,7 +29,8 @@ func statusCommand() *cobra.Command {
 and why, and what is known to differ from what was applied; then why a newer commit
 is not known or not taken, or a new unit not released, which clusters cannot be
 reached, deletions that wait for approval, and clusters whose inventory is being
-rebuilt. It reads the daemon's state and may be used while the daemon runs.
+rebuilt. It reads the daemon's state, whether or not the daemon runs, and says when
+it does not.
 
 Exit codes: 0 all units are where the commit wants them, 1 some are not, or it is
 not known, 2 the state could not be read.`,
@@ -50,6 +51,9 @@ not known, 2 the state could not be read.`,
 			}
 			if err != nil {
 				return err
+			}
+			if !fleet.running {
+				fmt.Fprintln(cmd.ErrOrStderr(), "swell: this is how it was left: no swell run is at work on it")
 			}
 			if len(fleet.troubles) > 0 || slices.ContainsFunc(units, unfinished) {
 				return exit(exitProblems)
@@ -77,6 +81,7 @@ func unfinished(u unitStatus) bool {
 
 // fleetStatus is what there is to say of the fleet as a whole.
 type fleetStatus struct {
+	running  bool // a daemon is at work on the state
 	troubles []store.Trouble
 	notes    []string // a line each
 }
@@ -102,6 +107,9 @@ func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err 
 		return nil, fleet, err
 	}
 	defer s.Close()
+	if fleet.running, err = s.InUse(); err != nil {
+		return nil, fleet, err
+	}
 	troubles, err := s.Troubles()
 	if err != nil {
 		return nil, fleet, err
@@ -182,8 +190,9 @@ func writeStatusWide(w io.Writer, units []unitStatus) error {
 func writeStatusJSON(w io.Writer, units []unitStatus, fleet fleetStatus) error {
 	return writeIndented(w, struct {
 		list[unitStatus]
+		Running  bool            `json:"running"`
 		Troubles []store.Trouble `json:"troubles,omitempty"`
-	}{listOf("UnitStatusList", units), fleet.troubles})
+	}{listOf("UnitStatusList", units), fleet.running, fleet.troubles})
 }
 
 // standing is how a unit stands, in short.

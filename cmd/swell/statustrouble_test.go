@@ -48,8 +48,20 @@ func TestStatusShowsTroubles(t *testing.T) {
 		if err := cmd.Execute(); !errors.As(err, &code) || code != exitProblems {
 			t.Errorf("%s: %v", output, err)
 		}
-		if !strings.Contains(out.String(), want) {
+		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "no swell run is at work on it") {
 			t.Errorf("%s: got %s, want %s in it", output, out.String(), want)
 		}
+	}
+	if s, err = store.Open(filepath.Join(dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var out bytes.Buffer
+	cmd := statusCommand()
+	cmd.SetArgs([]string{"-c", file, "-o", "json"})
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	if err := cmd.Execute(); err == nil || strings.Contains(out.String(), "at work") || !strings.Contains(out.String(), `"running": true`) {
+		t.Errorf("while a daemon runs: %v, %s", err, out.String())
 	}
 }

@@ -8,9 +8,15 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
+
+// lockPatience is for how long a lock is tried to get: [isLocked] has it for a
+// moment.
+const lockPatience = time.Second
 
 // lockFile locks a file until it is closed or the process ends.
 func lockFile(name string) (*os.File, error) {
@@ -18,12 +24,36 @@ func lockFile(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrLocked
+	for began := time.Now(); ; time.Sleep(lockPatience / 50) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			f.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case time.Since(began) > lockPatience:
+			f.Close()
+			return nil, fmt.Errorf("%s: %w", name, ErrLocked)
 		}
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return f, nil
+}
+
+// isLocked says whether a process has the file locked.
+func isLocked(name string) (bool, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // and with it the lock, which others that ask may share
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return false, nil
 }

@@ -94,6 +94,7 @@ type Store struct {
 	writer *sql.DB // one connection; nil when opened for reading
 	reader *sql.DB
 	lock   *os.File
+	dir    string
 	schema int // of the file; ours unless it was opened for reading
 }
 
@@ -108,12 +109,15 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, schema: version}
+	s := &Store{lock: lock, dir: dir, schema: version}
 	if err := s.open(filepath.Join(dir, fileName)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
+
+// InUse says whether a process has the state open for writing.
+func (s *Store) InUse() (bool, error) { return isLocked(filepath.Join(s.dir, lockName)) }
 
 // OpenReadOnly opens the state in a folder for reading, whether or not a daemon
 // is at work on it. The error wraps [fs.ErrNotExist] when there is none.
@@ -122,7 +126,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 	if err := inspect(file); err != nil {
 		return nil, err
 	}
-	s := &Store{reader: connect(file, "mode=ro", 1)}
+	s := &Store{reader: connect(file, "mode=ro", 1), dir: dir}
 	var err error
 	if s.schema, err = checkVersion(s.reader, file); err != nil {
 		return nil, errors.Join(err, s.Close())

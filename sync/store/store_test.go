@@ -349,23 +349,26 @@ func TestOneWriter(t *testing.T) {
 	}
 	update(t, s, func(tx *Tx) error { return tx.PutUnit("a", []byte("x")) })
 
-	look := func() {
+	look := func(written bool) {
 		t.Helper()
 		r, err := OpenReadOnly(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
+		if used, err := r.InUse(); err != nil || used != written {
+			t.Errorf("in use: %t, %v, want %t", used, err, written)
+		}
 		same(t, map[config.UnitPath][]byte{"a": []byte("x")}, value[map[config.UnitPath][]byte](t)(r.Units()))
 		if err := r.Update(t.Context(), func(tx *Tx) error { return nil }); err == nil {
 			t.Error("a reader may write")
 		}
 	}
-	look() // beside the writer
+	look(true) // beside the writer
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	look() // without one
+	look(false) // without one
 	open(t, dir)
 }
 
