@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
@@ -230,6 +232,8 @@ func lostWithAnIllUnit(w *world) {
 	w.commit()
 	w.lose()
 	w.until("the ill unit", func() bool { u := w.unit("other"); return u != nil && u.Targets["dev-1/a"].Applied != "" })
+	w.until("the canary", w.canary("app", 1))
+	w.now = w.now.Add(2 * time.Minute) // the ill one is late by then
 	w.soaked("app", 1)
 	w.app("app", "1", "one")
 	w.commit()
@@ -296,6 +300,16 @@ func lostWithAnAPIDown(w *world) {
 	_, err := client.Create(w.Context(), down, metav1.CreateOptions{})
 	w.must(err)
 	remove := func() error { return client.Delete(w.Context(), "v1.down.example.com", metav1.DeleteOptions{}) }
+	w.until("the server to notice", func() bool {
+		cfg, err := w.clusters.Config("dev-1")
+		w.must(err)
+		discovery, err := kubernetes.NewForConfig(cfg)
+		w.must(err)
+		_, err = discovery.Discovery().ServerResourcesForGroupVersion("down.example.com/v1")
+		groups, listed := discovery.Discovery().ServerGroups()
+		w.must(listed)
+		return apierrors.IsServiceUnavailable(err) && slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "down.example.com" })
+	})
 	w.app("app", "1")
 	w.commit()
 	w.lose()

@@ -31,7 +31,7 @@ func TestPreview(t *testing.T) {
 	}
 	applied(t, c, was...)
 	becomes(t, c, Health{State: Healthy}, was[2]) // until then others write it
-	eventually(t, func() (bool, string) { // the times of managed fields have whole seconds
+	eventually(t, func() (bool, string) {         // the times of managed fields have whole seconds
 		meta, err := c.begin().getMeta(t.Context(), "Secret/moved", "/api/v1/namespaces/"+ns+"/secrets/moved")
 		if err != nil {
 			return false, err.Error()
