@@ -144,13 +144,16 @@ func lostWithLeftovers(w *world) {
 	w.commit()
 	before := w.uids()
 	w.lose()
-	r := w.pass()
+	w.until("the survey", func() bool { return w.survey("dev-1").Survey != "" && w.survey("dev-2").Survey != "" })
+	history, err := w.store.History("", 1000)
+	w.must(err)
 	var events []string
-	for _, tr := range r.Transitions {
-		if tr.Kind == "rebuilding" {
-			events = append(events, tr.Text)
+	for _, e := range history {
+		if e.Kind == "rebuilding" {
+			events = append(events, e.Text)
 		}
 	}
+	slices.Sort(events)
 	w.want("events", strings.Join(events, "; "), "cluster dev-1: 12 objects taken in; cluster dev-2: 6 objects taken in")
 	w.want("the survey", string(w.survey("dev-1").Survey), "rebuilding")
 	w.until("the canary", func() bool { u := w.unit("app"); return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood })
