@@ -405,11 +405,11 @@ func (w *world) resting() bool {
 	return true
 }
 
-// stepping says whether a target waits for a phase or a hook.
+// stepping says whether a target that is written waits for a phase or a hook.
 func (w *world) stepping() bool {
 	for _, u := range w.daemon.State().Units {
 		for _, t := range u.Targets {
-			if t.Step != "" && t.Trouble == "" {
+			if t.Step != "" && t.Wanted != "" && t.Trouble == "" {
 				return true
 			}
 		}
