@@ -59,7 +59,7 @@ func (w *world) breakGroup(release func()) {
 		_ = crds.Delete(context.Background(), "gadgets."+w.tenant+".example.com", metav1.DeleteOptions{})
 	})
 	gadgets := w.client("dev-2").Resource(schema.GroupVersionResource{Group: w.tenant + ".example.com", Version: "v1", Resource: "gadgets"})
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(w.longest())
 	for {
 		_, err := gadgets.Namespace(w.tenant+"-c").List(w.Context(), metav1.ListOptions{})
 		if apierrors.IsServiceUnavailable(err) {

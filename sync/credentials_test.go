@@ -165,14 +165,14 @@ func (w *world) rejected(cluster, token string) {
 	cfg.BearerToken = token
 	client, err := kubernetes.NewForConfig(cfg)
 	w.must(err)
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(w.longest())
 	for {
 		_, err := client.Discovery().ServerVersion()
 		if apierrors.IsUnauthorized(err) {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("the token is good for a minute after its account: %v", err)
+			w.Fatalf("the token is good for %s after its account: %v", w.longest(), err)
 		}
 		pause(w.TB)
 	}

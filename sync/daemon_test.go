@@ -4,6 +4,7 @@
 package sync_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,8 +85,12 @@ type world struct {
 	kubeconfigs string           // of kubeconfigs; mostly none
 	// patience of the daemon. The usual one is longer than any test, so that a
 	// pass is over when all of it is done, however slow the machine.
-	patience   time.Duration
-	poll       time.Duration // of the branch; zero is at every pass
+	patience time.Duration
+	poll     time.Duration // of the branch; zero is at every pass
+	// tick is how far the daemon's clock goes on with a pass that did nothing.
+	// Zero is what [world.until] says.
+	tick time.Duration
+
 	connection apply.Options
 	allow      []config.Allowance
 	logged     strings.Builder
@@ -294,15 +299,18 @@ func (w *world) pass() sync.Record {
 	return r
 }
 
-// longest is how long anything may take. A benchmark may be on a slow machine.
+// longest is how long anything may take. What takes a second may take a minute on
+// a machine that is shared, and a benchmark has more to do.
 func (w *world) longest() time.Duration {
 	if _, ok := w.TB.(*testing.B); ok {
 		return 20 * time.Minute
 	}
-	return time.Minute
+	return 5 * time.Minute
 }
 
-// until makes passes until ok, a second of the daemon's time apart.
+// until makes passes until ok, a second of the daemon's time apart; less while
+// something is on its way in the clusters, which know nothing of that time: a
+// slow machine's objects would be late.
 func (w *world) until(what string, ok func() bool) (all []rollout.Outcome) {
 	w.Helper()
 	deadline := time.Now().Add(w.longest())
@@ -313,7 +321,11 @@ func (w *world) until(what string, ok func() bool) (all []rollout.Outcome) {
 		r := w.pass()
 		all = append(all, r.Actions...)
 		if len(r.Actions) == 0 {
-			w.now = w.now.Add(time.Second)
+			tick := time.Second
+			if !w.resting() || w.stepping() {
+				tick = 200 * time.Millisecond
+			}
+			w.now = w.now.Add(cmp.Or(w.tick, tick))
 			pause(w.TB)
 		}
 	}
@@ -391,6 +403,18 @@ func (w *world) resting() bool {
 		}
 	}
 	return true
+}
+
+// stepping says whether a target that is written waits for a phase or a hook.
+func (w *world) stepping() bool {
+	for _, u := range w.daemon.State().Units {
+		for _, t := range u.Targets {
+			if t.Step != "" && t.Wanted != "" && t.Trouble == "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // TestSoakedWaitsForTheOthers: a unit that takes a second is not late because
@@ -487,6 +511,7 @@ func TestRollback(t *testing.T) {
 	before := w.get("dev-2/c", deployments, "app").GetResourceVersion()
 	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "broken" })
 	w.want("images", w.tags("app"), "broken 1 1")
+	w.until("the reason", w.reasonHas("app", "ImagePullBackOff"))
 	w.now = w.now.Add(2 * time.Minute)
 	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
 	w.want("images", w.tags("app"), "1 1 1")
@@ -568,17 +593,11 @@ func TestRestart(t *testing.T) {
 	w.release()
 	w.app("app", "2", "one", "two")
 	w.commit()
-	for range 100 {
+	w.until("the canary", func() bool {
 		w.stop()
 		w.start()
-		if len(w.pass().Actions) == 0 {
-			w.now = w.now.Add(time.Second)
-			pause(t)
-		}
-		if u := w.unit("app"); u.Rollout.ID == 2 && u.Targets["dev-1/a"].Health == rollout.HealthGood && u.Targets["dev-1/a"].Applied == u.Targets["dev-1/a"].Wanted {
-			break
-		}
-	}
+		return w.canary("app", 2)()
+	})
 	w.want("images while the canary soaks", w.tags("app"), "2 1 1")
 	w.now = w.now.Add(9 * time.Minute)
 	w.stop()

@@ -222,10 +222,10 @@ func (w *world) mutate(target string, value func(n int32) string) {
 		w.must(err)
 		return made.Object["data"].(map[string]any)["image"].(string)
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(w.longest())
 	for probe() == "probe" {
 		if time.Now().After(deadline) {
-			w.Fatal("the webhook is not called within a minute")
+			w.Fatalf("the webhook is not called within %s", w.longest())
 		}
 		pause(w.TB)
 	}

@@ -59,10 +59,10 @@ func (w *world) slow() *rollout.Target {
 // in intervals is ever due.
 func (w *world) still(what string, ok func() bool) {
 	w.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(w.longest())
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("%s: not within a minute\n%s", what, w.describe())
+			w.Fatalf("%s: not within %s\n%s", what, w.longest(), w.describe())
 		}
 		if r := w.pass(); len(r.Actions) == 0 {
 			pause(w.TB)

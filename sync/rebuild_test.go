@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
@@ -142,13 +144,16 @@ func lostWithLeftovers(w *world) {
 	w.commit()
 	before := w.uids()
 	w.lose()
-	r := w.pass()
+	w.until("the survey", func() bool { return w.survey("dev-1").Survey != "" && w.survey("dev-2").Survey != "" })
+	history, err := w.store.History("", 1000)
+	w.must(err)
 	var events []string
-	for _, tr := range r.Transitions {
-		if tr.Kind == "rebuilding" {
-			events = append(events, tr.Text)
+	for _, e := range history {
+		if e.Kind == "rebuilding" {
+			events = append(events, e.Text)
 		}
 	}
+	slices.Sort(events)
 	w.want("events", strings.Join(events, "; "), "cluster dev-1: 12 objects taken in; cluster dev-2: 6 objects taken in")
 	w.want("the survey", string(w.survey("dev-1").Survey), "rebuilding")
 	w.until("the canary", func() bool { u := w.unit("app"); return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood })
@@ -230,6 +235,8 @@ func lostWithAnIllUnit(w *world) {
 	w.commit()
 	w.lose()
 	w.until("the ill unit", func() bool { u := w.unit("other"); return u != nil && u.Targets["dev-1/a"].Applied != "" })
+	w.until("the canary", w.canary("app", 1))
+	w.now = w.now.Add(2 * time.Minute) // the ill one is late by then
 	w.soaked("app", 1)
 	w.app("app", "1", "one")
 	w.commit()
@@ -296,6 +303,16 @@ func lostWithAnAPIDown(w *world) {
 	_, err := client.Create(w.Context(), down, metav1.CreateOptions{})
 	w.must(err)
 	remove := func() error { return client.Delete(w.Context(), "v1.down.example.com", metav1.DeleteOptions{}) }
+	w.until("the server to notice", func() bool {
+		cfg, err := w.clusters.Config("dev-1")
+		w.must(err)
+		discovery, err := kubernetes.NewForConfig(cfg)
+		w.must(err)
+		_, err = discovery.Discovery().ServerResourcesForGroupVersion("down.example.com/v1")
+		groups, listed := discovery.Discovery().ServerGroups()
+		w.must(listed)
+		return apierrors.IsServiceUnavailable(err) && slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "down.example.com" })
+	})
 	w.app("app", "1")
 	w.commit()
 	w.lose()

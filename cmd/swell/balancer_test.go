@@ -189,7 +189,7 @@ spec:
 			t.Log(log.String())
 		}
 	}()
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Timeout: 5 * time.Minute, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialUntil(ctx, socket)
 	}}}
 	for _, c := range []struct {

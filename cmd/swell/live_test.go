@@ -74,7 +74,8 @@ func TestLive(t *testing.T) {
 	if _, err := diffLive(2, "--unit", "services/shop/cart"); !strings.Contains(err, `User "system:serviceaccount:default:shop" cannot`) {
 		t.Errorf("a diff as an account without rights:\n%s", err)
 	}
-	if err := s.repo.push(t.Context(), "accounts"); err != nil {
+	// What is refused is tried again for as long as a wave may take.
+	if err := errors.Join(s.repo.write("fleet/rollout.yaml", demoRollout), s.repo.push(t.Context(), "accounts")); err != nil {
 		t.Fatal(err)
 	}
 	s.once(1) // the account is written down before it is tried

@@ -172,7 +172,7 @@ func (s *crdServer) define(easy *schema.Easy) dynamic.ResourceInterface {
 	if _, err := s.apply(definitions, "test", crd); err != nil {
 		s.Fatalf("%s: %v", easy.Kind, err)
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Minute)
 	defer cancel()
 	events, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + easy.Plural + "." + easy.Group})
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *crdServer) resource(easy *schema.Easy, crd map[string]any) dynamic.Reso
 	all := s.client.Resource(apischema.GroupVersionResource{Group: easy.Group, Version: "v1", Resource: easy.Plural})
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		_, err := all.List(s.Context(), metav1.ListOptions{})
 		if err == nil {

@@ -221,7 +221,12 @@ func (a *applying) object(ctx context.Context, i int) {
 	if err != nil && a.changed[a.gvk(i).GroupKind()] {
 		meta, info, err = a.sendSettling(ctx, sent, r, err)
 	}
-	if err != nil {
+	switch {
+	case isNamespaceLeaving(err): // waiting is enough
+		r.Action, r.Waits = Skipped, "deletion of Namespace/"+o.ID.Namespace
+		r.Reason = "waits for " + r.Waits + ": terminating"
+		return
+	case err != nil:
 		r.Err = err
 		if !isUnwritten(err) {
 			r.Entry.Digest = ""

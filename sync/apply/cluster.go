@@ -77,6 +77,10 @@ type Options struct {
 	// EstablishTimeout is how long a custom resource definition may take from
 	// being applied to being served. Zero is 30 s.
 	EstablishTimeout time.Duration
+	// SettleTime is how long the server may go on judging objects by an earlier
+	// form of a definition that was just changed. Its watch brings the new one
+	// within milliseconds; the rest is for a server under load. Zero is 10 s.
+	SettleTime time.Duration
 }
 
 // Cluster is one API server, as seen by one user. All requests share one HTTP/2
@@ -123,6 +127,7 @@ func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error)
 	opt.Timeout = cmp.Or(opt.Timeout, 15*time.Second)
 	opt.Silence = cmp.Or(opt.Silence, 4*time.Second)
 	opt.EstablishTimeout = cmp.Or(opt.EstablishTimeout, 30*time.Second)
+	opt.SettleTime = cmp.Or(opt.SettleTime, 10*time.Second)
 	client, err := newClient(cfg, opt.Silence)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)

@@ -131,17 +131,12 @@ func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition
 	return true, nil
 }
 
-// settleTime is how long the server may go on judging objects by an earlier
-// form of a definition that was just changed. Its watch brings the new one
-// within milliseconds; the rest is for a server under load.
-const settleTime = 2 * time.Second
-
 // sendSettling repeats the sending of an object whose definition was changed by
 // this very call for as long as the refusal may come from the form before.
 func (a *applying) sendSettling(ctx context.Context, o *render.Object, r *Result, refusal error) (*metav1.PartialObjectMetadata, answerInfo, error) {
 	var meta *metav1.PartialObjectMetadata
 	var info answerInfo
-	timed, cancel := context.WithTimeout(ctx, settleTime)
+	timed, cancel := context.WithTimeout(ctx, a.options.SettleTime)
 	defer cancel()
 	err := refusal
 	for pause := firstPoll; isFromOldForm(err) && wait(timed, pause); pause = min(2*pause, maxPoll) {

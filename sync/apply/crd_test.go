@@ -18,9 +18,9 @@ import (
 
 // slowDefinitions is a server that goes on judging widgets by the earlier form
 // of their definition for a number of requests, as one under load does.
-func slowDefinitions(t *testing.T, stale int32) (*Cluster, *atomic.Int32) {
+func slowDefinitions(t *testing.T, stale int32, settle time.Duration) (*Cluster, *atomic.Int32) {
 	var patches atomic.Int32
-	c := fake(t, Options{EstablishTimeout: time.Second}, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, Options{SettleTime: settle}, func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == "/apis/apiextensions.k8s.io/v1":
 			answer(w, 200, jsonType, `{"kind":"APIResourceList","resources":[{"name":"customresourcedefinitions","kind":"CustomResourceDefinition","verbs":["patch"]}]}`)
@@ -41,7 +41,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	definition := object(t, widgets, "shop", "Widget", "color: {type: string}")
 	objects := []*render.Object{definition, object(t, widget, "shop", "color: red")}
 
-	c, patches := slowDefinitions(t, 3)
+	c, patches := slowDefinitions(t, 3, time.Minute)
 	results := c.bring(t.Context(), objects, nil)
 	inventory(t, results)
 	if diff := cmp.Diff([]Action{Configured, Configured}, actions(results)); diff != "" {
@@ -52,7 +52,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	}
 
 	// But not when the definition is as it was.
-	c, patches = slowDefinitions(t, 3)
+	c, patches = slowDefinitions(t, 3, time.Minute)
 	known := map[render.ObjectID]store.Entry{definition.ID: {ID: definition.ID, UID: "1", Digest: definition.Digest}}
 	if got := c.bring(t.Context(), objects, known); got[0].Action != Unchanged || got[1].Err == nil {
 		t.Errorf("got %+v", got)
@@ -62,7 +62,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	}
 
 	// And not for ever.
-	c, _ = slowDefinitions(t, 1<<30)
+	c, _ = slowDefinitions(t, 1<<30, 50*time.Millisecond)
 	want := "apply Widget.shop.example.com/shop/a: failed to create typed patch object (shop/a; shop.example.com/v1, Kind=Widget): .spec.color: field not declared in schema"
 	if err := c.bring(t.Context(), objects, nil)[1].Err; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -102,6 +103,15 @@ func isGone(err error, name string) bool {
 func isForbidden(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == http.StatusForbidden && errors.Is(err, ErrRefused)
+}
+
+// isNamespaceLeaving says whether the server takes nothing new in a namespace
+// because that is being deleted, or was a moment ago and the server has not seen
+// the new one yet.
+func isNamespaceLeaving(err error) bool {
+	var e *Error
+	return isForbidden(err) && errors.As(err, &e) && e.status != nil && e.status.Details != nil &&
+		slices.ContainsFunc(e.status.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == corev1.NamespaceTerminatingCause })
 }
 
 // isOtherUID says whether a UID precondition did not hold. There is no reason of

@@ -252,11 +252,13 @@ func (f *inTheWay) between(t *testing.T) (c *Cluster, clear func(cleared bool)) 
 		n.Store(0)
 		on.Store(!cleared)
 		set(!cleared)
+		c.options.Timeout = time.Minute
 		if !cleared {
-			c.options.Timeout = 2 * time.Second // one who waits for nothing need not wait long
+			if f.http == nil { // one who waits for nothing need not wait long
+				c.options.Timeout = 2 * time.Second
+			}
 			return
 		}
-		c.options.Timeout = time.Minute
 		eventually(t, func() (bool, string) {
 			_, err := c.Identity(context.WithoutCancel(t.Context()))
 			if err != nil {

@@ -5,7 +5,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -213,16 +212,8 @@ func TestHookThatFailsNamesItsContainer(t *testing.T) {
 	s := newState(t, c)
 	hook := hookJob(t, ns, "migrate", render.HookAfter, "broken", "backoffLimit: 0")
 	s.apply("x", hook)
-	eventually(t, func() (bool, string) {
-		list, err := somebody(t).Resource(pods).Namespace(ns).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) == 0 {
-			return false, "no pods"
-		}
-		_, err = somebody(t).Resource(pods).Namespace(ns).Patch(t.Context(), list.Items[0].GetName(), types.MergePatchType, []byte(
-			`{"status":{"phase":"Failed","containerStatuses":[{"name":"main","image":"x","imageID":"","ready":false,"restartCount":0,`+
-				`"state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}`), metav1.PatchOptions{}, "status")
-		return err == nil, fmt.Sprint(err)
-	})
+	patchPod(t, ns, "batch.kubernetes.io/job-name=migrate", `{"phase":"Failed","containerStatuses":[{"name":"main","image":"x","imageID":"","ready":false,"restartCount":0,
+"state":{"waiting":null,"terminated":{"exitCode":3,"reason":"Error"}}}]}`)
 	eventually(t, func() (bool, string) {
 		got := s.apply("x", hook)[0]
 		if got.Err == nil {

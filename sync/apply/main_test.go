@@ -271,10 +271,11 @@ func space(t testing.TB) string {
 	return name
 }
 
-// eventually polls until ok, and fails the test with the last thing said.
+// eventually polls until ok, and fails the test with the last thing said. What
+// takes a second may take a minute on a machine that is shared.
 func eventually(t testing.TB, ok func() (bool, string)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var last string
 	err := poll(ctx, func() (done bool, err error) {

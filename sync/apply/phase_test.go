@@ -262,6 +262,30 @@ func TestApplyToANamespaceThatIsBeingDeleted(t *testing.T) {
 	waits := "(deletion of Namespace/" + ns + ")"
 	got := s.apply("x", bundle...)
 	same(t, []string{"Namespace skipped " + waits, "ConfigMap skipped " + waits}, outcomes(got))
+	other := configMap(t, ns, "of-another-unit", "1") // whose bundle does not have the namespace
+	eventually(t, func() (bool, string) {             // the server has to see that it goes
+		delete(s.known, other.ID)
+		got = s.apply("x", other)
+		if err := got[0].Err; err != nil {
+			t.Fatal(err)
+		}
+		return got[0].Action == Skipped, strings.Join(outcomes(got), "; ")
+	})
+	same(t, []string{"ConfigMap skipped " + waits}, outcomes(got))
+	same(t, "waits for deletion of Namespace/"+ns+": terminating", got[0].Reason)
 	edit(t, bundle[1].ID, types.MergePatchType, `{"metadata":{"finalizers":null}}`, "other")
-	same(t, []string{"Namespace created", "ConfigMap created"}, outcomes(s.toTheEnd("x", bundle...)))
+	// The server may take the new namespace for the old one at first. What is in it
+	// waits then as before.
+	created := map[string]bool{}
+	eventually(t, func() (bool, string) {
+		got := s.apply("x", bundle...)
+		for _, r := range got {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			created[r.ID.Kind] = created[r.ID.Kind] || r.Action == Created
+		}
+		return created["ConfigMap"], strings.Join(outcomes(got), "; ")
+	})
+	same(t, map[string]bool{"Namespace": true, "ConfigMap": true}, created)
 }

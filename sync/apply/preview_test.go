@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
@@ -26,7 +30,8 @@ func TestPreview(t *testing.T) {
 		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"), configMap(t, ns, "left", "1"),
 	}
 	applied(t, c, was...)
-	eventually(t, func() (bool, string) { // the times of managed fields have whole seconds
+	becomes(t, c, Health{State: Healthy}, was[2]) // until then others write it
+	eventually(t, func() (bool, string) {         // the times of managed fields have whole seconds
 		meta, err := c.begin().getMeta(t.Context(), "Secret/moved", "/api/v1/namespaces/"+ns+"/secrets/moved")
 		if err != nil {
 			return false, err.Error()
@@ -71,19 +76,29 @@ func TestPreview(t *testing.T) {
 }
 
 // TestPreviewWhileSomebodyWrites: what an autoscaler does between the look at an
-// object and its dry run is not taken for what an apply would do.
+// object and its dry run is not taken for what an apply would do. Nobody else
+// writes an object of this kind.
 func TestPreviewWhileSomebodyWrites(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	web := object(t, strings.Replace(deployment, "  replicas: 1\n", "", 1), ns, "web", "1")
-	applied(t, c, web)
+	discard(t, crds, "", "widgets."+ns+".example.com")
+	scales := strings.Replace(widgets, "    storage: true\n", "    storage: true\n    subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}\n", 1)
+	web := object(t, widget, ns, "size: big")
+	applied(t, c, object(t, scales, ns, "Widget", "size: {type: string}, replicas: {type: integer}"), web)
+	scale := func(n int) {
+		_, err := somebody(t).Resource(schema.GroupVersionResource{Group: ns + ".example.com", Version: "v1", Resource: "widgets"}).Namespace(ns).
+			Patch(t.Context(), "a", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n), metav1.PatchOptions{FieldManager: "hpa"}, "scale")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	cfg := apiServer(t)
 	writes := 1
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPatch && writes > 0 {
 				writes--
-				mergeAs(t, "hpa", web, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+writes), "scale")
+				scale(3 + writes)
 			}
 			return next.RoundTrip(r)
 		})

@@ -238,9 +238,9 @@ func TestPruneGoesBackwardsByPhase(t *testing.T) {
 		account.Phase = 10
 		entries := applied(t, c, at(1, "one"), configMap(t, ns, "zero", "1"), at(2, "two"), account)
 		if lost {
-			found, unknown, err := c.Survey(t.Context())
-			if err != nil || len(unknown) > 0 {
-				t.Fatal(err, unknown)
+			found, _, err := c.Survey(t.Context()) // kinds of other tests, on their way out, may be unknown
+			if err != nil {
+				t.Fatal(err)
 			}
 			entries = slices.DeleteFunc(found, func(e store.Entry) bool { return e.ID.Namespace != ns })
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -147,7 +148,7 @@ func TestWatchSurvivesACutConnection(t *testing.T) {
 	var w wires
 	cfg := apiServer(t)
 	cfg.Dial = w.dial
-	c, err := Connect(cfg, testRepository, Options{})
+	c, err := Connect(cfg, testRepository, Options{Silence: time.Hour}) // a slow server's is left for a new one
 	if err != nil {
 		t.Fatal(err)
 	}

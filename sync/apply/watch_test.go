@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -233,7 +234,7 @@ func TestWatchesShareOneConnection(t *testing.T) {
 		dialled.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	c, err := Connect(cfg, testRepository, Options{})
+	c, err := Connect(cfg, testRepository, Options{Silence: time.Hour}) // a slow server's is left for a new one
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -564,14 +564,10 @@ func TestFetchStalls(t *testing.T) {
 }
 
 func TestFetchUnreachable(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	const nobody = "127.0.0.1:1" // a port that was free a moment ago may be anybody's by now
 	auth := serveSSH(t).auth
 	for _, scheme := range []string{"http", "ssh"} {
-		s := follow(t, Config{URL: scheme + "://" + closed.Addr().String() + "/x.git", Dir: t.TempDir(), Auth: auth})
+		s := follow(t, Config{URL: scheme + "://" + nobody + "/x.git", Dir: t.TempDir(), Auth: auth})
 		_, err := s.Fetch(t.Context())
 		checkMessage(t, err, `^`+scheme+`://[^/]*/x.git: fetch: dial tcp .*: connection refused$`)
 	}
