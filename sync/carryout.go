@@ -41,13 +41,14 @@ type job struct {
 	// [Daemon.doom] and [Daemon.guard].
 	doomed []store.Entry // may be deleted
 	held   []store.Entry // wait for approval
-	kept   []store.Entry // are marked to be kept
+	kept   []store.Entry // are marked to be kept, so they are let go of
 	moved  []handover    // are another unit's now
 	left   []string      // why others stay, in one line each
 	waits  string        // what held waits for
 
 	givenUp []handover    // of moved, once it was done
 	deleted []string      // objects that are gone now
+	letGo   []string      // objects that stay and are not ours to look after any more, with the reason
 	changed []store.Entry // that were approved, and are not what they were
 	drifted []store.Entry // those of them to be corrected
 
@@ -293,6 +294,8 @@ func (j *job) take(results []apply.Result) {
 			j.forgotten = append(j.forgotten, res.Entry)
 			if res.Action == apply.Deleted {
 				j.deleted = append(j.deleted, res.ID.String())
+			} else {
+				j.letGo = append(j.letGo, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 			}
 		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
 			// what is only looked at may have been written by another unit meanwhile
