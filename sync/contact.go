@@ -40,6 +40,7 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 //	taken    fields were taken from others
 //	left     fields were left to others
 //	warning  an object is not quite as it was sent
+//	moved    objects of the bundle are left out, for they are another unit's
 //	deleted  objects are gone
 //	let go   an object stays, and nobody looks after it any more
 //
