@@ -30,8 +30,8 @@ const (
 	// AnnotationAdopt holds a [config.Adoption] for the object, and wins over
 	// that of its unit.
 	AnnotationAdopt = "swell.sh/adopt"
-	// AnnotationPrune with the value [PruneDisabled] keeps the object, and keeps
-	// it in the inventory, for as long as it is there.
+	// AnnotationPrune with the value [PruneDisabled], in Git or on the live object,
+	// keeps the object from being deleted: it is let go of instead.
 	AnnotationPrune = "swell.sh/prune"
 	PruneDisabled   = "disabled"
 	// AnnotationOwned says by [Globs] which of the object's annotations are ours:

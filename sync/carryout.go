@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/swell-sh/swell/config"
@@ -30,6 +31,10 @@ type job struct {
 	account string         // that it is done as; empty: swell's own
 	writers []string       // the accounts that may have written what is there
 
+	// elsewhere are the objects of the bundle that are another unit's by now, with
+	// its entries: see [Daemon.leaveOut].
+	elsewhere []handover
+
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
 	objects   map[apply.Action]int
@@ -41,13 +46,14 @@ type job struct {
 	// [Daemon.doom] and [Daemon.guard].
 	doomed []store.Entry // may be deleted
 	held   []store.Entry // wait for approval
-	kept   []store.Entry // are marked to be kept
+	kept   []store.Entry // are marked to be kept, so they are let go of
 	moved  []handover    // are another unit's now
 	left   []string      // why others stay, in one line each
 	waits  string        // what held waits for
 
 	givenUp []handover    // of moved, once it was done
 	deleted []string      // objects that are gone now
+	letGo   []string      // objects that stay and are not ours to look after any more, with the reason
 	changed []store.Entry // that were approved, and are not what they were
 	drifted []store.Entry // those of them to be corrected
 
@@ -55,8 +61,7 @@ type job struct {
 	lost  bool // the cluster did not answer
 }
 
-// handover is an object that the job's unit does not want any more, and the
-// bundle that wants it and has it.
+// handover is an object, and the other bundle that wants it and has it.
 type handover struct {
 	store.Entry
 	to render.Placed
@@ -97,7 +102,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
-			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect),
+			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect), tx.Confirm(j.claims()),
 				tx.Displace(j.cluster, slices.Concat(intended, suspect))); err != nil {
 				return err
 			}
@@ -126,9 +131,13 @@ func (d *Daemon) equip(j *job) error {
 	}
 	inventory, err := d.Store.Inventory(j.Unit, j.Target)
 	j.inventory = inventory
-	if err == nil && j.bundle != nil {
-		j.work, err = d.work(j)
+	if err != nil || j.bundle == nil {
+		return err
 	}
+	if err := d.leaveOut(j); err != nil {
+		return err
+	}
+	j.work, err = d.work(j)
 	return err
 }
 
@@ -173,10 +182,10 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 // writesAhead lists the objects that the job may write: those that are new to the
 // inventory, and those whose content is not what it says as soon as the job begins.
 func (j *job) writesAhead() (intended, suspect []store.Entry) {
-	if j.Kind != rollout.Apply || j.bundle == nil {
+	if j.Kind != rollout.Apply || j.bundle == nil || j.outcome.Result != "" {
 		return nil, nil
 	}
-	for _, o := range j.bundle.Objects {
+	for _, o := range j.sends() {
 		known, ok := j.inventory[o.ID]
 		if !ok {
 			intended = append(intended, store.Entry{Unit: j.Unit, Target: j.Target, ID: o.ID, Version: o.Version})
@@ -241,6 +250,9 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 		results := conn.As(j.account).Apply(ctx, j.work)
 		j.take(results)
 		j.notes = notesOf(results)
+		if text := j.movedText(); text != "" {
+			j.notes = append(j.notes, note{"moved", text})
+		}
 		j.judge(ctx, results, rollout.Applied)
 	case rollout.Check:
 		d.check(ctx, conn, j)
@@ -257,7 +269,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
 	w := apply.Work{
-		Objects: j.bundle.Objects, Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j), PutBack: j.Why == rollout.WhyRollback,
+		Objects: j.sends(), Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j), PutBack: j.Why == rollout.WhyRollback,
 	}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error
@@ -293,6 +305,8 @@ func (j *job) take(results []apply.Result) {
 			j.forgotten = append(j.forgotten, res.Entry)
 			if res.Action == apply.Deleted {
 				j.deleted = append(j.deleted, res.ID.String())
+			} else {
+				j.letGo = append(j.letGo, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 			}
 		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
 			// what is only looked at may have been written by another unit meanwhile
@@ -406,12 +420,12 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 		j.ended(rollout.Unhealthy, health.Reason)
 		return
 	}
-	j.ended(rollout.Healthy, "")
+	j.ended(rollout.Healthy, j.movedText())
 	if !j.Prune {
 		return
 	}
 	_, left := d.prune(ctx, conn, j)
 	if ctx.Err() == nil {
-		j.outcome.Pruned, j.outcome.Reason = left == "", left
+		j.outcome.Pruned, j.outcome.Reason = left == "", strings.Trim(left+"; "+j.outcome.Reason, "; ")
 	}
 }

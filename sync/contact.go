@@ -40,10 +40,13 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 //	taken    fields were taken from others
 //	left     fields were left to others
 //	warning  an object is not quite as it was sent
+//	moved    objects of the bundle are left out, for they are another unit's
 //	deleted  objects are gone
+//	let go   an object stays, and nobody looks after it any more
 //
 // They stand in the history as transitions; a text names the first object and
-// how many more there are.
+// how many more there are. Of what is let go of nothing else is kept: each has a
+// transition of its own.
 type note struct{ kind, text string }
 
 func notesOf(results []apply.Result) []note {
@@ -78,6 +81,9 @@ func (j *job) noted(now time.Time) []rollout.Transition {
 	notes := j.notes
 	if text := firstOf(j.deleted); text != "" {
 		notes = append(slices.Clone(notes), note{"deleted", text})
+	}
+	for _, text := range j.letGo {
+		notes = append(slices.Clip(notes), note{"let go", text})
 	}
 	for _, n := range notes {
 		transitions = append(transitions, rollout.Transition{Time: now, Commit: j.Commit, Unit: j.Unit, Target: j.Target, Wave: j.Wave, Kind: n.kind, Text: n.text})

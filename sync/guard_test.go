@@ -453,11 +453,11 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 	w.commit()
 	w.until("the deletion of the other", func() bool { return w.get("dev-2/c", configMaps, "plain") == nil })
 	w.idle(time.Hour)
-	if w.get("dev-2/c", configMaps, "precious") == nil {
-		t.Error("the object that Git said to keep is gone")
+	if live := w.get("dev-2/c", configMaps, "precious"); live == nil || live.GetAnnotations()["swell.sh/prune"] != "disabled" {
+		t.Errorf("the object that Git said to keep, and its mark: %v", live)
 	}
-	if reason := w.unit("kept").Targets["dev-2/c"].Reason; !strings.Contains(reason, "kept by the annotation swell.sh/prune: disabled") {
-		t.Errorf("reason %q", reason)
+	if u := w.unit("kept"); u.Rollout.Status != rollout.Done || u.Targets["dev-2/c"].Reason != "" || u.Targets["dev-2/c"].Leftovers {
+		t.Errorf("the unit still has to do with it\n%s", w.describe())
 	}
 	if plans := w.plans(); len(plans) > 0 {
 		t.Errorf("it waits for approval: %v", plans)

@@ -91,6 +91,17 @@ func TestWritingDisplacesOthers(t *testing.T) {
 	}
 }
 
+// TestAJobThatIsOverWritesNothingAhead: when it could not be found out what the job
+// may write, nobody else's word of an object is taken back.
+func TestAJobThatIsOverWritesNothingAhead(t *testing.T) {
+	o := &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
+	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, elsewhere: []handover{{Entry: store.Entry{UID: "u"}}}}
+	j.ended(rollout.Deferred, "commit abc: not found")
+	if intended, suspect := j.writesAhead(); len(intended)+len(suspect)+len(j.claims()) > 0 {
+		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.claims())
+	}
+}
+
 // TestALookDoesNotForgetWhoWroteLast: while a job looks at an object that it must
 // not delete, another unit writes it.
 func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {

@@ -87,7 +87,7 @@ func (d *Daemon) attend(j *job, now time.Time) {
 		return
 	}
 	h := heeded{looked: now}
-	for _, o := range j.bundle.Objects {
+	for _, o := range j.work.Objects {
 		if !j.work.Asks(o) {
 			continue
 		}

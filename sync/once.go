@@ -94,8 +94,9 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 	known := readModes(d.snapshot, d.modes)
 	d.modes = known
 	d.watches.modes.Store(&known)
+	inForce := objectsInForce{}
 	d.beside.recheck(func(j *job, id render.ObjectID) bool {
-		owner, why := d.spared(j, id)
+		owner, why := d.spared(j, id, inForce)
 		return owner != nil || why != ""
 	})
 }

@@ -23,7 +23,7 @@ import (
 func (j *job) deletes() bool { return j.Kind == rollout.Remove || j.Kind == rollout.Check && j.Prune }
 
 // doom sorts out what of the job's inventory its unit does not want any more:
-// what is to go, what another unit has now, and what stays, with the reason.
+// what is to go, what another unit has, and what stays, with the reason.
 func (d *Daemon) doom(j *job) {
 	wanted := map[render.ObjectID]bool{}
 	if j.bundle != nil {
@@ -31,16 +31,17 @@ func (d *Daemon) doom(j *job) {
 			wanted[o.ID] = true
 		}
 	}
+	inForce := objectsInForce{}
 	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
 		if wanted[id] {
 			continue
 		}
 		entry := j.inventory[id]
-		switch owner, why := d.spared(j, id); {
+		switch owner, why := d.spared(j, id, inForce); {
 		case owner != nil && d.has(*owner, id):
 			j.moved = append(j.moved, handover{entry, *owner})
 		case owner != nil:
-			j.left = append(j.left, fmt.Sprintf("%s stays until unit %s has it", id, owner.Unit))
+			j.left = append(j.left, fmt.Sprintf("%s stays until %s has it", id, placeText(j.Unit, *owner)))
 		case why != "":
 			j.left = append(j.left, fmt.Sprintf("%s stays: %s", id, why))
 		case entry.Keep:
@@ -103,10 +104,10 @@ func someOf(lines []string, most int) string {
 }
 
 // spared says why an object must not be deleted although the job's bundle does
-// not hold it: the other bundle that wants it, or a reason; neither when it may
-// be deleted. Not to know is a reason: an object may be on its way to a unit
-// that has a problem at the moment.
-func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why string) {
+// not hold it: the other bundle that wants it, or has it, or a reason; neither
+// when it may be deleted. Not to know is a reason: an object may be on its way to
+// a unit that has a problem at the moment.
+func (d *Daemon) spared(j *job, id render.ObjectID, inForce objectsInForce) (owner *render.Placed, why string) {
 	if d.snapshot == nil || d.wanted.Refused() != "" {
 		return nil, "it is not known what the commit wants"
 	}
@@ -118,7 +119,14 @@ func (d *Daemon) spared(j *job, id render.ObjectID) (owner *render.Placed, why s
 		// which may be older than that commit: it can have come from elsewhere.
 		why = "the newest commit wants it"
 	}
-	if why != "" {
+	// Of the commit nobody else wants it. But a unit that was put back, or whose
+	// wave has not come, may have it in its bundle.
+	switch heir, err := d.heir(j, id, inForce); {
+	case err != nil:
+		return nil, fmt.Sprintf("it is not known who has it: %s", err)
+	case heir != nil:
+		return heir, ""
+	case why != "":
 		return nil, why
 	}
 	if broken := d.brokenNear(j.Unit); broken != "" {

@@ -181,7 +181,8 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 }
 
 // strangers are the entries that the inventory does not hold, with the bundle
-// that each belongs to.
+// that each belongs to. What is marked to be kept and nobody wants was let go of,
+// or will be: nobody has to look after it.
 func (d *Daemon) strangers(cluster string, found []store.Entry) ([]store.Entry, error) {
 	inventory, err := d.Store.ClusterInventory(cluster)
 	if err != nil {
@@ -199,6 +200,8 @@ func (d *Daemon) strangers(cluster string, found []store.Entry) ([]store.Entry, 
 		e.Target = config.TargetName(cluster)
 		if by := d.Compiler.MayWant(cluster, e.ID); len(by) > 0 {
 			e.Unit, e.Target = by[0].Unit, by[0].Target
+		} else if e.Keep {
+			continue
 		}
 		entries = append(entries, e)
 	}

@@ -36,8 +36,8 @@ these objects, by their UIDs, and no others. The daemon may be running or not; i
 still looks at each object before it deletes it.
 
 To keep an object instead, bring it back in the monorepo, or annotate the live one
-with client.lifecycle.config.k8s.io/deletion: detach, which lets go of it, or with
-swell.sh/prune: disabled.
+with swell.sh/prune: disabled or client.lifecycle.config.k8s.io/deletion: detach,
+which let go of it.
 
 Exit codes: 0 approved, or the plans are listed; 2 there is no such plan, or the
 state could not be read or written.`,

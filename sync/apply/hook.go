@@ -167,7 +167,7 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 // record that it ran.
 func (a *applying) release(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	err := a.mergeJob(ctx, "apply", o.ID, o.Version, map[string]any{
+	err := a.merge(ctx, "apply", o.ID, o.Version, map[string]any{
 		"metadata": map[string]any{"uid": r.Entry.UID},
 		"spec":     map[string]any{"ttlSecondsAfterFinished": timeToLive(o)},
 	})
@@ -270,8 +270,8 @@ func (c *call) readObject(ctx context.Context, op string, id render.ObjectID, ve
 	return live, path, on(op, id, err)
 }
 
-// mergeJob changes fields of a Job that is there.
-func (c *call) mergeJob(ctx context.Context, op string, id render.ObjectID, version string, change map[string]any) error {
+// merge changes fields of an object that is there.
+func (c *call) merge(ctx context.Context, op string, id render.ObjectID, version string, change map[string]any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 	r.Waits = "hook " + id.String()
 	why := "waits for " + r.Waits + ": "
 	if isSuspended(live) {
-		err := c.mergeJob(ctx, "resume", id, entry.Version, map[string]any{
+		err := c.merge(ctx, "resume", id, entry.Version, map[string]any{
 			"metadata": map[string]any{"uid": live.GetUID()},
 			"spec":     map[string]any{"suspend": false},
 		})

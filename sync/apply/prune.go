@@ -32,7 +32,12 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // only if it still is the one of the entry: same UID, our label, fields applied
 // by us. An entry without a UID is an apply that may or may not have happened:
 // it is deleted only if the live object also names the entry's unit. What is
-// not ours, or is marked to be kept, is [Skipped] with a Reason.
+// not ours is [Skipped] with a Reason.
+//
+// An object that is marked to be kept is let go of: [Skipped] with a Reason, and
+// Forget. Its label and fields stay, so that whoever wants it again finds it to be
+// ours, and so does the mark, by which [Cluster.Survey] knows that nobody has to
+// look after it. Where only Git had the mark, it is put back on the live object.
 //
 // A heavy object ([WeightOf]) is deleted with its resource version as a second
 // precondition: when somebody changed it since it was looked at, it is [Skipped]
@@ -54,8 +59,8 @@ func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
 	return results
 }
 
-// Look does what [Cluster.Prune] does, except for deleting: an object that it
-// would delete is [Skipped] without a Reason.
+// Look does what [Cluster.Prune] does, except for deleting and for hooks: an
+// object that it would delete is [Skipped] without a Reason.
 func (c *Cluster) Look(ctx context.Context, entries []store.Entry) []Result {
 	results := make([]Result, len(entries))
 	c.begin().pruneAll(ctx, entries, results, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
@@ -122,6 +127,9 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 		return r.failed(on("prune", id, err))
 	}
 	if r, stop := c.judge(r, live); stop {
+		if r.Reason == keptText && !isKept(live) {
+			return c.mark(ctx, r, live)
+		}
 		return r
 	}
 	r.Entry.UID = string(live.UID)
@@ -138,16 +146,41 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 		return r.kept("not ours: it was never applied by this unit", true), true
 	case c.othersRepository(live.Labels) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
-	case !ours:
-		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s", c.ours(), FieldManager), false), true
 	case live.Annotations[annotationDeletion] == "detach":
 		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
-	case live.Annotations[render.AnnotationPrune] == render.PruneDisabled, r.Entry.Keep:
-		return r.kept("kept by the annotation "+render.AnnotationPrune+": disabled", false), true
+	case !ours:
+		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s: delete it, or annotate it with %s: detach",
+			c.ours(), FieldManager, annotationDeletion), false), true
+	case isKept(live), r.Entry.Keep:
+		return r.kept(keptText, true), true
 	case live.DeletionTimestamp != nil:
 		return r.deleted(terminating(live), false), true
 	}
 	return r, false
+}
+
+// keptText is why an object stays that Git or somebody said to keep.
+const keptText = "kept by the annotation " + render.AnnotationPrune + ": " + render.PruneDisabled
+
+func isKept(live *metav1.PartialObjectMetadata) bool {
+	return live.Annotations[render.AnnotationPrune] == render.PruneDisabled
+}
+
+// isLetGo says whether a live object is marked to stay when nobody wants it.
+func isLetGo(live *metav1.PartialObjectMetadata) bool {
+	return isKept(live) || live.Annotations[annotationDeletion] == "detach"
+}
+
+// mark puts the annotation back that Git had on an object which is let go of.
+func (c *call) mark(ctx context.Context, r Result, live *metav1.PartialObjectMetadata) Result {
+	err := c.merge(ctx, "prune", r.ID, r.Entry.Version, map[string]any{
+		"metadata": map[string]any{"uid": live.UID, "annotations": map[string]string{render.AnnotationPrune: render.PruneDisabled}},
+	})
+	if err != nil {
+		r.Forget = false
+		return r.failed(err)
+	}
+	return r
 }
 
 func (r Result) kept(reason string, forget bool) Result {

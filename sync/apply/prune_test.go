@@ -105,12 +105,15 @@ func TestPruneDeletesWithAPrecondition(t *testing.T) {
 
 func TestPruneNeedsOurLabelAndFields(t *testing.T) {
 	c, _ := connect(t, Options{})
-	reason := "not deleted: it lacks one of the labels app.kubernetes.io/managed-by=swell,swell.sh/repository=shop or fields applied by swell"
+	reason := "not deleted: it lacks one of the labels app.kubernetes.io/managed-by=swell,swell.sh/repository=shop or fields applied by swell: delete it, or annotate it with client.lifecycle.config.k8s.io/deletion: detach"
 	ns := space(t)
 
 	unlabelled := applied(t, c, configMap(t, ns, "a", "1"))[0]
 	edit(t, unlabelled.ID, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"helm"}}}`, "helm")
 	pruned(t, c, unlabelled, Skipped, reason, false, true)
+
+	edit(t, unlabelled.ID, types.MergePatchType, `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`, "kubectl")
+	pruned(t, c, unlabelled, Skipped, "let go of by the annotation client.lifecycle.config.k8s.io/deletion: detach", true, true)
 
 	unowned := applied(t, c, configMap(t, ns, "b", "1"))[0]
 	edit(t, unowned.ID, types.MergePatchType, `{"metadata":{"managedFields":[{}]}}`, "other")
@@ -124,12 +127,43 @@ func TestPruneHonoursAnnotations(t *testing.T) {
 		name, annotation, reason string
 		forget                   bool
 	}{
-		{"a", `"swell.sh/prune":"disabled"`, "kept by the annotation swell.sh/prune: disabled", false},
+		{"a", `"swell.sh/prune":"disabled"`, "kept by the annotation swell.sh/prune: disabled", true},
 		{"b", `"client.lifecycle.config.k8s.io/deletion":"detach"`, "let go of by the annotation client.lifecycle.config.k8s.io/deletion: detach", true},
 	} {
 		entry := applied(t, c, configMap(t, ns, test.name, "1"))[0]
 		edit(t, entry.ID, types.MergePatchType, `{"metadata":{"annotations":{`+test.annotation+`}}}`, "kubectl")
 		pruned(t, c, entry, Skipped, test.reason, test.forget, true)
+	}
+}
+
+// TestPruneMarksWhatOnlyGitKeeps: the annotation is put back, on the object that
+// was applied and no other, so that nobody who finds our label takes it for ours
+// to delete.
+func TestPruneMarksWhatOnlyGitKeeps(t *testing.T) {
+	c, w := connect(t, Options{})
+	ns := space(t)
+	entry := applied(t, c, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))[0]
+	edit(t, entry.ID, types.MergePatchType, `{"metadata":{"annotations":{"swell.sh/prune":null}}}`, "kubectl")
+	w.take()
+	other := entry
+	other.UID = "another"
+	if r := c.Look(t.Context(), []store.Entry{other})[0]; !r.Forget || r.Reason != "not ours: somebody deleted and recreated it" {
+		t.Errorf("made anew: got %+v", r)
+	}
+	for range 2 {
+		if r := c.Look(t.Context(), []store.Entry{entry})[0]; r.Action != Skipped || !r.Forget || r.Err != nil || r.Reason != keptText {
+			t.Errorf("got %+v", r)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"GET": 3, "PATCH": 1}, w.methods()); diff != "" {
+		t.Error(diff)
+	}
+	found, _, err := c.Survey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found = in(found, ns); len(found) != 1 || !found[0].Keep {
+		t.Errorf("found %+v", found)
 	}
 }
 

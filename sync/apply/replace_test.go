@@ -263,7 +263,7 @@ metadata: {name: `+ns+`}
 spec:
   failurePolicy: Fail
   matchConstraints:
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [`+operation+`], resources: ["*"]}]
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [`+operation+`], resources: ["*"], scope: Namespaced}] # the selector of namespaces lets through all that is in none
   validations: [{expression: "`+allows+`", message: not today}]
 `)
 	create(t, bindings, `

@@ -21,7 +21,8 @@ import (
 
 // Survey lists what swell has in the cluster, by our label, of all kinds that
 // the cluster serves: an entry for each object that also has fields applied by
-// us and names its unit. Entries have no Target and no Digest. They are sorted
+// us and names its unit. Entries have no Target and no Digest; Keep says that the
+// object is marked to stay when nobody wants it. They are sorted
 // by kind, namespace and name.
 //
 // unknown names, sorted, the groups and kinds that could not be listed, because
@@ -133,6 +134,6 @@ func (c *connection) foundEntry(gvk schema.GroupVersionKind, live *metav1.Partia
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
-		Keep: live.Annotations[render.AnnotationPrune] == render.PruneDisabled, Found: true, Phase: phase,
+		Keep: isLetGo(live), Found: true, Phase: phase,
 	}, true
 }

@@ -225,6 +225,20 @@ const (
 	TroubleDeferred Trouble = "deferred"
 )
 
+// InForce are the bundles that hold for the unit on a target: the one that it is to
+// have, and the one that it has until then unless that is being taken back. A unit
+// that leaves the target, or that is not there, has none.
+func (u *Unit) InForce(name config.TargetName) []render.Digest {
+	t := u.Targets[name]
+	switch {
+	case t == nil || t.Wanted == "":
+		return nil
+	case t.Applied == "" || t.Applied == t.Wanted || u.Rollout.Status == RollingBack:
+		return []render.Digest{t.Wanted}
+	}
+	return []render.Digest{t.Wanted, t.Applied}
+}
+
 // applied says that the target holds what it should, as far as is known.
 func (t *Target) applied() bool { return t.Applied == t.Wanted && !t.Dirty }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -142,6 +143,32 @@ func BenchmarkDecideSettled(b *testing.B) {
 		want.Units[path] = make1(path, fmt.Sprint(release))
 		if plan := s.Decide(want, now); len(plan.Actions) != 4 {
 			b.Fatalf("%d actions", len(plan.Actions))
+		}
+	}
+}
+
+// TestInForce: what a unit is to have on a target, and what it has until then, but
+// not what is being taken back.
+func TestInForce(t *testing.T) {
+	for _, c := range []struct {
+		status          Status
+		wanted, applied render.Digest
+		want            []render.Digest
+	}{
+		{Done, "new", "new", []render.Digest{"new"}},
+		{Progressing, "new", "", []render.Digest{"new"}},
+		{Progressing, "new", "old", []render.Digest{"new", "old"}},
+		{Held, "new", "old", []render.Digest{"new", "old"}},
+		{RollingBack, "old", "new", []render.Digest{"old"}},
+		{RolledBack, "old", "old", []render.Digest{"old"}},
+		{Progressing, "", "old", nil},
+	} {
+		u := &Unit{Rollout: &Rollout{Status: c.status}, Targets: map[config.TargetName]*Target{"dev/a": {Wanted: c.wanted, Applied: c.applied}}}
+		if got := u.InForce("dev/a"); !slices.Equal(got, c.want) {
+			t.Errorf("%s, wanted %q, applied %q: got %q, want %q", c.status, c.wanted, c.applied, got, c.want)
+		}
+		if got := u.InForce("dev/b"); got != nil {
+			t.Errorf("on no target: got %q", got)
 		}
 	}
 }

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// A unit may write a bundle of an earlier commit: it is put back, or has a problem
+// or waits for its wave and is corrected. Objects of that bundle may be another
+// unit's by then. They are left out: neither written nor looked at, nor deleted.
+// The unit keeps an entry without a digest for each, so that it gets the object
+// back when the other one gives it up.
+
+// standing is how another unit stands to an object that a unit is about to write.
+type standing struct {
+	// wants: the newest commit's bundle of it has the object.
+	wants bool
+	// holds: it applied the object, and a bundle that is in force has it.
+	holds bool
+	// last: nobody wrote the object since.
+	last bool
+}
+
+// yields says whether a unit leaves an object to another one; wants is whether
+// the newest commit wants it of the unit itself. Who was not given the object yet
+// does not get it so. Where the commit says nothing, or wants it of both, it is
+// whose it was last.
+func yields(wants bool, other standing) bool {
+	switch {
+	case !other.holds:
+		return false
+	case wants != other.wants:
+		return other.wants
+	}
+	return other.last
+}
+
+// leaveOut finds the objects of the job's bundle that are another unit's by now.
+func (d *Daemon) leaveOut(j *job) error {
+	if d.isNewest(j.Action) {
+		return nil
+	}
+	self, inForce := render.Placed{Unit: j.Unit, Target: j.Target}, objectsInForce{}
+	for _, o := range j.bundle.Objects {
+		if j.inventory[o.ID].Digest != "" {
+			continue // nobody wrote it since
+		}
+		holders, err := d.Store.Holders(j.cluster, o.ID)
+		if err != nil {
+			return err
+		}
+		wants := d.Compiler.Wants(j.cluster, o.ID)
+		for _, e := range holders {
+			by := render.Placed{Unit: e.Unit, Target: e.Target}
+			if by == self {
+				continue
+			}
+			holds, err := d.holds(e, inForce)
+			if err != nil {
+				return err
+			}
+			if yields(slices.Contains(wants, self), standing{wants: slices.Contains(wants, by), holds: holds, last: e.Digest != ""}) {
+				j.elsewhere = append(j.elsewhere, handover{e, by})
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// isNewest says whether an action is about the bundle that the newest commit wants.
+func (d *Daemon) isNewest(a rollout.Action) bool {
+	if d.snapshot == nil || d.wanted.Refused() != "" {
+		return false
+	}
+	unit := d.snapshot.Units.Get(a.Unit)
+	if unit == nil {
+		return false
+	}
+	on := unit.On(a.Target)
+	return on != nil && on.Digest == a.Digest
+}
+
+// objectsInForce are the objects of the bundles that are in force at places, as far
+// as they were asked for.
+type objectsInForce map[render.Placed]map[render.ObjectID]bool
+
+// holds says whether the unit of an entry applied the object, and has it in a
+// bundle that is in force.
+func (d *Daemon) holds(e store.Entry, inForce objectsInForce) (bool, error) {
+	at := render.Placed{Unit: e.Unit, Target: e.Target}
+	unit := d.state.Units[e.Unit]
+	if e.UID == "" || unit == nil {
+		return false, nil
+	}
+	if inForce[at] == nil {
+		objects := map[render.ObjectID]bool{}
+		for _, digest := range unit.InForce(e.Target) {
+			bundle, err := d.bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: unit.Commits[digest]})
+			if err != nil {
+				return false, fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, err)
+			}
+			if bundle == nil {
+				continue
+			}
+			for _, o := range bundle.Objects {
+				objects[o.ID] = true
+			}
+		}
+		inForce[at] = objects
+	}
+	return inForce[at][e.ID], nil
+}
+
+// heir is another bundle that is in force in the job's cluster and has an object;
+// nil when there is none.
+func (d *Daemon) heir(j *job, id render.ObjectID, inForce objectsInForce) (*render.Placed, error) {
+	holders, err := d.Store.Holders(j.cluster, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range holders {
+		by := render.Placed{Unit: e.Unit, Target: e.Target}
+		if by.Unit == j.Unit && by.Target == j.Target {
+			continue
+		}
+		if holds, err := d.holds(e, inForce); err != nil || holds {
+			return &by, err
+		}
+	}
+	return nil, nil
+}
+
+// leaves says whether the job leaves an object of its bundle to another unit.
+func (j *job) leaves(id render.ObjectID) bool {
+	return slices.ContainsFunc(j.elsewhere, func(h handover) bool { return h.ID == id })
+}
+
+// sends are the objects of the bundle that the job is about.
+func (j *job) sends() []*render.Object {
+	if len(j.elsewhere) == 0 {
+		return j.bundle.Objects
+	}
+	return slices.DeleteFunc(slices.Clone(j.bundle.Objects), func(o *render.Object) bool { return j.leaves(o.ID) })
+}
+
+// claims are the entries by which the job's unit gets back what it leaves out.
+func (j *job) claims() []store.Entry {
+	if j.Kind != rollout.Apply || j.outcome.Result != "" {
+		return nil
+	}
+	var entries []store.Entry
+	for _, h := range j.elsewhere {
+		e := h.Entry
+		e.Unit, e.Target, e.Digest, e.Ran, e.Found = j.Unit, j.Target, "", "", false
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// movedText says what the job leaves out; empty when that is nothing.
+func (j *job) movedText() string {
+	var lines []string
+	for _, h := range j.elsewhere {
+		lines = append(lines, fmt.Sprintf("%s moved to %s", h.ID, placeText(j.Unit, h.to)))
+	}
+	return firstOf(lines)
+}
+
+// placeText names a place as seen from a unit.
+func placeText(from config.UnitPath, at render.Placed) string {
+	if at.Unit == from {
+		return "target " + string(at.Target)
+	}
+	return "unit " + string(at.Unit)
+}

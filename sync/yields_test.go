@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import "testing"
+
+// TestYields: of two units that have an object in their bundles, exactly one leaves
+// it to the other.
+func TestYields(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		wants bool
+		other standing
+		want  bool
+	}{
+		{"moved to the other", false, standing{wants: true, holds: true, last: true}, true},
+		{"moved to the other, who is to write it again", false, standing{wants: true, holds: true}, true},
+		{"on its way to the other", false, standing{wants: true}, false},
+		{"given up by the other", false, standing{wants: true, last: true}, false},
+		{"moved here, and the other was put back", true, standing{holds: true, last: true}, false},
+		{"nobody's any more, and the other wrote it", false, standing{holds: true, last: true}, true},
+		{"nobody's any more, and the other did not write it", false, standing{holds: true}, false},
+		{"contested, and the other wrote it", true, standing{wants: true, holds: true, last: true}, true},
+		{"contested, and the other did not write it", true, standing{wants: true, holds: true}, false},
+	} {
+		if got := yields(c.wants, c.other); got != c.want {
+			t.Errorf("%s: yields: got %t, want %t", c.name, got, c.want)
+		}
+	}
+	for i := range 16 {
+		a, b := standing{wants: i&1 > 0, holds: true, last: i&4 > 0}, standing{wants: i&2 > 0, holds: true, last: i&8 > 0}
+		if (!a.last || !b.last) && yields(a.wants, b) && yields(b.wants, a) { // only one wrote it last
+			t.Errorf("both leave it: %+v, %+v", a, b)
+		}
+	}
+}
