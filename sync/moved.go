@@ -48,7 +48,7 @@ func (d *Daemon) leaveOut(j *job) error {
 	if d.isNewest(j.Action) {
 		return nil
 	}
-	self, inForce := render.Placed{Unit: j.Unit, Target: j.Target}, objectsInForce{}
+	self, inForce := j.place(), objectsInForce{}
 	for _, o := range j.bundle.Objects {
 		if j.inventory[o.ID].Digest != "" {
 			continue // nobody wrote it since
@@ -59,7 +59,7 @@ func (d *Daemon) leaveOut(j *job) error {
 		}
 		wants := d.Compiler.Wants(j.cluster, o.ID)
 		for _, e := range holders {
-			by := render.Placed{Unit: e.Unit, Target: e.Target}
+			by := e.Place()
 			if by == self {
 				continue
 			}
@@ -96,7 +96,7 @@ type objectsInForce map[render.Placed]map[render.ObjectID]bool
 // holds says whether the unit of an entry applied the object, and has it in a
 // bundle that is in force.
 func (d *Daemon) holds(e store.Entry, inForce objectsInForce) (bool, error) {
-	at := render.Placed{Unit: e.Unit, Target: e.Target}
+	at := e.Place()
 	unit := d.state.Units[e.Unit]
 	if e.UID == "" || unit == nil {
 		return false, nil
@@ -128,8 +128,8 @@ func (d *Daemon) heir(j *job, id render.ObjectID, inForce objectsInForce) (*rend
 		return nil, err
 	}
 	for _, e := range holders {
-		by := render.Placed{Unit: e.Unit, Target: e.Target}
-		if by.Unit == j.Unit && by.Target == j.Target {
+		by := e.Place()
+		if by == j.place() {
 			continue
 		}
 		if holds, err := d.holds(e, inForce); err != nil || holds {
@@ -139,17 +139,17 @@ func (d *Daemon) heir(j *job, id render.ObjectID, inForce objectsInForce) (*rend
 	return nil, nil
 }
 
-// leaves says whether the job leaves an object of its bundle to another unit.
-func (j *job) leaves(id render.ObjectID) bool {
-	return slices.ContainsFunc(j.elsewhere, func(h handover) bool { return h.ID == id })
-}
-
-// sends are the objects of the bundle that the job is about.
+// sends are the objects of the bundle that the job is about: without those that
+// it leaves to other units.
 func (j *job) sends() []*render.Object {
 	if len(j.elsewhere) == 0 {
 		return j.bundle.Objects
 	}
-	return slices.DeleteFunc(slices.Clone(j.bundle.Objects), func(o *render.Object) bool { return j.leaves(o.ID) })
+	left := map[render.ObjectID]bool{}
+	for _, h := range j.elsewhere {
+		left[h.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(j.bundle.Objects), func(o *render.Object) bool { return left[o.ID] })
 }
 
 // claims are the entries by which the job's unit gets back what it leaves out.
