@@ -117,7 +117,8 @@ func (b *beside) take(j *job) bool {
 }
 
 // claimDoomed makes the job the one of the objects that it is about to delete.
-// Those that another job is at work on are left.
+// Those that another job is at work on are left, and not given up either: that job
+// may be about to leave the object out, and its end would hide that it is its own.
 func (b *beside) claimDoomed(j *job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,6 +135,13 @@ func (b *beside) claimDoomed(j *job) {
 	if j.doomed = mine; len(mine) > 0 {
 		b.doomed[j] = mine
 	}
+	j.moved = slices.DeleteFunc(j.moved, func(h handover) bool {
+		other := b.claims[claim{j.cluster, h.ID}]
+		if other != nil && other != j {
+			j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", h.ID))
+		}
+		return other != nil && other != j
+	})
 }
 
 // begin does jobs of one cluster, in this order and as many at a time as there

@@ -56,15 +56,15 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 	return append(results, j.pruneAs(ctx, conn, empty)...), lines
 }
 
-// remaining are the entries of the job's cluster, and what is live there with our
-// label and fields, without what the results say is gone or going. What somebody
-// let go of is in no inventory, but it was to stay.
+// remaining are the entries of the job's cluster, and what is live there that swell
+// applied, without what the results say is gone or going. What somebody let go of,
+// or another monorepo has there, is in no inventory, but it is to stay.
 func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, results []apply.Result) (left []store.Entry, err error) {
 	inventory, err := d.Store.ClusterInventory(j.cluster)
 	if err != nil {
 		return nil, err
 	}
-	live, unknown, err := conn.Survey(ctx)
+	live, unknown, err := conn.SurveyAll(ctx)
 	if err == nil && len(unknown) > 0 {
 		err = fmt.Errorf("it is not known what is left in it: %s could not be listed", strings.Join(unknown, ", "))
 	}

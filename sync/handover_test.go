@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
@@ -61,6 +62,74 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 	}
 	if given := len(inventory) == 0; given != d.state.Units[there.Unit].Targets[there.Target].Drifted {
 		t.Errorf("given up is %t, and the one that wants the object sends it: %t", given, !given)
+	}
+}
+
+// TestAnObjectIsNotGivenUpToAJobThatLeavesItOut: the one that is to have the object
+// is at work without it. What it is told meanwhile would be over with the job.
+func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, there := twoHolders(t, s)
+	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
+		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, elsewhere: []handover{{here, here.Place()}}}
+	if !d.beside.take(writes) {
+		t.Fatal("not taken")
+	}
+	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []handover{{here, there.Place()}}}
+	d.beside.claimDoomed(gives)
+	if len(gives.moved) > 0 || len(gives.left) != 1 {
+		t.Errorf("gives up %v, leaves %q", gives.moved, gives.left)
+	}
+	d.beside.drop([]*job{writes})
+	gives.moved, gives.left = []handover{{here, there.Place()}}, nil
+	d.beside.claimDoomed(gives)
+	if len(gives.moved) != 1 || len(gives.left) > 0 {
+		t.Errorf("when it is over: gives up %v, leaves %q", gives.moved, gives.left)
+	}
+}
+
+// TestAnObjectIsHandedOverWithItsUID: it was made anew since the other unit knew of
+// it. Should that one not want it any more either, it deletes it.
+func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, there := twoHolders(t, s)
+	here.UID, here.Fingerprint = "made anew", "f"
+	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev",
+		forgotten: []store.Entry{here}, givenUp: []handover{{here, there.Place()}}}
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	holders, err := s.Holders("dev", here.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := there
+	want.UID = here.UID
+	if diff := cmp.Diff([]store.Entry{want}, holders); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAJobThatIsCutShortTellsWhatItLetGoOf: nothing else is kept of it.
+func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, _ := twoHolders(t, s)
+	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev"}
+	j.take([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
+	var r Record
+	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	events, err := s.History(here.Unit, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != 1 || events[0].Kind != "let go" || events[0].Text != here.ID.String()+": kept" {
+		t.Errorf("the history says %v", events)
 	}
 }
 

@@ -89,35 +89,43 @@ func (d *Daemon) isNewest(a rollout.Action) bool {
 	return on != nil && on.Digest == a.Digest
 }
 
-// objectsInForce are the objects of the bundles that are in force at places, as far
-// as they were asked for.
-type objectsInForce map[render.Placed]map[render.ObjectID]bool
+// objectsInForce are the objects of bundles that are in force, as far as they were
+// asked for.
+type objectsInForce map[render.Digest]map[render.ObjectID]bool
 
 // holds says whether the unit of an entry applied the object, and has it in a
-// bundle that is in force.
-func (d *Daemon) holds(e store.Entry, inForce objectsInForce) (bool, error) {
-	at := e.Place()
+// bundle that is in force. err is set when one of those is not known, and none of
+// the others has the object.
+func (d *Daemon) holds(e store.Entry, inForce objectsInForce) (yes bool, err error) {
 	unit := d.state.Units[e.Unit]
 	if e.UID == "" || unit == nil {
 		return false, nil
 	}
-	if inForce[at] == nil {
-		objects := map[render.ObjectID]bool{}
-		for _, digest := range unit.InForce(e.Target) {
-			bundle, err := d.bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: unit.Commits[digest]})
-			if err != nil {
-				return false, fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, err)
-			}
-			if bundle == nil {
+	for _, digest := range unit.InForce(e.Target) {
+		if inForce[digest] == nil {
+			bundle, unknown := d.bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: unit.Commits[digest]})
+			if unknown != nil {
+				err = fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, unknown)
 				continue
 			}
-			for _, o := range bundle.Objects {
-				objects[o.ID] = true
-			}
+			inForce[digest] = idsOf(bundle)
 		}
-		inForce[at] = objects
+		if inForce[digest][e.ID] {
+			return true, nil
+		}
 	}
-	return inForce[at][e.ID], nil
+	return false, err
+}
+
+// idsOf are the objects of a bundle, which may be nil.
+func idsOf(b *render.Bundle) map[render.ObjectID]bool {
+	ids := map[render.ObjectID]bool{}
+	if b != nil {
+		for _, o := range b.Objects {
+			ids[o.ID] = true
+		}
+	}
+	return ids
 }
 
 // heir is another bundle that is in force in the job's cluster and has an object;

@@ -198,16 +198,19 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		return
 	}
 	now := d.Now()
+	var anew []store.Entry
 	for _, j := range jobs {
 		d.unpark(j.place())
-		handed, err := d.handOver(j, now)
+		transitions, others, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err
 			return
 		}
-		r.Transitions = append(r.Transitions, handed...)
-		if j.outcome.Result == "" {
-			continue // interrupted: nothing is known but what was done to single objects
+		anew = append(anew, others...)
+		r.Transitions = append(r.Transitions, transitions...)
+		if j.outcome.Result == "" { // interrupted: nothing is known but what was done to single objects
+			r.Transitions = append(r.Transitions, j.noted(now)...)
+			continue
 		}
 		r.Actions = append(r.Actions, j.outcome)
 		r.count(j)
@@ -226,6 +229,9 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	// What was done must be known also when ctx has ended meanwhile.
 	ctx = context.WithoutCancel(ctx)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Confirm(anew); err != nil {
+			return err
+		}
 		for _, j := range jobs {
 			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.Suspect(j.drifted)); err != nil {
 				return err

@@ -25,13 +25,7 @@ func (j *job) deletes() bool { return j.Kind == rollout.Remove || j.Kind == roll
 // doom sorts out what of the job's inventory its unit does not want any more:
 // what is to go, what another unit has, and what stays, with the reason.
 func (d *Daemon) doom(j *job) {
-	wanted := map[render.ObjectID]bool{}
-	if j.bundle != nil {
-		for _, o := range j.bundle.Objects {
-			wanted[o.ID] = true
-		}
-	}
-	inForce := objectsInForce{}
+	wanted, inForce := idsOf(j.bundle), objectsInForce{}
 	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
 		if wanted[id] {
 			continue
@@ -147,16 +141,20 @@ func (d *Daemon) has(by render.Placed, id render.ObjectID) bool {
 }
 
 // handOver makes the units that wanted the objects which the job's unit gave up
-// send them once more, where the last that was written there is not theirs.
-func (d *Daemon) handOver(j *job, now time.Time) ([]rollout.Transition, error) {
-	var transitions []rollout.Transition
+// send them once more, where the last that was written there is not theirs. anew
+// are their entries of objects that were made anew since they knew of them: should
+// they come to delete one, it is to be the one that is there.
+func (d *Daemon) handOver(j *job, now time.Time) (transitions []rollout.Transition, anew []store.Entry, err error) {
 	for _, h := range j.givenUp {
 		inventory, err := d.Store.Inventory(h.to.Unit, h.to.Target)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if entry, ok := inventory[h.ID]; !ok || entry.Digest != "" || entry.UID == "" {
 			continue // not written there yet, or written last
+		} else if h.Digest != "" && h.UID != entry.UID {
+			entry.UID = h.UID
+			anew = append(anew, entry)
 		}
 		transitions = append(transitions, d.state.Record(rollout.Outcome{
 			Action: rollout.Action{Kind: rollout.Sweep, Unit: h.to.Unit, Target: h.to.Target},
@@ -164,7 +162,7 @@ func (d *Daemon) handOver(j *job, now time.Time) ([]rollout.Transition, error) {
 			Reason: fmt.Sprintf("%s: was written by unit %s, which gave it up", h.ID, j.Unit),
 		}, now)...)
 	}
-	return transitions, nil
+	return transitions, anew, nil
 }
 
 // brokenNear names a unit with a problem that an object of the given unit may

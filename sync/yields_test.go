@@ -3,7 +3,14 @@
 
 package sync
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
 
 // TestYields: of two units that have an object in their bundles, exactly one leaves
 // it to the other.
@@ -33,5 +40,17 @@ func TestYields(t *testing.T) {
 		if (!a.last || !b.last) && yields(a.wants, b) && yields(b.wants, a) { // only one wrote it last
 			t.Errorf("both leave it: %+v, %+v", a, b)
 		}
+	}
+}
+
+// TestHoldsWithoutTheEarlierBundle: who has an object in the bundle that it is to
+// have is not asked for the one before, whose commit may be lost.
+func TestHoldsWithoutTheEarlierBundle(t *testing.T) {
+	d := stateless(t, emptyState(t))
+	e := store.Entry{Unit: "here", Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, UID: "u"}
+	d.state.Units = map[config.UnitPath]*rollout.Unit{e.Unit: {Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Progressing},
+		Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "new", Applied: "lost"}}}}
+	if yes, err := d.holds(e, objectsInForce{"new": {e.ID: true}}); !yes || err != nil {
+		t.Errorf("holds it: %t, %v", yes, err)
 	}
 }

@@ -19,9 +19,12 @@ import (
 // pageSize is how many objects one LIST brings.
 const pageSize = 500
 
+// everyones selects what swell applied, from whatever monorepo.
+const everyones = render.LabelManagedBy + "=" + render.ManagedBy
+
 // ours selects what carries our labels.
 func (c *connection) ours() string {
-	return render.LabelManagedBy + "=" + render.ManagedBy + "," + render.LabelRepository + "=" + c.repository
+	return everyones + "," + render.LabelRepository + "=" + c.repository
 }
 
 // isOurs says whether these are labels of an object that we applied.

@@ -32,6 +32,15 @@ import (
 // It costs a discovery request for each group and version, and one metadata
 // LIST per 500 labelled objects of each kind.
 func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []string, err error) {
+	return c.survey(ctx, c.ours())
+}
+
+// SurveyAll does what [Cluster.Survey] does for the objects of all monorepos.
+func (c *Cluster) SurveyAll(ctx context.Context) (entries []store.Entry, unknown []string, err error) {
+	return c.survey(ctx, everyones)
+}
+
+func (c *Cluster) survey(ctx context.Context, selector string) (entries []store.Entry, unknown []string, err error) {
 	s := &surveying{call: c.begin()}
 	kinds, err := s.kinds(ctx)
 	if err != nil {
@@ -39,7 +48,7 @@ func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []
 	}
 	found := make([][]store.Entry, len(kinds))
 	errs := make([]error, len(kinds))
-	s.all(len(kinds), func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i]) })
+	s.all(len(kinds), func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i], selector) })
 	for i, gvk := range kinds {
 		switch err := errs[i]; {
 		case err == nil:
@@ -102,12 +111,12 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 }
 
 // kind lists one kind. One that cannot be listed at all has no objects.
-func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entries []store.Entry, err error) {
+func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selector string) (entries []store.Entry, err error) {
 	seen := map[name]bool{} // a list that was started again shows some twice
 	err = s.addressed(ctx, s.resource, gvk, func(r resource) error {
-		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), s.ours(), func(live *metav1.PartialObjectMetadata) {
+		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), selector, func(live *metav1.PartialObjectMetadata) {
 			n := name{live.Namespace, live.Name}
-			if entry, ok := s.foundEntry(gvk, live); ok && !seen[n] {
+			if entry, ok := foundEntry(gvk, live); ok && !seen[n] {
 				seen[n] = true
 				entries = append(entries, entry)
 			}
@@ -121,10 +130,10 @@ func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind) (entr
 	return entries, err
 }
 
-// foundEntry makes an entry of a live object that is ours.
-func (c *connection) foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
+// foundEntry makes an entry of a live object with our labels, if it is ours.
+func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
 	own, unit := ownEntry(live), live.Annotations[render.AnnotationUnit]
-	if own == nil || unit == "" || !c.isOurs(live.Labels) {
+	if own == nil || unit == "" {
 		return store.Entry{}, false
 	}
 	fields := rawFields(own)
