@@ -217,3 +217,17 @@ func (d *Daemon) tolerated(j *job) map[render.ObjectID]bool {
 	}
 	return tolerated
 }
+
+// takenOver are the objects of a job that another monorepo was found to have.
+func (d *Daemon) takenOver(j *job) map[render.ObjectID]bool {
+	if len(d.book.drifts) == 0 {
+		return nil
+	}
+	taken := map[render.ObjectID]bool{}
+	for id, e := range j.inventory {
+		if changes := d.book.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == apply.TakenOver {
+			taken[id] = true
+		}
+	}
+	return taken
+}

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -41,6 +45,27 @@ func TestTwoMonoreposShareClusters(t *testing.T) {
 	})
 	first.idle(time.Hour)
 	first.sameUIDs("of the first", before)
+}
+
+// TestTakenOverByAnotherMonorepo: a release that changes an object which another
+// monorepo took over is refused, and put back; the object stays with that one.
+func TestTakenOverByAnotherMonorepo(t *testing.T) {
+	w := newWorld(t)
+	w.sweeping(config.Drift{})
+	w.release()
+	_, err := w.client("dev-1").Resource(configMaps).Namespace(w.tenant+"-a").Patch(t.Context(), "one", types.ApplyPatchType, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: one,
+		labels: {app.kubernetes.io/managed-by: swell, swell.sh/repository: elsewhere}, annotations: {swell.sh/unit: services/theirs}}, data: {image: theirs}}`), metav1.PatchOptions{FieldManager: "swell"})
+	w.must(err)
+	before := w.get("dev-1/a", configMaps, "one").GetResourceVersion()
+	w.nextSweep()
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
+	if failure := w.unit("app").Rollout.Failure; !strings.Contains(failure, "it is there already and belongs to swell, from the monorepo elsewhere") {
+		t.Errorf("failure %q", failure)
+	}
+	w.idle(time.Hour)
+	w.want("the object", w.get("dev-1/a", configMaps, "one").GetResourceVersion(), before)
 }
 
 // TestMonorepoRenamed: all that was applied carries the monorepo's name, so a

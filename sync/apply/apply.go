@@ -87,6 +87,9 @@ type Work struct {
 	// Tolerated are the objects that stay as somebody made them until Git brings
 	// something else: their health counts as it is, and they have no drift.
 	Tolerated map[render.ObjectID]bool
+	// TakenOver are the objects that another monorepo was found to have taken over.
+	// What is new of one is brought as at first contact, which mostly is refused.
+	TakenOver map[render.ObjectID]bool
 	// PutBack says that the bundle takes the place of one that failed: what that
 	// one allowed to replace may be replaced to undo it.
 	PutBack bool

@@ -83,11 +83,14 @@ func (c Change) String() string {
 	return strings.Join(parts, ": ")
 }
 
+// TakenOver is the note of a change by which an object went to another monorepo.
+const TakenOver = "taken over"
+
 // compare judges a live object. One that another monorepo took over is left to it.
 func (c *connection) compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
 	if owner := c.othersRepository(live.Labels); owner != "" && string(live.UID) == entry.UID {
 		own := ownEntry(live)
-		return &Drift{Entry: entry, Kept: true, Changes: []Change{{Note: "taken over", Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
+		return &Drift{Entry: entry, Kept: true, Changes: []Change{{Note: TakenOver, Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	}
 	return compare(entry, live, ignored...)
 }

@@ -81,7 +81,7 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 // bring applies the object to the one that the inventory knows, or else makes
 // first contact.
 func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
-	if known := s.r.Entry; known.UID != "" {
+	if known := s.r.Entry; known.UID != "" && !s.TakenOver[s.o.ID] {
 		meta, info, err = s.update(ctx, types.UID(known.UID), known.Fields, true)
 		if !isOtherObject(err) {
 			return meta, info, err
