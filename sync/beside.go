@@ -49,7 +49,7 @@ type beside struct {
 	done    []*job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see unitsAtOnce
 	loads   map[string]load          // by cluster: of jobs
-	doomed  map[*job][]store.Entry   // what jobs are about to delete
+	doomed  map[*job][]store.Entry   // what jobs are about to delete or to let go of
 	cancels map[*job]context.CancelFunc
 }
 
@@ -116,32 +116,31 @@ func (b *beside) take(j *job) bool {
 	return true
 }
 
-// claimDoomed makes the job the one of the objects that it is about to delete.
-// Those that another job is at work on are left, and not given up either: that job
-// may be about to leave the object out, and its end would hide that it is its own.
+// claimDoomed makes the job the one of the objects that it is about to delete or to
+// let go of. Those that another job is at work on are left, and not given up
+// either: that job may be about to leave the object out, and its end would hide
+// that it is its own.
 func (b *beside) claimDoomed(j *job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var mine []store.Entry
-	for _, e := range j.doomed {
-		at := claim{j.cluster, e.ID}
-		if other := b.claims[at]; other != nil && other != j {
-			j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", e.ID))
-			continue
+	others := func(id render.ObjectID) bool {
+		other := b.claims[claim{j.cluster, id}]
+		if other == nil || other == j {
+			return false
 		}
-		b.claims[at] = j
-		mine = append(mine, e)
+		j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", id))
+		return true
 	}
-	if j.doomed = mine; len(mine) > 0 {
-		b.doomed[j] = mine
+	j.doomed = slices.DeleteFunc(j.doomed, func(e store.Entry) bool { return others(e.ID) })
+	j.kept = slices.DeleteFunc(j.kept, func(e store.Entry) bool { return others(e.ID) })
+	j.moved = slices.DeleteFunc(j.moved, func(h handover) bool { return others(h.ID) })
+	ends := slices.Concat(j.doomed, j.kept)
+	for _, e := range ends {
+		b.claims[claim{j.cluster, e.ID}] = j
 	}
-	j.moved = slices.DeleteFunc(j.moved, func(h handover) bool {
-		other := b.claims[claim{j.cluster, h.ID}]
-		if other != nil && other != j {
-			j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", h.ID))
-		}
-		return other != nil && other != j
-	})
+	if len(ends) > 0 {
+		b.doomed[j] = ends
+	}
 }
 
 // begin does jobs of one cluster, in this order and as many at a time as there
@@ -286,8 +285,8 @@ func (b *beside) places() []rollout.Place {
 	return places
 }
 
-// recheck ends the jobs that are about to delete something which must stay by
-// now. What they have sent is on its way; nothing more is.
+// recheck ends the jobs that are about to delete, or to let go of, something which
+// must stay by now. What they have sent is on its way; nothing more is.
 func (b *beside) recheck(stays func(j *job, id render.ObjectID) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

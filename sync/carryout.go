@@ -328,7 +328,7 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		return
 	}
 	worst := good
-	var reasons []string
+	var reasons, skipped []string
 	for _, res := range results {
 		if res.Err == nil {
 			continue
@@ -336,11 +336,18 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		j.lost = j.lost || lost(res.Err)
 		result := classify(res.Err)
 		if rank[result] > rank[worst] {
-			worst, reasons = result, nil
+			worst, reasons, skipped = result, nil, nil
 		}
-		if rank[result] == rank[worst] && (res.Action != apply.Skipped || len(reasons) == 0) {
+		switch {
+		case rank[result] < rank[worst]:
+		case res.Action == apply.Skipped:
+			skipped = append(skipped, res.Err.Error())
+		default:
 			reasons = append(reasons, res.Err.Error())
 		}
+	}
+	if len(reasons) == 0 {
+		reasons = skipped
 	}
 	told := 1 // the objects are not to blame, and would all say the same
 	if worst == rollout.Failed || worst == rollout.Refused {

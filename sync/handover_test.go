@@ -89,6 +89,31 @@ func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
 	}
 }
 
+// TestWhatIsLetGoOfIsTheJobs for as long as that takes: nobody else writes it.
+func TestWhatIsLetGoOfIsTheJobs(t *testing.T) {
+	s := emptyState(t)
+	d := stateless(t, s)
+	here, there := twoHolders(t, s)
+	lets := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", kept: []store.Entry{here}}
+	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
+		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}}
+	if !d.beside.take(lets) {
+		t.Fatal("not taken")
+	}
+	d.beside.claimDoomed(lets)
+	if d.beside.take(writes) {
+		t.Error("another job took it")
+	}
+	d.beside.drop([]*job{lets})
+	if !d.beside.take(writes) {
+		t.Error("nobody can take it any more")
+	}
+	lets.left = nil
+	if d.beside.claimDoomed(lets); len(lets.kept) > 0 || len(lets.left) != 1 {
+		t.Errorf("while it is written: lets go of %v, leaves %q", lets.kept, lets.left)
+	}
+}
+
 // TestAnObjectIsHandedOverWithItsUID: it was made anew since the other unit knew of
 // it. Should that one not want it any more either, it deletes it.
 func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {

@@ -128,7 +128,7 @@ func (a *applying) wait(i int, why string) {
 
 // start makes the Job. It is looked at by the next apply.
 func (a *applying) start(ctx context.Context, i int) {
-	if a.object(ctx, i); a.results[i].Err == nil {
+	if a.object(ctx, i); a.results[i].Err == nil && a.results[i].Waits == "" {
 		a.wait(i, "not complete")
 	}
 }
