@@ -121,8 +121,8 @@ func (l *loader) yamlFiles(dir string) []string {
 		switch {
 		case e.IsDir():
 			files = append(files, l.yamlFiles(name)...)
-		case !isYAML(strings.ToLower(name)):
-		case !isYAML(name):
+		case !IsYAML(strings.ToLower(name)):
+		case !IsYAML(name):
 			l.problem(misnamed(name))
 		case !e.Type().IsRegular():
 			l.problem(Problem{Position: Position{File: name}, Code: CodeFile, Message: "a " + irregular(e.Type()) + ": want a plain file"})

@@ -231,7 +231,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
 			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}, Link: true})
-		case slices.Contains(KustomizationFiles, e.Name()), isYAML(e.Name()):
+		case slices.Contains(KustomizationFiles, e.Name()), IsYAML(e.Name()):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
 			}
@@ -242,7 +242,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			}
 			unit.Files = append(unit.Files, name)
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
-		case isYAML(strings.ToLower(e.Name())):
+		case IsYAML(strings.ToLower(e.Name())):
 			// To leave it out would remove what it held before somebody renamed it.
 			unit.Problems = append(unit.Problems, misnamed(name))
 			fmt.Fprintf(sum, "%q\n", e.Name())
@@ -261,8 +261,8 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 	return unit.Defaults, own
 }
 
-// isYAML says whether documents are read from a file of that name.
-func isYAML(name string) bool {
+// IsYAML says whether documents are read from a file of that name.
+func IsYAML(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
 }

@@ -65,8 +65,7 @@ func (b *blamer) kustomized(doc *config.Document, at []any, n *yaml.Node, value 
 }
 
 func isYAML(file string) bool {
-	ext := path.Ext(file)
-	return ext == ".yaml" || ext == ".yml" || slices.Contains(config.KustomizationFiles, path.Base(file))
+	return config.IsYAML(file) || slices.Contains(config.KustomizationFiles, path.Base(file))
 }
 
 // likely says how likely it is that a document has a field of doc.

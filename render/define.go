@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -116,7 +115,7 @@ func (w *world) readSchemas(hard *hardKinds) []*config.Document {
 	}
 	var all []*config.Document
 	err := fs.WalkDir(r.Tree, r.Schemas, func(name string, e fs.DirEntry, err error) error {
-		if ext := path.Ext(name); err != nil || e.IsDir() || ext != ".yaml" && ext != ".yml" {
+		if err != nil || e.IsDir() || !config.IsYAML(name) {
 			return err
 		}
 		content, err := r.Tree.ReadFile(name)

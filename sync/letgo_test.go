@@ -91,7 +91,7 @@ func lostWithKeptObjects(w *world) {
 	before := w.uids()
 	w.lose()
 	w.release()
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 	w.idle(time.Hour)
 	w.sameUIDs("after", before)
 	w.want("kept", fmt.Sprint(w.there("precious", "marked", "plain")), "3")

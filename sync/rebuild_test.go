@@ -104,6 +104,11 @@ func (w *world) survey(cluster string) store.ClusterState {
 	return all[cluster]
 }
 
+// rebuilt says whether the inventories of both clusters are whole.
+func (w *world) rebuilt() bool {
+	return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known"
+}
+
 // uids are the live objects of the world with their UIDs, sorted.
 func (w *world) uids() []string {
 	w.Helper()
@@ -166,7 +171,7 @@ func lostWithLeftovers(w *world) {
 		w.Errorf("a plan before everything was healthy: %v", w.plans())
 	}
 	w.release()
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 	w.until("the plans", func() bool { return len(w.plans()) == 2 })
 	w.idle(time.Hour)
 	w.sameUIDs("nothing is deleted or made anew", before)
@@ -219,7 +224,7 @@ func lostWithABrokenUnit(w *world) {
 	w.write("services/other/app.yaml", string(good))
 	w.commit()
 	w.soaked("other", 1)
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 	w.until("the plan", func() bool { return len(w.plans()) == 1 })
 	w.idle(time.Hour)
 	w.sameUIDs("after", before)
@@ -253,7 +258,7 @@ func lostWithAnIllUnit(w *world) {
 	w.commit()
 	w.soaked("other", 2)
 	w.until("the deletions", w.soon(func() bool { return w.there("late") == 0 }))
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 }
 
 // A unit that was renamed and an object that moved while nobody looked: no
@@ -272,7 +277,7 @@ func lostWhileMoving(w *world) {
 	w.lose()
 	w.soaked("app", 1)
 	w.soaked("renamed", 1)
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed", before)
 	if plans := w.plans(); len(plans) > 0 || w.unit("other") != nil {
@@ -318,7 +323,7 @@ func lostWithAnAPIDown(w *world) {
 	w.commit()
 	w.lose()
 	w.release()
-	w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+	w.until("the end of the rebuilding", w.rebuilt)
 	w.want("unknown", w.survey("dev-1").Unknown, "down.example.com/v1")
 	events, err := w.store.History("", 1000)
 	w.must(err)

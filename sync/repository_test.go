@@ -29,7 +29,7 @@ func TestTwoMonoreposShareClusters(t *testing.T) {
 		own := w.uids()
 		w.lose()
 		w.release()
-		w.until("the end of the rebuilding", func() bool { return w.survey("dev-1").Survey == "known" && w.survey("dev-2").Survey == "known" })
+		w.until("the end of the rebuilding", w.rebuilt)
 		w.idle(time.Hour)
 		w.sameUIDs("of its own", own)
 		if plans := w.plans(); len(plans) > 0 {

@@ -55,11 +55,10 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 	}
 	for _, e := range entries {
 		file := path.Join(folder, e.Name())
-		ext := path.Ext(e.Name())
-		if ext != ".yaml" && ext != ".yml" && e.Type().IsRegular() {
+		if !config.IsYAML(file) && e.Type().IsRegular() {
 			continue // a README
 		}
-		name := strings.TrimSuffix(e.Name(), ext)
+		name := strings.TrimSuffix(e.Name(), path.Ext(file))
 		switch _, taken := values[name]; {
 		case !e.Type().IsRegular():
 			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "want plain files only in the folder of data"})

@@ -60,7 +60,7 @@ func keeps(o *render.Object) bool {
 		return false
 	}
 	var object metav1.PartialObjectMetadata
-	return json.Unmarshal(o.JSON, &object) == nil && object.Annotations[render.AnnotationPrune] == render.PruneDisabled
+	return json.Unmarshal(o.JSON, &object) == nil && isKept(object.Annotations)
 }
 
 // Definition is the name that the definition of an object's kind has if it is a

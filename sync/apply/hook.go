@@ -107,7 +107,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case !a.isOfUnit(live, o) && !(a.isApplied(live) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
+	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
 	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
@@ -235,12 +235,12 @@ func isSuspended(job *unstructured.Unstructured) bool {
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
 func (c *connection) isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
-	return c.isApplied(live) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+	return c.isApplied(metaOf(live)) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
 }
 
 // isApplied says whether a live object was applied by us.
-func (c *connection) isApplied(live *unstructured.Unstructured) bool {
-	return c.isOurs(live.GetLabels()) && ownEntry(metaOf(live)) != nil
+func (c *connection) isApplied(live *metav1.PartialObjectMetadata) bool {
+	return c.isOurs(live.Labels) && ownEntry(live) != nil
 }
 
 // metaOf is the part of an object's metadata that is looked at here.

@@ -127,7 +127,7 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 		return r.failed(on("prune", id, err))
 	}
 	if r, stop := c.judge(r, live); stop {
-		if r.Reason == keptText && !isKept(live) {
+		if r.Reason == keptText && !isKept(live.Annotations) {
 			return c.mark(ctx, r, live)
 		}
 		return r
@@ -138,7 +138,7 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 
 // judge looks at the live object for a reason not to delete it.
 func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result, bool) {
-	ours := c.isOurs(live.Labels) && ownEntry(live) != nil
+	ours := c.isApplied(live)
 	switch {
 	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID:
 		return r.kept("not ours: somebody deleted and recreated it", true), true
@@ -146,12 +146,12 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 		return r.kept("not ours: it was never applied by this unit", true), true
 	case c.othersRepository(live.Labels) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
-	case live.Annotations[annotationDeletion] == "detach":
+	case isDetached(live.Annotations):
 		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
 	case !ours:
 		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s: delete it, or annotate it with %s: detach",
 			c.ours(), FieldManager, annotationDeletion), false), true
-	case isKept(live), r.Entry.Keep:
+	case isKept(live.Annotations), r.Entry.Keep:
 		return r.kept(keptText, true), true
 	case live.DeletionTimestamp != nil:
 		return r.deleted(terminating(live), false), true
@@ -162,13 +162,12 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 // keptText is why an object stays that Git or somebody said to keep.
 const keptText = "kept by the annotation " + render.AnnotationPrune + ": " + render.PruneDisabled
 
-func isKept(live *metav1.PartialObjectMetadata) bool {
-	return live.Annotations[render.AnnotationPrune] == render.PruneDisabled
+func isKept(annotations map[string]string) bool {
+	return annotations[render.AnnotationPrune] == render.PruneDisabled
 }
 
-// isLetGo says whether a live object is marked to stay when nobody wants it.
-func isLetGo(live *metav1.PartialObjectMetadata) bool {
-	return isKept(live) || live.Annotations[annotationDeletion] == "detach"
+func isDetached(annotations map[string]string) bool {
+	return annotations[annotationDeletion] == "detach"
 }
 
 // mark puts the annotation back that Git had on an object which is let go of.

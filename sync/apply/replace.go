@@ -52,9 +52,9 @@ func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Ob
 	switch {
 	case !c.isOfUnit(live, o):
 		return "it is not one that this unit applied"
-	case annotations[render.AnnotationPrune] == render.PruneDisabled:
-		return "it is kept by the annotation " + render.AnnotationPrune + ": disabled"
-	case annotations[annotationDeletion] == "detach":
+	case isKept(annotations):
+		return "it is " + keptText
+	case isDetached(annotations):
 		return "it is kept by the annotation " + annotationDeletion + ": detach"
 	case whenDeleted == "Delete":
 		return "its claims would be deleted with it, by spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"

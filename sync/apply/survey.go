@@ -143,6 +143,6 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
-		Keep: isLetGo(live), Found: true, Phase: phase,
+		Keep: isKept(live.Annotations) || isDetached(live.Annotations), Found: true, Phase: phase,
 	}, true
 }
