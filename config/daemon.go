@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/swell-sh/swell/config/timezone"
 )
 
 // Daemon is the configuration of swell run. It is not part of the monorepo:
@@ -27,7 +29,17 @@ type Daemon struct {
 	Allow []Allowance
 	Drift Drift
 	Guard Guard
+	Lease Lease
 }
+
+// Lease says how other daemons are kept from writing for the same monorepo.
+type Lease struct {
+	Namespace string // of the Leases; empty: [DefaultLeaseNamespace]
+	Off       bool   // none are kept
+}
+
+// DefaultLeaseNamespace is there in every cluster.
+const DefaultLeaseNamespace = "kube-system"
 
 // GitRepository is where the monorepo is followed. Files are read anew at each
 // fetch.
@@ -83,6 +95,10 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 		Allow         []string
 		Drift         driftSpec
 		Guard         guardSpec
+		Lease         struct {
+			Namespace string
+			Enabled   *bool
+		}
 	}
 	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
 		return nil, problems
@@ -112,6 +128,10 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	}
 	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
 	problems = append(problems, d.addAllowances(doc, spec.Allow)...)
+	d.Lease = Lease{Namespace: spec.Lease.Namespace, Off: spec.Lease.Enabled != nil && !*spec.Lease.Enabled}
+	if name := spec.Lease.Namespace; name != "" && !IsLabel(name) {
+		problems = append(problems, doc.at("spec.lease.namespace: %q: want the name of a namespace", CodeType, "spec", "lease", "namespace")(name))
+	}
 	problems = append(problems, d.Guard.read(doc, spec.Guard)...)
 	problems = append(problems, d.Drift.read(doc, spec.Drift)...)
 	return d, problems.Sorted()
@@ -141,7 +161,7 @@ func (d *Drift) read(doc *Document, spec driftSpec) Problems {
 		problems = append(problems, doc.at("spec.drift.jitter: want a duration from 0, got %s", CodeType, "spec", "drift", "jitter")(d.Jitter))
 	}
 	var err error
-	if d.Location, err = time.LoadLocation(orText(spec.TimeZone, "UTC")); err != nil {
+	if d.Location, err = timezone.Load(orText(spec.TimeZone, "UTC")); err != nil {
 		problems = append(problems, doc.at("spec.drift.timeZone: %s", CodeType, "spec", "drift", "timeZone")(err))
 	}
 	if spec.Schedule == "off" {

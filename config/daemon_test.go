@@ -65,7 +65,7 @@ func TestReadDaemonProblems(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
 		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
-		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, clusters, drift, guard, kubeconfigDir, repository, state`},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, clusters, drift, guard, kubeconfigDir, lease, repository, state`},
 		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
 		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir"},
 		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},
@@ -79,10 +79,14 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron seconds", `{repository: {url: x}, drift: {schedule: "0 0 * * * *"}}`, "want the five fields of a cron line"},
 		{"cron fields", `{repository: {url: x}, drift: {schedule: "61 * * * *"}}`, `spec.drift.schedule: "61 * * * *": end of range (61) above maximum (59)`},
 		{"cron never", `{repository: {url: x}, drift: {schedule: "0 0 30 2 *"}}`, `spec.drift.schedule: "0 0 30 2 *": a day that never comes`},
+		{"lease", `{repository: {url: x}, lease: {namespace: kube_system}}`, `d.yaml:4:49: spec.lease.namespace: "kube_system": want the name of a namespace`},
 		{"guard objects", `{repository: {url: x}, guard: {unit: {objects: 1001}}}`, "d.yaml:4:54: spec.guard.unit.objects: want 0 to 1000, got 1001"},
 		{"guard percent", `{repository: {url: x}, guard: {fleet: {percent: 51}}}`, "d.yaml:4:55: spec.guard.fleet.percent: want 0 to 50, got 51"},
 		{"guard below zero", `{repository: {url: x}, guard: {fleet: {objects: -1}}}`, "spec.guard.fleet.objects: want 0 to 1000, got -1"},
-		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, "spec.drift.timeZone: unknown time zone Mars/Base"},
+		{"zone", `{repository: {url: x}, drift: {timeZone: Mars/Base}}`, `spec.drift.timeZone: "Mars/Base": no such time zone`},
+		{"zone of the machine", `{repository: {url: x}, drift: {timeZone: Local}}`, `spec.drift.timeZone: "Local": no such time zone`},
+		{"guard floor", `{repository: {url: x}, guard: {fleet: {floor: 1001}}}`, "spec.guard.fleet.floor: want 0 to 1000, got 1001"},
+		{"guard units", `{repository: {url: x}, guard: {units: -1}}`, "d.yaml:4:45: spec.guard.units: want 0 to 1000, got -1"},
 		{"jitter", `{repository: {url: x}, drift: {jitter: -1s}}`, "spec.drift.jitter: want a duration from 0, got -1s"},
 		{"cron macro", `{repository: {url: x}, drift: {schedule: "@daily"}}`, "want the five fields of a cron line"},
 		{"cron words", `{repository: {url: x}, drift: {schedule: "a b c d e"}}`, `spec.drift.schedule: "a b c d e": failed to parse int from a`},
@@ -117,8 +121,8 @@ func TestReadGuard(t *testing.T) {
 	}{
 		{"default", ``, DefaultGuard},
 		{"empty", `, guard: {}`, DefaultGuard},
-		{"some", `, guard: {unit: {objects: 20}, fleet: {percent: 2}}`, Guard{Unit: DeletionLimit{20, 10}, Fleet: DeletionLimit{50, 2}}},
-		{"zero is no default", `, guard: {unit: {objects: 0, percent: 0}}`, Guard{Fleet: DefaultGuard.Fleet}},
+		{"some", `, guard: {unit: {objects: 20, floor: 5}, fleet: {percent: 2}, units: 8}`, Guard{Unit: DeletionLimit{20, 10, 5}, Fleet: DeletionLimit{50, 2, 10}, Units: 8}},
+		{"zero is no default", `, guard: {unit: {objects: 0, percent: 0, floor: 0}, units: 0}`, Guard{Fleet: DefaultGuard.Fleet}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, problems := ReadDaemon("d.yaml", []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: x}"+c.spec+"}\n"))
@@ -129,19 +133,22 @@ func TestReadGuard(t *testing.T) {
 	}
 }
 
+// TestDeletionLimit: the bounds make sense for a fleet of five objects and for
+// one of 500,000. Both had to be exceeded before, so that small fleets, and large
+// ones that lost one object of each bundle, never took approval.
 func TestDeletionLimit(t *testing.T) {
+	unit, fleet := DefaultGuard.Unit, DefaultGuard.Fleet
 	for _, c := range []struct {
-		limit   DeletionLimit
-		n, base int
-		want    bool
+		limit DeletionLimit
+		of    int
+		free  int // the most that goes without approval
 	}{
-		{DefaultGuard.Unit, 10, 10, false}, {DefaultGuard.Unit, 11, 11, true},
-		{DefaultGuard.Unit, 11, 110, false}, {DefaultGuard.Unit, 12, 110, true},
-		{DefaultGuard.Fleet, 50, 50, false}, {DefaultGuard.Fleet, 51, 5100, false}, {DefaultGuard.Fleet, 51, 5099, true},
-		{DeletionLimit{}, 0, 5, false}, {DeletionLimit{}, 1, 1_000_000, true}, {DeletionLimit{}, 0, 0, false},
+		{unit, 1, 3}, {unit, 4, 3}, {unit, 30, 3}, {unit, 40, 4}, {unit, 100, 10}, {unit, 1000, 10}, {unit, 500_000, 10},
+		{fleet, 5, 10}, {fleet, 50, 10}, {fleet, 378, 10}, {fleet, 1099, 10}, {fleet, 1100, 11}, {fleet, 5000, 50}, {fleet, 5100, 50}, {fleet, 500_000, 50},
+		{DeletionLimit{}, 0, 0}, {DeletionLimit{}, 1_000_000, 0}, {DeletionLimit{Objects: 2, Percent: 50, Floor: 5}, 100, 2},
 	} {
-		if got := c.limit.Exceeded(c.n, c.base); got != c.want {
-			t.Errorf("%+v: %d of %d: got %t", c.limit, c.n, c.base, got)
+		if c.limit.Exceeded(c.free, c.of) || !c.limit.Exceeded(c.free+1, c.of) {
+			t.Errorf("%+v of %d objects: %d exceed it: %t, %d: %t", c.limit, c.of, c.free, c.limit.Exceeded(c.free, c.of), c.free+1, c.limit.Exceeded(c.free+1, c.of))
 		}
 	}
 }

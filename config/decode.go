@@ -6,7 +6,6 @@ package config
 import (
 	"encoding/base64"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,6 +25,8 @@ type Decoding struct {
 	// message ("override"); they are passed over. A field of that name in the
 	// message wins.
 	Lift []string
+	// Own is one of swell's own documents, see [decoder.saysNothing].
+	Own bool
 }
 
 // Decode reads the document as a message: every field must be in the message
@@ -107,7 +108,11 @@ func (d *decoder) pop()        { d.path = d.path[:len(d.path)-1] }
 // message reads a mapping; key is where a problem of the whole is shown.
 func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, CodeType, "want a mapping, got %s", d.describe(n))
+		got := d.describe(n)
+		if n.Kind == yaml.ScalarNode && !isNull(n) && HasSecrets(into.Descriptor()) {
+			got = "something else" // that may belong into one of its fields
+		}
+		d.problem(n, CodeType, "want a mapping, got %s", got)
 		return
 	}
 	fields := into.Descriptor().Fields()
@@ -120,7 +125,12 @@ func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 		case field != nil:
 			d.field(key, value, field, into)
 		case !d.lifted(key.Value):
-			d.problem(key, CodeUnknown, "unknown field%s", DidYouMean(key.Value, d.fieldNames(fields)))
+			d.path[len(d.path)-1].key = shownKey(key.Value, value)
+			hint := ""
+			if len(d.problems) < MaxProblems { // else it is not told
+				hint = DidYouMean(key.Value, d.fieldNames(fields))
+			}
+			d.problem(key, CodeUnknown, "unknown field%s", hint)
 		}
 		d.pop()
 	}
@@ -170,6 +180,9 @@ func (d *decoder) fieldNames(fields protoreflect.FieldDescriptors) []string {
 }
 
 func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Message) {
+	if d.how.Own && d.saysNothing(key, n, field) {
+		return
+	}
 	if isNull(n) && !isValue(field) {
 		return // as in JSON: not set
 	}
@@ -224,6 +237,7 @@ func (d *decoder) mapping(n *yaml.Node, field protoreflect.FieldDescriptor, into
 		key, value := n.Content[i], n.Content[i+1]
 		d.push(step{key: key.Value})
 		d.key = key
+		d.checkLabel(key, value, field)
 		k, ok := d.mapKey(key, field.MapKey())
 		switch {
 		case !ok:
@@ -308,6 +322,10 @@ func scalarHint(n *yaml.Node, field protoreflect.FieldDescriptor) string {
 			names[i] = string(values.Get(i).Name())
 		}
 		return DidYouMean(n.Value, names)
+	case protoreflect.FloatKind:
+		return numberHint(n, 32)
+	case protoreflect.DoubleKind:
+		return numberHint(n, 64)
 	}
 	return ""
 }
@@ -327,7 +345,7 @@ func parseScalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect
 		return protoreflect.ValueOfString(n.Value), n.Tag == "!!str"
 	case protoreflect.BytesKind:
 		b, err := base64.StdEncoding.DecodeString(n.Value)
-		return protoreflect.ValueOfBytes(b), err == nil && (n.Tag == "!!str" || n.Tag == "!!binary")
+		return protoreflect.ValueOfBytes(b), err == nil && n.Tag == "!!str"
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(n.Value == "true"), n.Tag == "!!bool" && (n.Value == "true" || n.Value == "false")
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -343,10 +361,10 @@ func parseScalar(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect
 		i, err := strconv.ParseUint(n.Value, integerBase(n), 64)
 		return protoreflect.ValueOfUint64(i), err == nil
 	case protoreflect.FloatKind:
-		f, ok := parseFloat(n, 32)
+		f, ok := parseNumber(n, 32)
 		return protoreflect.ValueOfFloat32(float32(f)), ok
 	case protoreflect.DoubleKind:
-		f, ok := parseFloat(n, 64)
+		f, ok := parseNumber(n, 64)
 		return protoreflect.ValueOfFloat64(f), ok
 	case protoreflect.EnumKind:
 		return parseEnum(n, field.Enum().Values())
@@ -367,18 +385,6 @@ func integerBase(n *yaml.Node) int {
 		return 10
 	}
 	return 1
-}
-
-// parseFloat reads a finite number: JSON, and so Kubernetes, has no other.
-func parseFloat(n *yaml.Node, bits int) (float64, bool) {
-	if n.Tag != "!!float" && n.Tag != "!!int" {
-		return 0, false
-	}
-	if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil && n.Tag == "!!int" { // 0x10, 1_000
-		return float64(i), true
-	}
-	f, err := strconv.ParseFloat(n.Value, bits)
-	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 func parseEnum(n *yaml.Node, values protoreflect.EnumValueDescriptors) (protoreflect.Value, bool) {

@@ -136,7 +136,7 @@ func TestDecodeProblems(t *testing.T) {
 	message := everythingMessage(t)
 	for _, c := range []struct{ yaml, want string }{
 		{`snakeName: x`, `f.yaml:1:1: snakeName: unknown field, did you mean "snake_name"?`},
-		{`text: yes`, `f.yaml:1:7: yes is a boolean to some YAML readers`},
+		{`text: yes`, `f.yaml:1:7: a word that is a boolean to some YAML readers`},
 		{`text: 2026-01-02`, ""},
 		{`flag: "true"`, `flag: want true or false, got the text "true"`},
 		{`small: 2147483648`, "small: want a 32-bit integer, got the number 2147483648"},
@@ -154,7 +154,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"left: v\nright: w", "right: only one of choice may be set, left is set too"},
 		{`wait: 10`, "wait: want a duration like 30s or 1h30m, got the number 10"},
 		{`at: today`, `at: want a time like 2006-01-02T15:04:05Z, got the text "today"`},
-		{`any: 9007199254740993`, `any: 9007199254740993 does not fit a JSON number exactly`},
+		{`any: 9007199254740993`, `any: a number that does not fit a JSON number exactly: write it in quotes`},
 		{`data: "&&&"`, "data: want bytes in base64"},
 		{`text: {fromFile: none.txt}`, `text.fromFile: "none.txt": file does not exist`},
 		{`text: {fromFile: [a]}`, "text.fromFile: want the path of a file beside the spec, got a list"},
@@ -208,7 +208,7 @@ func TestLargeMerge(t *testing.T) {
 	for i := range many {
 		fmt.Fprintf(&text, "  a%d: x\n", i)
 	}
-	text.WriteString("spec:\n  a0: own\n  <<: *base\n")
+	text.WriteString("spec:\n  <<: *base\n  a0: own\n")
 	docs, problems := ReadDocuments("f.yaml", []byte(text.String()))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -255,23 +255,23 @@ func TestReadDocumentsEdges(t *testing.T) {
 		"between":        {"---\n# x\n---\n" + doc + "---\n", 1, ""},
 		"carriage":       {"apiVersion: v1\r\nkind: K\r\n", 1, ""},
 		"JSON":           {`{"apiVersion": "v1", "kind": "K"}`, 1, ""},
-		"trailing JSON":  {`{"apiVersion": "v1", "kind": "K"} {"a": 1}`, 1, "f.yaml:1: not valid YAML: did not find expected <document start>: something follows the end of the document"},
-		"unclosed":       {doc + "a: {b: [c\n", 0, "f.yaml:3: not valid YAML: did not find expected ',' or ']'"},
+		"trailing JSON":  {`{"apiVersion": "v1", "kind": "K"} {"a": 1}`, 1, "f.yaml:1:1: not valid YAML: did not find expected <document start>: something follows the end of the document"},
+		"unclosed":       {doc + "a: {b: [c\n", 0, "f.yaml:3:4: not valid YAML: did not find expected ',' or ']'"},
 		"tab":            {doc + "a:\n\tb: 1\n", 0, "f.yaml:4:1: not valid YAML: a tab: indent with spaces"},
 		"tab and spaces": {doc + "a:\n  c: \t1\n  \tb: 1\n", 0, "f.yaml:5:3: not valid YAML: a tab: indent with spaces"},
-		"reserved":       {doc + "a: @b\n", 0, "f.yaml:3: not valid YAML: found character that cannot start any token: write a text that begins with @, % or ` in quotes"},
-		"reserved key":   {doc + "a: b\n`c: \td\n", 0, "f.yaml:4: not valid YAML: found character that cannot start any token: write a text that begins with @, % or ` in quotes"},
-		"unknown anchor": {doc + "a: b\nc: *d\n", 0, "f.yaml:4: not valid YAML: an alias (*) without its anchor (&) before it: write a text that begins with * in quotes"},
-		"null key":       {doc + "~: b\n", 0, "f.yaml:3:1: key ~ is nothing: write it in quotes"},
-		"float key":      {doc + "1.5: b\n", 0, "f.yaml:3:1: key 1.5 is the number 1.5: write it in quotes"},
+		"reserved":       {doc + "a: @b\n", 0, "f.yaml:3:4: not valid YAML: found character that cannot start any token: write a text that begins with @, % or ` in quotes"},
+		"reserved key":   {doc + "a: b\n`c: \td\n", 0, "f.yaml:4:1: not valid YAML: found character that cannot start any token: write a text that begins with @, % or ` in quotes"},
+		"unknown anchor": {doc + "a: b\nc: *d\n", 0, "f.yaml:4:4: not valid YAML: an alias (*) without its anchor (&) before it: write a text that begins with * in quotes"},
+		"null key":       {doc + "~: b\n", 0, "f.yaml:3:1: a key that is nothing: write it in quotes"},
+		"float key":      {doc + "1.5: b\n", 0, "f.yaml:3:1: a key that is a number: write it in quotes"},
 		"complex key":    {doc + "? {a: b}\n: c\n", 0, "f.yaml:3:3: a key must be a plain name, got a mapping"},
-		"hidden anchor":  {doc + "a: &x\u202e [*x\u202e]\n", 0, "f.yaml:3: not valid YAML: did not find expected alphabetic or numeric character"},
-		"directive":      {"%YAML 1.3\n---\n" + doc, 0, "f.yaml:1: not valid YAML: found incompatible YAML document: remove the %YAML line, or make it %YAML 1.1"},
-		"conflict":       {doc + "a:\n<<<<<<< HEAD\n  b: c\n=======\n  b: d\n>>>>>>> other\n", 0, "f.yaml:4: not valid YAML: could not find expected ':': a merge conflict that is not resolved"},
-		"Helm":           {doc + "a:\n  {{- toYaml .Values.b | nindent 2 }}\n", 0, "f.yaml:4: not valid YAML: did not find expected node content: templates of Helm and the like are not run"},
-		"no-break space": {"apiVersion: v1\nkind:\u00a0K\n", 0, "f.yaml:2: not valid YAML: could not find expected ':': a space on this line is a no-break space"},
+		"hidden anchor":  {doc + "a: &x\u202e [*x\u202e]\n", 0, "f.yaml:3:1: not valid YAML: did not find expected alphabetic or numeric character"},
+		"directive":      {"%YAML 1.3\n---\n" + doc, 0, "f.yaml:1:1: not valid YAML: found incompatible YAML document: remove the %YAML line, or make it %YAML 1.1"},
+		"conflict":       {doc + "a:\n<<<<<<< HEAD\n  b: c\n=======\n  b: d\n>>>>>>> other\n", 0, "f.yaml:4:1: not valid YAML: could not find expected ':': a merge conflict that is not resolved"},
+		"Helm":           {doc + "a:\n  {{- toYaml .Values.b | nindent 2 }}\n", 0, "f.yaml:4:3: not valid YAML: did not find expected node content: templates of Helm and the like are not run"},
+		"no-break space": {"apiVersion: v1\nkind:\u00a0K\n", 0, "f.yaml:2:5: not valid YAML: could not find expected ':': a space on this line is a no-break space"},
 		"merged itself":  {doc + "a: &a\n  <<: *a\n", 0, "f.yaml:4:7: an alias (*) of what it stands in"},
-		"types":          {"apiVersion: 1\nkind: [K]\n", 0, "f.yaml:1:13: apiVersion: want a text, got the number 1\nf.yaml:2:7: kind: want a text, got a list"},
+		"types":          {"apiVersion: 1\nkind: [K]\n", 0, "f.yaml:1:13: apiVersion: want a text, got a number\nf.yaml:2:7: kind: want a text, got a list"},
 		"hidden name":    {doc + "metadata: {name: \"a\\u200bb\"}\n", 0, `f.yaml:3:18: metadata.name: "a\u200bb": want a name whose characters all show`},
 		"many documents": {strings.Repeat("---\n"+doc, maxDocuments+1), maxDocuments, "f.yaml:30001:1: the file is not read any further: more than 10000 documents in one file; split it"},
 		"as many":        {strings.Repeat("---\n"+doc, maxDocuments) + "---\n", maxDocuments, ""},

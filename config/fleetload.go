@@ -71,14 +71,9 @@ func (l *loader) checkWaves(docs []*Document) {
 			continue
 		}
 		for i, wave := range rollout.Waves {
-			if len(wave.Match.Labels) == 0 || l.repository.picks(wave.Match) {
-				continue
+			if why := l.repository.Void(wave.Match); why != "" {
+				l.problem(doc.at("spec.waves[%d].match: wave %q: %s", CodeFleet, "spec", "waves", i, "match")(i, wave.Name, why))
 			}
-			why := ""
-			if unknown := l.repository.UnknownValues(wave.Match); len(unknown) > 0 {
-				why = ": none has " + strings.Join(unknown, ", ")
-			}
-			l.problem(doc.at("spec.waves[%d].match: wave %q matches no target of the fleet%s", CodeFleet, "spec", "waves", i, "match")(i, wave.Name, why))
 		}
 	}
 }
@@ -95,19 +90,46 @@ func (r *Repository) picks(m Match) bool {
 	return false
 }
 
-// UnknownValues lists what a match asks for and no target of the fleet has, as
-// "label: value", sorted.
-func (r *Repository) UnknownValues(m Match) []string {
+// Void says what of a match picks nothing: labels and values that no target of
+// the fleet has, with those that there are; or all labels together. It is empty
+// when there is no such thing.
+func (r *Repository) Void(m Match) string {
+	known := r.labels()
 	var unknown []string
-	for label, values := range m.Labels {
-		for _, value := range values {
-			if !r.picks(Match{Labels: map[string][]string{label: {value}}}) {
-				unknown = append(unknown, fmt.Sprintf("%s: %s", label, value))
+	for _, label := range slices.Sorted(maps.Keys(m.Labels)) {
+		values, there := known[label]
+		if !there {
+			unknown = append(unknown, Shorten(label)+DidYouMean(label, slices.Collect(maps.Keys(known))))
+			continue
+		}
+		for _, value := range m.Labels[label] {
+			if !slices.Contains(values, value) {
+				unknown = append(unknown, fmt.Sprintf("%s: %s%s", Shorten(label), Shorten(value), DidYouMean(value, values)))
 			}
 		}
 	}
-	slices.Sort(unknown)
-	return unknown
+	switch {
+	case len(unknown) > 0:
+		return "no target of the fleet has " + strings.Join(unknown, "; ")
+	case !r.picks(m):
+		return "picks no target of the fleet: none has all of these labels"
+	}
+	return ""
+}
+
+// labels are the values of each label that targets have.
+func (r *Repository) labels() map[string][]string {
+	known := map[string][]string{}
+	for _, cluster := range r.Clusters {
+		for _, target := range slices.Concat(cluster.Targets(false), cluster.Targets(true)) {
+			for label, value := range target.Labels {
+				if !slices.Contains(known[label], value) {
+					known[label] = append(known[label], value)
+				}
+			}
+		}
+	}
+	return known
 }
 
 func (l *loader) yamlFiles(dir string) []string {
@@ -180,7 +202,10 @@ func (l *loader) loadCluster(doc *Document) {
 		}
 		seen[cell.Name] = true
 	}
-	for i := range c.Tenants {
+	for i, tenant := range c.Tenants {
+		if tenant != "*" && !IsLabel(tenant) {
+			l.problem(doc.at("spec.tenants[%d]: want the name of a tenant, or \"*\" for all, got %+q", CodeType, "spec", "tenants", i)(i, Shorten(tenant)))
+		}
 		c.tenantsAt = append(c.tenantsAt, doc.positionOf("spec", "tenants", i))
 	}
 	l.repository.Clusters = append(l.repository.Clusters, c)
@@ -241,6 +266,8 @@ func (l *loader) loadRollout(doc *Document) {
 		switch {
 		case w.Name == "":
 			at("name", "missing")
+		case !isPrintable(w.Name) || strings.TrimSpace(w.Name) != w.Name:
+			at("name", "want a name whose characters all show, without a space around it, got %+q", Shorten(w.Name))
 		case seen[w.Name]:
 			at("name", "%q is declared twice in this rollout", w.Name)
 		}

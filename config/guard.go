@@ -3,21 +3,34 @@
 
 package config
 
-// Guard says how much may be deleted without approval.
+// Guard says how much may be deleted without approval. Each bound holds by
+// itself: one that is exceeded is enough. Package sync/approval applies them.
 type Guard struct {
 	Unit  DeletionLimit // what a unit deletes on one target
 	Fleet DeletionLimit // what a commit deletes in all
+	// Units is how many units that stay in the monorepo may lose objects by one
+	// commit. More than that is mostly one edit of something that they share: a
+	// kind, Defaults, data, a schema.
+	Units int
 }
 
-// DeletionLimit is exceeded by more objects that are also a larger share. The
-// zero value is exceeded by any deletion.
+// DeletionLimit is exceeded by more than so many objects, or by a larger share
+// of what is there. The zero value is exceeded by any deletion.
 type DeletionLimit struct {
 	Objects int
 	Percent int // of what is there, 0 to 50
+	// Floor is up to how many objects the share does not count: one object of
+	// five is 20 %, and five must stay editable.
+	Floor int
 }
 
-// DefaultGuard holds where the configuration says nothing else.
-var DefaultGuard = Guard{Unit: DeletionLimit{Objects: 10, Percent: 10}, Fleet: DeletionLimit{Objects: 50, Percent: 1}}
+// DefaultGuard holds where the configuration says nothing else. The floors are
+// what one edit of a small unit, and of a small fleet, takes away.
+var DefaultGuard = Guard{
+	Unit:  DeletionLimit{Objects: 10, Percent: 10, Floor: 3},
+	Fleet: DeletionLimit{Objects: 50, Percent: 1, Floor: 10},
+	Units: 3,
+}
 
 // Bounds of what the configuration may say. A guard that can be set so high
 // that it never holds anything is none.
@@ -28,34 +41,42 @@ const (
 
 // Exceeded says whether so many objects, of so many that are there, need
 // approval.
-func (l DeletionLimit) Exceeded(n, of int) bool { return n > l.Objects && n*100 > l.Percent*of }
+func (l DeletionLimit) Exceeded(n, of int) bool {
+	return n > l.Objects || n > l.Floor && n*100 > l.Percent*of
+}
 
 // guardSpec is Guard as it is written.
 type guardSpec struct {
-	Unit, Fleet struct{ Objects, Percent *int }
+	Unit, Fleet limitSpec
+	Units       *int
 }
+
+type limitSpec struct{ Objects, Percent, Floor *int }
 
 func (g *Guard) read(doc *Document, spec guardSpec) Problems {
 	*g = DefaultGuard
 	var problems Problems
 	for _, field := range []struct {
-		limit, name string
-		written     *int
-		value       *int
-		most        int
+		path    []any
+		written *int
+		value   *int
+		most    int
 	}{
-		{"unit", "objects", spec.Unit.Objects, &g.Unit.Objects, maxGuardObjects},
-		{"unit", "percent", spec.Unit.Percent, &g.Unit.Percent, maxGuardPercent},
-		{"fleet", "objects", spec.Fleet.Objects, &g.Fleet.Objects, maxGuardObjects},
-		{"fleet", "percent", spec.Fleet.Percent, &g.Fleet.Percent, maxGuardPercent},
+		{[]any{"unit", "objects"}, spec.Unit.Objects, &g.Unit.Objects, maxGuardObjects},
+		{[]any{"unit", "percent"}, spec.Unit.Percent, &g.Unit.Percent, maxGuardPercent},
+		{[]any{"unit", "floor"}, spec.Unit.Floor, &g.Unit.Floor, maxGuardObjects},
+		{[]any{"fleet", "objects"}, spec.Fleet.Objects, &g.Fleet.Objects, maxGuardObjects},
+		{[]any{"fleet", "percent"}, spec.Fleet.Percent, &g.Fleet.Percent, maxGuardPercent},
+		{[]any{"fleet", "floor"}, spec.Fleet.Floor, &g.Fleet.Floor, maxGuardObjects},
+		{[]any{"units"}, spec.Units, &g.Units, maxGuardObjects},
 	} {
 		if field.written == nil {
 			continue
 		}
 		*field.value = *field.written
 		if *field.value < 0 || *field.value > field.most {
-			problems = append(problems, doc.at("spec.guard.%s.%s: want 0 to %d, got %d", CodeType, "spec", "guard", field.limit, field.name)(
-				field.limit, field.name, field.most, *field.value))
+			path := append([]any{"spec", "guard"}, field.path...)
+			problems = append(problems, doc.at("%s: want 0 to %d, got %d", CodeType, path...)(pathOf(path...), field.most, *field.value))
 		}
 	}
 	return problems

@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,14 +27,18 @@ var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Ku
 //
 // the two overlays are units, as they name ../../base. Only those near it make
 // a folder a base, so that nobody can take another team's unit out of the
-// fleet by naming it. A folder below a unit that the unit does not name, and
-// that would be a unit elsewhere, is held with a problem: what was a unit must
-// not be removed because a file of kustomize was put above it.
+// fleet by naming it. A folder that leads to itself by what it names is a unit,
+// for whatever else is one cannot be told; rendering it says where the cycle is.
+// A folder below a unit that the unit does not name, and that would be a unit
+// elsewhere, is held with a problem: what was a unit must not be removed because
+// a file of kustomize was put above it. For the same reason what was a unit and
+// is a base, a Component or material now is not gone: see [Repository.Kept].
 type kustomization struct {
 	file      string
 	component bool
-	names     map[string]bool // paths from the root that its values may mean
-	unread    *Problem        // why it is not known what it names; nil when it is
+	folders   map[string]int // paths from the root that it takes as a base or a component, and the line
+	names     map[string]int // all paths from the root that it takes
+	unread    *Problem       // why it is not known what it names; nil when it is
 }
 
 func (k *kustomization) folder() string { return path.Dir(k.file) }
@@ -41,82 +46,174 @@ func (k *kustomization) folder() string { return path.Dir(k.file) }
 // readKustomization looks at what a file names. One that is no valid YAML is
 // taken word by word: its base is still none of the units.
 func readKustomization(file string, content []byte) *kustomization {
-	k := &kustomization{file: file, names: map[string]bool{}}
+	k := &kustomization{file: file, folders: map[string]int{}, names: map[string]int{}}
 	docs, problems := ReadValues(file, content)
-	for _, doc := range docs {
-		k.component = k.component || doc.Kind == "Component"
-		k.addNames(doc.Node)
-	}
 	if len(problems) == 0 {
+		for _, doc := range docs {
+			k.component = len(docs) == 1 && doc.Kind == "Component"
+			k.addFields(doc.Node)
+		}
 		return k
 	}
+	number := 0
 	for line := range strings.Lines(string(content)) {
+		number++
 		line, _, _ = strings.Cut(line, "#")
+		k.component = k.component || brokenComponent.MatchString(line)
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'[]{},", r) }) {
-			k.component = k.component || word == "Component"
-			k.addName(word)
+			k.addName(k.folders, word, number)
+			k.addName(k.names, word, number)
 		}
 	}
 	return k
 }
 
-func (k *kustomization) addNames(n *yaml.Node) {
+var brokenComponent = regexp.MustCompile(`^kind:\s*["']?Component\b`)
+
+// Where a kustomization names folders, and where files. Both take any depth:
+// what they hold below besides paths leads nowhere.
+var (
+	folderFields = []string{"resources", "bases", "components"}
+	fileFields   = []string{"configurations", "crds", "openapi", "patchesStrategicMerge", "patches", "patchesJson6902", "replacements",
+		"configMapGenerator", "secretGenerator", "generators", "transformers", "validators", "helmCharts", "helmGlobals", "helmChartInflationGenerator"}
+)
+
+func (k *kustomization) addFields(n *yaml.Node) {
+	for _, field := range folderFields {
+		k.addNames(k.folders, Lookup(n, field))
+		k.addNames(k.names, Lookup(n, field))
+	}
+	for _, field := range fileFields {
+		k.addNames(k.names, Lookup(n, field))
+	}
+}
+
+func (k *kustomization) addNames(to map[string]int, n *yaml.Node) {
+	if n == nil {
+		return
+	}
 	if n.Kind == yaml.ScalarNode {
-		k.addName(n.Value)
+		k.addName(to, n.Value, n.Line)
 	}
 	for _, child := range n.Content {
-		k.addNames(child)
+		k.addNames(to, child)
 	}
 }
 
 // addName notes a value that may be a path: `../../base`, or the right side of
 // a generator's `key=path`.
-func (k *kustomization) addName(value string) {
+func (k *kustomization) addName(to map[string]int, value string, line int) {
 	if _, file, ok := strings.Cut(value, "="); ok {
 		value = file
 	}
 	if value == "" || len(value) > maxPath || path.IsAbs(value) {
 		return
 	}
-	k.names[path.Join(k.folder(), value)] = true
+	if name := path.Join(k.folder(), value); to[name] == 0 {
+		to[name] = line
+	}
 }
 
 // maxPath is the longest path that is looked at, in bytes: Linux' PATH_MAX.
 const maxPath = 4096
 
-// uses says whether one of the kustomizations names the folder or, where below
-// is set, something in it. A folder does not name itself.
-func uses(all []*kustomization, folder string, below bool) bool {
-	return slices.ContainsFunc(all, func(k *kustomization) bool {
-		if k.folder() == folder {
-			return false
+// uses are kustomizations and what they name, for look-ups.
+type uses struct {
+	all   []*kustomization
+	in    map[string][]*kustomization // by their folder
+	named map[string][]*kustomization // by the folders that they name
+}
+
+func usesOf(all []*kustomization) *uses {
+	u := &uses{all: all, in: map[string][]*kustomization{}, named: map[string][]*kustomization{}}
+	for _, k := range all {
+		u.in[k.folder()] = append(u.in[k.folder()], k)
+		for folder := range k.folders {
+			u.named[folder] = append(u.named[folder], k)
 		}
-		if k.names[folder] {
-			return true
+	}
+	return u
+}
+
+// baseFor is a kustomization that makes the folder a base: one elsewhere that
+// names it. Nil when there is none, or when the folder leads to itself. A folder
+// is no base of what is in it: kustomize takes that for a cycle too.
+func (u *uses) baseFor(folder string) *kustomization {
+	for _, k := range u.named[folder] {
+		if !isBelow(k.folder(), folder) && !u.leadToItself(folder) {
+			return k
+		}
+	}
+	return nil
+}
+
+// materialFor is a kustomization that takes the folder, or something in it where
+// inside is set. Nil when there is none, or when the folder leads to itself.
+func (u *uses) materialFor(folder string, inside bool) *kustomization {
+	for _, k := range u.all {
+		if k.folder() == folder {
+			continue
+		}
+		if k.names[folder] > 0 && !u.leadToItself(folder) {
+			return k
 		}
 		for name := range k.names {
-			if below && strings.HasPrefix(name, folder+"/") {
-				return true
+			if inside && strings.HasPrefix(name, folder+"/") {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// leadToItself says whether the kustomization of a folder names it, or names
+// one that does, and so on.
+func (u *uses) leadToItself(folder string) bool {
+	seen := map[string]bool{}
+	var leads func(from string) bool
+	leads = func(from string) bool {
+		for _, k := range u.in[from] {
+			for to := range k.folders {
+				if to == folder {
+					return true
+				}
+				if !seen[to] {
+					seen[to] = true
+					if leads(to) {
+						return true
+					}
+				}
 			}
 		}
 		return false
-	})
+	}
+	return leads(folder)
 }
 
-// readOwn reads the folder's own file of kustomize, if it has one.
+// isBelow says whether the folder is dir, or below it.
+func isBelow(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
+
+// readOwn reads the folder's own file of kustomize, if it has one. Where there
+// are several, which is a problem of the unit, all that they name counts.
 func (l *loader) readOwn(unit *Unit, current *folder) *kustomization {
-	if unit.Kustomization == "" {
-		return nil
+	var own *kustomization
+	for _, file := range unit.Files {
+		if !slices.Contains(KustomizationFiles, path.Base(file)) {
+			continue
+		}
+		content, err := l.tree.ReadFile(file)
+		own = readKustomization(file, content)
+		if err != nil {
+			problem := FileProblem(file, err)
+			unit.Problems = append(unit.Problems, problem)
+			current.retry = current.retry || problem.Retry
+			own.unread = &problem
+		}
+		current.kustomizations = append(current.kustomizations, own)
 	}
-	content, err := l.tree.ReadFile(unit.Kustomization)
-	own := readKustomization(unit.Kustomization, content)
-	if err != nil {
-		problem := FileProblem(unit.Kustomization, err)
-		unit.Problems = append(unit.Problems, problem)
-		current.retry = current.retry || problem.Retry
-		own.unread = &problem
+	if len(current.kustomizations) > 1 {
+		own.component = false // which one holds is not known
 	}
-	current.kustomizations = append(current.kustomizations, own)
 	return own
 }
 
@@ -130,15 +227,16 @@ func (f *folder) settle(own *kustomization) {
 				return true
 			})
 		}
-		f.folders, f.units = nil, applyKustomizations(f.path, own, f.units, f.kustomizations)
+		f.folders, f.units = nil, applyKustomizations(f.path, own, f.units, usesOf(f.kustomizations))
 	} else if len(f.kustomizations) > 0 {
 		f.folders = slices.Clone(f.loaded)
+		all := usesOf(f.kustomizations)
 		for i, below := range f.loaded {
 			if len(below.kustomizations) == 0 {
 				continue
 			}
 			settled := *below
-			settled.units = applyKustomizations(f.path, nil, below.units, f.kustomizations)
+			settled.units = applyKustomizations(f.path, nil, below.units, all)
 			if !slices.Equal(settled.units, below.units) {
 				f.folders[i] = &settled
 			}
@@ -148,7 +246,7 @@ func (f *folder) settle(own *kustomization) {
 
 // applyKustomizations takes those of a folder's units, and of units below it,
 // out that are bases, components or material of a kustomization.
-func applyKustomizations(dir string, own *kustomization, units []*Unit, all []*kustomization) []*Unit {
+func applyKustomizations(dir string, own *kustomization, units []*Unit, all *uses) []*Unit {
 	kept := units[:0:0]
 	for _, u := range units {
 		at := string(u.Path)
@@ -157,13 +255,16 @@ func applyKustomizations(dir string, own *kustomization, units []*Unit, all []*k
 		case at == dir || u.stray:
 			kept = append(kept, u)
 		case own != nil:
-			if !uses(all, at, u.Kustomization == "") {
+			switch {
+			case all.leadToItself(at):
+				kept = append(kept, u)
+			case all.materialFor(at, u.Kustomization == "") == nil:
 				kept = append(kept, strayUnit(u, own))
 			}
 		case u.Kustomization == "" || path.Dir(at) != dir:
 			kept = append(kept, u)
-		case !uses(all, at, false):
-			kept = append(kept, undecided(u, all))
+		case all.baseFor(at) == nil:
+			kept = append(kept, undecided(u, all.all))
 		}
 	}
 	return kept

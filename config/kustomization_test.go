@@ -80,6 +80,46 @@ func TestKustomizeUnits(t *testing.T) {
 			"app/deep/conf/x services/app/deep/conf/x/y.yaml:" + stray +
 			"app/deep/er services/app/deep/er/Kustomization:" + stray +
 			"app/other services/app/other/x.yaml:" + stray},
+		"siblings in a cycle": {map[string]string{
+			"app/base/kustomization.yaml":   "resources: [x.yaml, ../canary]",
+			"app/canary/kustomization.yaml": "resources: [../base]",
+			"app/prod/kustomization.yaml":   "resources: [../base]",
+		}, "app/base \napp/canary \napp/prod \n"},
+		"three in a cycle, one of them deeper, and a base of theirs": {map[string]string{
+			"app/a/kustomization.yaml":     "components: [../b]",
+			"app/b/kustomization.yaml":     "bases: [../c/deep]",
+			"app/c/deep/kustomization.yml": "resources: [../../a, ../../base]",
+			"app/base/Kustomization":       "namePrefix: x",
+		}, "app/a \napp/b \napp/c/deep \n"},
+		"a component in a cycle": {map[string]string{
+			"app/a/kustomization.yaml": "components: [../c]",
+			"app/c/kustomization.yaml": "kind: Component\nresources: [../a]",
+		}, "app/a \n"},
+		"parent and child in a cycle": {map[string]string{
+			"app/kustomization.yaml":       "resources: [child]",
+			"app/child/kustomization.yaml": "resources: [..]",
+		}, "app \napp/child \n"},
+		"a child that names what it stands in": {map[string]string{
+			"app/kustomization.yaml":       "namePrefix: x",
+			"app/child/kustomization.yaml": "resources: [..]",
+		}, "app \napp/child services/app/child/kustomization.yaml:" + stray},
+		"it names itself": {map[string]string{"app/a/kustomization.yaml": "resources: [../a]"}, "app/a \n"},
+		"words that are no paths": {map[string]string{
+			"app/a/kustomization.yaml":    "commonLabels: {app: ../b}\nimages: [{name: ../b}]\nnamePrefix: ../b",
+			"app/b/kustomization.yaml":    "namePrefix: x",
+			"shop/kustomization.yaml":     "namePrefix: cart\ncommonLabels: {app: cart}",
+			"shop/cart/x.yaml":            plain,
+			"pay/a/kustomization.yaml":    "labels:\n- pairs: {kind: Component}\n bad: yaml",
+			"pay/b/kustomization.yaml":    "namePrefix: x\n---\nkind: Component\n",
+			"pay/c/kustomization.yaml":    "kind: Component",
+			"pay/c/Kustomization":         "namePrefix: x",
+			"pay/d/kustomization.yaml":    "resources: [x.yaml]",
+			"pay/e/Kustomization":         "resources: [../d]",
+			"pay/e/kustomization.yaml":    "resources: [x.yaml]",
+			"pay/f/g/kustomization.yaml":  "kind: Component\nresources: [../h]",
+			"pay/f/h/kustomization.yaml":  "namePrefix: x",
+			"pay/f/hh/kustomization.yaml": "namePrefix: x",
+		}, "app/a \napp/b \npay/a \npay/b \npay/c \npay/e \npay/f/hh \nshop \nshop/cart services/shop/cart/x.yaml:" + strings.ReplaceAll(stray, "app/", "shop/")},
 		"a base of a file that is no YAML": {map[string]string{
 			"app/base/kustomization.yaml": "namePrefix: x",
 			"app/prod/kustomization.yaml": "resources:\n- ../base\n - x: y\n",
@@ -125,5 +165,54 @@ func TestUnreadKustomization(t *testing.T) {
 	}
 	if diff := cmp.Diff("app/prod \n", units(Load(tree, first))); diff != "" {
 		t.Errorf("once it can be read (-want +got):\n%s", diff)
+	}
+}
+
+// TestKept: what was a unit and is none by what a file says now is not gone; it
+// went, and its objects with it, when a neighbour named it.
+func TestKept(t *testing.T) {
+	const plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	const advice = ": nothing is deleted; rename or remove the folder to remove the unit"
+	r := Load(Files(repositoryOf(map[string]string{
+		"app/base/kustomization.yaml":       "resources: [x.yaml]",
+		"app/base/x.yaml":                   plain,
+		"app/prod/kustomization.yaml":       "namePrefix: x\nresources:\n- ../base\n",
+		"app/part/kustomization.yaml":       "kind: Component",
+		"app/a/kustomization.yaml":          "resources: [../b]",
+		"app/b/kustomization.yaml":          "resources: [../a]",
+		"far/base/kustomization.yaml":       "resources: [x.yaml]",
+		"far/over/lays/kustomization.yaml":  "components: [../../base]",
+		"shop/kustomization.yaml":           "resources: [sub, deep/er/x.yaml]",
+		"shop/sub/kustomization.yaml":       "resources: [x.yaml]",
+		"shop/deep/er/x.yaml":               plain,
+		"shop/deep/other/kustomization.yml": "resources: []",
+		"plain/x.yaml":                      plain,
+		"files/conf/x.toml":                 "",
+	})), nil)
+	for path, want := range map[string]string{
+		"app/base":        "services/app/prod/kustomization.yaml:3: names the folder, which makes it a base and no unit" + advice,
+		"far/base":        "services/far/over/lays/kustomization.yaml:1: names the folder, which makes it a base and no unit" + advice,
+		"app/part":        "services/app/part/kustomization.yaml: the folder is a Component now, and so no unit" + advice,
+		"shop/sub":        "services/shop/kustomization.yaml:1: names the folder, which makes it a base and no unit" + advice,
+		"shop/deep/er":    "services/shop/kustomization.yaml: takes what is in the folder, which makes it no unit of its own" + advice,
+		"app":             "",
+		"app/gone":        "",
+		"app/base/below":  "",
+		"shop/deep":       "",
+		"files":           "",
+		"files/conf":      "",
+		"nothing/of/this": "",
+	} {
+		if got := r.Kept(UnitPath("services/" + path)); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+	if got := r.Kept("fleet"); !strings.HasPrefix(got, "swell.yaml names no folder of units any more") {
+		t.Errorf("a folder that is not one of units any more: got %q", got)
+	}
+	for u := range r.Units() {
+		if u.Path == "services/app/base" {
+			t.Errorf("%s is a unit", u.Path)
+		}
 	}
 }

@@ -30,3 +30,32 @@ func IsName(s string) bool {
 	}
 	return len(s) <= 253
 }
+
+// What a label's or an annotation's key and a label's value must be
+// (k8s.io/apimachinery/pkg/util/validation), for "want ...".
+const (
+	WantKey   = "a key of at most 63 letters, digits, -, _ and ., which may follow a domain and a slash"
+	WantLabel = "at most 63 letters, digits, -, _ and ., a letter or digit first and last"
+)
+
+// IsKey says whether s can be the key of a label.
+func IsKey(s string) bool {
+	if domain, name, ok := strings.Cut(s, "/"); ok {
+		return IsName(domain) && isWord(name)
+	}
+	return isWord(s)
+}
+
+// IsLabelValue says whether s can be the value of a label.
+func IsLabelValue(s string) bool { return s == "" || isWord(s) }
+
+func isWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if inner := (c == '-' || c == '_' || c == '.') && i > 0 && i < len(s)-1; !inner && !alphanumeric {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
+}

@@ -6,6 +6,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -37,14 +38,57 @@ func OwnMessage(doc *Document) (protoreflect.Message, Problems) {
 	if doc.APIVersion != APIVersion || descriptor == nil {
 		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", Shorten(doc.APIVersion), Shorten(doc.Kind))}
 	}
-	message, problems := doc.Decode(descriptor, Decoding{})
+	message, problems := doc.Decode(descriptor, Decoding{Own: true})
 	if len(problems) > 0 {
+		doc.redact(problems)
 		return nil, problems
 	}
 	if doc.Name == "" {
 		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "metadata.name: missing")}
 	}
 	return message, nil
+}
+
+// nullable are the fields of swell's own documents where null is a value: an
+// override removes a field with it.
+var nullable = []protoreflect.FullName{"swell.v1.PathValue.value", "swell.v1.PatchOperation.value"}
+
+// narrowing are the fields that narrow something down, with what to write in
+// place of an empty value. Without the field, everything is meant, or what is
+// written further up; an empty list, mapping or text looks as if it meant nothing.
+var narrowing = map[protoreflect.FullName]string{
+	"swell.v1.ClusterSpec.tenants":       `name the tenants that may be placed here, or remove the field for all of them; labels and placements keep units away`,
+	"swell.v1.RepositorySpec.units":      `name the folders that hold units, or remove the field for ["services"]`,
+	"swell.v1.Placement.match":           allTargets,
+	"swell.v1.Wave.match":                `say which labels are meant, or remove the field for every target that is in no wave yet`,
+	"swell.v1.DriftRule.match":           allTargets,
+	"swell.v1.IgnoreRule.match":          allTargets,
+	"swell.v1.IgnoreRule.object":         "name the object, or remove the field for every object of the kind",
+	"swell.v1.Override.object":           "name the object, or remove the field for every object of the kind",
+	"swell.v1.DefaultsSpec.tenant":       "name the tenant, or remove the field for the one further up",
+	"swell.v1.DefaultsSpec.rollout":      "name the Rollout, or remove the field for the one further up",
+	"swell.v1.Override.match":            allTargets,
+	"swell.v1.Match.labels":              `say which labels are meant, or remove match`,
+	"swell.v1.TenantSpec.serviceAccount": `write {namespace: ..., name: ...}, or remove the field for the account of swell itself`,
+}
+
+const allTargets = `say which labels are meant, like {labels: {region: sas}}, or remove the field for all targets`
+
+// saysNothing reports a field of one of swell's own documents that is written
+// down and says nothing. A null never means what a missing field means: whoever
+// wrote `match:` had something in mind.
+func (d *decoder) saysNothing(key, n *yaml.Node, field protoreflect.FieldDescriptor) bool {
+	instead := narrowing[field.FullName()]
+	switch {
+	case isNull(n) && !slices.Contains(nullable, field.FullName()):
+		if instead == "" {
+			instead = "write a value, or remove the field"
+		}
+	case n.Value != "" || len(n.Content) > 0 || instead == "":
+		return false
+	}
+	d.problem(key, CodeType, "empty: %s", instead)
+	return true
 }
 
 // OwnDocuments are the messages of swell's own documents, in the order of
@@ -80,6 +124,19 @@ func (d *Document) node(path ...any) *yaml.Node {
 	return n
 }
 
+// pathOf is a path as people read it: spec.waves[0].match.
+func pathOf(path ...any) string {
+	steps := make([]step, len(path))
+	for i, s := range path {
+		if index, ok := s.(int); ok {
+			steps[i] = step{index: index, item: true}
+		} else {
+			steps[i] = step{key: s.(string)}
+		}
+	}
+	return pathText(steps)
+}
+
 func (d *Document) positionOf(path ...any) Position { return d.At(d.node(path...)) }
 
 // at prepares a problem at the node on the path.
@@ -101,7 +158,7 @@ func (m matchSpec) match(doc *Document, path ...any) (Match, Problems) {
 	for key, value := range m.Labels {
 		values, err := texts(value)
 		if err != nil {
-			problems = append(problems, doc.at("match.labels.%s: %s", CodeType, append(path, key)...)(key, err))
+			problems = append(problems, doc.at("%s: %s", CodeType, append(path, key)...)(pathOf(append(path, key)...), err))
 		}
 		match.Labels[key] = values
 	}

@@ -112,6 +112,15 @@ func (d *Defaults) addPolicy(doc *Document, spec policySpec) Problems {
 	default:
 		problems = append(problems, doc.at("spec.adopt: want never, ifSame or take, got %q", CodeType, "spec", "adopt")(spec.Adopt))
 	}
+	for i, r := range spec.Drift {
+		d.refer(doc, r.Match, "spec", "drift", i)
+	}
+	for i, r := range spec.Ignore {
+		d.refer(doc, r.Match, "spec", "ignore", i)
+		if r.Kind != "" {
+			d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
+		}
+	}
 	drift, found := driftRules(doc, spec)
 	problems = append(problems, found...)
 	ignore, found := ignoreRules(doc, spec)
@@ -120,6 +129,16 @@ func (d *Defaults) addPolicy(doc *Document, spec policySpec) Problems {
 	policy.Ignore = slices.Concat(policy.Ignore, ignore)
 	d.Policy = &policy
 	return problems
+}
+
+// refer notes the match of a rule at a path.
+func (d *Defaults) refer(doc *Document, written matchSpec, path ...any) {
+	path = append(path, "match")
+	match, problems := written.match(doc, append(path, "labels")...)
+	if len(match.Labels) == 0 || len(problems) > 0 {
+		return
+	}
+	d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Match: match})
 }
 
 func driftRules(doc *Document, spec policySpec) (rules []DriftRule, problems Problems) {

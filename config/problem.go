@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Position is a place in a file of the monorepo. Line and Column count from 1;
@@ -104,6 +105,9 @@ type Problems []Problem
 // Sorted returns the problems in reading order without repetitions. The
 // receiver's backing array is reused.
 func (ps Problems) Sorted() Problems {
+	for i := range ps {
+		ps[i].Message = bounded(ps[i].Message)
+	}
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		if c := comparePositions(a.Position, b.Position); c != 0 {
 			return c
@@ -113,6 +117,23 @@ func (ps Problems) Sorted() Problems {
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Code == b.Code && a.Unit == b.Unit && a.String() == b.String()
 	})
+}
+
+// maxMessage is the most of a message that is told, in bytes. What is longer
+// repeats a value or an expression, of which people know the rest.
+const maxMessage = 2000
+
+// bounded is a message with its middle left out where it is too long: the
+// beginning says where, the end says why.
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := message[len(message)-maxMessage/4:]
+	for end != "" && !utf8.RuneStart(end[0]) {
+		end = end[1:]
+	}
+	return cut(message, maxMessage/2) + end
 }
 
 func (ps Problems) String() string {

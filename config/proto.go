@@ -16,11 +16,10 @@ import (
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"github.com/bufbuild/protocompile"
-	"github.com/bufbuild/protocompile/linker"
 	"github.com/bufbuild/protocompile/reporter"
-	"google.golang.org/protobuf/reflect/protodesc"
+	_ "google.golang.org/genproto/googleapis/api/annotations" // google/api/field_behavior.proto and its like
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 //go:embed documents.proto
@@ -28,7 +27,7 @@ var documentsProto string
 
 // documents compiles the schema of swell's own documents, once.
 var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
-	const name = "documents.proto"
+	const name = "swell/documents.proto" // a path that nobody else has
 	file, problems := CompileProto(name, func(path string) ([]byte, error) {
 		if path == name {
 			return []byte(documentsProto), nil
@@ -48,7 +47,7 @@ const rulesProto = "buf/validate/validate.proto"
 // file by the name written in the import; the well-known types and
 // buf/validate/validate.proto need no file. Every error of the file and its
 // imports is a problem with its position.
-func CompileProto(name string, open func(name string) ([]byte, error)) (compiled linker.File, problems Problems) {
+func CompileProto(name string, open func(name string) ([]byte, error)) (compiled protoreflect.FileDescriptor, problems Problems) {
 	c := protoCompiler{open: open}
 	defer func() {
 		if len(problems) > 0 {
@@ -78,13 +77,19 @@ type protoCompiler struct {
 	problems, unread Problems
 }
 
-func (c *protoCompiler) compile(name string) linker.File {
+func (c *protoCompiler) compile(name string) protoreflect.FileDescriptor {
 	sources := &protocompile.SourceResolver{Accessor: c.read}
 	resolve := func(path string) (protocompile.SearchResult, error) {
 		if path == rulesProto {
 			return protocompile.SearchResult{Desc: validate.File_buf_validate_validate_proto}, nil
 		}
-		return sources.FindFileByPath(path)
+		found, err := sources.FindFileByPath(path)
+		if err != nil && strings.HasPrefix(path, "google/api/") { // unless the monorepo has its own
+			if carried, err := protoregistry.GlobalFiles.FindFileByPath(path); err == nil {
+				return protocompile.SearchResult{Desc: carried}, nil
+			}
+		}
+		return found, err
 	}
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(protocompile.ResolverFunc(resolve)),
@@ -104,7 +109,10 @@ func (c *protoCompiler) compile(name string) linker.File {
 	if len(files) == 0 {
 		return nil
 	}
-	return files[0]
+	if len(c.problems)+len(c.unread) > 0 {
+		return nil
+	}
+	return indexed(files[0])
 }
 
 func (c *protoCompiler) report(err reporter.ErrorWithPos) error {
@@ -207,92 +215,4 @@ func literal(content []byte) int {
 		}
 	}
 	return len(content)
-}
-
-// Envelope makes the message of a whole easy document out of the message that
-// a kind declares: apiVersion, kind and metadata are Kubernetes' own and are
-// laid around its spec field.
-func Envelope(message protoreflect.MessageDescriptor) (protoreflect.MessageDescriptor, error) {
-	spec := message.Fields().ByName("spec")
-	if spec == nil || spec.Kind() != protoreflect.MessageKind || spec.IsList() || spec.IsMap() {
-		return nil, fmt.Errorf("message %s: want a field spec of a message type", message.FullName())
-	}
-	specFile := spec.Message().ParentFile()
-	metadata := documents().ByName("Metadata")
-	file := &descriptorpb.FileDescriptorProto{
-		Name:       new("swell/envelope/" + string(message.FullName()) + ".proto"),
-		Package:    new("swell.envelope"),
-		Syntax:     new("proto3"),
-		Dependency: []string{metadata.ParentFile().Path(), specFile.Path()},
-		MessageType: []*descriptorpb.DescriptorProto{{
-			Name: new(strings.ReplaceAll(string(message.FullName()), ".", "_")),
-			Field: []*descriptorpb.FieldDescriptorProto{
-				stringField("apiVersion", 1), stringField("kind", 2),
-				messageField("metadata", 3, metadata), messageField("spec", 4, spec.Message()),
-			},
-		}},
-	}
-	if options, ok := message.Options().(*descriptorpb.MessageOptions); ok { // rules among them
-		file.MessageType[0].Options = options
-	}
-	if options, ok := spec.Options().(*descriptorpb.FieldOptions); ok {
-		file.MessageType[0].Field[3].Options = options
-	}
-	built, err := protodesc.NewFile(file, resolver{metadata.ParentFile(), specFile})
-	if err != nil {
-		return nil, err
-	}
-	return built.Messages().Get(0), nil
-}
-
-func stringField(name string, number int32) *descriptorpb.FieldDescriptorProto {
-	return &descriptorpb.FieldDescriptorProto{
-		Name: &name, JsonName: &name, Number: &number,
-		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-		Type:  descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(),
-	}
-}
-
-func messageField(name string, number int32, message protoreflect.MessageDescriptor) *descriptorpb.FieldDescriptorProto {
-	return &descriptorpb.FieldDescriptorProto{
-		Name: &name, JsonName: &name, Number: &number,
-		Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-		Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
-		TypeName: new("." + string(message.FullName())),
-	}
-}
-
-// resolver finds what an envelope imports: a few files, by path or by the
-// name of a message in them.
-type resolver []protoreflect.FileDescriptor
-
-func (r resolver) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
-	for _, f := range r {
-		if f.Path() == path {
-			return f, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: not an import of the envelope", path)
-}
-
-func (r resolver) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
-	for _, f := range r {
-		if found := findMessage(f.Messages(), name); found != nil {
-			return found, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: not in an import of the envelope", name)
-}
-
-func findMessage(messages protoreflect.MessageDescriptors, name protoreflect.FullName) protoreflect.Descriptor {
-	for i := range messages.Len() {
-		m := messages.Get(i)
-		if m.FullName() == name {
-			return m
-		}
-		if nested := findMessage(m.Messages(), name); nested != nil {
-			return nested
-		}
-	}
-	return nil
 }

@@ -31,8 +31,11 @@ type Repository struct {
 	HealthRules []*HealthRule
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
-	// KindsHash changes when any file of any kind changes.
+	// KindsHash changes when any file of any kind changes, or one that kinds may
+	// import.
 	KindsHash string
+	// ProtoPath are the folders where imports of kinds are looked up.
+	ProtoPath []string
 	// Data is the folder of facts that kinds read; it need not be there.
 	// DataHash changes when any of them does.
 	Data, DataHash string
@@ -59,6 +62,9 @@ func (r *Repository) Folders() []string {
 	}
 	return append([]string{r.layout.fleet, r.layout.kinds}, r.layout.units...)
 }
+
+// UnitFolders are the folders that hold units, whether they exist or not.
+func (r *Repository) UnitFolders() []string { return r.layout.units }
 
 // Folder is a folder of the tree and the address of its content.
 type Folder struct {
@@ -103,6 +109,9 @@ type Defaults struct {
 	Overrides []*Override
 	// Policy is never nil.
 	Policy *Policy
+	// References are what the documents name that has to be there, from the root
+	// down. That of the placement is not among them.
+	References []Reference
 	// Hash is the address of everything that was merged, OverridesHash that
 	// of the files with overrides among it.
 	Hash, OverridesHash string
@@ -110,6 +119,17 @@ type Defaults struct {
 	Problems Problems
 	// TenantAt, RolloutAt and PlacementAt are where those were written.
 	TenantAt, RolloutAt, PlacementAt Position
+}
+
+// Reference is something that Defaults name and that must be there: a rule that
+// picks nothing is void without a word.
+type Reference struct {
+	At    Position
+	Place string // "spec.drift[0].match", for messages
+	// Match must pick a target of the fleet.
+	Match Match
+	// Kind must be one of hard objects; empty for a match.
+	Kind string
 }
 
 // Override is one item of spec.overrides of Defaults: changes to the objects
@@ -142,6 +162,7 @@ type layout struct {
 	name                        string
 	fleet, kinds, data, schemas string
 	units                       []string
+	protoPath                   []string
 }
 
 func (l *layout) folders() []string {
@@ -192,6 +213,7 @@ func (l *loader) load(previous *Repository) {
 	l.repository.layout, l.repository.Name = layout, layout.name
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
+	l.listProtos(layout.protoPath)
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
 	l.repository.Schemas, l.repository.SchemasHash = layout.schemas, l.folderHash(layout.schemas)
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
@@ -230,7 +252,7 @@ func (l *loader) layout() (layout, bool) {
 	}
 	var spec struct {
 		Fleet, Kinds, Data, Schemas string
-		Units                       []string
+		Units, ProtoPath            []string
 	}
 	if !l.decode(docs[0], &spec) {
 		return layout{}, false
@@ -240,26 +262,40 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	found := layout{name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
-		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units}
+		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units, protoPath: spec.ProtoPath}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
 	for i, name := range found.folders() {
 		if !fs.ValidPath(name) || name == "." {
-			field := []string{"fleet", "kinds", "data", "schemas", "units"}[min(i, 4)]
-			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.%s: %q: want a folder relative to the root, like %q", field, name, "services"))
+			at := folderPath(i)
+			l.problem(docs[0].Problem(docs[0].node(at...), CodeType, "%s: %q: want a folder relative to the root, like %q", pathOf(at...), Shorten(name), "services"))
+			return layout{}, false
+		}
+	}
+	for _, name := range found.protoPath {
+		if !fs.ValidPath(name) || name == "." {
+			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.protoPath: %q: want a folder relative to the root, like %q", name, "third_party/proto"))
 			return layout{}, false
 		}
 	}
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
 			if within(a, b) || within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Node, CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].node(folderPath(i)...), CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}
 	}
 	return found, true
+}
+
+// folderPath is where the folder of that index in [layout.folders] is written.
+func folderPath(i int) []any {
+	if i < 4 {
+		return []any{"spec", []string{"fleet", "kinds", "data", "schemas"}[i]}
+	}
+	return []any{"spec", "units", i - 4}
 }
 
 // within says whether the folder is dir or below it.
@@ -314,7 +350,45 @@ func (l *loader) listKinds(root string) {
 			l.problem(FileProblem(dir, err))
 			continue
 		}
-		l.repository.Kinds = append(l.repository.Kinds, Folder{Path: dir, Hash: hash})
+		if !l.onlyProtos(dir) {
+			l.repository.Kinds = append(l.repository.Kinds, Folder{Path: dir, Hash: hash})
+		}
+	}
+}
+
+// onlyProtos says whether a folder has .proto files, at any depth, and no
+// others: what kinds import, and no kind.
+func (l *loader) onlyProtos(dir string) bool {
+	found := false
+	err := fs.WalkDir(l.tree, dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || e.IsDir():
+			return err
+		case !e.Type().IsRegular() || path.Ext(name) != ".proto":
+			return errOther
+		}
+		found = true
+		return nil
+	})
+	return found && err == nil
+}
+
+var errOther = errors.New("a file of another sort")
+
+// listProtos makes the content of the folders a part of what kinds are made of.
+func (l *loader) listProtos(folders []string) {
+	l.repository.ProtoPath = folders
+	for _, folder := range folders {
+		hash, err := l.tree.Hash(folder)
+		if err != nil {
+			p := FileProblem(folder, err)
+			if p.File == folder {
+				p.Message = "folder of protos, named in " + settingsFile + ": " + p.Message
+			}
+			l.problem(p)
+			continue
+		}
+		l.repository.KindsHash += " " + folder + " " + hash
 	}
 }
 

@@ -97,7 +97,10 @@ func (c *ruleCompiler) compile(m protoreflect.MessageDescriptor, of protoreflect
 		return fmt.Errorf("want an expression of at most %d bytes, got %d", maxRule, len(rule.GetExpression()))
 	}
 	field, _ := of.(protoreflect.FieldDescriptor)
-	env, err := ruleEnvironment().Extend(cel.Types(dynamicpb.NewMessage(m)), cel.Variable("this", thisType(m, field, where)))
+	env, err := c.environment(m)
+	if err == nil {
+		env, err = env.Extend(cel.Variable("this", thisType(m, field, where)))
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +124,16 @@ func (c *ruleCompiler) compile(m protoreflect.MessageDescriptor, of protoreflect
 	}
 	c.rules.loops[m.FullName()] = append(c.rules.loops[m.FullName()], l)
 	return nil
+}
+
+// environment is that of rules which know the message.
+func (c *ruleCompiler) environment(m protoreflect.MessageDescriptor) (*cel.Env, error) {
+	if env := c.envs[m.FullName()]; env != nil {
+		return env, nil
+	}
+	env, err := ruleEnvironment().Extend(cel.Types(dynamicpb.NewMessage(m)))
+	c.envs[m.FullName()] = env
+	return env, err
 }
 
 func thisType(m protoreflect.MessageDescriptor, field protoreflect.FieldDescriptor, where site) *cel.Type {
@@ -152,10 +165,10 @@ func hasLoop(parsed *cel.Ast) bool {
 	return found
 }
 
-// refuse finds what a rule may not do: read the clock, or make long texts of
-// short ones.
+// refuse finds what a rule may not do: read the clock or the machine's time
+// zones, or make long texts of short ones.
 func refuse(parsed *cel.Ast) error {
-	var found error
+	found := refuseZones(parsed.NativeRep())
 	inFormat := map[int64]bool{}
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {

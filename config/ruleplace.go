@@ -5,6 +5,8 @@ package config
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,6 +79,9 @@ func (c *ruleCheck) text(v *protovalidate.Violation, path []step) string {
 	secret := c.secret(path, value)
 	own := isOwn(v.Proto.GetRule().GetElements())
 	text := oneLine(v.Proto.GetMessage())
+	if !own && isFloatRule(v.Proto.GetRule().GetElements()) {
+		text = shortestIn(text)
+	}
 	switch {
 	case own && secret && !c.rules.texts[v.Proto.GetMessage()], text == "":
 		return fmt.Sprintf("rule %q is broken", Shorten(oneLine(v.Proto.GetRuleId())))
@@ -88,6 +93,24 @@ func (c *ruleCheck) text(v *protovalidate.Violation, path []step) string {
 		return text + ", got " + describe(value)
 	}
 	return text
+}
+
+// isFloatRule says whether a rule compares numbers of 32 bits.
+func isFloatRule(rule []*validate.FieldPathElement) bool {
+	return slices.ContainsFunc(rule, func(e *validate.FieldPathElement) bool { return e.GetFieldName() == "float" })
+}
+
+var numberText = regexp.MustCompile(`[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
+
+// shortestIn writes the numbers of 32 bits in a text as people do.
+func shortestIn(text string) string {
+	return numberText.ReplaceAllStringFunc(text, func(digits string) string {
+		wide, err := strconv.ParseFloat(digits, 64)
+		if err != nil || float64(float32(wide)) != wide {
+			return digits
+		}
+		return strconv.FormatFloat(Shortest(float32(wide)), 'g', -1, 64)
+	})
 }
 
 // isOwn says whether a rule is an expression of the kind's, not one of

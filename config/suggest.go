@@ -13,11 +13,15 @@ import (
 // Kubernetes with its apiVersion is longer, and comparing takes the square of it.
 const longest = 80
 
+// most is how many names a name is compared with at most. Many unknown names
+// among many known ones take the product of both; those in use stay below.
+const most = 2000
+
 // DidYouMean is the end of a message about an unknown name: `, did you mean
 // "replicas"?` when one of the known names is near, else the known names when
 // they are few, else nothing.
 func DidYouMean(got string, known []string) string {
-	if len(got) > longest {
+	if len(got) > longest || len(known) > most {
 		return ""
 	}
 	best, bestDistance := "", 1+max(1, len(got)/3)

@@ -53,27 +53,27 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 	if parserError.MatchString(text) {
 		pos.Line++
 	}
+	library := text
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil { // it has no line
 		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
-			pos.Line = 1 + bytes.Count(before, []byte("\n"))
+			pos.Line, pos.Column = 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
 		}
 		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
 	}
 	if text == noToken || text == tabIndent {
 		pos, text = explainTab(pos, content, text)
 	}
-	pos.Line = min(pos.Line, 1+bytes.Count(bytes.TrimRight(content, "\n"), []byte("\n"))) // not behind the end
-	text += syntaxHint(text, lineOf(content, pos.Line))
-	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
-}
-
-// lineOf is a line of a text, counted from 1; empty when there is none.
-func lineOf(content []byte, line int) []byte {
-	for range line - 1 {
-		_, content, _ = bytes.Cut(content, []byte("\n"))
+	lines := bytes.Split(bytes.TrimRight(content, "\n"), []byte("\n"))
+	pos.Line = max(1, min(pos.Line, len(lines))) // not behind the end; of the first line it says nothing
+	hint := syntaxHint(text, lines[pos.Line-1])
+	if at, cause := explainSyntax(pos, lines, library); pos.Column == 0 {
+		pos = at
+		if hint == "" && cause != "" {
+			hint = ": " + cause
+		}
 	}
-	text, _, _ := bytes.Cut(content, []byte("\n"))
-	return text
+	text += hint
+	return Problem{Position: pos, Code: CodeSyntax, Message: Printable("not valid YAML: " + text)}
 }
 
 // syntaxHint says in people's words what mostly stands behind an error on that

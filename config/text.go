@@ -5,6 +5,7 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 )
 
@@ -42,10 +43,30 @@ func checkYAML(file string, content []byte) *Problem {
 	if i := bytes.Index(content, []byte("\n\ufeff")); i >= 0 { // files were put one behind the other
 		return textProblem(file, content, i+1, "a byte order mark inside the file: remove it")
 	}
+	if at, message := lineBreak(content); message != "" {
+		return textProblem(file, content, at, message)
+	}
 	if i := bytes.IndexFunc(content, isControl); i >= 0 {
 		return textProblem(file, content, i, "a control character: remove it, or write it in double quotes, like \"\\x1b\"")
 	}
 	return nil
+}
+
+// lineBreak finds a character that ends a line to some YAML readers and to
+// editors not, or the other way round.
+func lineBreak(content []byte) (at int, message string) {
+	i := bytes.IndexFunc(content, func(r rune) bool { return r == 0x85 || r == 0x2028 || r == 0x2029 })
+	if i >= 0 {
+		r, _ := utf8.DecodeRune(content[i:])
+		escaped := map[rune]string{0x85: `\N`, 0x2028: `\L`, 0x2029: `\P`}[r]
+		return i, fmt.Sprintf("the character U+%04X, which ends a line to some YAML readers: remove it, or write %s in double quotes", r, escaped)
+	}
+	for i := 0; i < len(content); i++ {
+		if content[i] == '\r' && (i+1 == len(content) || content[i+1] != '\n') {
+			return i, "a carriage return that ends no line of an editor: save the file with line feeds"
+		}
+	}
+	return 0, ""
 }
 
 func textProblem(file string, content []byte, offset int, message string) *Problem {
@@ -57,7 +78,7 @@ func textProblem(file string, content []byte, offset int, message string) *Probl
 // isControl says whether YAML takes a character only when it is escaped.
 func isControl(r rune) bool {
 	switch r {
-	case '\t', '\n', '\r', 0x85:
+	case '\t', '\n', '\r':
 		return false
 	case 0xfffe, 0xffff:
 		return true

@@ -25,6 +25,7 @@ type folder struct {
 	folders   []*folder // sorted by path
 	retry     bool      // a swell.yaml or a kustomization in it or below it could not be read
 
+	unit           *Unit            // the one in it, also where it is none by the rule of [kustomization]
 	loaded         []*folder        // those below it as they are without this one's kustomizations
 	kustomizations []*kustomization // in it and below it
 }
@@ -185,7 +186,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			inherited = inherited.with(p)
 		}
 		below := l.loadFolder(sub, subHash, inherited, previous.below(sub))
-		if len(below.units) == 0 && len(below.loaded) == 0 && !below.retry {
+		if below.unit == nil && len(below.units) == 0 && len(below.loaded) == 0 && !below.retry {
 			continue // nothing but files for specs
 		}
 		current.loaded = append(current.loaded, below)
@@ -256,7 +257,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 	own := l.readOwn(unit, f)
 	if stands || len(unit.Files) > 0 {
 		unit.Hash = hex.EncodeToString(sum.Sum(nil))
-		f.units = append(f.units, unit)
+		f.unit, f.units = unit, append(f.units, unit)
 	}
 	return unit.Defaults, own
 }

@@ -12,9 +12,9 @@ import (
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
+	"cel.dev/cel-go/cel"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -24,10 +24,11 @@ import (
 // of messages without any, and cost nothing.
 type Rules struct {
 	envelope  protoreflect.MessageDescriptor
-	validator protovalidate.Validator
-	loops     map[protoreflect.FullName][]*loop // by the message that has them
-	texts     map[string]bool                   // what expressions may say that is written in the .proto
-	secrets   bool                              // a field somewhere below is marked debug_redact
+	validator protovalidate.Validator                                  // nil where there are required fields alone
+	required  map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the message that has them
+	loops     map[protoreflect.FullName][]*loop                        // by the message that has them
+	texts     map[string]bool                                          // what expressions may say that is written in the .proto
+	secrets   bool                                                     // a field somewhere below is marked as secret
 }
 
 // CompileRules compiles the rules of an envelope and of the messages below it.
@@ -35,10 +36,14 @@ type Rules struct {
 // compile are problems of the kind at the line of their message or field.
 func CompileRules(envelope, declared protoreflect.MessageDescriptor) (*Rules, Problems) {
 	messages := reachable(envelope)
+	required := requiredFields(messages)
 	if !slices.ContainsFunc(messages, hasRules) {
+		if len(required) > 0 {
+			return &Rules{envelope: envelope, required: required}, nil
+		}
 		return nil, nil
 	}
-	c := ruleCompiler{declared: declared, rules: &Rules{envelope: envelope, loops: map[protoreflect.FullName][]*loop{}, texts: map[string]bool{}}}
+	c := ruleCompiler{declared: declared, envs: map[protoreflect.FullName]*cel.Env{}, rules: &Rules{envelope: envelope, required: required, loops: map[protoreflect.FullName][]*loop{}, texts: map[string]bool{}}}
 	extensions := c.extensions(envelope.ParentFile())
 	if len(c.problems) > 0 {
 		return nil, c.problems.Sorted() // nothing of them may run
@@ -49,11 +54,15 @@ func CompileRules(envelope, declared protoreflect.MessageDescriptor) (*Rules, Pr
 	if len(c.problems) > 0 {
 		return nil, c.problems.Sorted()
 	}
-	validator, err := protovalidate.New(
+	options := []protovalidate.ValidatorOption{
 		protovalidate.WithExtensionTypeResolver(extensions),
 		protovalidate.WithMessageDescriptors(envelope),
 		protovalidate.WithNowFunc(func() *timestamppb.Timestamp { return &timestamppb.Timestamp{} }), // no rule may use it
-	)
+	}
+	if slices.ContainsFunc(messages, hasRulesOfWrappers) {
+		options = append(options, protovalidate.WithDisableNativeRules())
+	}
+	validator, err := protovalidate.New(options...)
 	if err != nil {
 		c.problem(envelope, "rules: %s", err)
 		return nil, c.problems
@@ -111,6 +120,32 @@ func hasRules(m protoreflect.MessageDescriptor) bool {
 	return false
 }
 
+// hasRulesOfWrappers says whether a list or a map of wrappers, such as
+// google.protobuf.Int64Value, has rules of its items or values. The rules that
+// protovalidate 1.4.0 has in Go take such an item for the number in it, and panic
+// or give a wrong verdict; those in CEL do not.
+func hasRulesOfWrappers(m protoreflect.MessageDescriptor) bool {
+	if !knowsRules(m.ParentFile()) {
+		return false
+	}
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		rules, _ := protovalidate.ResolveFieldRules(field)
+		switch {
+		case field.IsMap() && isWrapper(field.MapValue()) && rules.GetMap().HasValues():
+			return true
+		case field.IsList() && isWrapper(field) && rules.GetRepeated().HasItems():
+			return true
+		}
+	}
+	return false
+}
+
+func isWrapper(field protoreflect.FieldDescriptor) bool {
+	m := field.Message()
+	return m != nil && m.ParentFile().Path() == "google/protobuf/wrappers.proto"
+}
+
 // knowsRules says whether the file imports buf/validate/validate.proto, itself
 // or through others. In one that does not, the numbers of its options may mean
 // something else.
@@ -137,6 +172,7 @@ func eachFile(file protoreflect.FileDescriptor, seen map[string]bool, do func(pr
 type ruleCompiler struct {
 	declared protoreflect.MessageDescriptor
 	rules    *Rules
+	envs     map[protoreflect.FullName]*cel.Env // by the message that the rule is of
 	problems Problems
 }
 
@@ -261,19 +297,23 @@ func (c *ruleCompiler) try(m protoreflect.MessageDescriptor) {
 	if !knowsRules(m.ParentFile()) {
 		return
 	}
-	attempt := func(only protoreflect.Descriptor) {
-		filter := protovalidate.FilterFunc(func(_ protoreflect.Message, d protoreflect.Descriptor) bool { return d == only })
-		err := c.rules.validator.Validate(dynamicpb.NewMessage(m), protovalidate.WithFilter(filter))
-		if broken := (*protovalidate.CompilationError)(nil); errors.As(err, &broken) {
-			c.problem(only, "rules: %s", strings.TrimPrefix(broken.Error(), "compilation error: "))
-		}
-	}
 	before := len(c.problems)
-	attempt(m)
+	all := []protoreflect.Descriptor{m}
 	for i := range m.Fields().Len() {
-		attempt(m.Fields().Get(i))
+		all = append(all, m.Fields().Get(i))
 		c.rules.secrets = c.rules.secrets || redacted(m.Fields().Get(i))
 	}
+	halve(all, func(some map[protoreflect.Descriptor]bool, only protoreflect.Descriptor) bool {
+		filter := protovalidate.FilterFunc(func(_ protoreflect.Message, d protoreflect.Descriptor) bool { return some[d] })
+		err := c.rules.validator.Validate(dynamicpb.NewMessage(m), protovalidate.WithFilter(filter))
+		if err == nil || errors.As(err, new(*protovalidate.ValidationError)) {
+			return true
+		}
+		if broken := (*protovalidate.CompilationError)(nil); only != nil && errors.As(err, &broken) {
+			c.problem(only, "rules: %s", strings.TrimPrefix(broken.Error(), "compilation error: "))
+		}
+		return false
+	})
 	if len(c.problems) == before {
 		return
 	}
@@ -287,10 +327,20 @@ func (c *ruleCompiler) try(m protoreflect.MessageDescriptor) {
 	c.problems = first
 }
 
-// redacted says whether values of the field must be in no message.
-func redacted(field protoreflect.FieldDescriptor) bool {
-	options, ok := field.Options().(*descriptorpb.FieldOptions)
-	return ok && options.GetDebugRedact()
+// halve tries all descriptors together, and the halves of those that failed,
+// down to single ones, for which only is set: to try each one alone would take
+// the square of their number.
+func halve(all []protoreflect.Descriptor, try func(some map[protoreflect.Descriptor]bool, only protoreflect.Descriptor) bool) {
+	some := make(map[protoreflect.Descriptor]bool, len(all))
+	for _, d := range all {
+		some[d] = true
+	}
+	if len(all) == 1 {
+		try(some, all[0])
+	} else if !try(some, nil) {
+		halve(all[:len(all)/2], try)
+		halve(all[len(all)/2:], try)
+	}
 }
 
 // Check returns what the message, which was decoded from the document, breaks,
@@ -301,11 +351,22 @@ func (r *Rules) Check(doc *Document, message protoreflect.Message) Problems {
 	}
 	c := ruleCheck{rules: r, doc: doc}
 	c.message(message, nil)
+	c.written(message, nil)
 	spec := message.Descriptor().Fields().ByName("spec")
 	if spec != nil && spec.Message() != nil && !message.Has(spec) { // none is an empty one
-		c.message(dynamicpb.NewMessage(spec.Message()), []step{{key: "spec"}})
+		empty, at := dynamicpb.NewMessage(spec.Message()), []step{{key: "spec"}}
+		if !ignored(spec) {
+			c.message(empty, at)
+		}
+		c.written(empty, at)
 	}
 	return c.problems.Sorted()
+}
+
+// ignored says whether no rule holds for the field, nor for what is in it.
+func ignored(field protoreflect.FieldDescriptor) bool {
+	rules, _ := protovalidate.ResolveFieldRules(field)
+	return knowsRules(field.ParentFile()) && rules.GetIgnore() == validate.Ignore_IGNORE_ALWAYS
 }
 
 type ruleCheck struct {
@@ -315,7 +376,7 @@ type ruleCheck struct {
 }
 
 func (c *ruleCheck) message(m protoreflect.Message, at []step) {
-	if !c.charge(m, at) {
+	if c.rules.validator == nil || !c.charge(m, at) {
 		return
 	}
 	err := c.rules.validator.Validate(m.Interface())
@@ -324,31 +385,38 @@ func (c *ruleCheck) message(m protoreflect.Message, at []step) {
 	}
 	// A rule that failed on a value hides all others: look at each alone.
 	visit(m, at, func(m protoreflect.Message, at []step) {
-		c.alone(m, m.Descriptor(), at)
+		all := []protoreflect.Descriptor{m.Descriptor()}
 		for i := range m.Descriptor().Oneofs().Len() {
-			c.alone(m, m.Descriptor().Oneofs().Get(i), at)
+			all = append(all, m.Descriptor().Oneofs().Get(i))
 		}
 		for i := range m.Descriptor().Fields().Len() {
-			c.alone(m, m.Descriptor().Fields().Get(i), at)
+			all = append(all, m.Descriptor().Fields().Get(i))
 		}
+		halve(all, func(some map[protoreflect.Descriptor]bool, only protoreflect.Descriptor) bool {
+			return c.alone(m, some, only, at)
+		})
 	})
 }
 
-// alone checks the rules of one message, without those of its fields, or of
-// one field.
-func (c *ruleCheck) alone(m protoreflect.Message, only protoreflect.Descriptor, at []step) {
+// alone checks the rules of one message, of its oneofs or of its fields, and
+// not those of what is in them. It returns false when one of them could not be
+// evaluated; only is set when there is just one.
+func (c *ruleCheck) alone(m protoreflect.Message, some map[protoreflect.Descriptor]bool, only protoreflect.Descriptor, at []step) bool {
 	filter := protovalidate.FilterFunc(func(of protoreflect.Message, d protoreflect.Descriptor) bool {
-		return d == only && of.Interface() == m.Interface()
+		return some[d] && of.Interface() == m.Interface()
 	})
 	err := c.rules.validator.Validate(m.Interface(), protovalidate.WithFilter(filter))
 	if err == nil || c.violations(err, at) {
-		return
+		return true
 	}
-	if field, ok := only.(protoreflect.FieldDescriptor); ok {
-		at = append(slices.Clone(at), step{key: string(field.Name())})
+	if only != nil {
+		if field, ok := only.(protoreflect.FieldDescriptor); ok {
+			at = append(slices.Clone(at), step{key: string(field.Name())})
+		}
+		// Which value it was, and what of it stands in the error, is not known.
+		c.problem(at, false, "a rule of %s cannot be evaluated for this value", only.FullName())
 	}
-	// Which value it was, and what of it stands in the error, is not known.
-	c.problem(at, false, "a rule of %s cannot be evaluated for this value", only.FullName())
+	return false
 }
 
 // violations turns the error of a validation into problems; false when it is

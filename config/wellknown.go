@@ -4,9 +4,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -53,6 +50,10 @@ func (d *decoder) duration(n *yaml.Node, into protoreflect.Message) {
 		d.problem(n, CodeType, "want a duration like 30s or 1h30m, got %s", d.quote(n))
 		return
 	}
+	if !isWhole(v, n.Value) {
+		d.problem(n, CodeType, "want a duration of whole nanoseconds, got %s", d.quote(n))
+		return
+	}
 	setSeconds(into, int64(v/time.Second), int32(v%time.Second))
 }
 
@@ -63,6 +64,10 @@ func (d *decoder) timestamp(n *yaml.Node, into protoreflect.Message) {
 	v, err := time.Parse(time.RFC3339Nano, n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || v.Unix() < firstSecond {
 		d.problem(n, CodeType, "want a time like 2006-01-02T15:04:05Z, got %s", d.describe(n))
+		return
+	}
+	if pastNanoseconds.MatchString(n.Value) {
+		d.problem(n, CodeType, "want a time with at most nine digits after the seconds, got %s", d.quote(n))
 		return
 	}
 	setSeconds(into, v.Unix(), int32(v.Nanosecond()))
@@ -130,9 +135,6 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		return
 	}
 	v, err := Scalar(n)
-	if err != nil && redactedPath(d.root, d.path) {
-		err = errors.New("a number that JSON cannot hold")
-	}
 	if err != nil {
 		d.problem(n, CodeType, "%s", err)
 		return
@@ -146,11 +148,7 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 		into.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v))
 	case int64:
 		if v > 1<<53 || v < -1<<53 {
-			if redactedPath(d.root, d.path) {
-				d.problem(n, CodeType, "a number that does not fit a JSON number exactly: write it in quotes")
-			} else {
-				d.problem(n, CodeType, "%d does not fit a JSON number exactly: write %q", v, n.Value)
-			}
+			d.problem(n, CodeType, "a number that does not fit a JSON number exactly: write it in quotes")
 			return
 		}
 		into.Set(fields.ByName("number_value"), protoreflect.ValueOfFloat64(float64(v)))
@@ -160,7 +158,8 @@ func (d *decoder) anyValue(n *yaml.Node, into protoreflect.Message) {
 }
 
 // Scalar is the Go value of a scalar: nil, bool, int64, float64 or string.
-// A number that JSON cannot hold is an error.
+// A number that JSON cannot hold is an error, without its value: it may be of a
+// Secret.
 func Scalar(n *yaml.Node) (any, error) {
 	switch n.Tag {
 	case "!!null":
@@ -170,15 +169,11 @@ func Scalar(n *yaml.Node) (any, error) {
 	case "!!int":
 		v, err := strconv.ParseInt(n.Value, 0, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s does not fit a 64-bit integer", n.Value)
+			return nil, errTooLong
 		}
 		return v, nil
 	case "!!float":
-		v, err := strconv.ParseFloat(n.Value, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%s is no number that JSON can hold", n.Value)
-		}
-		return v, nil
+		return float(n.Value)
 	}
 	return n.Value, nil
 }
@@ -207,9 +202,6 @@ func (d *Document) plain(n *yaml.Node, problems *Problems) any {
 		return l
 	}
 	v, err := Scalar(n)
-	if err != nil && d.Kind == "Secret" {
-		err = errors.New("a number that JSON cannot hold") // without its value
-	}
 	if err != nil {
 		problems.add(d.Problem(n, CodeType, "%s", err))
 		return nil

@@ -105,8 +105,7 @@ func tooMany(docs, problems int) string {
 
 // newDocuments is one document, or the items of a list of objects.
 func newDocuments(file string, root *yaml.Node) ([]*Document, Problems) {
-	kind := scalarAt(root, "kind")
-	reader := yamlReader{file: file, secret: kind == "Secret" || strings.HasSuffix(kind, listSuffix)}
+	reader := yamlReader{file: file, root: root}
 	root = reader.resolve(root, 0, nil)
 	if len(reader.problems) > 0 {
 		return nil, reader.problems
@@ -122,7 +121,7 @@ func newDocuments(file string, root *yaml.Node) ([]*Document, Problems) {
 }
 
 func newValue(file string, root *yaml.Node) ([]*Document, Problems) {
-	reader := yamlReader{file: file, secret: true}
+	reader := yamlReader{file: file, root: root}
 	root = reader.resolve(root, 0, nil)
 	if len(reader.problems) > 0 {
 		return nil, reader.problems
@@ -139,7 +138,7 @@ func identified(file string, root *yaml.Node) *Document {
 func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 	doc := identified(file, root)
 	if root.Kind != yaml.MappingNode {
-		return nil, Problems{doc.Problem(root, CodeDocument, "want a document with apiVersion and kind, got %s", describe(root))}
+		return nil, Problems{doc.Problem(root, CodeDocument, "want a document with apiVersion and kind, got %s", formOf(root))}
 	}
 	var problems Problems
 	for _, required := range []struct{ field, value string }{{"apiVersion", doc.APIVersion}, {"kind", doc.Kind}} {
@@ -148,7 +147,7 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 		case n == nil || isNull(n) || n.Tag == "!!str":
 			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
 		default:
-			problems = append(problems, doc.Problem(n, CodeType, "%s: want a text, got %s", required.field, describe(n)))
+			problems = append(problems, doc.Problem(n, CodeType, "%s: want a text, got %s", required.field, formOf(n)))
 		}
 	}
 	if name := Lookup(Lookup(root, "metadata"), "name"); !isPrintable(doc.Name) {
@@ -190,10 +189,12 @@ func WantOne(file string, docs []*Document, kind, more string) *Problem {
 }
 
 // yamlReader writes out aliases and merge keys and refuses what means
-// different things to different YAML readers.
+// different things to different YAML readers. It does not know yet which of
+// the values are secrets, so none is in a message.
 type yamlReader struct {
 	file     string
-	secret   bool // a Secret, whose values are in no message
+	root     *yaml.Node
+	anchors  map[*yaml.Node]bool // of this document; nil before the first alias
 	nodes    int
 	problems Problems
 }
@@ -223,6 +224,10 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
+		if !r.isOwn(n.Alias) {
+			r.problem(n, "an alias (*) of an anchor (&) in another document, where some YAML readers do not look: write the value out")
+			return n
+		}
 		for _, anchor := range open {
 			if anchor == n.Alias {
 				r.problem(n, "an alias (*) of what it stands in")
@@ -239,6 +244,24 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 		return r.resolveMapping(n, depth, open)
 	}
 	return n
+}
+
+// isOwn says whether an anchor stands in this document.
+func (r *yamlReader) isOwn(anchor *yaml.Node) bool {
+	if r.anchors == nil {
+		r.anchors = map[*yaml.Node]bool{}
+		r.noteAnchors(r.root)
+	}
+	return r.anchors[anchor]
+}
+
+func (r *yamlReader) noteAnchors(n *yaml.Node) {
+	if n.Anchor != "" {
+		r.anchors[n] = true
+	}
+	for _, child := range n.Content {
+		r.noteAnchors(child)
+	}
 }
 
 func (r *yamlReader) resolveSequence(n *yaml.Node, depth int, open []*yaml.Node) *yaml.Node {
@@ -277,10 +300,12 @@ func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) 
 		}
 		switch {
 		case merge:
-			if taken == nil {
-				taken = keysOf(n)
+			if taken != nil {
+				r.problem(key, "<<: set twice, which YAML readers read in different ways: write one <<, with a list")
+				continue
 			}
-			content = r.mergeInto(content, taken, resolved)
+			taken = keysOf(n.Content)
+			content = r.mergeInto(content, taken, keysOf(n.Content[:i]), key, resolved)
 		case changed:
 			content = append(content, key, resolved)
 		}
@@ -288,16 +313,17 @@ func (r *yamlReader) resolveMapping(n *yaml.Node, depth int, open []*yaml.Node) 
 	return withContent(n, content)
 }
 
-func keysOf(n *yaml.Node) map[string]bool {
-	keys := make(map[string]bool, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		keys[n.Content[i].Value] = true
+func keysOf(content []*yaml.Node) map[string]bool {
+	keys := make(map[string]bool, len(content)/2)
+	for i := 0; i+1 < len(content); i += 2 {
+		keys[content[i].Value] = true
 	}
 	return keys
 }
 
-// mergeInto adds the keys of a `<<` value that are not taken.
-func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, value *yaml.Node) []*yaml.Node {
+// mergeInto adds the keys of a `<<` value that are not taken. One that stands
+// before the `<<` wins for some readers, and for kubectl loses.
+func (r *yamlReader) mergeInto(content []*yaml.Node, taken, before map[string]bool, key, value *yaml.Node) []*yaml.Node {
 	sources := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
 		sources = value.Content
@@ -311,7 +337,10 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, taken map[string]bool, valu
 			continue
 		}
 		for i := 0; i+1 < len(source.Content); i += 2 {
-			if name := source.Content[i].Value; !taken[name] {
+			switch name := source.Content[i].Value; {
+			case before[name]:
+				r.problem(key, "<<: brings a key that stands before it, and YAML readers disagree on which value holds: write << first")
+			case !taken[name]:
 				taken[name] = true
 				content = append(content, source.Content[i], source.Content[i+1])
 			}
@@ -343,13 +372,15 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 			r.problem(key, "a key must be a plain name, got a mapping: a text that begins with { stands in quotes")
 			continue
 		case key.Kind != yaml.ScalarNode:
-			r.problem(key, "a key must be a plain name, got %s", describe(key))
+			r.problem(key, "a key must be a plain name, got %s", formOf(key))
 			continue
 		case key.Tag == "!!merge":
 			continue
 		case !r.checkScalar(key):
 		case key.Tag != "!!str" && key.Tag != "!!int":
-			r.problem(key, "key %s is %s: write it in quotes", key.Value, describe(key))
+			r.problem(key, "a key that is %s: write it in quotes", formOf(key))
+		case key.Tag == "!!int" && (key.Value == "-0" || !decimal.MatchString(key.Value)):
+			r.problem(key, "a key that is another text to some YAML readers: write it in quotes, or the decimal number")
 		}
 		var first *yaml.Node
 		if seen != nil {
@@ -359,7 +390,7 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 			first = earlierKey(n.Content[:i], key.Value)
 		}
 		if first != nil {
-			r.problem(key, "%s: set twice, first on line %d", key.Value, first.Line)
+			r.problem(key, "%s: set twice, first on line %d", shownKey(key.Value, nil), first.Line)
 		}
 	}
 }
@@ -373,9 +404,10 @@ func earlierKey(content []*yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// checkTag refuses tags that are written out, but for those of texts and bytes.
+// checkTag refuses tags that are written out, but for that of texts. Bytes are
+// a text in base64 to some readers, and what it stands for to others.
 func (r *yamlReader) checkTag(n *yaml.Node) bool {
-	if n.Style&yaml.TaggedStyle == 0 || n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!binary") {
+	if n.Style&yaml.TaggedStyle == 0 || n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		return true
 	}
 	// What is taken for its name may be the value of a Secret.
@@ -395,14 +427,10 @@ func (r *yamlReader) checkScalar(n *yaml.Node) bool {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0: // its type is written down
 		return true
-	case ambiguousBool[n.Value] && r.secret:
-		r.problem(n, "a word that is a boolean to some YAML readers and text to others: write it in quotes, or true or false")
 	case ambiguousBool[n.Value]:
-		r.problem(n, "%s is a boolean to some YAML readers and text to others: write %q, or true or false", n.Value, n.Value)
-	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value) && r.secret:
-		r.problem(n, "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number")
+		r.problem(n, "a word that is a boolean to some YAML readers and text to others: write it in quotes, or true or false")
 	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value):
-		r.problem(n, "%s is octal to some YAML readers and decimal to others: write %q, or %s", n.Value, n.Value, decimalHint(n.Value))
+		r.problem(n, "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number")
 	case n.Tag == "!!timestamp":
 		// Read as text everywhere; nothing in Kubernetes is a YAML date.
 		n.Tag = "!!str"
@@ -411,15 +439,6 @@ func (r *yamlReader) checkScalar(n *yaml.Node) bool {
 		return true
 	}
 	return false
-}
-
-// decimalHint is an octal number as the decimal one.
-func decimalHint(octal string) string {
-	v, err := strconv.ParseInt(strings.NewReplacer("_", "", "o", "").Replace(octal), 8, 64)
-	if err != nil {
-		return "the decimal number"
-	}
-	return strconv.FormatInt(v, 10)
 }
 
 var ambiguousBool = map[string]bool{}
@@ -459,6 +478,19 @@ func scalarAt(n *yaml.Node, key string) string {
 		return v.Value
 	}
 	return ""
+}
+
+// formOf says what a node is without its value, which may be a secret.
+func formOf(n *yaml.Node) string {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
+		return describe(n)
+	case n.Tag == "!!bool":
+		return "a boolean"
+	case n.Tag == "!!int", n.Tag == "!!float":
+		return "a number"
+	}
+	return "a text"
 }
 
 // describe says what a node is, for "want ..., got ...".

@@ -156,4 +156,10 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, known))
 		}
 	}
+	labels, _ := metadata["labels"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if strings.HasPrefix(key, reserved) && !slices.Contains(markLabels, key) {
+			d.problem(config.CodeObject, []any{"metadata", "labels", key}, "swell looks for it among the annotations only: move it there")
+		}
+	}
 }

@@ -56,12 +56,14 @@ type Origin struct {
 }
 
 // Masked stands for the values of Secrets.
-const Masked = "(secret)"
+const Masked = config.Redacted
 
 // BlamedField is a scalar of an object, or an empty mapping or list.
 type BlamedField struct {
 	Path  []any // string keys and int indexes
 	Value any   // as JSON has it, numbers as [json.Number]; [Masked] in a Secret
+	// Hidden is set when Value is not, or not all of, what the object has.
+	Hidden bool
 	// Origins begin with what decides the value; never empty.
 	Origins []Origin
 }
@@ -168,6 +170,9 @@ func (b *blamer) take(m *made, id string) {
 		m.before = override.Before(m.rendered, hard, overrides...)
 	}
 	d := &draft{repository: b.repository.Name, unit: b.unit, doc: m.src.doc, object: m.object, hard: b.hard, kinds: b.kinds}
+	if m.src.spec != nil {
+		d.secrets = slices.Concat(m.src.secrets, m.src.spec.Secrets(), b.secrets)
+	}
 	if m.template != nil {
 		d.template, d.templateAt = m.template.Node, m.template.At
 		apiVersion, _ := m.object["apiVersion"].(string)
@@ -181,7 +186,7 @@ func (b *blamer) take(m *made, id string) {
 			spec, problems := nested.DecodeValue(m.object, at, m.src.doc, chain, b.file)
 			b.found.add(problems...)
 			if spec != nil {
-				inner := source{doc: m.src.doc, spec: spec}
+				inner := source{doc: m.src.doc, spec: spec, secrets: d.secrets}
 				inner.overrides, problems = readOverrides(spec.Written(), nested)
 				b.found.add(problems...)
 				b.expand(inner, m)
@@ -212,6 +217,7 @@ func (m *made) templateAt(path []any) config.Position {
 
 func (b *blamer) blame(o *Object, m *made) Blamed {
 	blamed := Blamed{Object: o, Origins: b.objectOrigins(m)}
+	redactor := o.Redactor()
 	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
 	decoder.UseNumber()
 	var value any
@@ -223,8 +229,14 @@ func (b *blamer) blame(o *Object, m *made) Blamed {
 		if f.Origins = b.marks(m, path); f.Origins == nil {
 			f.Origins = b.origins(m, f.Path, value)
 		}
-		if o.ID.IsSecret() && hidden(path) {
-			f.Value = Masked
+		if shown := redactor.RedactValue(value); !equalScalar(shown, value) {
+			f.Value, f.Hidden = shown, true
+		}
+		for i := range f.Origins {
+			f.Origins[i].Text = redactor.Redact(f.Origins[i].Text)
+		}
+		if config.MaySecret(o.ID.Kind) && hidden(path) {
+			f.Value, f.Hidden = Masked, true
 			for i := range f.Origins {
 				if k := f.Origins[i].Kind; k == OriginTemplate || k == OriginDefault { // an expression may hold a value
 					f.Origins[i].Text = ""
@@ -234,6 +246,15 @@ func (b *blamer) blame(o *Object, m *made) Blamed {
 		blamed.Fields = append(blamed.Fields, f)
 	})
 	return blamed
+}
+
+// equalScalar compares scalars; mappings and lists among leaves are empty.
+func equalScalar(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return a == b
 }
 
 // hidden says whether the value at a path of a Secret is not for showing. A

@@ -196,7 +196,7 @@ func (b *blamer) overrideOrigin(m *made, at config.Position, path []any, value a
 	if operation == nil {
 		return o
 	}
-	if text := config.Lookup(operation, "path"); text != nil && m.object["kind"] != "Secret" { // a filter may hold a value
+	if text := config.Lookup(operation, "path"); text != nil && !mayBeSecret(m.object) { // a filter may hold a value
 		o.Text = text.Value
 	}
 	written := config.Lookup(operation, "value")

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -59,6 +60,17 @@ func (id ObjectID) IsSecret() bool { return id.Group == "" && id.Kind == "Secret
 
 // IsNamespace says whether the object is a Namespace.
 func (id ObjectID) IsNamespace() bool { return id.Group == "" && id.Kind == "Namespace" }
+
+// IsSystem says whether the object is a namespace that comes with Kubernetes.
+// Those are never deleted, whatever anybody says.
+func (id ObjectID) IsSystem() bool {
+	return id.IsNamespace() && (id.Name == "default" || strings.HasPrefix(id.Name, "kube-"))
+}
+
+// IsCustom says whether the object's kind is none of Kubernetes' own.
+func (id ObjectID) IsCustom() bool {
+	return strings.Contains(id.Group, ".") && !builtinGroups[id.Group]
+}
 
 // IsDefinition says whether the object defines a kind.
 func (id ObjectID) IsDefinition() bool {
@@ -114,6 +126,9 @@ type Object struct {
 	// Template is where the object stands in the kind. Template is the zero
 	// Position for plain Kubernetes YAML.
 	Spec, Template config.Position
+	// Secrets are texts in it that come from fields which a kind marks as
+	// secret. What a Secret holds is not among them.
+	Secrets []string
 }
 
 // APIVersion is "apps/v1", or "v1" in the core group.

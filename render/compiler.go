@@ -83,6 +83,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
 		// fleet that is not understood would only add noise.
+		s.redactShared()
 		s.Problems = s.Problems.Sorted()
 		s.Retry = s.Problems.Retry()
 		return s
@@ -97,6 +98,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, p.world.problems...)
 	s.Problems = append(s.Problems, p.world.hard.shared...)
+	s.Problems = append(s.Problems, p.world.claims...)
 	s.Problems = append(s.Problems, p.world.kinds.Problems...)
 	c.finish(s)
 	return s
@@ -321,6 +323,7 @@ func (c *Compiler) finish(s *Snapshot) {
 		s.Problems = append(s.Problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeKind,
 			Message: fmt.Sprintf("the kind does not load: %s last good bundles", keep)})
 	}
+	s.redactShared()
 	s.Problems = s.Problems.Sorted()
 	s.Retry = s.Problems.Retry()
 }

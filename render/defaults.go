@@ -78,7 +78,17 @@ func objectsOf(kinds *kind.Kinds, kindName string) (ids []string, broken bool) {
 // bareNames are the names of all easy kinds and of the kinds of the fleet's
 // Kubernetes versions, without groups.
 func (w *world) bareNames() []string {
-	names := w.kinds.Names()
+	names := w.hardNames()
+	for _, name := range w.kinds.Names() {
+		_, name, _ = strings.Cut(name, " ")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// hardNames are the names of the kinds of hard objects, without groups.
+func (w *world) hardNames() (names []string) {
 	versions := map[string]bool{}
 	for _, cluster := range w.repository.Clusters {
 		if !versions[cluster.Kubernetes] {

@@ -27,7 +27,7 @@ func TestDefaultOverrides(t *testing.T) {
     object: deployment
     set:
     - {path: spec.minReadySeconds, value: 1}
-    - {path: spec.progressDeadlineSeconds, value: 1}
+    - {path: spec.progressDeadlineSeconds, value: 10}
     - {path: spec.revisionHistoryLimit, value: 1}
   - kind: Runtime
     object: deployment
@@ -38,7 +38,7 @@ func TestDefaultOverrides(t *testing.T) {
 `,
 		"services/shop/swell.yaml": `
   overrides:
-  - {kind: Runtime, object: deployment, set: [{path: spec.minReadySeconds, value: 2}, {path: spec.progressDeadlineSeconds, value: 2}]}
+  - {kind: Runtime, object: deployment, set: [{path: spec.minReadySeconds, value: 2}, {path: spec.progressDeadlineSeconds, value: 20}]}
   - {kind: ConfigMap, object: plain, match: {labels: {region: vla}}, update: [{path: data, value: {one: "1"}}]}
 `,
 		"services/shop/plain/swell.yaml": `
@@ -80,8 +80,8 @@ data: {a: b}
 		id     string
 		want   string
 	}{
-		{"services/shop/cart", "sas-1/rz00a", "Deployment/shop-rz00a/cart", "3 2 1 true"},
-		{"services/shop/cart", "myt-1/rz20a", "Deployment/shop-rz20a/cart", "3 2 1 <nil>"},
+		{"services/shop/cart", "sas-1/rz00a", "Deployment/shop-rz00a/cart", "3 20 1 true"},
+		{"services/shop/cart", "myt-1/rz20a", "Deployment/shop-rz20a/cart", "3 20 1 <nil>"},
 		{"services/shop/cart", "sas-1/rz00a", "ConfigMap/shop-rz00a/cart", "map[config.toml:c]"}, // rendered, not written out
 		{"services/shop/plain", "sas-1", "ConfigMap/shop/plain", "map[a:b all:1]"},
 		{"services/shop/plain", "vla-1", "ConfigMap/shop/plain", "map[a:b all:1 one:1]"},

@@ -19,7 +19,16 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-const definitionKind = "CustomResourceDefinition"
+const (
+	definitionKind    = "CustomResourceDefinition"
+	definitionVersion = "apiextensions.k8s.io/v1"
+)
+
+// isDefinition says whether a document defines a custom resource. Kubernetes has
+// no other version since 1.22.
+func isDefinition(doc *config.Document) bool {
+	return doc.Kind == definitionKind && doc.APIVersion == definitionVersion
+}
 
 // define completes the world of a commit. What is as it was in the commit
 // before is taken over from it, as the same pointer.
@@ -40,7 +49,12 @@ func (w *world) defineKinds(p *pass) {
 	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
-		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data)
+		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data, r.ProtoPath...)
+	}
+	for _, doc := range w.hard.schemas {
+		if p := w.claimed(doc); p != nil {
+			w.claims = append(w.claims, *p)
+		}
 	}
 }
 
@@ -70,12 +84,13 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		docs, problems := w.documents(e.source, &recorder{world: w})
 		hard.unread = hard.unread || problems.Retry()
 		for _, doc := range docs {
-			if doc.Kind == definitionKind {
+			if isDefinition(doc) {
 				add(e.source.Path, doc)
 			}
 		}
 	}
-	for _, doc := range w.readSchemas(hard) {
+	hard.schemas = w.readSchemas(hard)
+	for _, doc := range hard.schemas {
 		add("", doc)
 	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
@@ -103,6 +118,24 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	return hard
 }
 
+// claimed is the problem of a definition that has the names of an easy kind:
+// nobody could tell which one a document is of.
+func (w *world) claimed(doc *config.Document) *config.Problem {
+	object, ok := plain(doc)
+	if !ok {
+		return nil
+	}
+	claim := schema.ClaimOf(object)
+	by := w.kinds.Claimed(claim)
+	if by == "" {
+		return nil
+	}
+	p := doc.Problem(nodeAt(doc.Node, []any{"spec", "names"}), config.CodeDuplicate,
+		"spec.names: %s or %s of group %s is the easy kind declared in %s: choose another group, kind or plural",
+		config.Shorten(claim.Kind), config.Shorten(claim.Plural), config.Shorten(claim.Group), by)
+	return &p
+}
+
 // troubled says whether there are problems, whose lines may move while the
 // definitions stay the same.
 func (h *hardKinds) troubled() bool { return h.unread || len(h.shared)+len(h.problems) > 0 }
@@ -126,6 +159,10 @@ func (w *world) readSchemas(hard *hardKinds) []*config.Document {
 		docs, problems := config.ReadDocuments(name, content)
 		hard.shared = append(hard.shared, problems...)
 		for _, doc := range docs {
+			if doc.Kind == definitionKind && !isDefinition(doc) {
+				hard.shared = append(hard.shared, doc.Problem(doc.Node, config.CodeDocument, "%s %s: want %s", config.Shorten(doc.APIVersion), definitionKind, definitionVersion))
+				continue
+			}
 			if doc.Kind != definitionKind {
 				hard.shared = append(hard.shared, doc.Problem(doc.Node, config.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
 				continue
@@ -171,6 +208,11 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Documen
 		for _, name := range b.result.Reads {
 			reads.note(readFile, name)
 		}
+		if w.kinds != nil { // their schemas say how patches merge
+			for _, name := range b.result.Kinds {
+				reads.note(readKind, name)
+			}
+		}
 		return b.result.Documents, b.problems
 	}
 	var all []*config.Document
@@ -192,14 +234,36 @@ type build struct {
 	once     sync.Once
 	result   kustomize.Result
 	problems config.Problems
+	// easy is the same once the kinds are known, when it may differ.
+	easy *build
 }
 
-// build has kustomize make a unit's documents, once for a commit.
+// build has kustomize make a unit's documents, once for a commit. Those of easy
+// kinds are made again when the kinds are known, so that the lists of patches
+// merge by their keys. Which kinds there are in a unit does not depend on that.
 func (w *world) build(unit *config.Unit) *build {
-	known, _ := w.builds.LoadOrStore(unit.Path, &build{})
+	known, _ := w.builds.LoadOrStore(unit.Path, &build{easy: &build{}})
 	b := known.(*build)
-	b.once.Do(func() { b.result, b.problems = kustomize.Build(w.repository.Tree, string(unit.Path)) })
-	return b
+	b.once.Do(func() { b.result, b.problems = kustomize.Build(w.repository.Tree, string(unit.Path), nil) })
+	if w.kinds == nil || len(b.problems) == 0 && !slices.ContainsFunc(b.result.Documents, w.isEasy) {
+		return b
+	}
+	b.easy.once.Do(func() {
+		b.easy.result, b.easy.problems = kustomize.Build(w.repository.Tree, string(unit.Path), w.mergeSchema)
+	})
+	return b.easy
+}
+
+func (w *world) isEasy(doc *config.Document) bool {
+	return w.kinds.ByName(doc.APIVersion, doc.Kind) != nil
+}
+
+// mergeSchema is what kustomize is to know of an easy kind; nil for others.
+func (w *world) mergeSchema(apiVersion, kindName string) []byte {
+	if k := w.kinds.ByName(apiVersion, kindName); k != nil {
+		return k.Schema().MergeSchema()
+	}
+	return nil
 }
 
 // checkPlacement finds what is wrong with where the unit is placed.
@@ -233,22 +297,14 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		return problems
 	}
 	switch found := w.placed(d); {
-	case found.unknown != "":
-		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: no target of the fleet has %s", found.unknown)
+	case found.void != "":
+		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: %s", found.void)
 	case len(placed) == 0 && found.closed != "":
 		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target that takes tenant %q: it is not among the tenants of cluster %s", d.Tenant, found.closed)
 	case len(placed) == 0:
 		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
 	}
-	for _, o := range d.Overrides {
-		if unknown := r.UnknownValues(o.Match); len(unknown) > 0 {
-			n := o.Node
-			if at := config.Lookup(n, "match"); at != nil {
-				n = at
-			}
-			problems = append(problems, o.Doc.Problem(n, config.CodeReference, "%s.match: no target of the fleet has %s", o.Place, strings.Join(unknown, ", ")))
-		}
-	}
+	problems = append(problems, w.checkReferences(d.References)...)
 	for _, p := range placed {
 		if rollout != nil && rollout.WaveOf(p.target) < 0 {
 			problem(rollout.Position, config.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, unit.Path)
@@ -256,4 +312,38 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		}
 	}
 	return problems
+}
+
+// checkReferences finds what Defaults name and nothing has.
+func (w *world) checkReferences(references []config.Reference) (problems config.Problems) {
+	for _, r := range references {
+		if why := w.void(r); why != "" {
+			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference, Message: r.Place + ": " + why})
+		}
+	}
+	return problems
+}
+
+// void says why a reference picks nothing; empty when it picks something. One in
+// the root holds for every unit, and is looked up once.
+func (w *world) void(r config.Reference) string {
+	find, _ := w.voids.LoadOrStore(r.At, sync.OnceValue(func() string {
+		if r.Kind != "" {
+			return w.voidKind(r.Kind)
+		}
+		return w.repository.Void(r.Match)
+	}))
+	return find.(func() string)()
+}
+
+// voidKind says why no hard object can be of a kind; empty when one can.
+func (w *world) voidKind(name string) string {
+	names := w.hardNames()
+	switch {
+	case slices.Contains(names, name), w.hard.troubled():
+		return ""
+	case slices.ContainsFunc(w.kinds.Declared(), func(k *kind.Kind) bool { return k.Name == name }):
+		return fmt.Sprintf("%q is an easy kind: want the kind of the objects that it stands for", config.Shorten(name))
+	}
+	return fmt.Sprintf("%q: no such kind%s", config.Shorten(name), config.DidYouMean(name, names))
 }

@@ -44,6 +44,7 @@ type draft struct {
 	// readsTenant says of a unit without a tenant whether a value was computed
 	// from it all the same; nil when the unit has one.
 	readsTenant func(path []any) bool
+	secrets     []string // that it may have taken from a spec's secret fields
 	problems    config.Problems
 }
 
@@ -192,8 +193,13 @@ func (d *draft) seal() *Object {
 		d.problem(config.CodeObject, nil, "%s Event: a note of what happened in a cluster, which deletes it after a while: not from Git", apiVersion)
 		return nil
 	}
+	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
 	metadata := d.metadata(&id, hard.Namespaced)
-	d.violations(schema.Check(hard.Type(), d.object))
+	check := schema.Check
+	if len(d.secrets) > 0 {
+		check = schema.CheckSecret
+	}
+	d.violations(check(hard.Type(), d.object))
 	phase := d.phase(metadata)
 	d.applying(id, metadata)
 	if len(d.problems) > 0 {
@@ -201,12 +207,13 @@ func (d *draft) seal() *Object {
 	}
 	object := maps.Clone(d.object)
 	object["metadata"] = d.marked(metadata)
-	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendJSON(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
+	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
 	if len(o.JSON) > maxObject {
 		d.problem(config.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
 	}
 	o.Digest = digest(o.JSON)
+	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)
 	return o
 }
 

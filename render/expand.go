@@ -27,18 +27,23 @@ type expansion struct {
 	kubernetes string
 	objects    []*Object
 	seen       map[ObjectID]*Object
+	budget     *kind.Budget // of the written spec that is being expanded
 }
 
 // expand renders a spec. What it renders may be easy specs again; chain is
 // where the templates stand that led to this one, outermost first.
 func (e *expansion) expand(src source, chain []config.Position) {
-	rendered, problems := src.spec.Render(e.templates)
+	rendered, problems := src.spec.RenderWithin(e.budget, e.templates)
 	e.found.add(problems...)
 	traced := sync.OnceValue(func() []kind.Traced {
 		traced, _ := src.spec.Trace(e.templates) // its problems are those of rendering
 		return traced
 	})
+	secrets := slices.Concat(src.secrets, src.spec.Secrets(), e.secrets)
 	for i, r := range rendered {
+		if e.budget.Over() || len(e.found.problems) > maxUnitProblems {
+			return // it was said
+		}
 		if len(chain) == 0 {
 			e.noteRendered(src.doc, r.ID)
 		}
@@ -48,7 +53,7 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		}
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
-		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds}
+		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds, secrets: secrets}
 		if len(chain) == 0 {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
@@ -137,6 +142,9 @@ func (e *expansion) typeOf(object map[string]any) *schema.Type {
 	if k := e.hard.Kind(apiVersion, kindName); k != nil {
 		return k.Type()
 	}
+	if k := e.kinds.ByName(apiVersion, kindName); k != nil {
+		return k.Schema().MergeType()
+	}
 	return nil
 }
 
@@ -148,12 +156,17 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 		e.found.add(d.problems...)
 		return
 	}
+	if len(nested.ObjectIDs()) == 0 { // it would be gone without a word
+		d.problem(config.CodeRender, nil, "stands for no object, and only documents that are written in a unit are collected: write it there")
+		e.found.add(d.problems...)
+		return
+	}
 	at := func(path []any) config.Position {
 		n := nodeAt(d.template, path)
 		return config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
 	}
 	spec, problems := nested.DecodeValue(d.object, at, src.doc, chain, e.file)
-	inner := source{doc: src.doc, spec: spec}
+	inner := source{doc: src.doc, spec: spec, secrets: d.secrets}
 	if spec != nil {
 		inner.overrides, problems = readOverrides(spec.Written(), nested)
 	}

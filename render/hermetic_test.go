@@ -4,10 +4,15 @@
 package render
 
 import (
+	"archive/zip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,9 +56,12 @@ func TestHermetic(t *testing.T) {
 	if again := everything(dir, nil); again != want {
 		t.Errorf("another time:\n%s", differ(want, again))
 	}
+	zones := oddZones(t)
 	for name, env := range map[string][]string{
 		"bare":     nil,
 		"times":    {"TZ=Asia/Kathmandu", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8", "GOMAXPROCS=1"},
+		"zones":    {"TZ=" + zones + "/here", "ZONEINFO=" + zones},
+		"nowhere":  {"TZ=:/nowhere", "ZONEINFO=/nowhere", "LANG=C", "GODEBUG=randautoseed=1,zipinsecurepath=0,tarinsecurepath=0"},
 		"proxies":  {"HTTP_PROXY=http://192.0.2.1:1", "HTTPS_PROXY=http://192.0.2.1:1", "GOMAXPROCS=7", "KUBECONFIG=/dev/null", "USER=x"},
 		"stress":   {"GODEBUG=randautoseed=0,asyncpreemptoff=1", "GOGC=5", "GOMAXPROCS=2"},
 		"no files": {"SWELL_HERMETIC_FSIZE=0"},
@@ -64,6 +72,25 @@ func TestHermetic(t *testing.T) {
 	t.Run("no network", func(t *testing.T) {
 		hermeticParent(t, dir, want, []string{"SWELL_HERMETIC_ALONE=1"}, networkless(t))
 	})
+}
+
+// oddZones is a folder in which each zone is that of Auckland, and "here" is
+// that of Berlin.
+func oddZones(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	all, err := zip.OpenReader("../config/timezone/zoneinfo.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	for name, rules := range map[string]string{"here": "Europe/Berlin", "Europe/Berlin": "Pacific/Auckland", "America/New_York": "Pacific/Auckland", "Asia/Kathmandu": "Pacific/Auckland"} {
+		content, err := fs.ReadFile(all, rules)
+		if err := errors.Join(err, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(dir, name), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // networkless starts a process in a network namespace of its own. A container
@@ -169,6 +196,39 @@ func TestWaysOut(t *testing.T) {
 		slices.Sort(found[way])
 		if !slices.Equal(found[way], by) {
 			t.Errorf("%s is imported by\n%q, want\n%q", way, found[way], by)
+		}
+	}
+}
+
+// TestNothingOfTheMachine: nothing that config and render are made of asks for
+// the time, the machine's zone or the environment. time.LoadLocation reads
+// files of the machine, and time.Local is its zone.
+func TestNothingOfTheMachine(t *testing.T) {
+	forbidden := map[string][]string{
+		"time": {"Now", "Since", "Until", "LoadLocation", "Local", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+		"os":   {"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Expand", "Getwd", "Hostname", "UserHomeDir", "UserCacheDir", "UserConfigDir", "Getuid", "TempDir"},
+	}
+	for _, root := range []string{"../config", "."} {
+		err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil || strings.HasPrefix(name, "schema/gen.go") { // a program of its own
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if of, ok := s.X.(*ast.Ident); ok && slices.Contains(forbidden[of.Name], s.Sel.Name) {
+						t.Errorf("%s: %s.%s", name, of.Name, s.Sel.Name)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -39,13 +39,14 @@ func Kinds(tree config.Tree) *Loaded {
 		if err != nil {
 			panic(err) // it is embedded
 		}
-		l.Hard, l.Kinds = hard, kind.LoadAll(tree, r.Kinds, hard, data)
+		l.Hard, l.Kinds = hard, kind.LoadAll(tree, r.Kinds, hard, data, r.ProtoPath...)
 	} else {
 		p := survey(r)
 		p.world.defineKinds(p)
 		l.Hard, l.Kinds = p.world.hard.of(""), p.world.kinds
 		l.Problems = append(l.Problems, p.world.problems...)
 		l.Problems = append(l.Problems, p.world.hard.shared...)
+		l.Problems = append(l.Problems, p.world.claims...)
 	}
 	l.Problems = append(l.Problems, l.Kinds.Problems...).Sorted()
 	return l

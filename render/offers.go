@@ -108,8 +108,8 @@ func (o *offer) load(w *world) []offered {
 func (u *unitRenderer) offer(doc *config.Document, easy *kind.Kind) offered {
 	o := offered{name: doc.APIVersion + " " + doc.Kind, position: doc.Position()}
 	spec, problems := easy.Decode(doc, u.file)
-	if o.problems = problems; len(problems) > 0 {
-		o.hash = "broken " + problems.String()
+	if o.problems = append(problems, u.repeated(doc)...); len(o.problems) > 0 {
+		o.hash = "broken " + o.problems.String()
 		return o
 	}
 	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(spec.Message().Interface())
@@ -211,6 +211,11 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 	u.offers.find(u.world, want, func(_ *offer, doc *offered) {
 		if doc.item != nil {
 			items = append(items, doc.item)
+			for _, text := range doc.item.Secrets() {
+				if !slices.Contains(u.secrets, text) {
+					u.secrets = append(u.secrets, text)
+				}
+			}
 			return
 		}
 		if doc.problems.Retry() {

@@ -17,6 +17,7 @@ type what byte
 
 const (
 	readKind       what = 'K' // "apiVersion kind" of a document: the easy kind of that name, or that there is none
+	readClaim      what = 'E' // "group kind plural" of a definition: the easy kind that has these names, or that there is none
 	readHard       what = 'H' // "version apiVersion kind": a hard kind that is not Kubernetes' own, or that there is none
 	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
@@ -44,6 +45,8 @@ func (r read) valid() bool {
 		version, _, _ := strings.Cut(r.name, " ")
 		_, err := schema.Kubernetes(version)
 		return err == nil
+	case readClaim:
+		return strings.Count(r.name, " ") == 2
 	case readCollection:
 		return strings.Count(r.name, " ") == 4
 	}

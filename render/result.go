@@ -133,6 +133,14 @@ func (d *decoding) bytes() []byte {
 	return b
 }
 
+func (d *decoding) texts() []string {
+	var list []string
+	for range d.count() {
+		list = append(list, d.text())
+	}
+	return list
+}
+
 func (d *decoding) text() string { return string(d.bytes()) }
 
 func (d *decoding) id() ObjectID {
@@ -289,6 +297,10 @@ func encodeBundles(bundles []*Bundle) []byte {
 			e.number(o.Phase)
 			e.position(o.Spec)
 			e.position(o.Template)
+			e.number(len(o.Secrets))
+			for _, text := range o.Secrets {
+				e.text(text)
+			}
 			e.text(string(o.JSON))
 		}
 	}
@@ -332,7 +344,7 @@ func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *B
 func (d *decoding) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
 	objects := make([]*Object, d.count())
 	for j := range objects {
-		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), JSON: d.bytes()}
+		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), Secrets: d.texts(), JSON: d.bytes()}
 		o.Digest = digest(o.JSON)
 		objects[j] = o
 	}
@@ -355,6 +367,7 @@ func (d *decoding) skipBundle() {
 			d.number()
 			d.number()
 		}
+		d.texts()
 		d.bytes()
 	}
 }

@@ -5,6 +5,7 @@ package render
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -166,6 +167,26 @@ spec:
       spec: {size: "${self.spec.size}"}
 `),
 
+	// All that could follow the machine: its zone, its zone files, its locale.
+	"kinds/times/times.proto": strings.Replace(protoOf("Times", "  string at = 1;\n  google.protobuf.Timestamp moment = 2;\n  double part = 3;\n  map<string, double> parts = 4;\n"), "import ", "import \"google/protobuf/timestamp.proto\";\nimport ", 1),
+	"kinds/times/kind.yaml": easyKind("Times", `  let:
+  - {name: at, value: timestamp(self.spec.at)}
+  - {name: parts, value: "['getFullYear', at.getFullYear('Europe/Berlin'), at.getMonth('America/New_York'), at.getDayOfYear('Asia/Kathmandu')]"}
+  objects:
+  - id: times
+    template:
+`+configMapTemplate+`      metadata: {name: "${self.metadata.name}", namespace: boxes}
+      data:
+        berlin: "${at.getHours('Europe/Berlin')}:${at.getMinutes('Asia/Kathmandu')}:${at.getSeconds('UTC')}.${at.getMilliseconds('+02:00')}"
+        days: "${at.getDate('Pacific/Auckland')} ${at.getDayOfMonth('Pacific/Auckland')} ${at.getDayOfWeek('Pacific/Auckland')} ${at.getHours()}"
+        texts: "${string(at)} ${at} ${string(at + duration('4800h'))} ${'%s'.format([at + duration('4800h')])} ${parts.map(p, string(p)).join(' ')}"
+        moment: "${string(self.spec.moment + duration('4800h'))} ${self.spec.moment.getHours('Europe/Berlin')}"
+        numbers: "${self.spec.part} ${yaml.encode(self.spec.parts)} ${json.encode(self.spec.parts)} ${hash(self.spec.parts)} ${self.spec.part / 3.0}"
+        file: "${template('times.tmpl', self.spec)}"
+`),
+	"kinds/times/times.tmpl":             "{{upper \"titi\"}} {{lower \"TITI\"}} {{printf \"%g %6.3f %e\" .part .part .part}} {{range keys .parts}}{{.}} {{end}}{{json .parts}} {{.moment}}",
+	"services/platform/times/times.yaml": easySpec("Times", "times", `{at: "2026-01-01T00:30:00.5+01:00", moment: "2026-01-01T00:30:00+05:45", part: 0.1, parts: {a: 1e21, b: 0.30000000000000004, c: 1e-7}}`),
+
 	"services/swell.yaml": defaultsOf("placement: {topology: cell}\n  labels: {team: none}"),
 	"services/shop/swell.yaml": defaultsOf("tenant: shop\n  placement: {match: {labels: {region: [a, b]}}}\n  overrides:\n" +
 		"  - kind: App\n    object: main\n    match: {labels: {region: a}}\n    update:\n    - {path: data.extra, value: \"yes\"}\n"),
@@ -201,8 +222,8 @@ func TestRich(t *testing.T) {
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
 	}
-	if s.Units.Len() != 14 {
-		t.Errorf("%d units, want 14", s.Units.Len())
+	if s.Units.Len() != 15 {
+		t.Errorf("%d units, want 15", s.Units.Len())
 	}
 	for _, unit := range s.Units.Sorted() {
 		if objectsIn(s, unit.Path) == 0 && unit.Path != "services/pay/pipe" {

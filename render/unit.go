@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
+	"github.com/swell-sh/swell/render/schema"
 )
 
 // unitRenderer renders one unit for all of its targets.
@@ -26,9 +29,32 @@ type unitRenderer struct {
 	problems config.Problems
 	notes    config.Problems
 	noted    map[string]bool // the messages of notes
+	secrets  []string        // of specs that were collected
 	found    targetProblems
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*config.Document][]string
+	easy     map[easyID]config.Position // of the easy documents so far
+}
+
+// easyID is what tells the easy documents of a unit apart.
+type easyID struct{ apiVersion, kind, namespace, name string }
+
+// repeated is the problem of an easy document that an earlier one of the unit
+// has the kind and the name of; nil when there is none. Who collects documents
+// knows them by their names.
+func (u *unitRenderer) repeated(doc *config.Document) config.Problems {
+	id := easyID{apiVersion: doc.APIVersion, kind: doc.Kind, name: doc.Name}
+	if namespace := config.Lookup(config.Lookup(doc.Node, "metadata"), "namespace"); namespace != nil {
+		id.namespace = namespace.Value
+	}
+	if first, found := u.easy[id]; found {
+		return config.Problems{doc.Problem(doc.Node, config.CodeDuplicate, "%s %s: stands twice in this unit, first at %s: give one of them another name", doc.Kind, config.Shorten(doc.Name), first)}
+	}
+	if u.easy == nil {
+		u.easy = map[easyID]config.Position{}
+	}
+	u.easy[id] = doc.Position()
+	return nil
 }
 
 // source is one document of a unit that objects come from: an easy spec, or
@@ -38,6 +64,7 @@ type source struct {
 	spec      *kind.Spec // nil for a hard object
 	overrides override.Overrides
 	hard      map[string]any
+	secrets   []string // of the specs that this one was rendered from
 }
 
 // kindName is the kind of the document that the objects come from.
@@ -53,6 +80,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	u := unitRenderer{world: w, unit: unit, reads: recorder{world: w}}
 	out := &result{heads: make([]head, len(placed))}
 	u.render(placed, out)
+	u.redact()
 	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()
 	if len(out.problems) > 0 {
 		out.bundles = nil
@@ -148,9 +176,28 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 	return h
 }
 
+// noteClaim finds a definition that has the names of an easy kind.
+func (u *unitRenderer) noteClaim(doc *config.Document) {
+	object, ok := plain(doc)
+	if doc.Kind != definitionKind || !ok {
+		return
+	}
+	claim := schema.ClaimOf(object)
+	if strings.ContainsAny(claim.Group+claim.Kind+claim.Plural, " \n") {
+		return // no easy kind has such names
+	}
+	u.reads.note(readClaim, claim.Group+" "+claim.Kind+" "+claim.Plural)
+	if p := u.world.claimed(doc); p != nil {
+		u.problems = append(u.problems, *p)
+	}
+}
+
 func (u *unitRenderer) readDocument(doc *config.Document) {
 	if isLocal(doc) {
 		return
+	}
+	if n := localConfig(doc); n != nil && n.Value != "false" {
+		u.problems = append(u.problems, doc.Problem(n, config.CodeType, "metadata.annotations[%q]: want \"true\", for a document that is not applied, or no annotation", annotationLocal))
 	}
 	u.reads.note(readKind, doc.APIVersion+" "+doc.Kind)
 	easy, broken := u.kinds.ByName(doc.APIVersion, doc.Kind), u.kinds.Broken(doc.APIVersion, doc.Kind)
@@ -166,24 +213,31 @@ func (u *unitRenderer) readDocument(doc *config.Document) {
 	default:
 		plain, problems := doc.Plain(doc.Node)
 		u.problems = append(u.problems, problems...)
+		u.noteClaim(doc)
 		if object, ok := plain.(map[string]any); ok && len(problems) == 0 {
 			u.sources = append(u.sources, source{doc: doc, hard: object})
 		}
 	}
 }
 
-// isLocal says whether the document is for tools only, as kustomize and kpt
-// have it: config.kubernetes.io/local-config: "true".
+// annotationLocal with the value "true" marks a document that is for tools only,
+// as kustomize and kpt have it.
+const annotationLocal = "config.kubernetes.io/local-config"
+
 func isLocal(doc *config.Document) bool {
-	annotations := config.Lookup(config.Lookup(doc.Node, "metadata"), "annotations")
-	local := config.Lookup(annotations, "config.kubernetes.io/local-config")
-	return local != nil && local.Value == "true"
+	n := localConfig(doc)
+	return n != nil && n.Value == "true"
+}
+
+// localConfig is the value of that annotation; nil where there is none.
+func localConfig(doc *config.Document) *yaml.Node {
+	return config.Lookup(config.Lookup(config.Lookup(doc.Node, "metadata"), "annotations"), annotationLocal)
 }
 
 func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
-	problems = append(problems, more...)
+	problems = slices.Concat(problems, more, u.repeated(doc))
 	u.problems = append(u.problems, problems...)
 	u.silent = u.silent || len(easy.ObjectIDs()) == 0 // others collect it
 	if spec != nil {
@@ -207,6 +261,7 @@ func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
 		Files:   u.files,
 		Data:    u.reads.noteData,
 		Collect: func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
+		Secrets: func() []string { return u.secrets },
 	}
 }
 
@@ -280,6 +335,7 @@ func (u *unitRenderer) objects(p place) []*Object {
 			}
 			continue
 		}
+		e.budget = new(kind.Budget)
 		e.expand(src, nil)
 	}
 	return e.objects

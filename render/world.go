@@ -19,7 +19,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "3"
+const format = "8"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -33,9 +33,11 @@ type world struct {
 	data       *kind.Data
 	offers     *offers
 	problems   config.Problems // of the data files
+	claims     config.Problems // of definitions in the folder of schemas that have the names of easy kinds
 	builds     sync.Map        // *build by unit
 	defaults   defaultOverrides
 	names      sync.Map // by kind, see [world.named]
+	voids      sync.Map // func() string by the position of a reference, see [world.void]
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -45,6 +47,9 @@ func (w *world) hash(what what, name string) string {
 	case readKind:
 		apiVersion, kindName, _ := strings.Cut(name, " ")
 		return w.kinds.HashOf(apiVersion, kindName)
+	case readClaim:
+		parts := strings.SplitN(name, " ", 3)
+		return w.kinds.Claimed(schema.Claim{Group: parts[0], Kind: parts[1], Plural: parts[2]})
 	case readHard:
 		version, rest, _ := strings.Cut(name, " ")
 		apiVersion, kindName, _ := strings.Cut(rest, " ")
@@ -81,8 +86,9 @@ type hardKinds struct {
 	hash        string
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]config.Problems
-	shared   config.Problems // of the folder of schemas; they freeze nothing by themselves
-	unread   bool            // a file that may hold some could not be read
+	schemas  []*config.Document // that stand in the folder of schemas
+	shared   config.Problems    // of the folder of schemas; they freeze nothing by themselves
+	unread   bool               // a file that may hold some could not be read
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set
@@ -116,9 +122,9 @@ type places struct {
 
 // placed is what is known of a placement.
 type placed struct {
-	places  []place
-	unknown string // the values that no target has
-	closed  string // the first cluster that is picked and does not take the tenant
+	places []place
+	void   string // why it picks nothing, see [config.Repository.Void]
+	closed string // the first cluster that is picked and does not take the tenant
 }
 
 type place struct {
@@ -175,7 +181,7 @@ func (w *world) placed(d *config.Defaults) placed {
 	if d.Placement.WholeClusters {
 		all = p.clusters
 	}
-	found := placed{unknown: strings.Join(w.repository.UnknownValues(d.Placement.Match), ", ")}
+	found := placed{void: w.repository.Void(d.Placement.Match)}
 	for _, place := range all {
 		switch {
 		case !d.Placement.Match.Matches(place.target.Labels):

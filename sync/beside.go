@@ -306,5 +306,6 @@ func (d *Daemon) Finish(ctx context.Context) error {
 	}
 	var r Record
 	d.record(ctx, &r, d.beside.takeEnded())
+	d.endLeases(ctx)
 	return r.Err
 }

@@ -134,6 +134,20 @@ func (b *book) endFight(of store.Object) (was store.Fight, ok bool) {
 	return was, ok
 }
 
+// forgetCluster forgets all drifts and fights of a cluster.
+func (b *book) forgetCluster(name string) {
+	for of := range b.drifts {
+		if of.Target.Cluster() == name {
+			b.clear(of)
+		}
+	}
+	for of := range b.fights {
+		if of.Target.Cluster() == name {
+			b.endFight(of)
+		}
+	}
+}
+
 // tidy forgets losses that lead to nothing.
 func (b *book) tidy(now time.Time) {
 	for of, f := range b.fights {

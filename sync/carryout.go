@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -50,12 +51,15 @@ type job struct {
 	moved  []handover    // are another unit's now
 	left   []string      // why others stay, in one line each
 	waits  string        // what held waits for
+	ends   string        // the work that the bundle ends without approval, see [Daemon.ends]
 
 	givenUp []handover    // of moved, once it was done
-	deleted []string      // objects that are gone now
-	letGo   []string      // objects that stay and are not ours to look after any more, with the reason
-	changed []store.Entry // that were approved, and are not what they were
-	drifted []store.Entry // those of them to be corrected
+	deleted []store.Entry // objects that are gone now
+	// unreplaced is how many of them no new object of their sort replaces.
+	unreplaced int
+	letGo      []string      // objects that stay and are not ours to look after any more, with the reason
+	changed    []store.Entry // that were approved, and are not what they were
+	drifted    []store.Entry // those of them to be corrected
 
 	notes []note
 	lost  bool // the cluster did not answer
@@ -85,9 +89,13 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 			continue // under way already, or for a later pass
 		}
 		j := &job{Action: action, cluster: action.Target.Cluster()}
-		if err := d.equip(j); err != nil {
-			// Not the target's fault: it is tried again, and fails no wave.
-			j.ended(rollout.Deferred, err.Error())
+		if barred, why := d.barred(j.cluster); why != nil {
+			j.ended(unreached(why), why.Error())
+		} else if barred {
+			continue // not for long
+		} else if err := d.equip(j); err != nil {
+			// Not the bundle's fault: it is tried again, and fails no wave.
+			j.ended(rollout.Unavailable, err.Error())
 		} else if !d.beside.take(j) {
 			continue // of what it writes, something is being written or deleted
 		} else if action.Kind == rollout.Apply {
@@ -102,6 +110,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
+			d.noteMade(j, intended)
 			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect), tx.Confirm(j.claims()),
 				tx.Displace(j.cluster, slices.Concat(intended, suspect))); err != nil {
 				return err
@@ -136,6 +145,11 @@ func (d *Daemon) equip(j *job) error {
 	}
 	if err := d.leaveOut(j); err != nil {
 		return err
+	}
+	if j.Kind == rollout.Check {
+		if j.ends, err = d.ends(j); err != nil {
+			return err
+		}
 	}
 	j.work, err = d.work(j)
 	return err
@@ -216,22 +230,15 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 		begun = append(begun, j)
 	}
 	for name, jobs := range byCluster {
-		c, unsurveyed := d.clusters[name], d.surveys[name].Survey == store.Unsurveyed
+		c := d.clusters[name]
 		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
 		d.beside.begin(ctx, name, jobs, func(own context.Context, j *job) {
 			conn, err := reach()
 			switch {
 			case own.Err() != nil:
 				return
-			case errors.Is(err, apply.ErrThrottled):
-				j.ended(rollout.Deferred, err.Error())
-				return
 			case err != nil:
-				j.ended(rollout.Unreachable, err.Error())
-				return
-			}
-			if unsurveyed {
-				j.ended(rollout.Deferred, fmt.Sprintf("cluster %s: looking for what swell has there", name))
+				j.ended(unreached(err), err.Error())
 				return
 			}
 			d.do(own, conn, j)
@@ -304,7 +311,7 @@ func (j *job) take(results []apply.Result) {
 		if res.Forget {
 			j.forgotten = append(j.forgotten, res.Entry)
 			if res.Action == apply.Deleted {
-				j.deleted = append(j.deleted, res.ID.String())
+				j.deleted = append(j.deleted, res.Entry)
 			} else {
 				j.letGo = append(j.letGo, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 			}
@@ -334,7 +341,7 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 			continue
 		}
 		j.lost = j.lost || lost(res.Err)
-		result := classify(res.Err)
+		result := j.classify(res.Err)
 		if rank[result] > rank[worst] {
 			worst, reasons, skipped = result, nil, nil
 		}
@@ -360,27 +367,48 @@ func (j *job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 	for _, res := range results {
 		if res.Waits != "" {
 			j.ended(rollout.Waiting, res.Reason)
-			j.outcome.Step = res.Waits
+			j.outcome.Step, j.outcome.Outside = res.Waits, res.IsOutside()
 			return
 		}
 	}
 }
 
-var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unreachable: 2, rollout.Failed: 3, rollout.Refused: 3}
+var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unavailable: 2, rollout.Unreachable: 3, rollout.Failed: 4, rollout.Refused: 4}
 
-func classify(err error) rollout.Result {
-	var e *apply.Error
+// classify says what an error means for the release. Only [rollout.Failed] and
+// [rollout.Refused] are held against the bundle, and [rollout.Deferred] when it
+// lasts: what is missing, and a webhook that does not answer, may be the bundle's
+// own doing. All else is the target's trouble.
+func (j *job) classify(err error) rollout.Result {
+	var objects []*render.Object
+	if j.bundle != nil {
+		objects = j.bundle.Objects
+	}
 	switch {
-	case errors.Is(err, apply.ErrUnreachable), errors.As(err, &e) && e.Code == http.StatusUnauthorized:
-		return rollout.Unreachable // nothing is wrong with the objects
+	case errors.Is(err, apply.ErrUnreachable):
+		return rollout.Unreachable
 	case errors.Is(err, apply.ErrFailed):
 		return rollout.Failed
-	case errors.Is(err, apply.ErrThrottled), errors.Is(err, apply.ErrNoKind), errors.Is(err, apply.ErrWebhook):
+	case errors.Is(err, apply.ErrMissing), apply.IsOwnWebhook(err, objects):
 		return rollout.Deferred
-	case errors.As(err, &e) && e.Code == http.StatusNotFound:
-		return rollout.Deferred // its namespace is not there yet
+	case errors.Is(err, apply.ErrRefused):
+		return rollout.Refused
 	}
-	return rollout.Refused
+	return rollout.Unavailable
+}
+
+// unreached says what it means for an action that the cluster could not be made
+// contact with.
+func unreached(err error) rollout.Result {
+	if errors.As(err, new(notWriter)) {
+		return rollout.Unavailable
+	}
+	for _, answered := range []error{apply.ErrThrottled, apply.ErrDistress, apply.ErrRights} {
+		if errors.Is(err, answered) {
+			return rollout.Unavailable
+		}
+	}
+	return rollout.Unreachable
 }
 
 // lost says whether the connection is of no use any more: nobody answers on it,
@@ -410,24 +438,26 @@ func (d *Daemon) check(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err != nil && classify(err) == rollout.Unreachable:
+	case err != nil && health.State != apply.Failed: // health that cannot be read is not ill health
 		j.lost = lost(err)
-		j.ended(rollout.Unreachable, err.Error())
+		j.ended(rollout.Unavailable, err.Error())
+		if j.classify(err) == rollout.Unreachable {
+			j.outcome.Result = rollout.Unreachable
+		}
 		return
 	case health.State == apply.Failed:
 		j.ended(rollout.Failed, health.Reason)
-		return
-	case errors.Is(err, apply.ErrThrottled): // it is not known, and says nothing against the objects
-		j.ended(rollout.Deferred, err.Error())
-		return
-	case err != nil:
-		j.ended(rollout.Unhealthy, err.Error())
 		return
 	case health.State != apply.Healthy:
 		j.ended(rollout.Unhealthy, health.Reason)
 		return
 	}
+	if j.ends != "" {
+		j.ended(rollout.Unhealthy, j.ends)
+		return
+	}
 	j.ended(rollout.Healthy, j.movedText())
+	j.outcome.Runs = string(approval.WorkOf(approval.Remaining(j.bundle)))
 	if !j.Prune {
 		return
 	}

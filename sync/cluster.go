@@ -21,6 +21,8 @@ type cluster struct {
 	name       string
 	kubeconfig kubeconfig
 	options    apply.Options
+	back       func() // told when a cluster that was lost answers again; may be nil
+	lease      *lease // nil when none is kept
 
 	mu sync.Mutex
 	// repository is the name of the monorepo; empty before the first commit was
@@ -155,6 +157,13 @@ func (c *cluster) Stale() error {
 	return fmt.Errorf("cluster %s: the connection made before stays in use: %w", c.name, c.stale)
 }
 
+// hurry has a kubeconfig that led nowhere tried again at the next look.
+func (c *cluster) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retryAt = time.Time{}
+}
+
 // trouble is why the cluster cannot be reached, or not as its kubeconfig says;
 // nil when it can, as far as anybody has tried.
 func (c *cluster) trouble() error {
@@ -219,6 +228,9 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.link, c.down = l, nil
+		if c.back != nil && l != nil {
+			c.back()
+		}
 	}()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // policy is how the newest commit wants a unit to treat, on a target, what
@@ -79,7 +80,7 @@ func notesOf(results []apply.Result) []note {
 func (j *job) noted(now time.Time) []rollout.Transition {
 	var transitions []rollout.Transition
 	notes := j.notes
-	if text := firstOf(j.deleted); text != "" {
+	if text := firstOf(textsOf(j.deleted)); text != "" {
 		notes = append(slices.Clone(notes), note{"deleted", text})
 	}
 	for _, text := range j.letGo {
@@ -89,4 +90,12 @@ func (j *job) noted(now time.Time) []rollout.Transition {
 		transitions = append(transitions, rollout.Transition{Time: now, Commit: j.Commit, Unit: j.Unit, Target: j.Target, Wave: j.Wave, Kind: n.kind, Text: n.text})
 	}
 	return transitions
+}
+
+func textsOf(entries []store.Entry) []string {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.ID.String()
+	}
+	return texts
 }

@@ -274,7 +274,7 @@ func TestTokenExpiresInMidWave(t *testing.T) {
 	w.rejected("dev-2", token)
 	w.until("the canary's health", func() bool { return w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood })
 	w.now = w.now.Add(10 * time.Minute)
-	w.until("the report", func() bool { return w.unit("app").Targets["dev-2/c"].Trouble == rollout.TroubleUnreachable })
+	w.until("the report", func() bool { return w.unit("app").Targets["dev-2/c"].Trouble == rollout.TroubleUnavailable })
 	if reason := w.unit("app").Targets["dev-2/c"].Reason; !strings.Contains(reason, "Unauthorized") {
 		t.Errorf("reason %q", reason)
 	}

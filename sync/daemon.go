@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -44,6 +45,10 @@ type Options struct {
 	// Connection is how each cluster is talked to.
 	Connection apply.Options
 	Drift      config.Drift
+	// Lease says whether, and where, a Lease keeps other daemons from writing.
+	Lease config.Lease
+	// LeaseTimes are for tests. The zero value is a minute, renewed every 20 s.
+	LeaseTimes LeaseTimes
 	// Guard bounds deletions. Nil is [config.DefaultGuard].
 	Guard *config.Guard
 	// AllowEmpty lets a commit without units remove all that there is.
@@ -92,14 +97,24 @@ type Daemon struct {
 
 	limits    config.Guard
 	guarded   guarded
+	obeyed    int64                         // [store.Store.Changes] when orders were read
+	hurried   atomic.Bool                   // see Hurry
 	surveys   map[string]store.ClusterState // by cluster
 	surveying map[string]chan surveyed      // those under way
 	surveyAt  map[string]time.Time          // when what was unknown is looked for again
+	// compared are the clusters whose objects were held against the state since
+	// the daemon began: no other is written to, see [Daemon.newerThan].
+	// surveyTrouble says why that did not come about.
+	awaits        map[string]awaited // what the rebuilding of a cluster waits for
+	compared      map[string]int     // by the term of the cluster's Lease, see lease.go
+	surveyTrouble map[string]error
+	leases        leases
 
-	fetching chan fetched         // the look at the branch under way; nil when there is none
-	arrived  chan struct{}        // told when something beside the passes is over, or was seen
-	fetchAt  time.Time            // when the branch is looked at next
-	sweptAt  map[string]time.Time // by cluster
+	fetchFailed int                  // how often in a row it failed
+	fetching    chan fetched         // the look at the branch under way; nil when there is none
+	arrived     chan struct{}        // told when something beside the passes is over, or was seen
+	fetchAt     time.Time            // when the branch is looked at next
+	sweptAt     map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
 	// sweepNow are clusters to be swept before their time, because of a watch;
@@ -130,16 +145,17 @@ func Open(options Options) (*Daemon, error) {
 		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}, limits: config.DefaultGuard,
 		sweepNow:   map[string]bool{},
 		watchAfter: map[string]time.Time{}, watches: newWatches(), heed: newHeed(), deepNext: map[string]time.Time{},
-		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{}}
+		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{},
+		awaits: map[string]awaited{}, compared: map[string]int{}, surveyTrouble: map[string]error{}}
 	if options.Guard != nil {
 		d.limits = *options.Guard
 	}
-	d.started = d.Now()
+	d.started, d.obeyed = d.Now(), -1
 	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[rollout.Place]bool{}
 	d.parked = map[rollout.Place]map[render.ObjectID]suspect{}
 	d.lookSlots = make(chan struct{}, clustersAtOnce)
 	d.Patience = cmp.Or(d.Patience, defaultPatience)
-	d.wanted = &rollout.Wanted{Held: "no commit was fetched yet"}
+	d.wanted = &rollout.Wanted{Held: "no commit yet"}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
@@ -161,7 +177,7 @@ func Open(options Options) (*Daemon, error) {
 	}
 	for _, unit := range d.state.Units {
 		for _, t := range unit.Targets {
-			if t.Trouble == rollout.TroubleUnreachable {
+			if t.Trouble == rollout.TroubleUnreachable || t.Trouble == rollout.TroubleUnavailable {
 				t.RetryAt = time.Time{} // how to reach it may be another way now
 			}
 		}
@@ -176,9 +192,11 @@ func Open(options Options) (*Daemon, error) {
 	if d.troubles, err = openTroubles(options.Store); err != nil {
 		return nil, err
 	}
+	if err := d.openLeases(context.Background()); err != nil {
+		return nil, err
+	}
 	for name, access := range options.Clusters {
-		d.clusters[name] = newCluster(name, d.repository, d.kubeconfig(access), d.Connection)
-		d.sweepNow[name] = options.Drift.Watch // where the watch begins
+		d.addCluster(name, access)
 	}
 	return d, nil
 }
@@ -258,7 +276,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			case <-ctx.Done():
 			case <-d.arrived:
 			}
-		case len(r.Actions) == 0 && !inFlight(d.state):
+		case len(r.Actions) == 0 && len(r.Transitions) == 0 && !inFlight(d.state): // a step that was noted may allow another
 			return total, nil
 		}
 		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
@@ -274,6 +292,10 @@ func (d *Daemon) endFetch() {
 	}
 }
 
+// onceAttempts is how often one pass after the other tries a target in trouble
+// before it is left to wait.
+const onceAttempts = 3
+
 // inFlight says whether a target was written, in part or as a whole, and is
 // about to become healthy or to fail, or could not be written yet and will be, or
 // fail, within its wave's timeout.
@@ -287,7 +309,7 @@ func inFlight(state *rollout.State) bool {
 			if waiting := t.Dirty && t.Step != ""; t.Trouble == "" && (becoming || waiting) {
 				return true
 			}
-			if t.Trouble == rollout.TroubleDeferred && t.Wanted != "" {
+			if t.Wanted != "" && (t.Trouble == rollout.TroubleDeferred || t.Trouble == rollout.TroubleUnavailable && t.Attempts < onceAttempts) {
 				return true
 			}
 		}

@@ -92,6 +92,8 @@ type world struct {
 	tick time.Duration
 
 	connection apply.Options
+	lease      config.Lease
+	times      sync.LeaseTimes
 	allow      []config.Allowance
 	logged     strings.Builder
 
@@ -271,7 +273,7 @@ func (w *world) start() {
 	if w.real {
 		now = time.Now
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

@@ -80,7 +80,7 @@ func (d *Daemon) looks(r *Record) []*look {
 	d.book.clamp(r.At)
 	var due []*look
 	for name := range d.clusters {
-		if d.looking[name] != nil {
+		if barred, _ := d.barred(name); barred || d.looking[name] != nil {
 			d.watches.putBack(name, suspects[name]) // for the look after that
 			continue
 		}
@@ -186,9 +186,11 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	}
 	switch {
 	case l.failed():
-		d.lookTrouble[l.cluster] = "not looked at for drift: " + l.err.Error()
 		d.sweepAfter[l.cluster] = r.At.Add(sweepPause)
-		d.sweepNow[l.cluster] = d.sweepNow[l.cluster] || d.Drift.Watch // what the watch saw is lost
+		if d.Drift.Watch || d.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
+			d.lookTrouble[l.cluster] = "not looked at for drift: " + l.err.Error()
+			d.sweepNow[l.cluster] = true
+		}
 	case l.sweep:
 		delete(d.lookTrouble, l.cluster)
 		d.sweptAt[l.cluster] = r.At
@@ -260,8 +262,12 @@ func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
 // anew whatever the mode: else the release could neither become healthy nor be
 // put back.
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
+	known := objectsInForce{}
 	for _, drift := range drifts {
 		of := drift.Entry.Of()
+		if !d.isApplied(drift.Entry, known) {
+			continue // what is left of an earlier bundle is on its way out
+		}
 		mode, awaited := d.modes.of(of.Unit, of.Target), checked && drift.Missing && d.releasing(of.Unit)
 		switch {
 		case mode == config.DriftOff && !awaited:
@@ -287,6 +293,25 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now t
 		r.Drifts = append(r.Drifts, drift)
 	}
 	return corrected
+}
+
+// isApplied says whether an object is of the bundle that its unit has on the target
+// or is to have; also when that is not known.
+func (d *Daemon) isApplied(e store.Entry, known objectsInForce) bool {
+	unit := d.state.Units[e.Unit]
+	if unit == nil || unit.Targets[e.Target] == nil {
+		return true
+	}
+	t := unit.Targets[e.Target]
+	for _, digest := range []render.Digest{t.Wanted, t.Applied} {
+		if digest == "" {
+			continue
+		}
+		if holds, err := d.inBundle(e, digest, known); err != nil || holds {
+			return true
+		}
+	}
+	return false
 }
 
 // releasing says whether a rollout of the unit, or its way back, is under way.

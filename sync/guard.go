@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,8 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -22,27 +20,26 @@ import (
 type guarded struct {
 	plans     []store.Plan
 	approvals []store.Approval
-	approved  map[store.Deletion]bool     // without Why
+	approved  map[approval.Deletion]bool
 	deleted   map[store.Place]store.Tally // see package store
 	waiting   map[config.UnitPath]bool    // units with plans
 	heard     int64                       // [store.Store.Changes] when approvals were read
 
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
-	pending map[render.Placed]doom
+	pending map[render.Placed]approval.Loss
+	// with is pending and what the jobs of the last pass were about to delete.
+	with map[render.Placed]approval.Loss
+	// judged are the units whose release was judged before it began, for the
+	// snapshot.
+	judged map[config.UnitPath]bool
 	// stale says that plans may not be what waits any more.
 	stale bool
 }
 
-// doom is what a unit has on a target, and which of it is to go.
-type doom struct {
-	have   int
-	doomed []store.Entry
-}
-
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.heard, g.stale, g.waiting = -1, true, map[config.UnitPath]bool{}
+	g.heard, g.stale, g.waiting, g.judged = -1, true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 	if g.plans, err = d.Store.Plans(); err != nil {
 		return err
 	}
@@ -91,19 +88,28 @@ func (d *Daemon) heard() bool {
 	return err != nil || changes != d.guarded.heard // the pass reports the error
 }
 
+// newCommit forgets what was known of the commit before.
+func (g *guarded) newCommit() {
+	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
+}
+
 func (g *guarded) index() {
-	g.approved = map[store.Deletion]bool{}
+	g.approved = map[approval.Deletion]bool{}
 	for _, a := range g.approvals {
 		for _, deletion := range a.Deletions {
-			deletion.Why = ""
-			g.approved[deletion] = true
+			g.approved[judged(deletion)] = true
 		}
 	}
 }
 
 // deletionOf is an entry as approvals know it.
-func deletionOf(e store.Entry) store.Deletion {
-	return store.Deletion{Target: e.Target, Unit: e.Unit, ObjectID: e.ID, UID: e.UID}
+func deletionOf(e store.Entry) approval.Deletion {
+	return approval.Deletion{Placed: e.Place(), ObjectID: e.ID, UID: e.UID}
+}
+
+// judged is a stored deletion as approvals know it.
+func judged(deletion store.Deletion) approval.Deletion {
+	return approval.Deletion{Placed: render.Placed{Unit: deletion.Unit, Target: deletion.Target}, ObjectID: deletion.ObjectID, UID: deletion.UID}
 }
 
 // guard decides which deletions the jobs may make, and returns those that are to
@@ -128,6 +134,34 @@ func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
 	return jobs
 }
 
+// withhold judges the releases that the next Decide would begin: of those that
+// delete what is to be approved before anything is written, none begins. A release
+// that was not judged does not begin either.
+func (d *Daemon) withhold(r *Record) {
+	g := &d.guarded
+	if r.Err != nil || d.wanted.Refused() != "" {
+		return
+	}
+	starts := d.state.Starts(d.wanted)
+	// What has begun is judged again when it begins again, after a retry for one.
+	maps.DeleteFunc(g.judged, func(path config.UnitPath, _ bool) bool {
+		_, starts := slices.BinarySearch(starts, path)
+		return !starts
+	})
+	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(d.wanted.Withheld) == 0) {
+		return
+	}
+	verdict, err := d.judge(nil)
+	if err != nil {
+		r.Err = err
+		return
+	}
+	for _, path := range starts {
+		g.judged[path] = true
+	}
+	d.tellWithheld(verdict, plansOf(verdict, g.plans, r.At))
+}
+
 func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 	deleting := false
 	for _, j := range jobs {
@@ -137,26 +171,47 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 		}
 	}
 	g := &d.guarded
-	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting) == 0) {
+	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting)+len(d.wanted.Withheld) == 0) {
 		return // nothing is doomed while the commit is not to be believed
 	}
-	pending, err := d.pending(jobs)
-	if err != nil {
-		r.Err = err
-		return
-	}
-	held, fleet, err := d.judge(pending)
+	verdict, err := d.judge(jobs)
 	if err != nil {
 		r.Err = err
 		return
 	}
 	for _, j := range jobs {
-		if j.doomed, j.held = split(j.doomed, held); len(j.held) > 0 {
+		if j.doomed, j.held = split(j.doomed, verdict.Held); len(j.held) > 0 {
 			j.sparesHooks()
 		}
 	}
 	g.stale = false
-	r.Err = d.hold(ctx, r, pending, held, fleet)
+	r.Err = d.hold(ctx, r, verdict)
+}
+
+// judge says which deletions wait for approval, of all that the commit comes to
+// delete and of those that the jobs are about to make besides.
+func (d *Daemon) judge(jobs []*job) (approval.Verdict, error) {
+	losses, err := d.pending(jobs)
+	if err != nil {
+		return approval.Verdict{}, err
+	}
+	in := approval.Input{Limits: d.limits, Approved: d.guarded.approved, Lost: d.done(store.Place{}, d.snapshot.Commit), LostBy: map[config.UnitPath]bool{}}
+	for at, t := range d.guarded.deleted {
+		if at != (store.Place{}) && t.Commit == d.snapshot.Commit && d.snapshot.Units.Get(at.Unit) != nil {
+			in.LostBy[at.Unit] = true
+		}
+	}
+	deletes := false
+	for _, l := range losses {
+		in.Losses = append(in.Losses, l)
+		deletes = deletes || len(l.Gone) > 0
+	}
+	if deletes {
+		if in.Fleet, err = d.Store.Count(); err != nil {
+			return approval.Verdict{}, err
+		}
+	}
+	return approval.Judge(in), nil
 }
 
 // sparesHooks has Jobs stay while something is held: one may be a hook that is to
@@ -171,7 +226,7 @@ func (j *job) sparesHooks() {
 }
 
 // split parts the entries that may be deleted from those that are held.
-func split(entries []store.Entry, held map[store.Deletion]string) (free, kept []store.Entry) {
+func split(entries []store.Entry, held map[approval.Deletion]string) (free, kept []store.Entry) {
 	for _, e := range entries {
 		if held[deletionOf(e)] == "" {
 			free = append(free, e)
@@ -180,173 +235,6 @@ func split(entries []store.Entry, held map[store.Deletion]string) (free, kept []
 		}
 	}
 	return free, kept
-}
-
-// fewPlaces is how many units on targets are looked up one by one; more of them
-// are cheaper to find in one walk through the inventory.
-const fewPlaces = 500
-
-// pending finds what the commit comes to delete, by unit and target: what the
-// inventory holds there and no bundle of the commit wants in that cluster. It
-// looks at units that have something to delete or to apply, once for each
-// commit, and again when something of theirs was written. What jobs are about to
-// delete besides, after a rollback, is in it too.
-func (d *Daemon) pending(jobs []*job) (map[render.Placed]doom, error) {
-	known := d.guarded.pending
-	if known == nil {
-		known = map[render.Placed]doom{}
-	}
-	pending, missing := map[render.Placed]doom{}, map[render.Placed]bool{}
-	for path, unit := range d.state.Units {
-		if unit.Settled() {
-			continue
-		}
-		for name := range unit.Targets {
-			at := render.Placed{Unit: path, Target: name}
-			if !unit.Deletes(name, d.wanted) || d.rebuilding(name.Cluster()) {
-				continue
-			}
-			if d.brokenNear(path) != "" {
-				break
-			}
-			if found, ok := known[at]; ok {
-				pending[at] = found
-			} else {
-				missing[at] = true
-			}
-		}
-	}
-	if err := d.count(missing, pending); err != nil {
-		return nil, err
-	}
-	d.guarded.pending = pending
-	with := maps.Clone(pending)
-	for _, j := range jobs {
-		if len(j.doomed) == 0 {
-			continue
-		}
-		at := j.place()
-		p := with[at]
-		counted := make(map[render.ObjectID]bool, len(p.doomed))
-		for _, e := range p.doomed {
-			counted[e.ID] = true
-		}
-		p.have, p.doomed = max(p.have, len(j.inventory)), slices.Clip(p.doomed)
-		for _, e := range j.doomed {
-			if !counted[e.ID] {
-				p.doomed = append(p.doomed, e)
-			}
-		}
-		with[at] = p
-	}
-	return with, nil
-}
-
-// count looks at the inventory of the places.
-func (d *Daemon) count(places map[render.Placed]bool, into map[render.Placed]doom) error {
-	see := func(e store.Entry) {
-		at := e.Place()
-		if !places[at] {
-			return
-		}
-		p := into[at]
-		p.have++
-		if !e.Keep && !apply.IsSystem(e.ID) && len(d.Compiler.MayWant(e.Target.Cluster(), e.ID)) == 0 {
-			p.doomed = append(p.doomed, e)
-		}
-		into[at] = p
-	}
-	for at := range places {
-		into[at] = doom{}
-	}
-	if len(places) > fewPlaces {
-		return d.Store.Census(see)
-	}
-	for at := range places {
-		inventory, err := d.Store.Inventory(at.Unit, at.Target)
-		if err != nil {
-			return err
-		}
-		for _, e := range inventory {
-			see(e)
-		}
-	}
-	return nil
-}
-
-// judge says why deletions are held, of those that are not approved; fleet is
-// set when it is because the commit deletes too much in all.
-func (d *Daemon) judge(pending map[render.Placed]doom) (held map[store.Deletion]string, fleet bool, err error) {
-	held = map[store.Deletion]string{}
-	all := d.done(store.Place{}, d.snapshot.Commit)
-	units := map[config.UnitPath]string{}
-	for _, at := range slices.SortedFunc(maps.Keys(pending), comparePlaced) {
-		p := pending[at]
-		all += len(p.doomed)
-		var commit config.Commit
-		if unit := d.state.Units[at.Unit]; unit != nil {
-			commit = unit.Rollout.Commit
-		}
-		done := d.done(at, commit)
-		if len(p.doomed) > 0 && units[at.Unit] == "" && d.limits.Unit.Exceeded(len(p.doomed)+done, p.have+done) {
-			units[at.Unit] = fmt.Sprintf("the unit deletes more than %s and %d %% of what it has on target %s",
-				diff.Count(d.limits.Unit.Objects, "object"), d.limits.Unit.Percent, at.Target)
-		}
-		weigh(p.doomed, held)
-	}
-	if all > d.limits.Fleet.Objects { // else no share matters, and counting is a walk through the inventory
-		there, err := d.Store.Count()
-		if err != nil {
-			return nil, false, err
-		}
-		fleet = d.limits.Fleet.Exceeded(all, there+d.done(store.Place{}, d.snapshot.Commit))
-	}
-	for _, p := range pending {
-		for _, e := range p.doomed {
-			deletion := deletionOf(e)
-			switch {
-			case d.guarded.approved[deletion]:
-				delete(held, deletion)
-			case held[deletion] != "": // for a reason that is nearer
-			case units[e.Unit] != "":
-				held[deletion] = units[e.Unit]
-			case fleet:
-				held[deletion] = fmt.Sprintf("the commit deletes more than %s and %d %% of what the fleet has",
-					diff.Count(d.limits.Fleet.Objects, "object"), d.limits.Fleet.Percent)
-			}
-		}
-	}
-	return held, fleet, nil
-}
-
-// weigh holds what takes approval however little it is, of one unit on one
-// target.
-func weigh(doomed []store.Entry, held map[store.Deletion]string) {
-	var anchor *render.ObjectID
-	for i := range doomed {
-		e := &doomed[i]
-		switch weight := apply.WeightOf(e.ID); {
-		case weight != apply.Light:
-			held[deletionOf(*e)] = fmt.Sprintf("a %s is deleted by approval only", e.ID.Kind)
-			if weight == apply.Anchor && (anchor == nil || e.ID.Compare(*anchor) < 0) {
-				anchor = &e.ID
-			}
-		case e.Found:
-			held[deletionOf(*e)] = "it was found when the inventory was rebuilt, and nobody applied it since"
-		}
-	}
-	if anchor == nil {
-		return
-	}
-	for _, e := range doomed {
-		if deletion := deletionOf(e); held[deletion] == "" {
-			held[deletion] = fmt.Sprintf("%s, which may need it, is deleted by approval only", *anchor)
-		}
-	}
-}
-
-func comparePlaced(a, b render.Placed) int {
-	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // done is how many objects were deleted at a place since a commit.

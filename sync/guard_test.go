@@ -64,6 +64,13 @@ func (w *world) approve(p store.Plan) {
 	w.must(store.Approve(w.Context(), filepath.Join(w.dir, "state"), p.Digest, "ada", w.now))
 }
 
+// approvePlan waits for deletions that need approval, and approves them.
+func (w *world) approvePlan() {
+	w.Helper()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.approve(w.plan())
+}
+
 // there counts the ConfigMaps of the tenant that have one of the names, over all
 // targets.
 func (w *world) there(names ...string) int {
@@ -121,7 +128,7 @@ func TestDeletionsAboveTheGuard(t *testing.T) {
 		if live == nil || string(live.GetUID()) != d.UID {
 			t.Errorf("%s on %s: listed with UID %q, live is %v", d.ObjectID, d.Target, d.UID, live)
 		}
-		w.want("why", d.Why, "the unit deletes more than 10 objects and 10 % of what it has on target dev-1/a")
+		w.want("why", d.Why, "the unit deletes more than 10 objects or 10 % of what it has on target dev-1/a")
 	}
 	var expected []string
 	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} { // the canary alone is applied by now
@@ -132,7 +139,7 @@ func TestDeletionsAboveTheGuard(t *testing.T) {
 	if !slices.Equal(listed, expected) {
 		t.Errorf("listed %q, want %q", listed, expected)
 	}
-	w.want("what the unit waits for", w.unit("app").Waiting, "36 deletions wait for approval: swell approve "+plan.Digest.Short())
+	w.want("what the unit waits for", w.unit("app").Waiting, "36 deletions pending: swell approve "+plan.Digest.Short())
 
 	w.soaked("app", 2) // it fails nothing
 	w.until("other", w.is("other", 2, rollout.Done))
@@ -293,7 +300,7 @@ func TestGuardThatCannotBeStored(t *testing.T) {
 // held when the commit adds up to too much; there is one plan for all of them.
 func TestFleetsGuard(t *testing.T) {
 	w := newWorld(t)
-	w.guard = &config.Guard{Unit: config.DefaultGuard.Unit, Fleet: config.DeletionLimit{Objects: 8, Percent: 1}}
+	w.guard = &config.Guard{Unit: config.DefaultGuard.Unit, Fleet: config.DeletionLimit{Objects: 8, Percent: 50}, Units: 3}
 	w.stop()
 	w.start()
 	for i := range 3 {
@@ -315,7 +322,7 @@ func TestFleetsGuard(t *testing.T) {
 	if plan.Unit != "" || len(plan.Deletions) != 9 || w.there("two-0", "two-1", "two-2") != 9 {
 		t.Errorf("a plan of %q with %d deletions; %d of 9 objects are there", plan.Unit, len(plan.Deletions), w.there("two-0", "two-1", "two-2"))
 	}
-	w.want("what a unit waits for", w.unit("app-1").Waiting, "3 deletions wait for approval: swell approve "+plan.Digest.Short()+" (9 deletions of the whole fleet)")
+	w.want("what a unit waits for", w.unit("app-1").Waiting, "3 deletions pending: swell approve "+plan.Digest.Short()+" (9 deletions of the whole fleet)")
 	w.approve(plan)
 	w.until("the deletions", func() bool { return w.there("two-0", "two-1", "two-2") == 0 })
 	w.until("no plan", func() bool { return len(w.plans()) == 0 })
@@ -401,10 +408,10 @@ func TestKindsThatTakeApproval(t *testing.T) {
 	for _, d := range plan.Deletions {
 		listed = append(listed, d.Kind+": "+d.Why)
 	}
-	w.want("listed", strings.Join(listed, "\n"), `Namespace: a Namespace is deleted by approval only
-ConfigMap: StatefulSet/`+ns+`/store, which may need it, is deleted by approval only
-PersistentVolumeClaim: a PersistentVolumeClaim is deleted by approval only
-StatefulSet: a StatefulSet is deleted by approval only`)
+	w.want("listed", strings.Join(listed, "\n"), `Namespace: deleting a Namespace needs approval
+ConfigMap: StatefulSet/`+ns+`/store may need it, and deleting that needs approval
+PersistentVolumeClaim: deleting a PersistentVolumeClaim needs approval
+StatefulSet: deleting a StatefulSet needs approval`)
 	if !w.exists(statefulSets, ns, "store") || !w.exists(claims, ns, "disk") || !w.exists(configMaps, ns, "settings") || !w.exists(namespaces, "", ns) {
 		t.Error("something was deleted")
 	}

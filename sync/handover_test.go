@@ -239,7 +239,7 @@ func TestAnApprovalDuringALook(t *testing.T) {
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
 	j := &job{Action: look, cluster: "dev", inventory: map[render.ObjectID]store.Entry{held.ID: held}, held: []store.Entry{held}}
-	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{deletionOf(held)}}}
+	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}}}}
 	d.guarded.index()
 	d.state.Nudge(held.Unit) // as hear does while the job is under way
 	j.ended(rollout.Healthy, "")

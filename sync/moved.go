@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -102,19 +103,25 @@ func (d *Daemon) holds(e store.Entry, inForce objectsInForce) (yes bool, err err
 		return false, nil
 	}
 	for _, digest := range unit.InForce(e.Target) {
-		if inForce[digest] == nil {
-			bundle, unknown := d.bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: unit.Commits[digest]})
-			if unknown != nil {
-				err = fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, unknown)
-				continue
-			}
-			inForce[digest] = idsOf(bundle)
-		}
-		if inForce[digest][e.ID] {
+		has, unknown := d.inBundle(e, digest, inForce)
+		if has {
 			return true, nil
 		}
+		err = errors.Join(err, unknown)
 	}
 	return false, err
+}
+
+// inBundle says whether a bundle of an entry's unit on its target has the object.
+func (d *Daemon) inBundle(e store.Entry, digest render.Digest, known objectsInForce) (bool, error) {
+	if known[digest] == nil {
+		bundle, err := d.bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: d.state.Units[e.Unit].Commits[digest]})
+		if err != nil {
+			return false, fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, err)
+		}
+		known[digest] = idsOf(bundle)
+	}
+	return known[digest][e.ID], nil
 }
 
 // idsOf are the objects of a bundle, which may be nil.

@@ -25,16 +25,22 @@ import (
 // calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
-	r := Record{At: d.Now()}
+	r := Record{At: d.Now(), Err: d.Store.Intact()}
+	if d.hurried.Swap(false) {
+		d.hurry()
+	}
 	d.findClusters(&r)
 	d.record(ctx, &r, d.beside.takeEnded())
 	if r.Err == nil {
 		d.fetch(ctx, &r)
+		d.keepLeases(ctx)
 		d.rebuild(ctx, &r)
 		d.sweep(ctx, &r)
 		d.hear(&r)
+		d.obey(ctx, &r)
 	}
 	d.hearken()
+	d.withhold(&r)
 	plan := d.decide(&r)
 	jobs := d.guard(ctx, &r, d.prepare(ctx, &r, plan))
 	d.listen(ctx, &r, plan.Open)
@@ -90,7 +96,7 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 	d.watches.snapshot.Store(d.snapshot)
 	d.broken = brokenUnits(d.snapshot)
 	d.wanted = d.want()
-	d.guarded.pending, d.guarded.stale = nil, true
+	d.guarded.newCommit()
 	known := readModes(d.snapshot, d.modes)
 	d.modes = known
 	d.watches.modes.Store(&known)
@@ -122,8 +128,13 @@ const (
 	// fetchPatience is how long a pass waits for Git. A longer fetch goes on
 	// beside the passes, so that a Git server that hangs holds up no rollout.
 	fetchPatience = 5 * time.Second
-	// fetchLimit is when a fetch is given up: the first one may be large.
-	fetchLimit = 15 * time.Minute
+	// fetchLimit is when a fetch is given up that gets on all the time: the first
+	// one may be large. One that does not get on ends much earlier, see package
+	// source.
+	fetchLimit = 12 * time.Hour
+	// fetchRetry is the pause after a fetch that failed. It doubles up to the time
+	// between two polls.
+	fetchRetry = time.Second
 )
 
 // fetched is what became of a look at the branch.
@@ -170,6 +181,12 @@ func (d *Daemon) nextFetch() time.Time {
 func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err error, ok bool) {
 	d.fetching = nil
 	r.Fetched = true
+	if answer.err == nil {
+		d.fetchFailed = 0
+	} else if pause := fetchRetry << min(d.fetchFailed, 10); pause < d.Poll {
+		d.fetchAt = r.At.Add(pause)
+		d.fetchFailed++
+	}
 	return answer.commit, answer.err, true
 }
 
@@ -201,6 +218,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	var anew []store.Entry
 	for _, j := range jobs {
 		d.unpark(j.place())
+		d.noteLost(j)
 		transitions, others, err := d.handOver(j, now)
 		if err != nil {
 			r.Err = err

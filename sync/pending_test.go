@@ -12,9 +12,11 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	gocmpopts "github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -70,21 +72,21 @@ func TestPendingOfManyUnits(t *testing.T) {
 	if len(together) != fewPlaces+100 {
 		t.Fatalf("%d places", len(together))
 	}
-	apart := map[render.Placed]doom{}
+	apart := map[render.Placed]approval.Loss{}
 	for at := range together {
-		if err := d.count(map[render.Placed]bool{at: true}, apart); err != nil {
+		if err := d.prospect().count(map[render.Placed]bool{at: true}, apart); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, found := range []map[render.Placed]doom{together, apart} {
+	for _, found := range []map[render.Placed]approval.Loss{together, apart} {
 		for at, p := range found {
-			if p.have != 4 || len(p.doomed) != 3 { // one is marked to be kept
-				t.Errorf("%v: %d of %d", at, len(p.doomed), p.have)
+			if p.Have != 4 || len(p.Gone) != 3 || p.Stays { // one is marked to be kept
+				t.Errorf("%v: %d of %d, stays: %t", at, len(p.Gone), p.Have, p.Stays)
 			}
-			slices.SortFunc(p.doomed, func(a, b store.Entry) int { return cmp.Compare(a.ID.Name, b.ID.Name) })
+			slices.SortFunc(p.Gone, func(a, b approval.Object) int { return cmp.Compare(a.Name, b.Name) })
 		}
 	}
-	if diff := gocmp.Diff(apart, together, gocmp.AllowUnexported(doom{})); diff != "" {
+	if diff := gocmp.Diff(apart, together, gocmpopts.IgnoreFields(approval.Loss{}, "Made")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -96,12 +98,8 @@ func BenchmarkJudge(b *testing.B) {
 	d.leave(1)
 	for b.Loop() {
 		d.guarded.pending = nil
-		pending, err := d.pending(nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if held, fleet, err := d.judge(pending); err != nil || len(held) > 0 || fleet || len(pending) != 1 {
-			b.Fatal(held, fleet, err, len(pending))
+		if v, err := d.judge(nil); err != nil || len(v.Held) > 0 || len(d.guarded.pending) != 1 {
+			b.Fatal(v, err, len(d.guarded.pending))
 		}
 	}
 }

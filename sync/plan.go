@@ -8,47 +8,53 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// hold makes plans of what is held and stores them, where anything changed: one
-// for each unit, so that one team's deletions do not stand in another's way, or
-// a single one when the commit deletes too much in all.
-func (d *Daemon) hold(ctx context.Context, r *Record, pending map[render.Placed]doom, held map[store.Deletion]string, fleet bool) error {
+// plansOf makes plans of what is held: one for each unit, so that one team's
+// deletions do not stand in another's way, or a single one when it is held because
+// of what the commit deletes in all. Those that were there before keep their time.
+func plansOf(v approval.Verdict, before []store.Plan, now time.Time) []store.Plan {
 	byUnit := map[config.UnitPath][]store.Deletion{}
-	for _, deletion := range slices.Collect(maps.Keys(held)) {
+	for deletion, why := range v.Held {
 		of := deletion.Unit
-		if fleet {
+		if v.Together[of] {
 			of = ""
 		}
-		why := held[deletion]
-		deletion.Why = why
-		byUnit[of] = append(byUnit[of], deletion)
+		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ObjectID: deletion.ObjectID, UID: deletion.UID, Why: why})
 	}
-	g := &d.guarded
-	before := map[render.Digest]store.Plan{}
-	for _, p := range g.plans {
-		before[p.Digest] = p
+	since := map[render.Digest]time.Time{}
+	for _, p := range before {
+		since[p.Digest] = p.At
 	}
 	var plans []store.Plan
-	same := len(byUnit) == len(g.plans)
 	for _, unit := range slices.Sorted(maps.Keys(byUnit)) {
-		plan := store.NewPlan(unit, r.At, byUnit[unit])
-		if known, ok := before[plan.Digest]; ok && known.Unit == unit {
-			plan.At = known.At
-			same = same && slices.Equal(known.Deletions, plan.Deletions)
-		} else {
-			same = false
+		plan := store.NewPlan(unit, now, byUnit[unit])
+		if at, known := since[plan.Digest]; known {
+			plan.At = at
 		}
 		plans = append(plans, plan)
 	}
+	return plans
+}
+
+// hold stores the plans, where anything changed.
+func (d *Daemon) hold(ctx context.Context, r *Record, v approval.Verdict) error {
+	g := &d.guarded
+	plans := plansOf(v, g.plans, r.At)
+	same := slices.EqualFunc(plans, g.plans, func(a, b store.Plan) bool {
+		return a.Digest == b.Digest && a.Unit == b.Unit && slices.Equal(a.Deletions, b.Deletions)
+	})
 	r.Transitions = append(r.Transitions, d.await(r, plans)...)
-	lapsed := d.lapse(pending)
+	d.tellWithheld(v, plans)
+	lapsed := d.lapse()
 	changed, dropped := d.state.Changed()
 	if same && len(lapsed)+len(changed)+len(dropped) == 0 {
 		return nil
@@ -71,26 +77,46 @@ func (d *Daemon) hold(ctx context.Context, r *Record, pending map[render.Placed]
 	return err
 }
 
-// await tells the units which plan their deletions are in.
-func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Transition) {
-	waits := map[config.UnitPath]string{}
+// tellWithheld says to the next Decide which releases do not begin, and by which
+// plan they would, and which begin with approval.
+func (d *Daemon) tellWithheld(v approval.Verdict, plans []store.Plan) {
+	d.wanted.Withheld, d.wanted.Approved = map[config.UnitPath]string{}, map[config.UnitPath]bool{}
+	for path, text := range waits(plans) {
+		if why := v.Withheld[path]; why != "" {
+			d.wanted.Withheld[path] = fmt.Sprintf("%s; before that, nothing of commit %s is released: %s", text, d.snapshot.Commit.Short(), why)
+		}
+	}
+	for path := range v.Ends {
+		d.wanted.Approved[path] = d.wanted.Withheld[path] == ""
+	}
+}
+
+// waits says of each unit that has deletions in a plan what it waits for.
+func waits(plans []store.Plan) map[config.UnitPath]string {
+	texts := map[config.UnitPath]string{}
 	for _, p := range plans {
 		counts := map[config.UnitPath]int{}
 		for _, deletion := range p.Deletions {
 			counts[deletion.Unit]++
 		}
 		for unit, n := range counts {
-			waits[unit] = waitText(n, p)
+			texts[unit] = waitText(n, p)
 		}
 	}
+	return texts
+}
+
+// await tells the units which plan their deletions are in.
+func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Transition) {
+	texts := waits(plans)
 	g := &d.guarded
 	paths := maps.Clone(g.waiting)
-	for path := range waits {
+	for path := range texts {
 		paths[path] = true
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		transitions = append(transitions, d.state.Await(path, waits[path], r.At)...)
-		if g.waiting[path] = waits[path] != ""; !g.waiting[path] {
+		transitions = append(transitions, d.state.Await(path, texts[path], r.At)...)
+		if g.waiting[path] = texts[path] != ""; !g.waiting[path] {
 			delete(g.waiting, path)
 		}
 	}
@@ -99,11 +125,7 @@ func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Tra
 
 // waitText is what a unit says while n deletions of its own are in a plan.
 func waitText(n int, p store.Plan) string {
-	verb := "wait"
-	if n == 1 {
-		verb = "waits"
-	}
-	text := fmt.Sprintf("%s %s for approval: swell approve %s", diff.Count(n, "deletion"), verb, p.Digest.Short())
+	text := fmt.Sprintf("%s pending: swell approve %s", diff.Count(n, "deletion"), p.Digest.Short())
 	if p.Unit == "" {
 		text += fmt.Sprintf(" (%s of the whole fleet)", diff.Count(len(p.Deletions), "deletion"))
 	}
@@ -113,25 +135,24 @@ func waitText(n int, p store.Plan) string {
 // lapse ends approvals of what is not to be deleted any more, so that they do
 // not count should it be, one day: it returns what is left of those that change.
 // While it is not known whether they are, approvals stay.
-func (d *Daemon) lapse(pending map[render.Placed]doom) map[render.Digest][]store.Deletion {
+func (d *Daemon) lapse() map[render.Digest][]store.Deletion {
 	g := &d.guarded
 	if len(g.approvals) == 0 {
 		return nil
 	}
-	still := map[store.Deletion]bool{}
-	for _, p := range pending {
-		for _, e := range p.doomed {
-			still[deletionOf(e)] = true
+	still := map[approval.Deletion]bool{}
+	for at, l := range g.with {
+		for _, o := range l.Gone {
+			still[approval.Deletion{Placed: at, ObjectID: o.ObjectID, UID: o.UID}] = true
 		}
 	}
 	lapsed := map[render.Digest][]store.Deletion{}
 	for i := range g.approvals {
 		a := &g.approvals[i]
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool {
-			deletion.Why = ""
-			unknown := !d.wanted.Known(deletion.Unit) || d.brokenNear(deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
+			unknown := !d.wanted.Known(deletion.Unit) || brokenNear(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
 			wanted := len(d.Compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
-			return !still[deletion] && (wanted || !unknown)
+			return !still[judged(deletion)] && (wanted || !unknown)
 		})
 		if len(left) < len(a.Deletions) {
 			a.Deletions, lapsed[a.Digest] = left, left
@@ -149,7 +170,7 @@ func (g *guarded) withdraw(entries []store.Entry) map[render.Digest][]store.Dele
 	for i := range g.approvals {
 		a := &g.approvals[i]
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool {
-			return slices.ContainsFunc(entries, func(e store.Entry) bool { return deletion.Same(deletionOf(e)) })
+			return slices.ContainsFunc(entries, func(e store.Entry) bool { return judged(deletion) == deletionOf(e) })
 		})
 		if len(left) < len(a.Deletions) {
 			a.Deletions, changed[a.Digest] = left, left
@@ -172,16 +193,13 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
 			g.stale = true
 		}
 		changed = append(changed, j.changed...)
-		if len(j.deleted) == 0 {
+		if j.unreplaced == 0 {
 			continue
 		}
-		var commit config.Commit
-		if unit := d.state.Units[j.Unit]; unit != nil {
-			commit = unit.Rollout.Commit
-		}
-		at := store.Place{Unit: j.Unit, Target: j.Target}
-		g.add(at, commit, len(j.deleted))
-		g.add(store.Place{}, d.snapshot.Commit, len(j.deleted))
+		at := j.place()
+		g.add(at, d.releasedBy(j.Unit), j.unreplaced)
+		unapproved := slices.DeleteFunc(slices.Clone(j.deleted), func(e store.Entry) bool { return g.approved[deletionOf(e)] })
+		g.add(store.Place{}, d.snapshot.Commit, min(j.unreplaced, len(unapproved)))
 		counted[at], counted[store.Place{}] = true, true
 	}
 	if len(counted) > 0 {

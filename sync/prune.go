@@ -123,8 +123,8 @@ func (d *Daemon) spared(j *job, id render.ObjectID, inForce objectsInForce) (own
 	case why != "":
 		return nil, why
 	}
-	if broken := d.brokenNear(j.Unit); broken != "" {
-		return nil, fmt.Sprintf("it may belong to %s, which has a problem", broken)
+	if broken := brokenNear(d.snapshot, d.broken, j.Unit); broken != "" {
+		return nil, mayBelong(broken)
 	}
 	if d.rebuilding(j.cluster) {
 		return nil, rebuildingText
@@ -168,14 +168,19 @@ func (d *Daemon) handOver(j *job, now time.Time) (transitions []rollout.Transiti
 // brokenNear names a unit with a problem that an object of the given unit may
 // have moved to: one of the same tenant, or any when the tenant of either is
 // not known.
-func (d *Daemon) brokenNear(path config.UnitPath) config.UnitPath {
-	unit := d.snapshot.Units.Get(path)
-	for _, other := range d.broken {
+func brokenNear(s *render.Snapshot, broken []*render.Unit, path config.UnitPath) config.UnitPath {
+	unit := s.Units.Get(path)
+	for _, other := range broken {
 		if unit == nil || unit.Tenant == "" || other.Tenant == "" || other.Tenant == unit.Tenant {
 			return other.Path
 		}
 	}
 	return ""
+}
+
+// mayBelong says why an object stays that a unit with a problem may want.
+func mayBelong(broken config.UnitPath) string {
+	return fmt.Sprintf("it may belong to %s, which has a problem", broken)
 }
 
 // brokenUnits are the units of a snapshot that have a problem, by path.

@@ -18,6 +18,18 @@ func (d *Daemon) kubeconfig(access config.ClusterAccess) kubeconfig {
 	return kubeconfig{access: access, dir: d.KubeconfigDir, allow: d.Allow}
 }
 
+// addCluster makes a cluster known to the daemon.
+func (d *Daemon) addCluster(name string, access config.ClusterAccess) {
+	options, l := d.Connection, d.newLease(name)
+	if l != nil {
+		options.Fence = l.fence
+	}
+	c := newCluster(name, d.repository, d.kubeconfig(access), options)
+	c.lease, c.back = l, d.wake
+	d.clusters[name] = c
+	d.sweepNow[name] = d.Drift.Watch // where the watch begins
+}
+
 // findClusters gets to know the clusters whose kubeconfigs are new in the
 // folder. One whose file is gone stays known, and cannot be reached.
 func (d *Daemon) findClusters(r *Record) {
@@ -28,8 +40,7 @@ func (d *Daemon) findClusters(r *Record) {
 	d.tell(r, "", err)
 	for _, name := range names {
 		if d.clusters[name] == nil {
-			d.clusters[name] = newCluster(name, d.repository, d.kubeconfig(config.ClusterAccess{}), d.Connection)
-			d.sweepNow[name] = d.Drift.Watch // where the watch begins
+			d.addCluster(name, config.ClusterAccess{})
 		}
 	}
 }

@@ -37,6 +37,7 @@ const rebuildingText = "the inventory of its cluster is being rebuilt"
 
 // surveyed is what a survey found.
 type surveyed struct {
+	term    int // of the cluster's Lease
 	entries []store.Entry
 	unknown []string
 	err     error
@@ -55,10 +56,11 @@ const (
 // rebuild surveys the clusters that nothing is known of, and ends the rebuilding
 // of those that are as the commit wants them.
 func (d *Daemon) rebuild(ctx context.Context, r *Record) {
-	if d.snapshot == nil || d.wanted.Refused() != "" || r.Err != nil {
+	if r.Err != nil {
 		d.dropSurveys()
 		return
 	}
+	d.distrustTerms()
 	d.startSurveys(ctx, r)
 	patience := time.NewTimer(surveyPatience)
 	defer patience.Stop()
@@ -80,14 +82,21 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 		}
 	}
 	for name, known := range d.surveys {
-		if known.Survey == store.Rebuilding && r.Err == nil && d.asWanted(name) {
+		if known.Survey != store.Rebuilding || r.Err != nil || !d.gitKnown() {
+			continue
+		}
+		if d.awaits[name] = d.awaited(name); d.awaits[name].unit == "" {
 			d.rebuilt(ctx, r, name)
 		}
 	}
 }
 
-// dropSurveys forgets those that are over: what they found belongs to bundles
-// that are not known now. They are made again.
+// gitKnown says that it is known what a commit wants: only then can objects that
+// were found be given to bundles.
+func (d *Daemon) gitKnown() bool { return d.snapshot != nil && d.wanted.Refused() == "" }
+
+// dropSurveys forgets those that are over: what they found was not stored. They
+// are made again.
 func (d *Daemon) dropSurveys() {
 	for name, answer := range d.surveying {
 		select {
@@ -100,28 +109,51 @@ func (d *Daemon) dropSurveys() {
 
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
-	due := slices.DeleteFunc(slices.Clone(d.snapshot.Repository.Clusters), func(c *config.Cluster) bool {
-		return d.clusters[c.Name] == nil || d.surveying[c.Name] != nil || d.surveyDue(c.Name).After(r.At)
+	due := slices.DeleteFunc(d.surveyed(), func(name string) bool {
+		if d.clusters[name] == nil || d.surveying[name] != nil || d.surveyDue(name).After(r.At) {
+			return true
+		}
+		term, _ := d.clusters[name].lease.term()
+		return term == 0
 	})
 	var reached sync.WaitGroup
 	conns := make([]*apply.Cluster, len(due))
-	for i, c := range due {
-		known := d.clusters[c.Name]
-		reached.Go(func() {
-			conns[i], _ = d.reach(ctx, c.Name, known) // whoever writes to it says what is wrong
-		})
+	errs := make([]error, len(due))
+	for i, name := range due {
+		known := d.clusters[name]
+		reached.Go(func() { conns[i], errs[i] = d.reach(ctx, name, known) })
 	}
 	reached.Wait()
-	for i, c := range due {
+	for i, name := range due {
+		d.surveyTrouble[name] = errs[i] // whoever wants to write there says so
+		term, _ := d.clusters[name].lease.term()
 		switch conn := conns[i]; {
+		case term == 0: // the Lease was lost meanwhile
 		case conn != nil:
 			answer := make(chan surveyed, 1)
-			d.surveying[c.Name] = answer
-			go d.survey(ctx, conn, answer)
-		case !d.surveyAt[c.Name].IsZero(): // else it is begun as soon as somebody reaches the cluster
-			d.surveyAt[c.Name] = r.At.Add(surveyRetry)
+			d.surveying[name] = answer
+			go d.survey(ctx, conn, term, answer)
+		case !d.surveyAt[name].IsZero(): // else it is begun as soon as somebody reaches the cluster
+			d.surveyAt[name] = r.At.Add(surveyRetry)
 		}
 	}
+}
+
+// surveyed are the clusters that a survey may be due for: those of the fleet. As
+// long as that is not known, those that were known before may be compared.
+func (d *Daemon) surveyed() (names []string) {
+	if d.gitKnown() {
+		for _, c := range d.snapshot.Repository.Clusters {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	for name, known := range d.surveys {
+		if known.Survey != store.Unsurveyed && d.compared[name] == 0 && d.repository != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // never is later than any time that a daemon lives to see.
@@ -129,14 +161,14 @@ var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // surveyDue is when a cluster is to be surveyed.
 func (d *Daemon) surveyDue(name string) time.Time {
-	if known := d.surveys[name]; known.Survey != store.Unsurveyed && known.Unknown == "" {
+	if known := d.surveys[name]; known.Survey != store.Unsurveyed && known.Unknown == "" && d.compared[name] != 0 {
 		return never
 	}
 	return d.surveyAt[name]
 }
 
-func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, answer chan<- surveyed) {
-	var found surveyed
+func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answer chan<- surveyed) {
+	found := surveyed{term: term}
 	found.entries, found.unknown, found.err = conn.Survey(ctx)
 	answer <- found
 	d.wake()
@@ -146,57 +178,92 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, answer chan<- 
 func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) {
 	if found.err != nil {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
-		r.fail(fmt.Errorf("cluster %s: survey: %w", name, found.err))
+		d.surveyTrouble[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
+		r.fail(d.surveyTrouble[name])
 		if errors.Is(found.err, apply.ErrUnreachable) {
 			d.clusters[name].Lost(ctx, found.err)
 		}
 		return
 	}
-	d.surveyAt[name] = r.At.Add(surveyPause)
-	entries, err := d.strangers(name, found.entries)
+	inventory, err := d.Store.ClusterInventory(name)
 	if err != nil {
 		r.Err = err
 		return
 	}
-	is := d.surveys[name]
+	is, older := d.surveys[name], ""
+	if is.Survey != store.Unsurveyed && d.compared[name] == 0 {
+		older = d.newerThan(inventory, found.entries)
+	}
+	strangers := strangers(inventory, found.entries)
+	if !d.gitKnown() { // what is kept was mostly let go of
+		strangers = slices.DeleteFunc(strangers, func(e store.Entry) bool { return e.Keep })
+	}
+	if !d.gitKnown() && (older != "" || len(strangers) > 0 || is.Survey == store.Unsurveyed) {
+		d.surveyAt[name] = r.At.Add(surveyRetry)
+		d.surveyTrouble[name] = fmt.Errorf("cluster %s: it holds what the state does not know, and what Git wants of that is not known yet: %s", name, older)
+		return
+	}
+	d.surveyAt[name] = r.At.Add(surveyPause)
+	if older != "" {
+		d.distrust(ctx, r, name, found, older)
+		return
+	}
+	entries := d.assign(name, strangers)
 	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
-		r.Transitions = append(r.Transitions, rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "unknown",
-			Text: fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown)})
+		d.sayOfFleet(r, "unknown", fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown))
 	}
 	is.Name, is.Unknown = name, strings.Join(found.unknown, ", ")
-	event := rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "rebuilding",
-		Text: fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object"))}
 	switch {
 	case len(entries) > 0:
 		is.Survey = store.Rebuilding
-		r.Transitions = append(r.Transitions, event)
+		d.sayOfFleet(r, "rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
 	case is.Survey == store.Unsurveyed:
 		is.Survey = store.Known
 	}
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.TakeIn(entries), tx.Surveyed(name, is.Survey, is.Unknown))
-	})
+	if len(entries) > 0 || is != d.surveys[name] {
+		r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+			return errors.Join(tx.TakeIn(entries), tx.Surveyed(name, is.Survey, is.Unknown))
+		})
+	}
+	if r.Err != nil {
+		return
+	}
 	d.surveys[name] = is
 	d.guarded.pending = nil
+	d.openUp(name, found)
 }
 
-// strangers are the entries that the inventory does not hold, with the bundle
-// that each belongs to. What is marked to be kept and nobody wants was let go of,
-// or will be: nobody has to look after it.
-func (d *Daemon) strangers(cluster string, found []store.Entry) ([]store.Entry, error) {
-	inventory, err := d.Store.ClusterInventory(cluster)
-	if err != nil {
-		return nil, err
+// openUp says that what a survey of the cluster had to tell is in the state: it
+// may be written to.
+func (d *Daemon) openUp(name string, found surveyed) {
+	d.compared[name] = found.term
+	delete(d.surveyTrouble, name)
+	d.state.Resume(name)
+}
+
+// sayOfFleet adds a transition that is about no unit.
+func (d *Daemon) sayOfFleet(r *Record, kind, text string) {
+	t := rollout.Transition{Time: r.At.UTC().Round(0), Kind: kind, Text: text}
+	if d.snapshot != nil {
+		t.Commit = d.snapshot.Commit
 	}
+	r.Transitions = append(r.Transitions, t)
+}
+
+// strangers are the objects found that the inventory does not hold.
+func strangers(inventory, found []store.Entry) []store.Entry {
 	known := make(map[render.ObjectID]bool, len(inventory))
 	for _, e := range inventory {
 		known[e.ID] = known[e.ID] || e.UID != ""
 	}
-	var entries []store.Entry
+	return slices.DeleteFunc(slices.Clone(found), func(e store.Entry) bool { return known[e.ID] })
+}
+
+// assign gives objects that were found in a cluster to the bundles that want
+// them. What is marked to be kept and nobody wants was let go of, or will be:
+// nobody has to look after it.
+func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.Entry) {
 	for _, e := range found {
-		if known[e.ID] {
-			continue
-		}
 		e.Target = config.TargetName(cluster)
 		if by := d.Compiler.MayWant(cluster, e.ID); len(by) > 0 {
 			e.Unit, e.Target = by[0].Unit, by[0].Target
@@ -205,31 +272,48 @@ func (d *Daemon) strangers(cluster string, found []store.Entry) ([]store.Entry, 
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries
 }
 
-// asWanted says whether every unit that is placed in the cluster is known,
-// applied, healthy and soaked there. What a rollout does elsewhere is not waited
-// for: another cluster may be away for days.
-func (d *Daemon) asWanted(cluster string) bool {
-	for path, unit := range d.snapshot.Units.All() {
-		for _, on := range unit.Placements {
-			if on.Target.Name.Cluster() != cluster {
-				continue
-			}
-			if !d.wanted.Known(path) {
-				return false
-			}
-			state := d.state.Units[path]
-			if on.Digest == "" { // it renders to nothing there, and that is known
-				continue
-			}
-			if state == nil || state.Targets[on.Target.Name] == nil || !state.Targets[on.Target.Name].Holds(on.Digest) || state.Soaking() {
-				return false
-			}
+// awaited says what the rebuilding of a cluster waits for; nothing when every unit
+// that is placed there is known, applied, healthy and soaked. It names the same unit
+// for as long as that is one of them.
+func (d *Daemon) awaited(cluster string) (what awaited) {
+	before := d.awaits[cluster].unit
+	if unit := d.snapshot.Units.Get(before); unit != nil {
+		if what = d.lacking(cluster, before, unit); what.unit != "" {
+			return what
 		}
 	}
-	return true
+	for path, unit := range d.snapshot.Units.All() {
+		if what = d.lacking(cluster, path, unit); what.unit != "" {
+			break
+		}
+	}
+	return what
+}
+
+// awaited is a unit that the rebuilding of a cluster waits for, and why; the zero
+// value is none.
+type awaited struct {
+	unit config.UnitPath
+	why  string
+}
+
+// lacking says what a unit lacks in a cluster. What its rollout does elsewhere is
+// not waited for: another cluster may be away for days.
+func (d *Daemon) lacking(cluster string, path config.UnitPath, unit *render.Unit) awaited {
+	for _, on := range unit.Placements {
+		switch state := d.state.Units[path]; {
+		case on.Target.Name.Cluster() != cluster:
+		case !d.wanted.Known(path):
+			return awaited{path, "which has a problem"}
+		case on.Digest == "": // it renders to nothing there, and that is known
+		case state == nil || state.Targets[on.Target.Name] == nil || !state.Targets[on.Target.Name].Holds(on.Digest) || state.Soaking():
+			return awaited{path, fmt.Sprintf("which is not applied, healthy and soaked on target %s", on.Target.Name)}
+		}
+	}
+	return awaited{}
 }
 
 // rebuilt ends the rebuilding of a cluster: what was found there and nobody has
@@ -273,18 +357,20 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
 	d.state.Stored()
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
-	r.Transitions = append(r.Transitions, rollout.Transition{Time: r.At, Commit: d.snapshot.Commit, Kind: "rebuilt",
-		Text: fmt.Sprintf("cluster %s: its inventory is known again", name)})
+	d.sayOfFleet(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
 }
 
 // nextSurvey is when a survey is due; zero is never.
 func (d *Daemon) nextSurvey() time.Time {
 	var next time.Time
-	if d.snapshot == nil {
-		return next
-	}
-	for _, c := range d.snapshot.Repository.Clusters {
-		if due := d.surveyDue(c.Name); d.clusters[c.Name] != nil && d.surveying[c.Name] == nil && due != never && !due.IsZero() {
+	for _, name := range d.surveyed() {
+		if d.clusters[name] == nil || d.surveying[name] != nil {
+			continue
+		}
+		if term, _ := d.clusters[name].lease.term(); term == 0 {
+			continue // whoever gets the Lease tells
+		}
+		if due := d.surveyDue(name); due != never && !due.IsZero() {
 			next = earliest(next, due)
 		}
 	}

@@ -82,10 +82,10 @@ func (r *Record) add(next Record) {
 
 // alarming are the kinds of transitions that somebody may want to look at.
 var alarming = map[string]bool{"failed": true, "unhealthy": true, "unreachable": true, "drifted": true, "rolling back": true,
-	"rolled back": true, "held": true, "blocked": true, "waiting": true, "rebuilding": true, "unknown": true, "reported": true, "fight": true, "taken": true, "warning": true}
+	"rolled back": true, "held": true, "blocked": true, "waiting": true, "rebuilding": true, "older": true, "unknown": true, "reported": true, "fight": true, "taken": true, "warning": true}
 
 // log writes a line for each thing that changed, and one for the pass where it
-// did something or looked at the branch.
+// did something. A pass that only looked has a line for who debugs.
 func (r *Record) log(log *slog.Logger) {
 	for _, p := range r.Problems {
 		log.Warn("problem", "commit", r.Commit.Short(), "unit", p.Unit, "code", p.Code, "at", p.Position.String(), "err", p.Text())
@@ -103,10 +103,15 @@ func (r *Record) log(log *slog.Logger) {
 	if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
 		log.Error("state", "err", r.Err)
 	}
-	if !r.Fetched && len(r.Actions) == 0 && len(r.Swept) == 0 {
+	level := slog.LevelInfo
+	switch {
+	case r.NewCommit || len(r.Actions) > 0 || len(r.Swept) > 0:
+	case r.Fetched:
+		level = slog.LevelDebug // it looked, and found nothing to do
+	default:
 		return
 	}
-	log.Info("pass", "commit", r.Commit.Short(), "new", r.NewCommit, "rendered", r.Rendered, "actions", len(r.Actions),
+	log.Log(context.Background(), level, "pass", "commit", r.Commit.Short(), "new", r.NewCommit, "rendered", r.Rendered, "actions", len(r.Actions),
 		"created", r.Objects[apply.Created], "configured", r.Objects[apply.Configured], "deleted", r.Objects[apply.Deleted],
 		"swept", len(r.Swept), "drifts", len(r.Drifts), "took", r.Took.Round(time.Millisecond))
 }

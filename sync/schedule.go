@@ -92,13 +92,13 @@ func jitter(name string, most time.Duration) time.Duration {
 // nextLook is when live objects are to be looked at next.
 func (d *Daemon) nextLook() time.Time {
 	next := d.book.truces(func(cluster string) time.Time {
-		if d.looking[cluster] != nil || d.clusters[cluster] == nil {
+		if barred, _ := d.barred(cluster); barred || d.looking[cluster] != nil || d.clusters[cluster] == nil {
 			return never // its end is told, or nobody looks there any more
 		}
 		return d.sweepAfter[cluster]
 	})
 	for name := range d.clusters {
-		if d.looking[name] != nil {
+		if barred, _ := d.barred(name); barred || d.looking[name] != nil {
 			continue
 		}
 		next = earliest(next, d.sweepAt(name))

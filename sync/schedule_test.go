@@ -70,10 +70,11 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	}
 	d := &Daemon{heed: newHeed(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
 		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(), clusters: map[string]*cluster{},
-		book: &book{}, lookTrouble: map[string]string{}}
+		book: &book{}, lookTrouble: map[string]string{}, compared: map[string]int{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	for _, name := range names {
 		d.clusters[name] = newCluster(name, "", kubeconfig{}, apply.Options{})
+		d.compared[name] = 1
 	}
 	return d
 }

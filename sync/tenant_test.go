@@ -23,7 +23,7 @@ var cells = map[string][]string{"dev-1": {"a", "b"}, "dev-2": {"c"}}
 
 // tenants makes the world one of two tenants: the world's own, whose account
 // has rights in its own namespaces only, and another one. Swell's own account
-// may impersonate and see who a cluster is, and nothing else. The unit space is
+// may impersonate, see who a cluster is, and keep Leases, and nothing else. The unit space is
 // gone, the namespaces are there. It returns the users.
 func (w *world) tenants() (swell, account string) {
 	w.Helper()
@@ -35,6 +35,7 @@ metadata: {name: %s}
 rules:
 - {apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}
 - {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
 `, role)
 		var token string
 		swell, token = w.account(cluster, w.tenant+"-swell", role)
@@ -80,7 +81,8 @@ func (w *world) tenantDocuments(names ...string) {
 }
 
 // impersonated looks that every request was made as the account, but for those
-// of swell's own account that ask who the cluster is, and counts the verbs.
+// of swell's own account that ask who the cluster is, keep its Lease and look for
+// what swell has there, and counts the verbs.
 func (w *world) impersonated(swell, account string) map[string]int {
 	w.Helper()
 	verbs := map[string]int{}
@@ -89,7 +91,10 @@ func (w *world) impersonated(swell, account string) map[string]int {
 			if !strings.Contains(e.User.Username, w.tenant) && !strings.Contains(e.ImpersonatedUser.Username, w.tenant) {
 				continue // another world's
 			}
-			own := e.ImpersonatedUser.Username == "" && e.Verb == "get" && e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == "kube-system"
+			identity := e.Verb == "get" && e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == "kube-system"
+			lease := e.ObjectRef.Resource == "leases" && (e.ObjectRef.Name == "swell-"+w.tenant || e.Verb == "create")
+			survey := e.ObjectRef.Resource == "" || e.Verb == "list" && strings.Contains(e.RequestURI, "swell.sh%2Frepository")
+			own := e.ImpersonatedUser.Username == "" && (identity || lease || survey)
 			switch {
 			case e.User.Username != swell:
 				w.Errorf("%s %s: made with the credentials of %q", e.Verb, e.RequestURI, e.User.Username)
@@ -120,7 +125,7 @@ func TestTenantsAreImpersonated(t *testing.T) {
 	w.soaked("app", 1)
 	w.want("images", w.tags("app"), "1 1 1")
 	target := w.unit("greedy").Targets["dev-1/a"]
-	if target.Trouble != rollout.TroubleFailed || !strings.Contains(target.Reason, fmt.Sprintf("User %q cannot patch resource", account)) {
+	if target.Trouble != rollout.TroubleUnavailable || !strings.Contains(target.Reason, fmt.Sprintf("User %q cannot patch resource", account)) {
 		t.Errorf("a unit in a foreign namespace: %q %q", target.Trouble, target.Reason)
 	}
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/greedy")))
@@ -195,6 +200,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: default}]
 	w.tenantDocuments(before, next)
 	w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cell}}\n", next))
 	w.commit()
+	w.approvePlan() // the unit stays, and its workloads leave their namespaces
 	w.soaked("app", 2)
 	w.until("the end of what was left", func() bool { return w.tags("app") == "  " })
 	w.tenant = next

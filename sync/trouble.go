@@ -5,6 +5,7 @@ package sync
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,6 +39,12 @@ func (d *Daemon) troubled() map[string]string {
 		now["cluster "+name] = text
 	}
 	for name, c := range d.clusters {
+		if what := d.awaits[name]; what.unit != "" && d.rebuilding(name) {
+			now["cluster "+name] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
+		}
+		if _, why := d.barred(name); why != nil {
+			now["cluster "+name] = why.Error()
+		}
 		if err := c.trouble(); err != nil {
 			now["cluster "+name] = err.Error()
 		}
@@ -63,9 +70,16 @@ func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
 	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetTroubles(slices.Collect(maps.Values(troubles))) })
-	if r.Err == nil {
-		d.troubles = troubles
+	if r.Err != nil {
+		return
 	}
+	for about := range d.troubles {
+		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && troubles[about].Text == "" {
+			d.state.Resume(cluster) // the next pass goes on there
+			d.wake()
+		}
+	}
+	d.troubles = troubles
 }
 
 // openTroubles are those that an earlier daemon left.

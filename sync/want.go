@@ -4,12 +4,9 @@
 package sync
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
-	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -21,56 +18,55 @@ import (
 // did not change since the last snapshot keep their value.
 func (d *Daemon) want() *rollout.Wanted {
 	s := d.snapshot
-	if s.Held {
-		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))}
-	}
-	if name := s.Repository.Name; d.repository != "" && name != d.repository {
-		return &rollout.Wanted{Commit: s.Commit, Held: fmt.Sprintf("commit %s: swell.yaml: metadata.name: was %s and is %s: all that was applied is marked with the old name: put it back",
-			s.Commit.Short(), d.repository, name)}
+	if why := refused(s, d.repository); why != "" {
+		return &rollout.Wanted{Commit: s.Commit, Held: why}
 	}
 	d.tenants, d.healthRules = s.Repository.Tenants, s.HealthRules
-	w := &rollout.Wanted{Commit: s.Commit, AllowEmpty: d.AllowEmpty, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
+	d.rollouts = keepRollouts(d.rollouts, s.Repository.Rollouts)
+	before := d.wantedFrom
+	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
+	w := wantOf(s, d.state, func(unit *render.Unit) *rollout.WantedUnit {
+		known := before[unit]
+		if spec := d.rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
+			known = wantUnit(unit, spec)
+		}
+		d.wantedFrom[unit] = known
+		return known
+	})
+	w.AllowEmpty = d.AllowEmpty
+	return w
+}
+
+// refused says why nothing is taken from a snapshot; repository is the name that
+// the monorepo had, empty before the first commit.
+func refused(s *render.Snapshot, repository string) string {
+	if s.Held {
+		return fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))
+	}
+	if name := s.Repository.Name; repository != "" && name != repository {
+		return fmt.Sprintf("commit %s: swell.yaml: metadata.name: was %s and is %s: all that was applied is marked with the old name: put it back",
+			s.Commit.Short(), repository, name)
+	}
+	return ""
+}
+
+// wantOf is what a snapshot wants of its units, and of those that there are.
+func wantOf(s *render.Snapshot, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
+	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
 	for _, c := range s.Repository.Clusters {
 		w.Clusters[c.Name] = true
 	}
-	d.rollouts = keepRollouts(d.rollouts, s.Repository.Rollouts)
-	rollouts, before := d.rollouts, d.wantedFrom
-	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	for path, unit := range s.Units.All() {
-		known := before[unit]
-		if spec := rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
-			known = wantUnit(unit, spec)
-		}
-		w.Units[path] = known
-		d.wantedFrom[unit] = known
+		w.Units[path] = want(unit)
 	}
-	for path := range d.state.Units {
+	for path := range there.Units {
 		if w.Units[path] == nil {
-			if why := unlisted(s.Repository, path); why != "" {
+			if why := s.Repository.Kept(path); why != "" {
 				w.Units[path] = &rollout.WantedUnit{Frozen: why}
 			}
 		}
 	}
 	return w
-}
-
-// unlisted says why a unit that is not in the commit is not gone: swell.yaml
-// does not name the folder any more that it is in, and it is still there. That
-// is more often a mistake than a wish, and it would take a whole team's objects.
-func unlisted(r *config.Repository, path config.UnitPath) string {
-	for _, root := range r.Folders()[2:] {
-		if strings.HasPrefix(string(path), root+"/") || string(path) == root {
-			return ""
-		}
-	}
-	_, err := r.Tree.Hash(string(path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ""
-	case err != nil:
-		return fmt.Sprintf("%s: %s", path, config.Cause(err))
-	}
-	return "swell.yaml names no folder of units any more that the unit is in, but it is still there: nothing is deleted; remove its folder to remove it"
 }
 
 // keepRollouts returns the rollouts with those in place that are as they were:

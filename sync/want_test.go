@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +42,48 @@ func TestRolloutChanged(t *testing.T) {
 	}
 	if soak, _ := want(); soak != 99*time.Minute {
 		t.Errorf("soak %s, want 1h39m", soak)
+	}
+}
+
+// TestUnitThatANeighbourNames: a unit was deleted when a kustomization beside it
+// named its folder as a base.
+func TestUnitThatANeighbourNames(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/monorepo")); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		file := filepath.Join(dir, "services/shop", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "services/shop/one"
+	d := &Daemon{state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{path: {Path: path}}}}
+	frozen := func() string {
+		d.snapshot = d.Compiler.Snapshot("", config.Files(os.DirFS(dir)))
+		if unit := d.want().Units[path]; unit != nil {
+			return unit.Frozen
+		}
+		return "gone"
+	}
+	write("one/kustomization.yaml", "resources: [x.yaml]\n")
+	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: shop}\nspec: {tenant: shop, placement: {topology: cluster}}\n")
+	write("one/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop-rz00a}\n")
+	if got := frozen(); got != "" {
+		t.Errorf("at first: %q", got)
+	}
+	write("two/kustomization.yaml", "resources: [../one]\n")
+	if got := frozen(); !strings.HasPrefix(got, "services/shop/two/kustomization.yaml:1: names the folder") {
+		t.Errorf("named: got %q, want a reason", got)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+		t.Fatal(err)
+	}
+	if got := frozen(); got != "gone" {
+		t.Errorf("removed: got %q, want it gone", got)
 	}
 }

@@ -6,22 +6,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 func approveCommand() *cobra.Command {
 	var file, output string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve [PLAN] --config FILE",
 		Short: "Approve deletions that the daemon holds back",
@@ -30,23 +32,23 @@ configuration, when they take other objects or data along (namespaces, volumes,
 StatefulSets, definitions, classes, API services, webhooks, admission policies),
 or when they are of objects that were found after the state was lost.
 
-Without an argument, list the plans that wait. With the digest of one, or as many
-of its digits as tell it apart, print every deletion of the plan and approve them:
-these objects, by their UIDs, and no others. The daemon may be running or not; it
-still looks at each object before it deletes it.
+Without an argument, list the plans that wait. With the digest of one, or a unique
+prefix of it, print every deletion of the plan, ask, and approve them: these
+objects, by their UIDs, and no others. The daemon may be running or not; it still
+looks at each object before it deletes it.
 
 To keep an object instead, bring it back in the monorepo, or annotate the live one
 with swell.sh/prune: disabled or client.lifecycle.config.k8s.io/deletion: detach,
 which let go of it.
 
-Exit codes: 0 approved, or the plans are listed; 2 there is no such plan, or the
-state could not be read or written.`,
+Exit codes: 0 approved, or the plans are listed; 1 not approved: the answer was
+no; 2 there is no such plan, nobody could be asked, or the state could not be read
+or written.`,
+		Example: `  swell approve
+  swell approve 3fa9c1d2
+  swell approve 3fa9c1d2 --yes`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []store.Plan) error{"table": writePlans, "json": writePlansJSON}[output]
-			if !ok {
-				return fmt.Errorf("-o %q: want table or json", output)
-			}
 			settings, err := readDaemonConfig(file)
 			if err != nil {
 				return err
@@ -56,24 +58,28 @@ state could not be read or written.`,
 				return err
 			}
 			if len(args) == 0 {
-				return write(cmd.OutOrStdout(), plans)
+				return planListing(plans).write(cmd.OutOrStdout(), output)
 			}
 			plan, err := pickPlan(plans, args[0])
 			if err != nil {
 				return err
 			}
-			if err := writePlan(cmd.OutOrStdout(), plan); err != nil {
+			if err := deletionListing(plan).write(cmd.OutOrStdout(), output); err != nil {
+				return err
+			}
+			if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", diff.Count(len(plan.Deletions), "object"))); err != nil {
 				return err
 			}
 			if err := store.Approve(cmd.Context(), settings.State, plan.Digest, whoami(), time.Now()); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "approved: plan %s, %s\n", plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
+			fmt.Fprintf(cmd.ErrOrStderr(), "swell: approved: plan %s, %s\n", plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "how the list is written: table or json")
+	configFlag(cmd, &file)
+	outputFlag(cmd, &output, listingFormats...)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; required where there is no terminal to ask on")
 	return cmd
 }
 
@@ -111,7 +117,7 @@ func pickPlan(plans []store.Plan, digits string) (store.Plan, error) {
 	case len(plans) == 0:
 		return store.Plan{}, fmt.Errorf("plan %q: no such plan: nothing waits for approval", digits)
 	case len(digits) < fewestDigits:
-		return store.Plan{}, fmt.Errorf("plan %q: want at least %d digits of one of %s", digits, fewestDigits, strings.Join(present, ", "))
+		return store.Plan{}, fmt.Errorf("plan %q: want a unique prefix of at least %d digits of one of %s", digits, fewestDigits, strings.Join(present, ", "))
 	}
 	return store.Plan{}, hinted{fmt.Errorf("plan %q: no such plan, want one of %s", digits, strings.Join(present, ", ")),
 		"a plan that changed has another digest; swell approve lists them"}
@@ -124,17 +130,21 @@ func planOf(p store.Plan) string {
 	return string(p.Unit)
 }
 
-func writePlans(w io.Writer, plans []store.Plan) error {
-	if len(plans) == 0 {
-		_, err := fmt.Fprintln(w, "nothing waits for approval")
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PLAN\tDELETIONS\tOF\tSINCE\tWHY")
+// planStatus is a plan as programs are told of it.
+type planStatus struct {
+	Plan      render.Digest    `json:"plan"`
+	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
+	Since     time.Time        `json:"since"`
+	Deletions []store.Deletion `json:"deletions"`
+}
+
+func planListing(plans []store.Plan) *listing {
+	l := &listing{kind: "DeletionPlanList", columns: heads("PLAN", "DELETIONS", "OF", "SINCE", "WHY"), nothing: "nothing waits for approval"}
 	for _, p := range plans {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", p.Digest.Short(), len(p.Deletions), planOf(p), p.At.UTC().Format(time.RFC3339), planWhy(p))
+		l.add(planStatus{p.Digest, p.Unit, p.At.UTC(), p.Deletions}, p.Digest.Short(), p.Digest.Short(), strconv.Itoa(len(p.Deletions)), planOf(p),
+			p.At.UTC().Format(time.RFC3339), planWhy(p))
 	}
-	return table.Flush()
+	return l
 }
 
 // planWhy is the first reason in a plan and how many others there are.
@@ -150,19 +160,13 @@ func planWhy(p store.Plan) string {
 	return text
 }
 
-func writePlansJSON(w io.Writer, plans []store.Plan) error {
-	return writeList(w, "DeletionPlanList", plans)
-}
-
-// writePlan writes every deletion of a plan.
-func writePlan(w io.Writer, p store.Plan) error {
-	fmt.Fprintf(w, "plan %s: %s of %s\n", p.Digest, diff.Count(len(p.Deletions), "deletion"), planOf(p))
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TARGET\tUNIT\tOBJECT\tUID\tWHY")
+// deletionListing has a row for every deletion of a plan.
+func deletionListing(p store.Plan) *listing {
+	l := &listing{kind: "DeletionList", columns: []column{{head: "TARGET"}, {head: "UNIT"}, {head: "OBJECT"}, {head: "UID", wide: true}, {head: "WHY"}}}
 	for _, d := range p.Deletions {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Target, d.Unit, d.ObjectID, orDash(d.UID), d.Why)
+		l.add(d, string(d.Target)+" "+d.ObjectID.String(), string(d.Target), string(d.Unit), d.ObjectID.String(), orDash(d.UID), d.Why)
 	}
-	return table.Flush()
+	return l
 }
 
 // whoami is who approves, for the history: the user of this process, and who

@@ -87,20 +87,23 @@ func TestApprove(t *testing.T) {
 	if plan[2] != "28" || plan[3] != "services/shop/orders" {
 		t.Errorf("the plan: %q", plan)
 	}
-	if out := s.swell(1, "status"); !strings.Contains(out, "28 deletions wait for approval: swell approve "+plan[1]) ||
-		!strings.Contains(out, "plan "+plan[1]+": 28 deletions of services/shop/orders for approval since ") {
+	if out := strings.Join(strings.Fields(s.swell(1, "status")), " "); !strings.Contains(out, "28 deletions pending: swell approve "+plan[1]) ||
+		!strings.Contains(out, "plan "+plan[1]+": 28 deletions of services/shop/orders pending since ") {
 		t.Errorf("status says\n%s", out)
 	}
 	if out := s.swell(2, "approve", "00000000"); !strings.Contains(out, "no such plan, want one of "+plan[1]) {
 		t.Errorf("another digest: %q", out)
 	}
-	if out := s.swell(2, "approve", plan[1][:3]); !strings.Contains(out, "want at least 4 digits of one of "+plan[1]) {
+	if out := s.swell(2, "approve", plan[1][:3]); !strings.Contains(out, "want a unique prefix of at least 4 digits of one of "+plan[1]) {
 		t.Errorf("three digits: %q", out)
+	}
+	if out := s.swell(2, "approve", plan[1]); !strings.Contains(out, "StatefulSet/") || !strings.Contains(out, "there is no terminal to ask on") {
+		t.Errorf("without a terminal and without --yes: %q", out)
 	}
 	if got := s.objects(); got != all {
 		t.Errorf("%d objects while it waits, want %d", got, all)
 	}
-	out := s.swell(0, "approve", plan[1][:4])
+	out := s.swell(0, "approve", plan[1][:4], "--yes")
 	if n := strings.Count(out, "StatefulSet/"); n < 8 || !strings.Contains(out, "TARGET") || !strings.HasSuffix(out, "approved: plan "+plan[1]+", 28 deletions\n") {
 		t.Errorf("approve says\n%s", out)
 	}
@@ -143,7 +146,7 @@ func (s *stage) lost(random *rand.Rand, all int) {
 		stop()
 	}
 	out := s.once(1)
-	if !strings.Contains(out, "services/shop/recommend: 4 deletions wait for approval: swell approve ") {
+	if !strings.Contains(out, "services/shop/recommend: 4 deletions pending: swell approve ") {
 		s.Errorf("after the loss: %s", out)
 	}
 	if got := s.objects(); got != all {
@@ -153,7 +156,7 @@ func (s *stage) lost(random *rand.Rand, all int) {
 	if len(plans) != 1 || !slices.Equal(plans[0][2:], []string{"4", "services/shop/recommend"}) {
 		s.Fatalf("plans: %q", plans)
 	}
-	s.swell(0, "approve", plans[0][1])
+	s.swell(0, "approve", plans[0][1], "--yes")
 	s.once(0)
 	if got := s.objects(); got != all-4 {
 		s.Errorf("%d objects after the approval, want %d", got, all-4)

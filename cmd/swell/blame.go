@@ -47,9 +47,6 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
   swell blame deployment/cart spec.replicas HEAD~5 --target sas-1`,
 		Args: arguments(cobra.RangeArgs(1, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("-o %q: want text or json", output)
-			}
 			field, name := where.blameArguments(args)
 			tree, commit, err := where.open(name)
 			if err != nil {
@@ -65,7 +62,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 				printProblems(cmd.ErrOrStderr(), snapshot.Problems)
 				return exit(exitError)
 			}
-			q := question{snapshot: snapshot, unit: unitFlag(unit), target: target}
+			q := question{snapshot: snapshot, unit: where.units(unit, nil, 0), target: target}
 			answer, err := q.answer(args[0], field)
 			var problems config.Problems
 			if errors.As(err, &problems) {
@@ -78,15 +75,15 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 			past, closed := where.history(name, commit)
 			defer closed()
 			w := blameWriter{ctx: cmd.Context(), out: cmd.OutOrStdout(), history: past}
-			if output == "json" {
-				return w.json(answer)
+			if output == formatText {
+				return w.text(answer)
 			}
-			return w.text(answer)
+			return w.data(output, answer)
 		},
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
 	cmd.Flags().StringVar(&unit, "unit", "", "only objects of this unit, or of the units below this folder")
 	cmd.Flags().StringVar(&target, "target", "", "only on this target (cluster/cell), or the targets of this cluster")
 	return cmd
@@ -188,14 +185,15 @@ func (q *question) fields(h hit, steps []fieldStep) ([]answered, error) {
 		return nil, fmt.Errorf("on %s: not rendered again", h.target)
 	}
 	whole := decodeObject(blamed[i].Object)
+	redactor := blamed[i].Object.Redactor()
 	prefix, err := findField(whole, steps)
 	if err != nil {
-		return nil, err
+		return nil, errors.New(redactor.Redact(err.Error()))
 	}
 	var found []answered
 	for _, f := range blamed[i].Fields {
 		if len(f.Path) >= len(prefix) && slices.Equal(f.Path[:len(prefix)], prefix) {
-			found = append(found, answered{field: fieldText(whole, f.Path), path: f.Path, value: f.Value, origins: f.Origins})
+			found = append(found, answered{field: redactor.Redact(fieldText(whole, f.Path)), path: f.Path, value: f.Value, origins: f.Origins})
 		}
 	}
 	return found, nil

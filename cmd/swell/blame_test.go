@@ -22,7 +22,8 @@ import (
 func TestFieldForms(t *testing.T) {
 	object := map[string]any{
 		"spec":     map[string]any{"containers": []any{map[string]any{"name": "side"}, map[string]any{"name": "main", "image": "x"}}},
-		"metadata": map[string]any{"labels": map[string]any{"a.b/c": "d", "0": "zero"}},
+		"metadata": map[string]any{"labels": map[string]any{"a.b/c": "d", "0": "zero", "app.example.com/name": "web"}, "finalizers": []any{"example.com/a", "b"}},
+		"ports":    []any{map[string]any{"port": 80}, map[string]any{"port": 80, "protocol": "UDP"}},
 	}
 	for want, forms := range map[string][]string{
 		"spec.containers[name=main].image": {
@@ -30,7 +31,14 @@ func TestFieldForms(t *testing.T) {
 			"spec.containers[?name==`main`].image", `spec.containers[? name == "main" ].image`, "/spec/containers/1/image", `"spec"."containers"[1]["image"]`,
 		},
 		`metadata.labels["a.b/c"]`: {`metadata.labels["a.b/c"]`, "metadata.labels[a.b/c]", "/metadata/labels/a.b~1c", `metadata.labels."a.b/c"`},
-		"metadata.labels.0":        {"/metadata/labels/0", "metadata.labels.0"},
+		// As managed fields, and so history and status, have it.
+		`spec.containers[name=side]`:              {`.spec.containers[name="side"]`},
+		`metadata.labels["app.example.com/name"]`: {".metadata.labels.app.example.com/name", "metadata.labels.app.example.com/name"},
+		`metadata.finalizers[1]`:                  {`.metadata.finalizers[="b"]`, "metadata.finalizers[=b]"},
+		`metadata.finalizers[0]`:                  {`.metadata.finalizers[="example.com/a"]`},
+		`ports[0].port`:                           {`.ports[port=80,protocol="TCP"].port`},
+		`ports[1].port`:                           {`.ports[port=80,protocol="UDP"].port`},
+		"metadata.labels.0":                       {"/metadata/labels/0", "metadata.labels.0"},
 	} {
 		for _, form := range forms {
 			steps, err := parseField(form)
@@ -49,17 +57,20 @@ func TestFieldForms(t *testing.T) {
 		}
 	}
 	for form, want := range map[string]string{
-		"spec.":                      "nothing after the last dot",
-		"spec..x":                    `want a name or [ at ".x"`,
-		"spec.containers[":           "the [ is never closed",
-		"spec.containers[*]":         "[*]: want [0], [name=main]",
-		"spec.containers[]":          "[]: want [0], [name=main]",
-		"spec.containers[7]":         "spec.containers[7]: no such item",
-		"spec.containers[-3]":        "spec.containers[-3]: no such item",
-		"spec.containers.x":          "spec.containers",
-		"spec[0]":                    "spec[0]: no such item",
-		"/spec/containers/x":         "no such",
-		"spec.containers[1].image.y": "spec.containers[1].image holds no fields",
+		"spec.":                                 "nothing after the last dot",
+		"spec..x":                               `want a name or [ at ".x"`,
+		"spec.containers[":                      "the [ is never closed",
+		"spec.containers[*]":                    "[*]: want [0], [name=main]",
+		"spec.containers[]":                     "[]: want [0], [name=main]",
+		`.ports[port=81,protocol="TCP"]`:        "no such item",
+		".metadata.labels.app.example.com/nome": "metadata.labels.app: no such field",
+		`.metadata.finalizers[="c"]`:            "no such item",
+		"spec.containers[7]":                    "spec.containers[7]: no such item",
+		"spec.containers[-3]":                   "spec.containers[-3]: no such item",
+		"spec.containers.x":                     "spec.containers",
+		"spec[0]":                               "spec[0]: no such item",
+		"/spec/containers/x":                    "no such",
+		"spec.containers[1].image.y":            "spec.containers[1].image holds no fields",
 	} {
 		steps, err := parseField(form)
 		if err == nil {

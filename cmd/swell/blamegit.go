@@ -44,6 +44,9 @@ func (p *place) history(name string, commit config.Commit) (h *history, done fun
 	h = &history{commit: commit, folder: p.folder(name), files: map[string]*source.Blamed{}, infos: map[config.Commit]source.Info{}}
 	repo := p.repo
 	if commit == "" {
+		if root, err := findMonorepo(name); err == nil {
+			name = root
+		}
 		h.work, repo = os.DirFS(name), name
 	}
 	src, err := source.OpenLocal(repo)

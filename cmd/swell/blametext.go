@@ -153,7 +153,7 @@ type jsonField struct {
 	Origins []jsonOrigin        `json:"origins"`
 }
 
-func (w *blameWriter) json(a *answer) error {
+func (w *blameWriter) data(format string, a *answer) error {
 	out := struct {
 		APIVersion string              `json:"apiVersion"`
 		Kind       string              `json:"kind"`
@@ -176,5 +176,5 @@ func (w *blameWriter) json(a *answer) error {
 		}
 		out.Fields = append(out.Fields, field)
 	}
-	return writeIndented(w.out, out)
+	return writeData(w.out, format, out)
 }

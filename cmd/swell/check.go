@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +18,15 @@ import (
 
 func checkCommand() *cobra.Command {
 	var where place
-	var output string
+	var output, unit string
 	var excerpt, color bool
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER | REVISION]",
 		Short: "Find everything that is wrong with a monorepo",
 		Long: `Render every unit for every target and print all problems, sorted by file and
-line. No cluster and no network is needed.
+line. No cluster and no network is needed. Without an argument the monorepo is
+checked that the current folder is in; a folder inside a monorepo is the units below
+it, as --unit.
 
 text is one line a problem, or on a terminal the line with an excerpt of the
 file and of the kind's template that it came from. Lines of a Secret are never
@@ -35,15 +38,14 @@ test case for each unit, and one for each file or kind that holds more than one.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		Example: `  swell check
+  swell check --unit services/shop/cart
+  swell check .
   swell check HEAD~1 -o json
   swell check -o sarif > swell.sarif`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, *checked) error{"text": nil, "json": writeProblemList,
+			write := map[string]func(io.Writer, *checked) error{formatJSON: writeProblemData(formatJSON), formatYAML: writeProblemData(formatYAML),
 				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit}[output]
-			if !ok {
-				return fmt.Errorf("-o %q: want text, json, sarif, github or junit", output)
-			}
 			compiler, done, err := where.compiler()
 			if err != nil {
 				return err
@@ -54,18 +56,29 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			if err != nil {
 				return err
 			}
-			if output == "text" {
+			found := &checked{Snapshot: snapshot, folder: where.folder(name), below: where.units(unit, args, 0)}
+			switch _, err := pick(snapshot, found.below, ""); {
+			case err == nil || snapshot.Held:
+			case unit != "":
+				return err
+			case slices.ContainsFunc(snapshot.Repository.UnitFolders(), func(folder string) bool { return within(found.below, folder) || within(folder, found.below) }):
+				return fmt.Errorf("%s: no unit in this folder or below it", args[0])
+			default: // a folder of kinds or of the fleet: what is in it concerns all units
+				found.below = ""
+			}
+			found.Problems = problemsBelow(snapshot, found.below)
+			if output == formatText {
 				text := textFor(cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))
-				text.write(snapshot.Problems)
+				text.write(found.Problems)
 			} else {
-				sources := newSources(snapshot.Repository.Tree)
-				if err := write(cmd.OutOrStdout(), &checked{snapshot, where.folder(name), sources}); err != nil {
+				found.sources = newSources(snapshot)
+				if err := write(cmd.OutOrStdout(), found); err != nil {
 					return err
 				}
 			}
-			printNotes(cmd.ErrOrStderr(), snapshot)
-			fmt.Fprintln(cmd.ErrOrStderr(), checkSummary(snapshot))
-			if len(snapshot.Problems) > 0 {
+			found.printNotes(cmd.ErrOrStderr())
+			fmt.Fprintln(cmd.ErrOrStderr(), found.summary())
+			if len(found.Problems) > 0 {
 				return exit(exitProblems)
 			}
 			return nil
@@ -73,7 +86,8 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json, sarif, github or junit")
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "junit")
+	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
 	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines that problems are at (default: on a terminal)")
 	cmd.Flags().BoolVar(&color, "color", false, "colours in text, and excerpts (default: on a terminal, unless NO_COLOR is set)")
 	return cmd
@@ -84,16 +98,21 @@ type checked struct {
 	*render.Snapshot
 	// folder of the monorepo inside its Git repository, "." for the root or
 	// where there is no Git repository.
-	folder  string
-	sources *sources
+	folder string
+	below  string // the unit, or folder of units, that was asked about; empty is all
+	// Problems are those that were asked about.
+	Problems config.Problems
+	sources  *sources
 }
 
-// printNotes says what units left out of what they collect: their objects are
+// printNotes says what these units left out of what they collect: their objects are
 // good, but somebody will miss something in them.
-func printNotes(w io.Writer, s *render.Snapshot) {
+func (c *checked) printNotes(w io.Writer) {
 	var notes config.Problems
-	for _, unit := range s.Units.All() {
-		notes = append(notes, unit.Notes...)
+	for _, unit := range c.Units.All() {
+		if within(string(unit.Path), c.below) {
+			notes = append(notes, unit.Notes...)
+		}
 	}
 	for _, note := range notes.Sorted() {
 		fmt.Fprintf(w, "swell: note: %s\n", note)
@@ -115,8 +134,11 @@ func textFor(out io.Writer, s *render.Snapshot, excerpt, color *bool) *problemTe
 	if color != nil {
 		text.color = *color
 	}
+	if text.color {
+		text.out = raw(out)
+	}
 	if excerpt != nil && *excerpt || excerpt == nil && (terminal || text.color) {
-		text.sources = newSources(s.Repository.Tree)
+		text.sources = newSources(s)
 	}
 	return text
 }
@@ -125,17 +147,17 @@ func printProblems(w io.Writer, problems config.Problems) {
 	(&problemText{out: w}).write(problems)
 }
 
-func writeProblemList(w io.Writer, c *checked) error {
-	return writeList(w, "ProblemList", c.Problems)
+func writeProblemData(format string) func(io.Writer, *checked) error {
+	return func(w io.Writer, c *checked) error { return writeData(w, format, listOf("ProblemList", c.Problems)) }
 }
 
-func checkSummary(s *render.Snapshot) string {
-	if s.Held {
-		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", diff.Count(len(s.Problems), "problem"))
+func (c *checked) summary() string {
+	if c.Held {
+		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", diff.Count(len(c.Problems), "problem"))
 	}
 	units, objects, bundles, frozen := 0, 0, 0, 0
-	for _, u := range s.Units.All() {
-		if s.Units.StandIn(u) {
+	for _, u := range c.Units.All() {
+		if c.Units.StandIn(u) || !within(string(u.Path), c.below) {
 			continue
 		}
 		units++
@@ -150,8 +172,8 @@ func checkSummary(s *render.Snapshot) string {
 		}
 	}
 	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(units, "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
-	if len(s.Problems) > 0 {
-		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(s.Problems), "problem"), diff.Count(frozen, "unit"))
+	if len(c.Problems) > 0 {
+		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(c.Problems), "problem"), diff.Count(frozen, "unit"))
 	}
 	return text
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
@@ -80,6 +79,9 @@ func demo(ctx context.Context, out io.Writer, set demoSettings) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	say := &narrator{out: out, live: isTerminal(out), color: isTerminal(out) && os.Getenv("NO_COLOR") == ""}
+	if say.live {
+		say.out = raw(out)
+	}
 	say.title("Three clusters and a monorepo")
 	clusters, err := demoStage(ctx, say, set)
 	if err != nil {
@@ -134,11 +136,6 @@ func demoStage(ctx context.Context, say *narrator, set demoSettings) (*devcluste
 	say.line("%s are ready after %s; kubectl --kubeconfig %s --context %s get pods -A",
 		strings.Join(set.contexts, ", "), time.Since(began).Round(time.Second/10), clusters.Kubeconfig, set.contexts[0])
 	return clusters, nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // claim counts a thing that was read back, and says it; ok false is a failure

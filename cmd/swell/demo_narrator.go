@@ -6,9 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	gosync "sync"
 
@@ -30,8 +28,7 @@ type narrator struct {
 	mu      gosync.Mutex // the daemon and the story both tell
 	quiet   bool         // sum up instead of a line for each target
 	drawn   int          // lines of the picture on the screen
-	picture []string
-	width   int    // of the picture, in columns
+	picture picture
 	last    string // what was told last, for a failure's message
 }
 
@@ -73,7 +70,7 @@ func (n *narrator) paint(code, text string) string {
 // narrate tells what a pass did.
 func (n *narrator) narrate(r sync.Record, state *rollout.State) {
 	n.mu.Lock()
-	n.picture, n.width = picture(state, n.paint)
+	n.picture = pictureOf(state)
 	quiet := n.quiet
 	n.clearLocked()
 	n.drawLocked()
@@ -133,71 +130,17 @@ func (n *narrator) clearLocked() {
 }
 
 func (n *narrator) drawLocked() {
-	if !n.fitsLocked() {
+	f, ok := n.out.(*os.File)
+	if !n.live || !ok {
 		return
 	}
-	for _, line := range n.picture {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return
+	}
+	lines := n.picture.lines(width, height-1, n.paint)
+	for _, line := range lines {
 		fmt.Fprintln(n.out, line)
 	}
-	n.drawn = len(n.picture)
-}
-
-// fitsLocked says whether the picture can be drawn over: a terminal that wraps
-// or scrolls it away would be left with the pieces.
-func (n *narrator) fitsLocked() bool {
-	f, ok := n.out.(*os.File)
-	if !n.live || !ok || len(n.picture) == 0 {
-		return false
-	}
-	width, height, err := term.GetSize(int(f.Fd()))
-	return err == nil && len(n.picture) < height && n.width < width
-}
-
-// picture shows units by rows and targets by columns, in the order of waves.
-func picture(state *rollout.State, paint func(code, text string) string) (lines []string, width int) {
-	waves := map[config.TargetName]int{}
-	for _, unit := range state.Units {
-		for name, t := range unit.Targets {
-			waves[name] = t.Wave
-		}
-	}
-	targets := slices.SortedFunc(maps.Keys(waves), func(a, b config.TargetName) int {
-		if waves[a] != waves[b] {
-			return waves[a] - waves[b]
-		}
-		return strings.Compare(string(a), string(b))
-	})
-	if len(targets) == 0 {
-		return nil, 0
-	}
-	lines = []string{"", fmt.Sprintf("  %-32s", "")}
-	for _, name := range targets {
-		lines[1] += fmt.Sprintf(" %-11s", name)
-	}
-	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		unit := state.Units[path]
-		line := fmt.Sprintf("  %-32s", path)
-		for _, name := range targets {
-			line += " " + cell(unit.Targets[name], paint)
-		}
-		lines = append(lines, line+" "+string(unit.Rollout.Status))
-	}
-	return lines, len(lines[1]) + len(" rolling back")
-}
-
-// cell is the state of a unit on a target, in 11 columns.
-func cell(t *rollout.Target, paint func(code, text string) string) string {
-	switch {
-	case t == nil:
-		return fmt.Sprintf("%-11s", "")
-	case t.Trouble != "":
-		return paint("31", fmt.Sprintf("%-11s", t.Trouble))
-	case t.Drifted:
-		return paint("35", fmt.Sprintf("%-11s", "drifted"))
-	case t.Applied != t.Wanted || t.Dirty:
-		return paint("90", fmt.Sprintf("%-11s", "waiting"))
-	case t.Health == rollout.HealthGood:
-		return paint("32", fmt.Sprintf("%-11s", "healthy"))
-	}
-	return paint("33", fmt.Sprintf("%-11s", t.Health))
+	n.drawn = len(lines)
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync"
 )
 
 // diffOptions are the flags of swell diff.
@@ -20,7 +22,7 @@ type diffOptions struct {
 	where        place
 	output       string
 	asks         bool   // --live
-	config       string // of the daemon; with --live
+	config       string // of the daemon
 	unit, target string // with --live
 }
 
@@ -35,13 +37,21 @@ differ, field by field, with equal changes on several targets shown once. This
 is the preview of a pull request. Without HEAD, BASE is compared with the current
 folder. No cluster is needed.
 
+It says what the daemon would do in a fleet that has BASE, by the daemon's own
+code: which deletions are held for approval and why, and which units are not
+released before that; what is let go of, left, or forgotten with its cluster. The
+bounds on deletions are the defaults, or those of the daemon's configuration with -c.
+What only the clusters know is not in it, such as a field that cannot be changed:
+see --live.
+
 With --live the clusters are asked what an apply of HEAD would change in them now:
 by a dry run for each object, which writes nothing. They are those of the daemon's
 configuration, with its credentials. What is deleted is known where the daemon's
 state is. The values of Secrets are neither read nor shown.
 
 Exit codes: 0 no changes, 1 changes, 2 an error, or units that could not be
-compared because one side has problems with them.`,
+compared because one side has problems with them, or that are none any more and
+keep their objects all the same, or nothing is taken from HEAD.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo
@@ -53,15 +63,11 @@ compared because one side has problems with them.`,
 			return cobra.RangeArgs(1, 2)(cmd, args)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, *diff.Report) error{
-				"text": writeReport, "json": writeReportJSON, "markdown": writeReportMarkdown}[o.output]
-			if !ok {
-				return fmt.Errorf("-o %q: want text, json or markdown", o.output)
-			}
+			write := func(w io.Writer, r *diff.Report) error { return writeReport(w, o.output, r) }
 			if o.asks {
 				return o.live(cmd, where.argument(args, 0), write)
 			}
-			for _, name := range []string{"config", "unit", "target"} {
+			for _, name := range []string{"unit", "target"} {
 				if cmd.Flags().Changed(name) {
 					return fmt.Errorf("--%s: only with --live", name)
 				}
@@ -87,7 +93,15 @@ compared because one side has problems with them.`,
 			if head.Held {
 				return exit(exitError)
 			}
-			report, err := diff.Compare(base, head)
+			guard := config.DefaultGuard
+			if cmd.Flags().Changed("config") {
+				settings, err := readDaemonConfig(o.config)
+				if err != nil {
+					return err
+				}
+				guard = settings.Guard
+			}
+			report, err := sync.Preview(base, head, compiler, guard)
 			if err != nil {
 				return err
 			}
@@ -97,7 +111,7 @@ compared because one side has problems with them.`,
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
 			switch {
-			case len(head.Problems) > 0 || len(report.Unknown) > 0:
+			case len(head.Problems) > 0 || report.Refused != "" || len(report.Unknown) > 0 || slices.ContainsFunc(report.Kept, wholly):
 				return exit(exitError)
 			case len(report.Changes) > 0:
 				return exit(exitProblems)
@@ -107,13 +121,16 @@ compared because one side has problems with them.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json or markdown")
+	outputFlag(cmd, &o.output, formatText, formatName, formatJSON, formatYAML, formatMarkdown)
 	cmd.Flags().BoolVar(&o.asks, "live", false, "compare with what the clusters hold")
 	configFlag(cmd, &o.config)
 	cmd.Flags().StringVar(&o.unit, "unit", "", "with --live: only this unit, or the units below this folder")
 	cmd.Flags().StringVar(&o.target, "target", "", "with --live: only this target (cluster/cell), or the targets of this cluster")
 	return cmd
 }
+
+// wholly says whether a unit is kept on all targets.
+func wholly(k diff.Kept) bool { return len(k.Targets) == 0 }
 
 // printBaseProblems says why units of BASE could not be compared.
 func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.Report) {
@@ -124,14 +141,25 @@ func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.
 	}
 }
 
-func writeReport(w io.Writer, r *diff.Report) error { return r.Write(w) }
-
-func writeReportJSON(w io.Writer, r *diff.Report) error {
-	return writeIndented(w, struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		*diff.Report
-	}{config.APIVersion, "Diff", r})
+func writeReport(w io.Writer, format string, r *diff.Report) error {
+	switch format {
+	case formatJSON, formatYAML:
+		return writeData(w, format, struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			*diff.Report
+		}{config.APIVersion, "Diff", r})
+	case formatMarkdown:
+		return writeReportMarkdown(w, r)
+	case formatName:
+		for _, c := range r.Changes {
+			if _, err := fmt.Fprintf(w, "%s %s %s\n", c.Action, c.Unit, c.Object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.Write(w)
 }
 
 func writeReportMarkdown(w io.Writer, r *diff.Report) error {

@@ -212,8 +212,8 @@ func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer
 	if head.Held {
 		return exit(exitError)
 	}
-	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: unitFlag(o.unit), target: o.target}
-	if l.units, err = pick(head, unitFlag(o.unit), o.target); err != nil {
+	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: o.where.units(o.unit, nil, 0), target: o.target}
+	if l.units, err = pick(head, o.where.units(o.unit, nil, 0), o.target); err != nil {
 		return err
 	}
 	report, errs := l.compare(cmd.Context())

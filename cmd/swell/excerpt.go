@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 )
 
 // problemText writes problems for people.
@@ -161,12 +164,13 @@ func visible(s string) string {
 
 // sources reads lines out of the tree that was checked.
 type sources struct {
-	tree  config.Tree
-	files map[string]*sourceFile
+	tree     config.Tree
+	snapshot *render.Snapshot // says which kinds have secret fields; nil: none
+	files    map[string]*sourceFile
 }
 
-func newSources(tree config.Tree) *sources {
-	return &sources{tree: tree, files: map[string]*sourceFile{}}
+func newSources(s *render.Snapshot) *sources {
+	return &sources{tree: s.Repository.Tree, snapshot: s, files: map[string]*sourceFile{}}
 }
 
 // sourceFile is a file by lines. The lines of a Secret are cut behind the
@@ -213,10 +217,27 @@ func (s *sources) read(name string) *sourceFile {
 	}
 	file := &sourceFile{lines: strings.Split(text, "\n")}
 	if ext != ".proto" {
-		hideSecrets(file.lines)
+		hideSecrets(file.lines, s.kinds(name))
 	}
 	return file
 }
+
+// kinds tells which documents of a file may be shown. One without a kind is
+// hidden where every document needs one.
+func (s *sources) kinds(file string) config.KindMessage {
+	if s.snapshot == nil {
+		return nil
+	}
+	kindless := slices.Contains(config.KustomizationFiles, path.Base(file)) || isBelow(file, s.snapshot.Repository.Data)
+	return func(apiVersion, kind string) (protoreflect.MessageDescriptor, bool) {
+		if kind == "" && kindless {
+			return nil, true
+		}
+		return s.snapshot.KindMessage(apiVersion, kind)
+	}
+}
+
+func isBelow(file, folder string) bool { return folder != "" && strings.HasPrefix(file, folder+"/") }
 
 // runeColumn is the place's column counted in runes. YAML's are; in a .proto
 // a tab reaches to the next multiple of 8; in text that is no UTF-8 or has a

@@ -4,25 +4,26 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"slices"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
 )
 
 const notShown = "(a line of a Secret is not shown)"
 
-// hideSecrets cuts the lines of Secrets in a YAML file behind their first key.
-// Where it cannot be told what belongs to a Secret, all that may is hidden.
-func hideSecrets(lines []string) {
+// hideSecrets cuts the lines of a YAML file that may hold a secret, see
+// [config.SecretPlaces], behind their first key. Where it cannot be told what
+// belongs to one, all that may is hidden.
+func hideSecrets(lines []string, kinds config.KindMessage) {
 	start := 0
 	for i := 1; i <= len(lines); i++ {
 		if i < len(lines) && !startsDocument(lines[i]) {
 			continue
 		}
-		hideInDocument(lines[start:i])
+		hideInDocument(lines[start:i], kinds)
 		start = i
 	}
 }
@@ -34,19 +35,26 @@ func startsDocument(line string) bool {
 
 // hideInDocument hides the Secrets in the lines between two `---`. Behind a
 // `...` in them there is another document, which our YAML reader refuses.
-func hideInDocument(lines []string) {
+func hideInDocument(lines []string, kinds config.KindMessage) {
 	text := strings.Join(lines, "\n")
-	roots, err := decodeAll(text)
+	roots, err := config.DecodeAll([]byte(text))
 	if err != nil {
-		if maySecret(text) {
+		if config.TextMaySecret(text) || kinds != nil && !shownKind(text, kinds) {
 			for i := range lines {
 				lines[i] = notShown
 			}
 		}
 		return
 	}
-	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}}
+	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}}
 	for _, root := range roots {
+		for _, place := range config.SecretPlaces(root, kinds) {
+			if place.Key != nil {
+				h.secrets[place.Key] = true
+			} else {
+				h.secrets[place.Node] = true
+			}
+		}
 		h.walk(root, textPlace{line: len(lines) + 1}, false)
 	}
 	if h.found && h.aliases { // what an alias stands for may be anywhere
@@ -65,31 +73,19 @@ func hideInDocument(lines []string) {
 	}
 }
 
-// decodeAll gives what the documents of a text hold.
-func decodeAll(text string) ([]*yaml.Node, error) {
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	var roots []*yaml.Node
-	for {
-		var root yaml.Node
-		err := decoder.Decode(&root)
-		if errors.Is(err, io.EOF) {
-			return roots, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, root.Content...)
+var apiVersionWritten = regexp.MustCompile(`\bapiVersion["']?\s*:\s*["']?([^\s"',}]*)`)
+
+// shownKind says whether a text that is no YAML seems to be of a kind whose
+// documents may be shown.
+func shownKind(text string, kinds config.KindMessage) bool {
+	apiVersion := ""
+	if m := apiVersionWritten.FindStringSubmatch(text); m != nil {
+		apiVersion = m[1]
 	}
+	written := append(config.WrittenKinds(text), "")
+	message, known := kinds(apiVersion, written[0])
+	return known && message == nil
 }
-
-// maySecret says whether a text that is no YAML may have been meant to be, to
-// hold or to change a Secret. Names may be written with escapes.
-func maySecret(text string) bool {
-	return soundsSecret(text) || strings.Contains(text, "stringData") || strings.Contains(text, "override") ||
-		strings.Contains(text, "op") && strings.Contains(text, "path") || strings.Contains(text, `\`)
-}
-
-func soundsSecret(s string) bool { return strings.Contains(strings.ToLower(s), "secret") }
 
 // textPlace is a line and a column in it, from 1.
 type textPlace struct{ line, column int }
@@ -98,7 +94,8 @@ type hider struct {
 	lines   []string
 	hidden  []bool
 	keys    map[int]string // by line from 1: the line up to the end of its first key
-	found   bool           // a Secret
+	secrets map[*yaml.Node]bool
+	found   bool // a secret
 	aliases bool
 }
 
@@ -109,7 +106,7 @@ func (h *hider) walk(n *yaml.Node, next textPlace, inside bool) {
 		h.aliases = true
 		return
 	}
-	if !inside && (n.Kind == yaml.MappingNode && isSecret(n) || n.Kind == yaml.ScalarNode && holdsSecret(n.Value, 0)) {
+	if !inside && h.secrets[n] {
 		inside = true
 		h.hide(n.Line, n, next)
 	}
@@ -120,8 +117,11 @@ func (h *hider) walk(n *yaml.Node, next textPlace, inside bool) {
 		}
 		inside := inside
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			h.key(child)
-		} else if n.Kind == yaml.MappingNode && !inside && mayChangeSecret[n.Content[i-1].Value] {
+			if child.Kind == yaml.ScalarNode {
+				h.key(child, n.Content[i+1])
+				continue
+			}
+		} else if n.Kind == yaml.MappingNode && !inside && h.secrets[n.Content[i-1]] {
 			inside = true
 			h.hide(n.Content[i-1].Line, child, after)
 		}
@@ -143,53 +143,6 @@ func (h *hider) hide(from int, n *yaml.Node, next textPlace) {
 	}
 }
 
-// mayChangeSecret are the fields below which values of Secrets may stand
-// without saying so: of kustomizations, of specs and of Defaults.
-var mayChangeSecret = map[string]bool{"secretGenerator": true, "override": true, "overrides": true}
-
-// isSecret says whether a mapping is a Secret, was meant to be one, or is an
-// operation of a JSON patch, whose object is named elsewhere.
-func isSecret(n *yaml.Node) bool {
-	op, path := false, false
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
-		if key.Value == "stringData" || key.Value == "kind" && soundsSecret(value.Value) {
-			return true
-		}
-		op, path = op || key.Value == "op", path || key.Value == "path"
-	}
-	return op && path
-}
-
-// holdsSecret says whether a text is YAML with a Secret, such as a patch in a
-// kustomization. depth is how many texts it is inside of.
-func holdsSecret(text string, depth int) bool {
-	if !strings.Contains(text, ":") {
-		return false
-	}
-	const deepest = 5
-	roots, err := decodeAll(text)
-	if err != nil || depth == deepest {
-		return maySecret(text)
-	}
-	var holds func(n *yaml.Node) bool
-	holds = func(n *yaml.Node) bool {
-		if n.Kind == yaml.MappingNode && isSecret(n) || n.Kind == yaml.ScalarNode && n.Value != text && holdsSecret(n.Value, depth+1) {
-			return true
-		}
-		for i, child := range n.Content {
-			if n.Kind == yaml.MappingNode && i%2 == 0 && mayChangeSecret[child.Value] || holds(child) {
-				return true
-			}
-		}
-		return false
-	}
-	return slices.ContainsFunc(roots, holds)
-}
-
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, child := range n.Content {
@@ -206,13 +159,14 @@ func (h *hider) before(at textPlace) string {
 
 func onlyStructure(text string) bool { return strings.Trim(text, " -{[") == "" }
 
-// key notes the first key of a line, when nothing but structure is before it.
-func (h *hider) key(n *yaml.Node) {
+// key notes the first key of a line, when nothing but structure is before it
+// and it is no value in the wrong place.
+func (h *hider) key(n, value *yaml.Node) {
 	if h.keys[n.Line] != "" || n.Line < 1 || n.Line > len(h.lines) {
 		return
 	}
 	before := h.before(textPlace{n.Line, n.Column})
-	if !onlyStructure(before) {
+	if !onlyStructure(before) || !config.PlainKey(n.Value) || value.Tag == "!!null" {
 		return
 	}
 	rest := strings.TrimPrefix(h.lines[n.Line-1], before)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 )
 
 func TestCut(t *testing.T) {
@@ -71,7 +72,7 @@ func TestRuneColumn(t *testing.T) {
 func TestHideSecrets(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"block", "apiVersion: v1\nkind: Secret\ndata:\n  a: hunter2\n", "apiVersion: ...\nkind: ...\ndata: ...\n  a: ...\n"},
-		{"quoted key", "kind: Secret\ndata:\n  \"a b\": hunter2\n  'c': hunter2", "kind: ...\ndata: ...\n  \"a b\": ...\n  'c': ..."},
+		{"quoted key", "kind: Secret\ndata:\n  \"a b\": hunter2\n  'c': hunter2", "kind: ...\ndata: ...\n" + notShown + "\n  'c': ..."},
 		{"flow", "{kind: Secret, stringData: {a: hunter2}}", "{kind: ..."},
 		{"block scalar", "kind: Secret\nstringData:\n  a: |\n    user: hunter2\n    hunter2\n", "kind: ...\nstringData: ...\n  a: ...\n" + notShown + "\n" + notShown + "\n"},
 		{"folded plain", "kind: Secret\nstringData:\n  a: x\n    hunter2\n", "kind: ...\nstringData: ...\n  a: ...\n" + notShown + "\n"},
@@ -113,7 +114,7 @@ func TestHideSecrets(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			lines := strings.Split(test.file, "\n")
-			hideSecrets(lines)
+			hideSecrets(lines, nil)
 			got := strings.Join(lines, "\n")
 			if strings.Contains(got, "hunter2") {
 				t.Error("the value is shown")
@@ -141,7 +142,7 @@ func TestHideSecretsAnyText(t *testing.T) {
 			"{apiVersion: v1, kind: Secret, data: {", "x: &x {a: ", "a: b\n---\napiVersion: v1\nkind: Secret\nstringData:\n"}).Draw(t, "start")
 		text := start + before.Draw(t, "before") + value + after.Draw(t, "after")
 		lines := strings.Split(text, "\n")
-		hideSecrets(lines)
+		hideSecrets(lines, nil)
 		docs, _ := config.ReadDocuments("a.yaml", []byte(text))
 		for _, doc := range docs {
 			if doc.Kind != "Secret" || !holds(config.Lookup(doc.Node, "data"), value) && !holds(config.Lookup(doc.Node, "stringData"), value) {
@@ -177,24 +178,24 @@ func holds(n *yaml.Node, text string) bool {
 // TestExcerptOddLines: what has other ends of lines than people count has no
 // excerpt, CRLF has.
 func TestExcerptOddLines(t *testing.T) {
-	s := newSources(config.Files(fstest.MapFS{
-		"crlf.yaml": {Data: []byte("a: b\r\nc: d\r\n")},
-		"cr.yaml":   {Data: []byte("a: b\rc: d\n")},
-		"nel.yaml":  {Data: []byte("a: \u0085b\n")},
-		"app.toml":  {Data: []byte("password\n")},
-	}))
+	s := newSources(&render.Snapshot{Repository: &config.Repository{Data: "data", Tree: config.Files(fstest.MapFS{
+		"data/crlf.yaml": {Data: []byte("a: b\r\nc: d\r\n")},
+		"data/cr.yaml":   {Data: []byte("a: b\rc: d\n")},
+		"data/nel.yaml":  {Data: []byte("a: \u0085b\n")},
+		"app.toml":       {Data: []byte("password\n")},
+	})}})
 	for _, test := range []struct {
 		at   config.Position
 		line string
 		ok   bool
 	}{
-		{config.Position{File: "crlf.yaml", Line: 2}, "c: d", true},
-		{config.Position{File: "crlf.yaml", Line: 9}, "", false},
-		{config.Position{File: "crlf.yaml"}, "", false},
-		{config.Position{File: "cr.yaml", Line: 1}, "", false},
-		{config.Position{File: "nel.yaml", Line: 1}, "", false},
+		{config.Position{File: "data/crlf.yaml", Line: 2}, "c: d", true},
+		{config.Position{File: "data/crlf.yaml", Line: 9}, "", false},
+		{config.Position{File: "data/crlf.yaml"}, "", false},
+		{config.Position{File: "data/cr.yaml", Line: 1}, "", false},
+		{config.Position{File: "data/nel.yaml", Line: 1}, "", false},
 		{config.Position{File: "app.toml", Line: 1}, "", false},
-		{config.Position{File: "none.yaml", Line: 1}, "", false},
+		{config.Position{File: "data/none.yaml", Line: 1}, "", false},
 	} {
 		line, _, ok := s.line(test.at)
 		if line != test.line || ok != test.ok {

@@ -21,7 +21,7 @@ import (
 
 func explainCommand() *cobra.Command {
 	var where place
-	var apiVersion string
+	var apiVersion, output string
 	var recursive bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD...]",
@@ -59,6 +59,9 @@ Exit codes: 0 shown, 2 no such kind or field.`,
 			if err != nil {
 				return err
 			}
+			if output != formatText {
+				return writeData(cmd.OutOrStdout(), output, explanationOf(k, path, s, recursive))
+			}
 			e := explanation{out: cmd.OutOrStdout()}
 			e.write(k, path, s, recursive)
 			return nil
@@ -66,6 +69,7 @@ Exit codes: 0 shown, 2 no such kind or field.`,
 	}
 	where.flags(cmd)
 	cmd.Flags().StringVar(&apiVersion, "api-version", "", "apiVersion of the kind, where several have one of that name")
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of the fields too")
 	return cmd
 }
@@ -108,7 +112,7 @@ func explainable(where *place) (known []*explained, notes []string, err error) {
 
 func explainedKinds(where *place) (known []*explained, notes []string, err error) {
 	dir := where.argument(nil, 0)
-	if isMonorepo(dir) != nil {
+	if _, err := findMonorepo(dir); err != nil {
 		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil
 	}
 	tree, _, err := where.open(dir)
@@ -133,8 +137,7 @@ func explainedKinds(where *place) (known []*explained, notes []string, err error
 		if k.Folder == "" {
 			from = "an easy kind of swell"
 		}
-		s := messageShape(whole)
-		s.doc = kindDoc(k.Message())
+		s := documented(messageShape(whole), k.Message())
 		known = append(known, &explained{apiVersion: k.APIVersion(), name: k.Name, from: from, easy: true,
 			shape: withOverride(s, k.Objects(), loaded.Hard), objects: k.Objects()})
 	}

@@ -29,6 +29,9 @@ type shape struct {
 	closed bool
 }
 
+// requiredNote is the note of a field that has to be there.
+const requiredNote = "required"
+
 type field struct {
 	name, doc string
 	note      string // "required", "only one of target"
@@ -52,6 +55,8 @@ var wellKnownShapes = map[protoreflect.FullName]string{
 	"google.protobuf.Int64Value": "a 64-bit integer", "google.protobuf.UInt64Value": "a 64-bit integer from 0",
 	"google.protobuf.Int32Value": "a 32-bit integer", "google.protobuf.UInt32Value": "a 32-bit integer from 0",
 	"google.protobuf.StringValue": "a text", "google.protobuf.BytesValue": "bytes in base64",
+	"google.protobuf.FieldMask": "paths of fields like a,b.c",
+	"google.protobuf.Any":       "nothing: which message it holds is not known",
 }
 
 var scalarShapes = map[protoreflect.Kind]string{
@@ -67,11 +72,17 @@ func messageShape(m protoreflect.MessageDescriptor) shape {
 	if typ, ok := wellKnownShapes[m.FullName()]; ok {
 		return shape{typ: typ}
 	}
+	if m.FullName() == "google.protobuf.Empty" { // Google's comment is for programmers
+		return shape{typ: "an empty mapping", key: m.FullName(), fields: func() []field { return nil }}
+	}
 	return shape{typ: string(m.Name()), doc: comment(m), key: m.FullName(), fields: func() []field {
 		fields := make([]field, m.Fields().Len())
 		for i := range fields {
 			f := m.Fields().Get(i)
 			fields[i] = field{name: string(f.Name()), doc: comment(f), shape: fieldShape(f)}
+			if schema.IsRequired(f) {
+				fields[i].note = requiredNote
+			}
 			if oneof := f.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 				fields[i].note = "only one of " + string(oneof.Name())
 			}
@@ -135,6 +146,23 @@ func kindDoc(m protoreflect.MessageDescriptor) string {
 	return paragraphs(m.ParentFile().SourceLocations().ByPath(protoreflect.SourcePath{syntax}).LeadingComments)
 }
 
+// documented is the shape of an envelope with the comments of the message that
+// it was made of, which has the lines of a file.
+func documented(whole shape, declared protoreflect.MessageDescriptor) shape {
+	whole.doc = kindDoc(declared)
+	inner := whole.fields
+	whole.fields = func() []field {
+		fields := inner()
+		for i, f := range fields {
+			if d := declared.Fields().ByName(protoreflect.Name(f.name)); d != nil && f.doc == "" {
+				fields[i].doc = comment(d)
+			}
+		}
+		return fields
+	}
+	return whole
+}
+
 // paragraphs joins the lines of a comment; empty lines stay.
 func paragraphs(text string) string {
 	var all []string
@@ -157,7 +185,13 @@ func hardShape(t *schema.Type) shape {
 	switch t.Form {
 	case schema.Object:
 		return shape{typ: "a mapping", key: t, fields: func() []field { return hardFields(t) }}
-	case schema.Map:
+	case schema.Any, schema.Map:
+		if len(t.Fields) > 0 {
+			return shape{typ: "a mapping, also of fields that are not listed", key: t, fields: func() []field { return hardFields(t) }}
+		}
+		if t.Form == schema.Any {
+			break
+		}
 		s := hardShape(t.Elem)
 		return s.in("a mapping of text to " + article(s.typ))
 	case schema.List:
@@ -176,7 +210,7 @@ func hardFields(t *schema.Type) []field {
 	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
 		f := field{name: name, shape: hardShape(t.Fields[name])}
 		if slices.Contains(t.Required, name) {
-			f.note = "required"
+			f.note = requiredNote
 		}
 		fields = append(fields, f)
 	}
@@ -201,6 +235,9 @@ func withOverride(whole shape, objects []kind.Object, hard *schema.Set) shape {
 
 func withOverrideField(spec shape, objects []kind.Object, hard *schema.Set) shape {
 	inner := spec.fields
+	if inner == nil {
+		return spec // a well-known type, which has no more fields
+	}
 	spec.fields = func() []field {
 		fields := inner()
 		if slices.ContainsFunc(fields, func(f field) bool { return f.name == kind.OverrideField }) {

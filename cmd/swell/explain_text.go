@@ -133,14 +133,7 @@ func (e *explanation) tree(s shape, in string) {
 	}
 }
 
-func (e *explanation) isOpen(key any) bool {
-	for _, open := range e.open {
-		if key != nil && open == key {
-			return true
-		}
-	}
-	return false
-}
+func (e *explanation) isOpen(key any) bool { return contains(e.open, key) }
 
 func (e *explanation) objects(k *explained) {
 	fmt.Fprint(e.out, "\nObjects, by the ids that spec.override may name:\n")

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,27 +17,36 @@ import (
 
 // fieldStep is one step of a path into an object as a person writes it.
 type fieldStep struct {
-	text       string // as written
-	name       string // of a field
-	list       bool
-	index      int    // of an item, when key is empty
-	key, value string // of an item that has it
+	text    string // as written
+	name    string // of a field
+	list    bool
+	index   int // of an item, when key is empty
+	keys    []itemKey
+	value   string // of an item that is itself a value
+	isValue bool
 }
+
+// itemKey is a field by which an item of a list is known, and its value.
+type itemKey struct{ name, value string }
 
 var (
 	fieldName  = regexp.MustCompile(`^[^.\["]+`)
 	fieldQuote = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"`)
 	itemFilter = regexp.MustCompile(`^\?\s*([A-Za-z_][A-Za-z0-9_]*)\s*==\s*(?:'([^']*)'|"([^"]*)"|` + "`([^`]*)`" + `)\s*$`)
-	itemKey    = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
+	itemField  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)`)
+	itemValue  = regexp.MustCompile(`^=("(?:[^"\\]|\\.)*"|.*)$`)
 )
 
 // parseField reads a path in one of the forms that swell prints or takes
 // elsewhere: spec.containers[name=main].image as diff has it, [0] as check,
-// [?name=='main'] as an override, /spec/containers/0/image as JSON Patch.
+// [?name=='main'] as an override, /spec/containers/0/image as JSON Patch, and
+// .spec.ports[port=80,protocol="TCP"].name or .metadata.finalizers[="x"] as drift
+// and history have it from the server's managed fields.
 func parseField(text string) ([]fieldStep, error) {
 	if strings.HasPrefix(text, "/") {
 		return parsePointer(text), nil
 	}
+	text = strings.TrimPrefix(text, ".")
 	var steps []fieldStep
 	for rest := text; rest != ""; {
 		s, length, err := parseFieldStep(rest)
@@ -98,15 +106,41 @@ func parseFieldStep(rest string) (fieldStep, int, error) {
 		return s, end + 1, json.Unmarshal([]byte(m), &s.name)
 	}
 	if m := itemFilter.FindStringSubmatch(inner); m != nil {
-		return fieldStep{list: true, key: m[1], value: m[2] + m[3] + m[4]}, end + 1, nil
+		return fieldStep{list: true, keys: []itemKey{{m[1], m[2] + m[3] + m[4]}}}, end + 1, nil
 	}
-	if m := itemKey.FindStringSubmatch(inner); m != nil {
-		return fieldStep{list: true, key: m[1], value: m[2]}, end + 1, nil
+	if m := itemValue.FindStringSubmatch(inner); m != nil {
+		return fieldStep{list: true, isValue: true, value: unquoted(m[1])}, end + 1, nil
+	}
+	if keys := itemKeys(inner); keys != nil {
+		return fieldStep{list: true, keys: keys}, end + 1, nil
 	}
 	if inner == "" || inner == "*" || inner[0] == '?' {
 		return fieldStep{}, 0, fmt.Errorf("[%s]: want [0], [name=main] or [?name=='main']", inner)
 	}
 	return fieldStep{name: inner, index: -1}, end + 1, nil
+}
+
+// itemKeys reads name="main", or port=80,protocol=TCP; nil where the text is none.
+func itemKeys(text string) []itemKey {
+	var keys []itemKey
+	for text != "" {
+		m := itemField.FindStringSubmatch(text)
+		if m == nil {
+			return nil
+		}
+		keys = append(keys, itemKey{m[1], unquoted(m[2])})
+		text = text[len(m[0]):]
+	}
+	return keys
+}
+
+// unquoted is a JSON string's value, or the text as it is.
+func unquoted(text string) string {
+	var value string
+	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &value) == nil {
+		return value
+	}
+	return text
 }
 
 // closing is the ] that ends the [ at the start, past quotes; -1 when none does.
@@ -130,14 +164,17 @@ func closing(text string) int {
 // findField finds what the steps lead to in an object. The error tells what is
 // there instead.
 func findField(object any, steps []fieldStep) (path []any, err error) {
-	for _, s := range steps {
+	for len(steps) > 0 {
+		s := steps[0]
+		steps = steps[1:]
 		switch v := object.(type) {
 		case map[string]any:
-			below, ok := v[s.name]
+			name, more := dottedName(v, s, steps)
+			below, ok := v[name]
 			if s.list || !ok {
 				return nil, noField(path, s, slices.Collect(maps.Keys(v)))
 			}
-			path, object = append(path, s.name), below
+			path, object, steps = append(path, name), below, steps[more:]
 		case []any:
 			j := s.item(v)
 			if j < 0 || j >= len(v) {
@@ -151,11 +188,32 @@ func findField(object any, steps []fieldStep) (path []any, err error) {
 	return path, nil
 }
 
+// dottedName is the field that a step and the ones after it name together, and
+// how many of those it takes: managed fields write .metadata.labels.example.com/x.
+func dottedName(object map[string]any, s fieldStep, after []fieldStep) (name string, more int) {
+	name = s.name
+	for more = 0; ; more++ {
+		if _, ok := object[name]; ok {
+			return name, more
+		}
+		if more == len(after) || after[more].list {
+			return s.name, 0
+		}
+		name += "." + after[more].name
+	}
+}
+
 func noField(path []any, s fieldStep, known []string) error {
 	name, what := s.name, "field"
 	at := plainPath(append(slices.Clip(path), s.name))
 	if s.list || s.name == "" {
-		name, what, at = cmp.Or(s.value, s.text), "item", plainPath(path)+s.text
+		name, what, at = s.text, "item", plainPath(path)+s.text
+		switch {
+		case s.isValue:
+			name = s.value
+		case len(s.keys) == 1:
+			name = s.keys[0].value
+		}
 	}
 	return fmt.Errorf("%s: no such %s%s", at, what, config.DidYouMean(name, known))
 }
@@ -163,17 +221,25 @@ func noField(path []any, s fieldStep, known []string) error {
 // item is the index of the item that a step means; -1 when there is none.
 func (s *fieldStep) item(items []any) int {
 	switch {
-	case s.key == "" && s.index < 0 && s.list:
+	case s.isValue:
+		return slices.IndexFunc(items, func(item any) bool { return fmt.Sprint(item) == s.value })
+	case len(s.keys) == 0 && s.index < 0 && s.list:
 		return s.index + len(items)
-	case s.key == "":
+	case len(s.keys) == 0:
 		return s.index
 	}
 	return slices.IndexFunc(items, func(item any) bool {
 		m, _ := item.(map[string]any)
-		value, ok := m[s.key]
-		return ok && fmt.Sprint(value) == s.value
+		return !slices.ContainsFunc(s.keys, func(key itemKey) bool {
+			value, ok := m[key.name]
+			return !ok && !isDefaultKey(key) || ok && fmt.Sprint(value) != key.value
+		})
 	})
 }
+
+// isDefaultKey says whether the server sets a key of an item that does not say it:
+// it names items by that, and the object in Git does not have it.
+func isDefaultKey(key itemKey) bool { return key.name == "protocol" && key.value == "TCP" }
 
 func itemNames(items []any) []string {
 	var names []string

@@ -4,10 +4,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,13 +14,14 @@ import (
 
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "get",
+		Use:   "get units|objects|drift|targets",
 		Short: "List units, objects, drift or targets as the daemon knows them",
 		Long: `List what the daemon knows: units, the objects that it applied, those that somebody
 changed since, targets. It reads the daemon's state, asks no cluster, and may be
 used while the daemon runs.
 
 Exit codes: 0, 2 the state could not be read.`,
+		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
 		getVerb("units [UNIT]", "List units, how they stand and why", getUnits),
@@ -35,18 +32,6 @@ Exit codes: 0, 2 the state could not be read.`,
 	return cmd
 }
 
-// listing is what a verb found: lines for people, items for programs.
-type listing struct {
-	kind  string // of the JSON list
-	head  []string
-	lines [][]string
-	items []any
-}
-
-func (l *listing) add(item any, line ...string) {
-	l.items, l.lines = append(l.items, item), append(l.lines, line)
-}
-
 func getVerb(use, short string, find func(s *store.Store, below string) (*listing, error)) *cobra.Command {
 	var file, output string
 	cmd := &cobra.Command{
@@ -54,10 +39,6 @@ func getVerb(use, short string, find func(s *store.Store, below string) (*listin
 		Short: short,
 		Args:  arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, *listing) error{"table": writeListing, "name": writeFirstColumn, "json": writeListingJSON}[output]
-			if !ok {
-				return fmt.Errorf("-o %q: want table, name or json", output)
-			}
 			s, err := openState(file)
 			if err != nil {
 				return err
@@ -67,46 +48,20 @@ func getVerb(use, short string, find func(s *store.Store, below string) (*listin
 			if err != nil {
 				return err
 			}
-			return write(cmd.OutOrStdout(), found)
+			return found.write(cmd.OutOrStdout(), output)
 		},
 	}
 	configFlag(cmd, &file)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, name or json")
+	outputFlag(cmd, &output, listingFormats...)
 	return cmd
 }
 
-func writeListing(w io.Writer, l *listing) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join(l.head, "\t"))
-	for _, line := range l.lines {
-		fmt.Fprintln(table, strings.Join(line, "\t"))
-	}
-	return table.Flush()
-}
-
-// writeFirstColumn writes the first column.
-func writeFirstColumn(w io.Writer, l *listing) error {
-	for _, line := range l.lines {
-		if _, err := fmt.Fprintln(w, line[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writeListingJSON(w io.Writer, l *listing) error { return writeList(w, l.kind, l.items) }
-
 func getUnits(s *store.Store, below string) (*listing, error) {
-	units, err := unitsBelow(s, below)
+	units, err := statusesBelow(s, below)
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{kind: "UnitList", head: []string{"UNIT", "STATUS", "COMMIT", "TARGETS", "REASON"}}
-	for _, u := range units {
-		is := standingOf(u)
-		l.add(is, string(is.Path), string(is.Status), is.Commit.Short(), is.progress(), is.Reason)
-	}
-	return l, nil
+	return unitListing(units), nil
 }
 
 // State of an object as far as the inventory tells.
@@ -126,7 +81,7 @@ func getObjects(s *store.Store, below string) (*listing, error) {
 			return nil, err
 		}
 	}
-	l := &listing{kind: "ObjectList", head: []string{"OBJECT", "TARGET", "UNIT", "STATE", "UID"}}
+	l := &listing{kind: "ObjectList", columns: append(heads("OBJECT", "TARGET", "UNIT", "STATE"), column{head: "UID", wide: true})}
 	for _, e := range entries {
 		state := objectApplied
 		switch {
@@ -146,28 +101,24 @@ func getObjects(s *store.Store, below string) (*listing, error) {
 			UID       string            `json:"uid,omitempty"`
 			State     string            `json:"state"`
 		}{e.Target, e.Unit, e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, state}
-		l.add(item, e.ID.String(), string(e.Target), string(e.Unit), state, orDash(e.UID))
+		l.add(item, string(e.Target)+" "+e.ID.String(), e.ID.String(), string(e.Target), string(e.Unit), state, orDash(e.UID))
 	}
 	return l, nil
 }
 
 func getDrift(s *store.Store, below string) (*listing, error) {
-	units, err := unitsBelow(s, below)
+	units, err := statusesBelow(s, below)
 	if err != nil {
 		return nil, err
 	}
-	drifts, err := s.Drifts()
-	if err != nil {
-		return nil, err
-	}
-	l := &listing{kind: "DriftList", head: []string{"OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT"}}
+	l := &listing{kind: "DriftList", columns: heads("OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT")}
 	for _, u := range units {
-		for _, d := range withDrift(u, drifts).Drift {
+		for _, d := range u.Drift {
 			item := struct {
 				Unit config.UnitPath `json:"unit"`
 				objectDrift
 			}{u.Path, d}
-			l.add(item, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.text)
+			l.add(item, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.text)
 		}
 	}
 	return l, nil

@@ -31,6 +31,7 @@ func someState(t *testing.T) (file string) {
 	cart := &rollout.Unit{
 		Path:    "services/shop/cart",
 		Rollout: &rollout.Rollout{ID: 2, Commit: "aaaaaaaaaaaa", Status: rollout.Progressing, Reason: "wave canary waits for sas/a"},
+		Commits: map[render.Digest]config.Commit{"d1": "bbbbbbbbbbbb", "d2": "aaaaaaaaaaaa"},
 		Targets: map[config.TargetName]*rollout.Target{
 			"sas/a": {Wanted: "d2", Applied: "d1", Trouble: rollout.TroubleUnreachable, Reason: "cluster sas: no answer within 5s"},
 			"vla":   {Wanted: "d2", Applied: "d2", Health: rollout.HealthGood, Drifted: true},
@@ -39,6 +40,7 @@ func someState(t *testing.T) (file string) {
 	search := &rollout.Unit{
 		Path:    "services/search",
 		Rollout: &rollout.Rollout{ID: 1, Commit: "bbbbbbbbbbbb", Status: rollout.Done},
+		Commits: map[render.Digest]config.Commit{"d": "bbbbbbbbbbbb"},
 		Targets: map[config.TargetName]*rollout.Target{"vla": {Wanted: "d", Applied: "d", Health: rollout.HealthFailed, Trouble: rollout.TroubleFailed, Reason: "Pod/x: CrashLoopBackOff"}},
 	}
 	entries := []store.Entry{
@@ -75,12 +77,20 @@ func TestGetAndHistory(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for _, c := range []struct{ args, want string }{
 		{"get units", `
-UNIT                STATUS       COMMIT    TARGETS  REASON
-services/search     done         bbbbbbbb  0/1
-services/shop/cart  progressing  aaaaaaaa  1/2      wave canary waits for sas/a
+UNIT                STATUS   WAVE  COMMIT       TARGETS  REASON
+services/search     failed   -     bbbbbbbb     0/1      target vla: Pod/x: CrashLoopBackOff
+services/shop/cart  drifted  -     aaaaaaaa +1  0/2
+    wave canary waits for sas/a; target vla: Service/shop/cart: .spec.type: kubectl-edit (Update, ` + at.UTC().Format(time.RFC3339) + `)
 `},
 		{"get units services/shop/ -o name", "services/shop/cart\n"},
 		{"get objects", `
+OBJECT                  TARGET  UNIT                STATE
+Deployment/shop-a/cart  sas/a   services/shop/cart  applied
+Service/search/search   vla     services/search     intended
+Service/shop/cart       vla     services/shop/cart  to be applied again
+`},
+		{"get objects -o name", "sas/a Deployment/shop-a/cart\nvla Service/search/search\nvla Service/shop/cart\n"},
+		{"get objects -o wide", `
 OBJECT                  TARGET  UNIT                STATE                UID
 Deployment/shop-a/cart  sas/a   services/shop/cart  applied              u-1
 Service/search/search   vla     services/search     intended             -
@@ -105,7 +115,8 @@ Service/shop/cart       vla     services/shop/cart  to be applied again  u-2
 `},
 		{"get drift services/shop", `
 OBJECT             TARGET  UNIT                MODE    FOUND                WHAT
-Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05  Service/shop/cart: .spec.type: kubectl-edit (Update, ` + at.UTC().Format(time.RFC3339) + `)
+Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05
+    Service/shop/cart: .spec.type: kubectl-edit (Update, ` + at.UTC().Format(time.RFC3339) + `)
 `},
 		{"get drift services/search -o json", `
 {
@@ -117,7 +128,7 @@ Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05  Serv
 		{"get targets", `
 TARGET  UNITS  READY  FAILED  WAITING  DRIFTED  SWEPT                REASON
 sas/a   1      0/1    0       1        0        -                    cluster sas: no answer within 5s
-vla     2      1/2    1       0        1        2026-01-02 03:04:05  services/search: Pod/x: CrashLoopBackOff
+vla     2      0/2    1       0        1        2026-01-02 03:04:05  services/search: Pod/x: CrashLoopBackOff
 `},
 		{"history services/shop", `
 TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
@@ -142,7 +153,7 @@ TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
 `},
 		{"history services/shop/crt", "swell: error: \"services/shop/crt\": no such unit, did you mean \"services/shop/cart\"?\n"},
 		{"get objects services/sho", "swell: error: \"services/sho\": no such unit, want one of services/search, services/shop/cart\n"},
-		{"get units -o yaml", "swell: error: -o \"yaml\": want table, name or json\n"},
+		{"get units -o xml", "swell: error: -o \"xml\": want table, wide, name, json or yaml\nswell: hint: swell get units --help lists the flags\n"},
 		{"history -n 0", "swell: error: --limit 0: want at least 1\n"},
 	} {
 		var out bytes.Buffer

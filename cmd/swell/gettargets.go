@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -19,41 +18,38 @@ import (
 type targetCount struct {
 	Target  config.TargetName `json:"target"`
 	Units   int               `json:"units"`
-	Ready   int               `json:"ready"`   // applied as wanted, and healthy
-	Failed  int               `json:"failed"`  // refused, or ill
-	Waiting int               `json:"waiting"` // unreachable, or put off
-	Drifted int               `json:"drifted"`
+	Ready   int               `json:"ready"`            // applied as wanted, healthy and not drifted
+	Failed  int               `json:"failed"`           // refused, or not healthy
+	Waiting int               `json:"waiting"`          // unreachable, or postponed
+	Drifted int               `json:"drifted"`          // units with objects that differ, fights included
 	SweptAt time.Time         `json:"sweptAt,omitzero"` // its cluster
-	// Reason is that of the first unit, by path, that cannot be reached or failed.
+	// Reason is that of the first unit, by path, that is not ready.
 	Reason string `json:"reason,omitempty"`
 }
 
-func (c *targetCount) count(u *rollout.Unit, t *rollout.Target) {
+func (c *targetCount) count(u *unitStatus, t *targetStatus) {
 	c.Units++
-	if ready(t) {
+	switch t.Status {
+	case standingHealthy:
 		c.Ready++
-	}
-	if t.Drifted {
-		c.Drifted++
-	}
-	switch t.Trouble {
-	case rollout.NoTrouble:
-		return
-	case rollout.TroubleFailed:
+	case standingFailed:
 		c.Failed++
-	default:
+	case standingUnreachable, standingUnavailable, standingWaiting:
 		c.Waiting++
 	}
-	if c.Reason == "" {
-		c.Reason = t.Reason
-		if t.Trouble != rollout.TroubleUnreachable {
-			c.Reason = string(u.Path) + ": " + t.Reason
+	if driftText(u.Drift, t.Target) != "" || t.Status == standingDrifted {
+		c.Drifted++
+	}
+	if c.Reason == "" && t.Reason != "" {
+		c.Reason = string(u.Path) + ": " + t.Reason
+		if t.Status == standingUnreachable {
+			c.Reason = t.Reason // of the cluster
 		}
 	}
 }
 
 func getTargets(s *store.Store, below string) (*listing, error) {
-	units, err := unitsBelow(s, below)
+	units, err := statusesBelow(s, below)
 	if err != nil {
 		return nil, err
 	}
@@ -62,22 +58,23 @@ func getTargets(s *store.Store, below string) (*listing, error) {
 		return nil, err
 	}
 	counts := map[config.TargetName]*targetCount{}
-	for _, u := range units {
-		for _, name := range slices.Sorted(maps.Keys(u.Targets)) {
-			if counts[name] == nil {
-				counts[name] = &targetCount{Target: name, SweptAt: swept[name.Cluster()]}
+	for i := range units {
+		for j := range units[i].Targets {
+			t := &units[i].Targets[j]
+			if counts[t.Target] == nil {
+				counts[t.Target] = &targetCount{Target: t.Target, SweptAt: swept[t.Target.Cluster()]}
 			}
-			counts[name].count(u, u.Targets[name])
+			counts[t.Target].count(&units[i], t)
 		}
 	}
-	l := &listing{kind: "TargetList", head: []string{"TARGET", "UNITS", "READY", "FAILED", "WAITING", "DRIFTED", "SWEPT", "REASON"}}
+	l := &listing{kind: "TargetList", columns: heads("TARGET", "UNITS", "READY", "FAILED", "WAITING", "DRIFTED", "SWEPT", "REASON")}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		c := counts[name]
 		at := "-"
 		if !c.SweptAt.IsZero() {
 			at = c.SweptAt.Local().Format(time.DateTime)
 		}
-		l.add(c, string(name), strconv.Itoa(c.Units), fmt.Sprintf("%d/%d", c.Ready, c.Units), strconv.Itoa(c.Failed), strconv.Itoa(c.Waiting),
+		l.add(c, string(name), string(name), strconv.Itoa(c.Units), fmt.Sprintf("%d/%d", c.Ready, c.Units), strconv.Itoa(c.Failed), strconv.Itoa(c.Waiting),
 			strconv.Itoa(c.Drifted), at, c.Reason)
 	}
 	return l, nil

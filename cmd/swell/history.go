@@ -5,9 +5,8 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,10 +28,6 @@ reads the daemon's state and may be used while the daemon runs.
 Exit codes: 0, 2 the state could not be read.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []store.Event) error{"table": writeHistory, "json": writeHistoryJSON}[output]
-			if !ok {
-				return fmt.Errorf("-o %q: want table or json", output)
-			}
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: want at least 1", limit)
 			}
@@ -49,25 +44,25 @@ Exit codes: 0, 2 the state could not be read.`,
 				return noUnits(s, unitArgument(args))
 			}
 			slices.Reverse(events)
-			return write(cmd.OutOrStdout(), events)
+			return eventListing(events).write(cmd.OutOrStdout(), output)
 		},
 	}
 	configFlag(cmd, &file)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	outputFlag(cmd, &output, formatTable, formatWide, formatJSON, formatYAML)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "number of events, the newest")
 	return cmd
 }
 
-func writeHistory(w io.Writer, events []store.Event) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TIME\tCOMMIT\tUNIT\tTARGET\tWAVE\tEVENT\tTEXT")
+func eventListing(events []store.Event) *listing {
+	l := &listing{kind: "EventList", columns: []column{{head: "TIME"}, {head: "COMMIT"}, {head: "UNIT"}, {head: "ROLLOUT", wide: true},
+		{head: "TARGET"}, {head: "WAVE"}, {head: "EVENT"}, {head: "TEXT"}}}
 	for _, e := range events {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Local().Format(time.DateTime), orDash(e.Commit.Short()),
-			orDash(string(e.Unit)), orDash(string(e.Target)), orDash(e.Wave), e.Kind, e.Text)
+		number := "-"
+		if e.Rollout > 0 {
+			number = strconv.Itoa(e.Rollout)
+		}
+		l.add(e, "", e.Time.Local().Format(time.DateTime), orDash(e.Commit.Short()), orDash(string(e.Unit)), number,
+			orDash(string(e.Target)), orDash(e.Wave), e.Kind, e.Text)
 	}
-	return table.Flush()
-}
-
-func writeHistoryJSON(w io.Writer, events []store.Event) error {
-	return writeList(w, "EventList", events)
+	return l
 }

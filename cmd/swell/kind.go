@@ -13,8 +13,7 @@ func kindCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kind",
 		Short: "Make and test easy kinds",
-		Args:  arguments(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  oneOfItsVerbs,
 	}
 	cmd.AddCommand(kindNewCommand(), kindTestCommand())
 	return cmd

@@ -105,7 +105,8 @@ type kindTester struct {
 }
 
 func newKindTester(dir string) (*kindTester, error) {
-	if err := isMonorepo(dir); err != nil {
+	dir, err := findMonorepo(dir)
+	if err != nil {
 		return nil, err
 	}
 	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir))}

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/txtar"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -190,14 +189,14 @@ func objectsText(b *render.Bundle) (string, error) {
 		metadata, _ := object["metadata"].(map[string]any)
 		without(metadata, "labels", render.LabelManagedBy, render.LabelRepository, render.LabelUnit)
 		without(metadata, "annotations", render.AnnotationUnit)
-		if o.ID.Kind == "Secret" {
+		if config.MaySecret(o.ID.Kind) {
 			hideValues(object)
 		}
-		plain, err := json.Marshal(object)
+		plain, err := json.Marshal(o.Redactor().RedactValue(object))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", o.ID, err)
 		}
-		document, err := yaml.JSONToYAML(plain)
+		document, err := jsonToYAML(plain)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", o.ID, err)
 		}

@@ -11,16 +11,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/swell-sh/swell/config"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(os.Stderr)
 	defer stop()
 	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
@@ -45,6 +47,10 @@ type hinted struct {
 func (h hinted) Unwrap() error { return h.error }
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	outScreen, errScreen := &screen{out: stdout}, &screen{out: stderr}
+	defer outScreen.end()
+	defer errScreen.end()
+	stdout, stderr = outScreen, errScreen
 	root := rootCommand()
 	root.SetArgs(longUpdate(args))
 	root.SetOut(stdout)
@@ -56,7 +62,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(stderr, "swell: interrupted")
-		return 130 // as a shell reports an interrupt
+		return interrupted
 	}
 	fmt.Fprintf(stderr, "swell: error: %v\n", err)
 	var hint hinted
@@ -75,15 +81,38 @@ without touching a network, checks them, and applies them to many clusters in
 canary waves.
 
 render, check, diff and blame need no cluster and no daemon. run is the daemon.`,
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("swell {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var value *pflag.InvalidValueError
+		if errors.As(err, &value) {
+			flag := "--" + value.GetFlag().Name
+			if short := value.GetFlag().Shorthand; short != "" {
+				flag = "-" + short
+			}
+			err = fmt.Errorf("%s %q: %w", flag, value.GetValue(), value.Unwrap())
+		}
 		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
-		runCommand(), statusCommand(), approveCommand(), getCommand(), treeCommand(), historyCommand(), demoCommand(), versionCommand())
+		runCommand(), statusCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(), demoCommand(), versionCommand())
 	return root
+}
+
+// oneOfItsVerbs is for commands that only hold others: without a word they show
+// their help, and another word than one of theirs is an error.
+func oneOfItsVerbs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var verbs []string
+	for _, verb := range cmd.Commands() {
+		verbs = append(verbs, verb.Name())
+	}
+	return fmt.Errorf("%s %q: no such command%s", strings.TrimPrefix(cmd.CommandPath(), "swell "), args[0], config.DidYouMean(args[0], verbs))
 }
 
 // arguments makes an error about the number of arguments say where help is.

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -15,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -32,23 +32,24 @@ func renderCommand() *cobra.Command {
 target, each target's in the order in which they would be applied. No cluster
 and no network is needed: the same input always gives the same bytes.
 
-Without an argument the current folder is rendered. A unit with a problem is
-left out; its problems go to standard error.
+Without an argument the monorepo is rendered that the current folder is in; a folder
+inside a monorepo is the units below it, as --unit. A unit with a problem is left
+out; its problems go to standard error.
+
+yaml is a stream of documents, json one object a line, name a target and an object
+a line.
 
 With --explain each line says in a comment where its value comes from, as swell
 blame does; the values of Secrets are left out then.
 
-Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.`,
+Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be rendered.`,
 		Example: `  swell render
   swell render --unit services/shop/cart --target sas-1/rz00a
   swell render --unit services/shop/cart --target sas-1/rz00a --explain
   swell render HEAD~1 -o name`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, *render.Bundle) error{"yaml": writeYAML, "json": writeJSON, "name": writeNames}[output]
-			if !ok {
-				return fmt.Errorf("-o %q: want yaml, json or name", output)
-			}
+			write := map[string]func(io.Writer, *render.Bundle) error{formatYAML: writeYAML, formatJSON: writeJSON, formatName: writeNames}[output]
 			if explain && output != "yaml" {
 				return fmt.Errorf("--explain: want -o yaml, which has comments, got %q", output)
 			}
@@ -61,12 +62,17 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 			if err != nil {
 				return err
 			}
-			printProblems(cmd.ErrOrStderr(), snapshot.Problems)
+			flag := unit
+			unit = where.units(unit, args, 0)
+			problems := problemsBelow(snapshot, unit)
+			printProblems(cmd.ErrOrStderr(), problems)
 			if snapshot.Held {
 				return exit(exitError)
 			}
-			unit = unitFlag(unit)
 			units, err := pick(snapshot, unit, target)
+			if err != nil && flag == "" && unit != "" && target == "" {
+				return fmt.Errorf("%s: no unit in this folder or below it", args[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -80,15 +86,14 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 					return err
 				}
 			}
+			var failed []error // of units that could not be written; the others are
 			for _, u := range units {
-				if err := writeUnit(out, snapshot, u, target, write); err != nil {
-					return err
-				}
+				failed = append(failed, writeUnit(out, snapshot, u, target, write))
 			}
-			if err := out.Flush(); err != nil {
+			if err := errors.Join(append(failed, out.Flush())...); err != nil {
 				return err
 			}
-			if len(snapshot.Problems) > 0 {
+			if len(problems) > 0 {
 				return exit(exitProblems)
 			}
 			return nil
@@ -96,8 +101,8 @@ Exit codes: 0 rendered, 1 some units have problems, 2 nothing could be rendered.
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json (one object a line) or name")
-	cmd.Flags().StringVar(&unit, "unit", "", "only this unit, or the units below this folder")
+	outputFlag(cmd, &output, formatYAML, formatJSON, formatName)
+	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
 	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say in comments where each value comes from")
 	return cmd
@@ -173,6 +178,25 @@ func didYouMean(got string, units []config.UnitPath) string {
 	return config.DidYouMean(got, names)
 }
 
+// unitUsage is what --unit means.
+const unitUsage = "only this unit, or the units below this folder of the monorepo; ./NAME is looked up from the current folder"
+
+// problemsBelow are those of the units below a folder, and those that hold the
+// whole fleet; all when the folder is empty.
+func problemsBelow(s *render.Snapshot, below string) config.Problems {
+	if below == "" || s.Held {
+		return s.Problems
+	}
+	var problems config.Problems
+	for _, u := range s.Units.Sorted() {
+		if within(string(u.Path), below) {
+			problems = append(problems, u.Problems...)
+		}
+	}
+	problems = problems.Sorted()
+	return slices.CompactFunc(problems, func(a, b config.Problem) bool { return a.String() == b.String() })
+}
+
 // unitFlag is the value of --unit as units are called: what a shell's
 // completion writes, ./services/shop/cart/, is services/shop/cart.
 func unitFlag(value string) string {
@@ -188,9 +212,9 @@ func within(name, prefix string) bool {
 
 func writeYAML(w io.Writer, b *render.Bundle) error {
 	for _, o := range b.Objects {
-		text, err := yaml.JSONToYAML(o.JSON)
+		text, err := jsonToYAML(o.JSON)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s on %s: %s: %w", b.Unit, b.Target, o.ID, err)
 		}
 		if _, err := fmt.Fprintf(w, "---\n# %s on %s, from %s\n%s", b.Unit, b.Target, o.Spec, text); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -33,6 +32,7 @@ func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit s
 			if err != nil {
 				return err
 			}
+			text = blamed[i].Object.Redactor().Redact(text) // keys and comments too
 			if _, err := fmt.Fprintf(out, "---\n# %s on %s\n", b.Unit, b.Target); err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit s
 }
 
 func masked(b *render.Blamed) bool {
-	return slices.ContainsFunc(b.Fields, func(f render.BlamedField) bool { return f.Value == render.Masked })
+	return slices.ContainsFunc(b.Fields, func(f render.BlamedField) bool { return f.Hidden })
 }
 
 // explain is an object as YAML with a comment for each value: at the end of its
@@ -71,16 +71,13 @@ func masked(b *render.Blamed) bool {
 func (w *blameWriter) explain(b *render.Blamed) (string, error) {
 	value := decodeObject(b.Object)
 	for _, f := range b.Fields {
-		if f.Value == render.Masked {
+		if f.Hidden {
 			value = replaced(value, f.Path, f.Value)
 		}
 	}
-	plain, err := yaml.Marshal(value)
+	plain, err := marshalYAML(value)
 	if err != nil {
 		return "", err
-	}
-	if strings.ContainsAny(string(plain), breaks) {
-		return w.listed(b, string(plain))
 	}
 	root, err := kyaml.Parse(string(plain))
 	if err != nil {
@@ -101,23 +98,6 @@ func (w *blameWriter) explain(b *render.Blamed) (string, error) {
 		}
 	}
 	return withComments(lines, behind, above), nil
-}
-
-// breaks end lines for some readers of YAML and not for others.
-const breaks = "\r\u0085\u2028\u2029"
-
-// listed is an object with all comments above it.
-func (w *blameWriter) listed(b *render.Blamed, plain string) (string, error) {
-	var text strings.Builder
-	whole := decodeObject(b.Object)
-	for _, f := range b.Fields {
-		comment, err := w.comment(f.Origins[0])
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&text, "# %s: %s\n", oneLine(fieldText(whole, f.Path)), comment)
-	}
-	return text.String() + plain, nil
 }
 
 // replaced is the value with another one at a path.

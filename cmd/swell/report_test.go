@@ -44,7 +44,8 @@ func checkedExample(t *testing.T, files map[string]string) *checked {
 	}
 	laid := config.Files(tree)
 	var compiler render.Compiler
-	return &checked{compiler.Snapshot("", laid), "infra/mono repo", newSources(laid)}
+	s := compiler.Snapshot("", laid)
+	return &checked{Snapshot: s, folder: "infra/mono repo", Problems: s.Problems, sources: newSources(s)}
 }
 
 var badUnits = map[string]string{
@@ -224,7 +225,7 @@ func TestEqualProblems(t *testing.T) {
 		return config.Problem{Position: config.Position{File: "a.yaml", Line: line, Column: 1}, Code: config.CodeType, Message: "same"}
 	}
 	c := checkedExample(t, nil)
-	c.Snapshot.Problems = config.Problems{at(1), at(2)}
+	c.Problems = config.Problems{at(1), at(2)}
 	results := get(t, sarifOf(t, c), "runs", 0, "results")
 	if get(t, results, 0, "partialFingerprints", fingerprintName) == get(t, results, 1, "partialFingerprints", fingerprintName) {
 		t.Error("equal fingerprints")
@@ -236,7 +237,7 @@ func TestEqualProblems(t *testing.T) {
 func TestAnnotations(t *testing.T) {
 	c := checkedExample(t, nil)
 	c.folder = "a,b:c"
-	c.Snapshot.Problems = config.Problems{
+	c.Problems = config.Problems{
 		{Position: config.Position{File: "x%y.yaml", Line: 3, Column: 7}, Code: config.CodeType, Message: "100%: want\r\n::error::x, y"},
 		{Position: config.Position{File: "kinds/x"}, Code: config.CodeKind, Message: "m", Via: []config.Position{{File: "k", Line: 2}}},
 	}

@@ -34,6 +34,9 @@ func runCommand() *cobra.Command {
 		Long: `Run the daemon: fetch the branch, render and check what changed, apply it wave by
 wave, put back what fails, and correct drift on its schedule, until interrupted.
 Interrupting is safe at any moment: the next run goes on from where this one was.
+An interrupt (SIGINT or SIGTERM) lets what is under way end, for 20 seconds at most; a
+second one ends the daemon at once. SIGHUP makes it look at Git and at the kubeconfigs
+now.
 
 With --once, everything that can be done now is done, up to the next soak, and
 what is still waiting is printed.
@@ -55,6 +58,7 @@ held or waits for approval; 2 when the daemon could not run.`,
 				return err
 			}
 			defer closeAll()
+			defer daemonSignals(log, daemon.Hurry)()
 			if !once {
 				log.Info("following", "version", versionText())
 				return daemon.Run(cmd.Context())
@@ -66,7 +70,7 @@ held or waits for approval; 2 when the daemon could not run.`,
 			return summarize(cmd.OutOrStdout(), record, daemon.State())
 		},
 	}
-	cmd.Flags().StringVarP(&file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	configFlag(cmd, &file)
 	cmd.Flags().BoolVar(&once, "once", false, "do what can be done now, and end")
 	cmd.Flags().BoolVar(&empty, "dangerous-allow-empty", false, "let a commit without any unit bring the fleet to nothing")
 	cmd.Flags().StringVar(&format, "log", "text", "format of the log: text or json")
@@ -78,9 +82,18 @@ func logger(w io.Writer, format string) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, nil)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), nil
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: durationsAsText})), nil
 	}
 	return nil, fmt.Errorf("--log %q: want text or json", format)
+}
+
+// durationsAsText writes durations as "1.5s", as the text format does, in place
+// of nanoseconds.
+func durationsAsText(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // readDaemonConfig reads the daemon's configuration; all problems are in the
@@ -125,7 +138,7 @@ func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon,
 		}
 	}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
+		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Lease: settings.Lease, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()

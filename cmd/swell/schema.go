@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -29,16 +28,7 @@ func schemaCommand() *cobra.Command {
 		Long: `The protobuf message of a kind is the one source of its schemas. These commands
 load the kinds of the monorepo in the current folder, leave out those with
 problems, which go to standard error, and write the schemas of the others.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			var verbs []string
-			for _, verb := range cmd.Commands() {
-				verbs = append(verbs, verb.Name())
-			}
-			return fmt.Errorf("schema %q: no such command%s", args[0], config.DidYouMean(args[0], verbs))
-		},
+		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand())
 	return cmd
@@ -47,7 +37,8 @@ problems, which go to standard error, and write the schemas of the others.`,
 const schemaExitCodes = "\n\nExit codes: 0 written, 1 written but for kinds with problems, 2 nothing written."
 
 func schemaCRDCommand() *cobra.Command {
-	return schemaVerb(&cobra.Command{
+	var output, dir string
+	cmd := schemaVerb(&cobra.Command{
 		Use:   "crd [KIND...]",
 		Short: "Print the CustomResourceDefinitions of kinds",
 		Long: `Print a CustomResourceDefinition for each of the kinds, by default all, as YAML.
@@ -62,21 +53,64 @@ them to render.
 		Example: `  swell schema crd | kubectl apply --server-side -f -
   swell schema crd Runtime`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
+		var files []schemaFile
 		for _, easy := range kinds.picked {
-			text, err := yaml.Marshal(easy.CRD())
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", text); err != nil {
+			files = append(files, schemaFile{easy.Plural + "." + easy.Group, easy.CRD()})
+		}
+		return kinds.writeFiles(cmd, output, dir, files)
+	})
+	outputFlag(cmd, &output, formatYAML, formatJSON, formatName)
+	dirFlag(cmd, &dir)
+	return cmd
+}
+
+// schemaFile is a schema of one kind, and the name of its file without the
+// extension.
+type schemaFile struct {
+	name  string
+	value any
+}
+
+func dirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", "", "folder to write a file for each kind into, in place of the standard output")
+}
+
+// writeFiles writes schemas one after another, or each into a file of its own.
+func (k *easyKinds) writeFiles(cmd *cobra.Command, format, dir string, files []schemaFile) error {
+	var into *folderInto
+	if dir != "" {
+		var err error
+		if into, err = openInto(k.dir, dir); err != nil {
+			return err
+		}
+		defer into.root.Close()
+	}
+	for _, file := range files {
+		var text bytes.Buffer
+		switch {
+		case format == formatName:
+			fmt.Fprintln(&text, file.name)
+		case format == formatYAML && into == nil:
+			text.WriteString("---\n")
+		}
+		if format != formatName {
+			if err := writeData(&text, format, file.value); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+		if into == nil {
+			if _, err := cmd.OutOrStdout().Write(text.Bytes()); err != nil {
+				return err
+			}
+		} else if err := into.write(cmd.ErrOrStderr(), file.name+"."+format, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func schemaJSONCommand() *cobra.Command {
-	var dir string
+	var output, dir string
 	cmd := schemaVerb(&cobra.Command{
 		Use:   "json [KIND...]",
 		Short: "Print the JSON Schemas of kinds, for editors",
@@ -86,42 +120,25 @@ after another.
  1. Load the kinds.
  2. Write what swell check accepts in a spec of the kind: its fields and no
     others, fromFile in place of texts, spec.override.
- 3. With -o, write a file for each kind into the folder instead, with a name
+ 3. With --dir, write a file for each kind into the folder instead, with a name
     like easy.example.com_runtime_v1.json.` + schemaExitCodes,
 		Example: `  swell schema json Runtime
-  swell schema json -o schemas`,
+  swell schema json --dir schemas`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
-		var into *folderInto
-		if dir != "" {
-			var err error
-			if into, err = openInto(kinds.dir, dir); err != nil {
-				return err
-			}
-			defer into.root.Close()
-		}
+		var files []schemaFile
 		for _, easy := range kinds.picked {
-			text, err := indentJSON(easy.JSONSchema())
-			if err != nil {
-				return err
-			}
-			if into == nil {
-				if _, err := cmd.OutOrStdout().Write(text); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := into.write(cmd.ErrOrStderr(), fmt.Sprintf("%s_%s_v1.json", easy.Group, strings.ToLower(easy.Kind)), text); err != nil {
-				return err
-			}
+			files = append(files, schemaFile{fmt.Sprintf("%s_%s_v1", easy.Group, strings.ToLower(easy.Kind)), easy.JSONSchema()})
 		}
-		return nil
+		return kinds.writeFiles(cmd, output, dir, files)
 	})
-	cmd.Flags().StringVarP(&dir, "output", "o", "", "folder to write a file for each kind into")
+	outputFlag(cmd, &output, formatJSON, formatYAML, formatName)
+	dirFlag(cmd, &dir)
 	return cmd
 }
 
 func schemaOpenAPICommand() *cobra.Command {
-	return schemaVerb(&cobra.Command{
+	var output string
+	cmd := schemaVerb(&cobra.Command{
 		Use:   "openapi [KIND...]",
 		Short: "Print the OpenAPI document of kinds, for kustomize",
 		Long: `Print one OpenAPI document for the kinds, by default all, as JSON. kustomize reads
@@ -141,13 +158,10 @@ in kustomization.yaml, and then merges lists of the specs by their keys.
 		if err != nil {
 			return err
 		}
-		text, err := indentJSON(schema.OpenAPI(kinds.picked, builtIn))
-		if err != nil {
-			return err
-		}
-		_, err = cmd.OutOrStdout().Write(text)
-		return err
+		return writeData(cmd.OutOrStdout(), output, schema.OpenAPI(kinds.picked, builtIn))
 	})
+	outputFlag(cmd, &output, formatJSON, formatYAML)
+	return cmd
 }
 
 // schemaVerb completes a command that writes something for the kinds that its
@@ -194,38 +208,25 @@ func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
 		printProblems(stderr, k.repository.Problems)
 		return nil, fmt.Errorf("%s: the monorepo's swell.yaml has problems", k.dir)
 	}
-	first := map[string]string{} // folders by kind, and by the name of the definition
 	all, problems := loaded.Kinds, loaded.Problems
 	for _, loaded := range all.Declared() {
 		if loaded.Folder == "" {
 			k.own = append(k.own, loaded.Schema())
 			continue
 		}
-		clashes := alone(first, loaded.Folder, loaded.Schema())
-		problems = append(problems, clashes...)
-		if len(clashes) > 0 {
+		if all.ByName(loaded.APIVersion(), loaded.Name) != loaded {
+			continue
+		}
+		if unwritten := loaded.Schema().Written(); len(unwritten) > 0 {
+			problems = append(problems, unwritten...)
 			k.broken = append(k.broken, loaded.Name)
-		} else if all.ByName(loaded.APIVersion(), loaded.Name) == loaded {
+		} else {
 			k.picked = append(k.picked, loaded.Schema())
 		}
 	}
 	k.broken = slices.Concat(k.broken, all.BrokenNames(), all.Unnamed())
 	printProblems(stderr, problems.Sorted())
 	return k, nil
-}
-
-// alone says whether no earlier kind has the names of this one.
-func alone(first map[string]string, folder string, easy *schema.Easy) config.Problems {
-	var problems config.Problems
-	for _, name := range []string{easy.APIVersion() + " " + easy.Kind, easy.Plural + "." + easy.Group} {
-		if other := first[name]; other != "" {
-			problems = append(problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeDuplicate,
-				Message: fmt.Sprintf("kind %s: %s is the name of %s too", easy.Kind, name, other)})
-			continue
-		}
-		first[name] = folder
-	}
-	return problems
 }
 
 // pick leaves the kinds that are named, as Runtime or Runtime.easy.example.com;

@@ -146,6 +146,7 @@ func newCRDServer(t *testing.T) *crdServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.QPS = -1
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)

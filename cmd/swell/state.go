@@ -19,7 +19,7 @@ import (
 
 // configFlag is for commands that look at what a daemon does.
 func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "config", "c", "swell-daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	cmd.Flags().StringVarP(file, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
 }
 
 // openState opens the state of the daemon with that configuration for reading.

@@ -13,13 +13,6 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// unitStatus is a unit's rollout, and the unit's objects that are not as they
-// were applied.
-type unitStatus struct {
-	*rollout.Unit
-	Drift []objectDrift `json:"drift,omitempty"`
-}
-
 // objectDrift is one object that differs, for people and programs.
 type objectDrift struct {
 	Target config.TargetName `json:"target"`
@@ -34,22 +27,23 @@ type objectDrift struct {
 	text string
 }
 
-func withDrift(u *rollout.Unit, drifts []store.Drift) unitStatus {
-	status := unitStatus{Unit: u}
+// driftOf is the drift of one unit.
+func driftOf(u *rollout.Unit, drifts []store.Drift) []objectDrift {
+	var found []objectDrift
 	for _, d := range drifts {
 		if d.Unit == u.Path {
-			status.Drift = append(status.Drift, objectDrift{Target: d.Target, Object: d.ID.String(), Mode: d.Mode,
+			found = append(found, objectDrift{Target: d.Target, Object: d.ID.String(), Mode: d.Mode,
 				Found: d.Found, Missing: d.Missing, Changes: d.Changes, text: sync.NotedText(d)})
 		}
 	}
-	return status
+	return found
 }
 
 // driftText is what differs on a target, or on all when it is empty: the first
 // object, and how many more.
-func (u unitStatus) driftText(target config.TargetName) string {
+func driftText(drift []objectDrift, target config.TargetName) string {
 	first, n := "", 0
-	for _, d := range u.Drift {
+	for _, d := range drift {
 		if target != "" && d.Target != target {
 			continue
 		}

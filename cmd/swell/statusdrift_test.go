@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,8 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// TestStatusShowsDrift of units whose rollouts are done, and does not count it
-// as a rollout that is not.
+// TestStatusShowsDrift of units whose rollouts are done: what runs is not what
+// Git says, whoever is to put it right.
 func TestStatusShowsDrift(t *testing.T) {
 	dir := t.TempDir()
 	s, err := store.Open(filepath.Join(dir, "state"))
@@ -55,16 +56,18 @@ func TestStatusShowsDrift(t *testing.T) {
 		output string
 		want   []string
 	}{
-		{"table", []string{"target sas-1/a: ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 2 more)"}},
-		{"wide", []string{"  ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 1 more)\n", "  ConfigMap/shop/one: fight with rogue over .data.a\n"}},
-		{"json", []string{`"mode": "report"`, `"missing": true`, `"object": "ConfigMap/shop/two"`, `"field": ".data.a"`, `"path": "services/cart"`}},
+		{"table", []string{"fight", "0/2", "target sas-1/a: ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 2 more)"}},
+		{"wide", []string{"drifted", "  ConfigMap/shop/one: .data.a: vim (Update, 2026-03-01T12:00:00Z) (and 1 more)\n", "  ConfigMap/shop/one: fight with rogue over .data.a\n"}},
+		{"json", []string{`"mode": "report"`, `"missing": true`, `"object": "ConfigMap/shop/two"`, `"field": ".data.a"`, `"path": "services/cart"`, `"status": "fight"`, `"ready": 0`}},
 	} {
 		var out bytes.Buffer
 		cmd := statusCommand()
 		cmd.SetArgs([]string{"-c", file, "-o", c.output})
 		cmd.SetOut(&out)
-		if err := cmd.Execute(); err != nil {
-			t.Errorf("%s: %v", c.output, err)
+		cmd.SetErr(io.Discard)
+		var code exit
+		if err := cmd.Execute(); !errors.As(err, &code) || code != exitProblems {
+			t.Errorf("%s: %v, want exit code %d", c.output, err, exitProblems)
 		}
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {

@@ -48,7 +48,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 		if err := cmd.Execute(); !errors.As(err, &code) || code != exitProblems {
 			t.Errorf("%s: %v", output, err)
 		}
-		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "no swell run is at work on it") {
+		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "the daemon is not running") {
 			t.Errorf("%s: got %s, want %s in it", output, out.String(), want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 	cmd.SetArgs([]string{"-c", file, "-o", "json"})
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	if err := cmd.Execute(); err == nil || strings.Contains(out.String(), "at work") || !strings.Contains(out.String(), `"running": true`) {
+	if err := cmd.Execute(); err == nil || strings.Contains(out.String(), "not running") || !strings.Contains(out.String(), `"running": true`) {
 		t.Errorf("while a daemon runs: %v, %s", err, out.String())
 	}
 }

@@ -4,152 +4,200 @@
 package main
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/cache"
-	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
 )
 
-// place says where to look for a monorepo that a command names by a folder or
-// by a Git revision.
-type place struct {
-	repo string // the folder of the Git repository for revisions
-	path string // the monorepo's folder inside that repository
+func treeCommand() *cobra.Command {
+	var file, target, output string
+	cmd := &cobra.Command{
+		Use:   "tree UNIT --config FILE",
+		Short: "Show what a unit has in the clusters, down to the pods, and how it is",
+		Long: `Show the objects that were applied for a unit, or for the units below a folder,
+and all that controllers made of them, with the health of each. It reads the
+daemon's state and asks the clusters, with the daemon's credentials; what a
+tenant's account wrote, as that account.
 
-	cacheDir string // empty: the user's; none: no cache
-}
-
-func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in")
-	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: its root)")
-}
-
-// cacheFlag is for commands that use [place.compiler].
-func (p *place) cacheFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps what was rendered, to be faster the next time; none for no such folder (default: swell in the user's cache folder)")
-}
-
-// open finds the tree for a folder that holds a monorepo, or else for a Git
-// revision. commit is empty for a folder.
-func (p *place) open(name string) (tree config.Tree, commit config.Commit, err error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		if err := isMonorepo(name); err != nil {
-			return nil, "", err
-		}
-		return config.Files(os.DirFS(name)), "", nil
-	}
-	src, err := source.OpenLocal(p.repo)
-	if err != nil {
-		return nil, "", fmt.Errorf("%q is no folder, and %w", name, err)
-	}
-	commit, err = src.Resolve(name)
-	if err != nil {
-		return nil, "", fmt.Errorf("%q is neither a folder nor a Git revision: %w", name, err)
-	}
-	tree, err = src.Tree(commit)
-	if err != nil {
-		return nil, "", err
-	}
-	dir := filepath.ToSlash(filepath.Clean(p.path))
-	if p.path == "" {
-		dir = "."
-	}
-	if _, err := fs.Stat(tree, filepath.ToSlash(filepath.Join(dir, "swell.yaml"))); err != nil {
-		return nil, "", hinted{fmt.Errorf("%s: no swell.yaml in %q of this commit", commit.Short(), dir), "--path names the monorepo's folder inside the Git repository"}
-	}
-	return config.Sub(tree, dir), commit, nil
-}
-
-func isMonorepo(dir string) error {
-	_, err := os.Stat(filepath.Join(dir, "swell.yaml"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return hinted{fmt.Errorf("%s: no swell.yaml here, so this is not the root of a monorepo", dir), "name the folder that holds swell.yaml with kind: Repository"}
-	}
-	return err
-}
-
-// snapshot renders what name means.
-func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapshot, error) {
-	tree, commit, err := p.open(name)
-	if err != nil {
-		return nil, err
-	}
-	return compiler.Snapshot(commit, tree), nil
-}
-
-// cacheLimit is the size that a cache of rendered units may have, in bytes.
-// 100,000 units take about 200 MB.
-const cacheLimit = 1 << 30
-
-// compiler makes a compiler with the cache that the flag names. Where the
-// user's cannot be used, it remembers nothing from run to run.
-func (p *place) compiler() (c *render.Compiler, done func(), err error) {
-	c, done = &render.Compiler{Version: buildID()}, func() {}
-	if p.cacheDir == "none" {
-		return c, done, nil
-	}
-	dir := p.cacheDir
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return c, done, nil
-		}
-		dir = filepath.Join(user, "swell")
-	}
-	kept, err := cache.Open(dir, cacheLimit)
-	switch {
-	case err != nil && p.cacheDir != "":
-		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none does without"}
-	case err != nil:
-		return c, done, nil
-	}
-	c.Cache = kept
-	return c, func() { _ = kept.Close() }, nil // nothing is lost with it
-}
-
-// argument is the i-th argument, or the working tree where there is none: the
-// current folder if it is a monorepo, else the one that --path names in it.
-func (p *place) argument(args []string, i int) string {
-	switch {
-	case i < len(args):
-		return args[i]
-	case isMonorepo(p.repo) == nil:
-		return p.repo
-	}
-	return filepath.Join(p.repo, p.path)
-}
-
-// folder is where the monorepo that name means stands inside its Git
-// repository, with slashes; "." is the root, and a folder outside of Git.
-func (p *place) folder(name string) string {
-	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return filepath.ToSlash(filepath.Clean(p.path)) // a revision
-	}
-	dir, err := filepath.Abs(name)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return "."
-	}
-	for root := dir; ; root = filepath.Dir(root) {
-		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
-			folder, err := filepath.Rel(root, dir)
+Exit codes: 0 all is there and healthy, 1 something is not, 2 something could not
+be looked at.`,
+		Example: `  swell tree services/shop/cart
+  swell tree services/shop --target sas-1`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			trees, errs, err := growTrees(cmd.Context(), file, unitArgument(args), target)
 			if err != nil {
-				return "."
+				return err
 			}
-			return filepath.ToSlash(folder)
+			if err := writeTrees(cmd.OutOrStdout(), output, trees); err != nil {
+				return err
+			}
+			for _, err := range errs {
+				fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
+			}
+			switch {
+			case len(errs) > 0:
+				return exit(exitError)
+			case slices.ContainsFunc(trees, func(t unitTree) bool { return slices.ContainsFunc(t.Objects, ill) }):
+				return exit(exitProblems)
+			}
+			return nil
+		},
+	}
+	configFlag(cmd, &file)
+	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	outputFlag(cmd, &output, formatTable, formatName, formatJSON, formatYAML)
+	return cmd
+}
+
+// unitTree is what a unit has on a target.
+type unitTree struct {
+	Unit    config.UnitPath   `json:"unit"`
+	Target  config.TargetName `json:"target"`
+	Objects []treeNode        `json:"objects"`
+}
+
+// treeNode is an object with those that it owns.
+type treeNode struct {
+	Object string     `json:"object"`
+	State  string     `json:"state"` // healthy, progressing, failed, missing or unknown
+	Reason string     `json:"reason,omitempty"`
+	Owned  []treeNode `json:"owned,omitempty"`
+}
+
+func ill(n treeNode) bool {
+	return n.State != string(apply.Healthy) || slices.ContainsFunc(n.Owned, ill)
+}
+
+// growTrees asks the clusters about all that the state has of the units. errs
+// are about clusters and kinds that could not be looked at.
+func growTrees(ctx context.Context, file, below, target string) (trees []unitTree, errs []error, err error) {
+	settings, err := readDaemonConfig(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := openState(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	entries, err := s.Inventories(config.UnitPath(below))
+	if err != nil {
+		return nil, nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return !within(string(e.Target), target) })
+	if len(entries) == 0 {
+		if err := noUnits(s, below); err != nil {
+			return nil, nil, err
 		}
-		if root == filepath.Dir(root) {
-			return "."
+		return nil, nil, fmt.Errorf("%s: nothing was applied%s", below, map[bool]string{true: " on " + target}[target != ""])
+	}
+	state, err := sync.LoadState(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	repository, err := s.Repository()
+	if err != nil {
+		return nil, nil, err
+	}
+	type asked struct{ cluster, account string }
+	parts := map[asked][]store.Entry{}
+	for _, e := range entries {
+		at := asked{e.Target.Cluster(), state.Account(e.Unit, e.Target)}
+		parts[at] = append(parts[at], e)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(parts), func(a, b asked) int {
+		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.account, b.account))
+	}) {
+		found, wrong := growIn(ctx, settings, repository, at.cluster, at.account, parts[at])
+		trees, errs = append(trees, found...), append(errs, wrong...)
+	}
+	return trees, errs, nil
+}
+
+// growIn makes the trees of one cluster that an account sees.
+func growIn(ctx context.Context, settings *config.Daemon, repository, cluster, account string, entries []store.Entry) (trees []unitTree, errs []error) {
+	conn, err := sync.Connect(ctx, settings, repository, cluster)
+	if err != nil {
+		return nil, []error{err}
+	}
+	relatives, unknown, err := conn.As(account).Family(ctx, entries)
+	if err != nil {
+		return nil, []error{fmt.Errorf("cluster %s: %w", cluster, err)}
+	}
+	for _, kind := range unknown {
+		errs = append(errs, fmt.Errorf("cluster %s: %s could not be listed", cluster, kind))
+	}
+	for i, e := range entries {
+		last := len(trees) - 1
+		if last < 0 || trees[last].Unit != e.Unit || trees[last].Target != e.Target {
+			trees, last = append(trees, unitTree{Unit: e.Unit, Target: e.Target}), last+1
 		}
+		trees[last].Objects = append(trees[last].Objects, nodeFor(relatives[i]))
+	}
+	return trees, errs
+}
+
+func nodeFor(r *apply.Relative) treeNode {
+	n := treeNode{Object: r.ID.String(), State: string(r.Health.State), Reason: r.Health.Reason}
+	switch {
+	case r.Missing:
+		n.State = "missing"
+	case n.State == "":
+		n.State = "unknown"
+	}
+	for _, owned := range r.Owned {
+		n.Owned = append(n.Owned, nodeFor(owned))
+	}
+	return n
+}
+
+func writeTrees(w io.Writer, format string, trees []unitTree) error {
+	switch format {
+	case formatJSON, formatYAML:
+		return writeData(w, format, listOf("UnitTreeList", trees))
+	case formatName:
+		for _, t := range trees {
+			for _, n := range t.Objects {
+				if _, err := fmt.Fprintf(w, "%s %s\n", t.Target, n.Object); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for i, t := range trees {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s on %s\n", t.Unit, t.Target)
+		table := newTable()
+		addNodes(table, t.Objects, "")
+		if err := table.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addNodes(t *table, nodes []treeNode, indent string) {
+	for i, n := range nodes {
+		branch, below := "├ ", "│ "
+		if i == len(nodes)-1 {
+			branch, below = "└ ", "  "
+		}
+		t.row(indent+branch+n.Object, n.State, n.Reason)
+		addNodes(t, n.Owned, indent+below)
 	}
 }

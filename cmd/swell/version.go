@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -56,14 +57,27 @@ func buildID() string {
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the Kubernetes versions that swell knows",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "swell %s (%s, %s/%s)\nKubernetes schemas: %s\n", versionText(),
-				runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(schema.Versions(), ", "))
+			is := struct {
+				APIVersion string   `json:"apiVersion"`
+				Kind       string   `json:"kind"`
+				Version    string   `json:"version"`
+				Go         string   `json:"go"`
+				Platform   string   `json:"platform"`
+				Kubernetes []string `json:"kubernetes"` // whose schemas are built in, the newest first
+			}{config.APIVersion, "Version", versionText(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, schema.Versions()}
+			if output != formatText {
+				return writeData(cmd.OutOrStdout(), output, is)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "swell %s (%s, %s)\nKubernetes schemas: %s\n", is.Version, is.Go, is.Platform, strings.Join(is.Kubernetes, ", "))
 			return err
 		},
 	}
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
+	return cmd
 }

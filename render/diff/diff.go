@@ -24,7 +24,35 @@ const (
 	Created    Action = "created"
 	Configured Action = "configured"
 	Deleted    Action = "deleted"
+	// Held: it is deleted when somebody has approved that.
+	Held Action = "held"
+	// Released: it stays, and swell lets go of it.
+	Released Action = "released"
+	// Forgotten: it stays in a cluster that left the fleet.
+	Forgotten Action = "forgotten"
+	// Left: it stays for now, for nobody knows yet who wants it.
+	Left Action = "left"
 )
+
+// Outlook says what the daemon makes of a difference. A function that is nil says
+// that there is nothing to say.
+type Outlook struct {
+	// Kept says why all that a unit has stays as it is.
+	Kept func(config.UnitPath) string
+	// Stays says why what a unit has on a target stays as it is.
+	Stays func(render.Placed) string
+	// Had says whether the bundle of base ever came to the target.
+	Had func(render.Placed) bool
+	// Was is the object as another bundle of base has it in the same cluster, and
+	// that bundle; nil where none does.
+	Was func(render.Placed, render.ObjectID) (*render.Object, render.Placed)
+	// Gone says what becomes of an object that head's bundle does not have, and why;
+	// no action where another bundle takes it over.
+	Gone func(render.Placed, *render.Object) (Action, string)
+	// Withheld says why nothing of a unit is written before its deletions are
+	// approved.
+	Withheld func(config.UnitPath) string
+}
 
 // Change is one object of a unit that changes in the same way on some targets.
 type Change struct {
@@ -35,6 +63,10 @@ type Change struct {
 	Object string `json:"object"`
 	// Targets are sorted; never empty.
 	Targets []config.TargetName `json:"targets"`
+	// IDs are the objects, by the index of their target.
+	IDs []render.ObjectID `json:"-"`
+	// Reason for an action that is not what Git alone would make of it.
+	Reason string `json:"reason,omitempty"`
 	// Fields that change, sorted by path; empty unless configured.
 	Fields []Field `json:"fields,omitempty"`
 }
@@ -54,12 +86,28 @@ type Report struct {
 	// Unknown are units that could not be compared, because one side has a
 	// problem with them, sorted.
 	Unknown []config.UnitPath `json:"unknown,omitempty"`
+	// Kept are units, or units on some targets, that stay as they are although head
+	// has something else of them, sorted.
+	Kept []Kept `json:"kept,omitempty"`
+	// Withheld are units of which nothing is written before somebody has approved
+	// what they delete, sorted.
+	Withheld []Kept `json:"withheld,omitempty"`
+	// Refused says why nothing at all is taken from head.
+	Refused string `json:"refused,omitempty"`
 }
 
-// Compare tells what is different in head. The error is that the objects of a
-// unit could not be had.
-func Compare(base, head *render.Snapshot) (*Report, error) {
-	report := &Report{}
+// Kept is a unit that stays as it is, and why.
+type Kept struct {
+	Unit config.UnitPath `json:"unit"`
+	// Targets that it is so on; empty: all.
+	Targets []config.TargetName `json:"targets,omitempty"`
+	Reason  string              `json:"reason"`
+}
+
+// Compare tells what is different in head, and what the daemon makes of it. The
+// error is that the objects of a unit could not be had.
+func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
+	report := &Report{Changes: []Change{}}
 	units := map[config.UnitPath]bool{}
 	for path := range base.Units.All() {
 		units[path] = true
@@ -76,17 +124,69 @@ func Compare(base, head *render.Snapshot) (*Report, error) {
 		if sameBundles(was, is) {
 			continue
 		}
-		before, err := bundlesOf(base, was)
-		if err != nil {
+		if err := report.unit(path, base, head, outlook); err != nil {
 			return nil, err
 		}
-		after, err := bundlesOf(head, is)
-		if err != nil {
-			return nil, err
-		}
-		report.Changes = append(report.Changes, Unit(path, before, after)...)
 	}
 	return report, nil
+}
+
+// unit compares a unit that differs.
+func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook Outlook) error {
+	if outlook.Kept != nil {
+		if why := outlook.Kept(path); why != "" {
+			r.Kept = append(r.Kept, Kept{Unit: path, Reason: why})
+			return nil
+		}
+	}
+	before, err := bundlesOf(base, base.Units.Get(path))
+	if err != nil {
+		return err
+	}
+	after, err := bundlesOf(head, head.Units.Get(path))
+	if err != nil {
+		return err
+	}
+	r.Kept = append(r.Kept, outlook.leave(path, before, after)...)
+	changes := outlook.unit(path, before, after)
+	r.Changes = append(r.Changes, changes...)
+	if outlook.Withheld != nil && len(changes) > 0 {
+		if why := outlook.Withheld(path); why != "" {
+			r.Withheld = append(r.Withheld, Kept{Unit: path, Reason: why})
+		}
+	}
+	return nil
+}
+
+// leave takes out of the bundles what stays as it is, and what never came, and
+// returns what it took out although it differs.
+func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetName]*render.Bundle) (kept []Kept) {
+	targets := maps.Clone(before)
+	maps.Copy(targets, after)
+	for _, target := range slices.Sorted(maps.Keys(targets)) {
+		at := render.Placed{Unit: path, Target: target}
+		if o.Had != nil && !o.Had(at) {
+			delete(before, target)
+		}
+		if o.Stays == nil {
+			continue
+		}
+		why, was, is := o.Stays(at), before[target], after[target]
+		if why == "" {
+			continue
+		}
+		delete(before, target)
+		delete(after, target)
+		if was == nil && is == nil || was != nil && is != nil && was.Digest == is.Digest {
+			continue
+		}
+		if last := len(kept) - 1; last >= 0 && kept[last].Reason == why {
+			kept[last].Targets = append(kept[last].Targets, target)
+		} else {
+			kept = append(kept, Kept{path, []config.TargetName{target}, why})
+		}
+	}
+	return kept
 }
 
 func sameBundles(was, is *render.Unit) bool {
@@ -97,7 +197,7 @@ func sameBundles(was, is *render.Unit) bool {
 
 func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*render.Bundle, error) {
 	if unit == nil {
-		return nil, nil
+		return map[config.TargetName]*render.Bundle{}, nil
 	}
 	bundles, err := s.Bundles(unit)
 	by := make(map[config.TargetName]*render.Bundle, len(bundles))
@@ -117,6 +217,10 @@ type group struct {
 // Unit compares two states of one unit: its bundles by target. Bundles of the same
 // digest are not looked into. The changes are sorted as in a [Report].
 func Unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
+	return (&Outlook{}).unit(path, was, is)
+}
+
+func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
 	groups := map[string]*group{}
 	targets := map[config.TargetName]bool{}
 	for _, bundles := range []map[config.TargetName]*render.Bundle{was, is} {
@@ -125,14 +229,14 @@ func Unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		for _, c := range compareBundles(was[target], is[target]) {
+		for _, c := range o.compare(render.Placed{Unit: path, Target: target}, was[target], is[target]) {
 			text, err := json.Marshal(c.change.Fields)
 			if err != nil {
 				panic(err) // plain values encode
 			}
 			id := c.id
 			id.Namespace = ""
-			key := fmt.Sprintf("%s %s %v %s", c.change.Action, id, c.id.Namespace == "", text)
+			key := fmt.Sprintf("%s %s %v %s %s", c.change.Action, id, c.id.Namespace == "", text, c.change.Reason)
 			if g := groups[key]; g != nil && g.change.Targets[len(g.change.Targets)-1] == target {
 				key += " " + c.id.Namespace // the same name in two namespaces of one target
 			}
@@ -143,6 +247,7 @@ func Unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []
 			}
 			g.namespaces[c.id.Namespace] = true
 			g.change.Targets = append(g.change.Targets, target)
+			g.change.IDs = append(g.change.IDs, c.id)
 		}
 	}
 	var changes []Change
@@ -164,7 +269,7 @@ type objectChange struct {
 	change Change
 }
 
-func compareBundles(was, is *render.Bundle) []objectChange {
+func (o *Outlook) compare(at render.Placed, was, is *render.Bundle) []objectChange {
 	if was != nil && is != nil && was.Digest == is.Digest {
 		return nil
 	}
@@ -173,18 +278,42 @@ func compareBundles(was, is *render.Bundle) []objectChange {
 	for id, old := range before {
 		switch object := after[id]; {
 		case object == nil:
-			changes = append(changes, objectChange{id, Change{Action: Deleted}})
+			if change := o.gone(at, old); change.Action != "" {
+				changes = append(changes, objectChange{id, change})
+			}
 		case object.Digest != old.Digest:
 			changes = append(changes, objectChange{id, Change{Action: Configured, Fields: Fields(old, object)}})
 		}
 	}
-	for id := range after {
+	for id, object := range after {
 		if before[id] == nil {
-			changes = append(changes, objectChange{id, Change{Action: Created}})
+			changes = append(changes, objectChange{id, o.created(at, object)})
 		}
 	}
 	slices.SortFunc(changes, func(a, b objectChange) int { return a.id.Compare(b.id) })
 	return changes
+}
+
+func (o *Outlook) gone(at render.Placed, old *render.Object) Change {
+	if o.Gone == nil {
+		return Change{Action: Deleted}
+	}
+	action, why := o.Gone(at, old)
+	return Change{Action: action, Reason: why}
+}
+
+// created is an object that is new, or comes from another bundle.
+func (o *Outlook) created(at render.Placed, object *render.Object) Change {
+	if o.Was != nil {
+		if old, from := o.Was(at, object.ID); old != nil {
+			why := "comes from unit " + string(from.Unit)
+			if from.Unit == at.Unit {
+				why = "comes from target " + string(from.Target)
+			}
+			return Change{Action: Configured, Reason: why, Fields: Fields(old, object)}
+		}
+	}
+	return Change{Action: Created}
 }
 
 func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
@@ -200,11 +329,25 @@ func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
 
 // Fields compares two versions of an object.
 func Fields(old, object *render.Object) []Field {
-	c := comparer{secret: object.ID.IsSecret()}
+	c := comparer{secret: config.MaySecret(object.ID.Kind)}
 	if old.Version != object.Version {
 		c.fields = append(c.fields, Field{Path: "apiVersion", From: old.APIVersion(), To: object.APIVersion()})
 	}
 	c.compare("", decode(old), decode(object))
+	redactor := old.Redactor(object)
+	if redactor.Empty() {
+		return c.fields
+	}
+	for i, f := range c.fields {
+		from, to := redactor.RedactValue(f.From), redactor.RedactValue(f.To)
+		// A live object's value may be an earlier secret, which nobody knows.
+		if was, is := equal(from, f.From), equal(to, f.To); was && !is && from != nil {
+			from = config.Redacted
+		} else if is && !was && to != nil {
+			to = config.Redacted
+		}
+		c.fields[i] = Field{Path: redactor.Redact(f.Path), From: from, To: to}
+	}
 	return c.fields
 }
 

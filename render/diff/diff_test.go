@@ -5,11 +5,13 @@ package diff
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -17,6 +19,16 @@ import (
 
 // snapshot renders plain objects placed on two clusters.
 func snapshot(t *testing.T, units map[string]string) *render.Snapshot {
+	t.Helper()
+	files := map[string]string{}
+	for name, content := range units {
+		files[name+"/x.yaml"] = content
+	}
+	return snapshotOf(t, files)
+}
+
+// snapshotOf renders files of units.
+func snapshotOf(t *testing.T, services map[string]string) *render.Snapshot {
 	t.Helper()
 	files := fstest.MapFS{
 		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
@@ -33,10 +45,10 @@ kind: Rollout
 metadata: {name: default}
 spec: {waves: [{name: all}]}
 `)},
-		"services/swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {}}\n")},
+		"services/swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {topology: cell}}\n")},
 	}
-	for name, content := range units {
-		files["services/"+name+"/x.yaml"] = &fstest.MapFile{Data: []byte(content)}
+	for name, content := range services {
+		files["services/"+name] = &fstest.MapFile{Data: []byte(content)}
 	}
 	var c render.Compiler
 	s := c.Snapshot("", config.Files(files))
@@ -48,7 +60,12 @@ spec: {waves: [{name: all}]}
 
 func compare(t *testing.T, base, head *render.Snapshot) *Report {
 	t.Helper()
-	report, err := Compare(base, head)
+	report, err := Compare(base, head, Outlook{Kept: func(path config.UnitPath) string {
+		if head.Units.Get(path) != nil {
+			return ""
+		}
+		return head.Repository.Kept(path)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +173,43 @@ func TestNamespacesOfOneTarget(t *testing.T) {
 		{Unit: "services/a", Action: Created, Object: "ConfigMap/left/c", Targets: []config.TargetName{"one", "two"}},
 		{Unit: "services/a", Action: Created, Object: "ConfigMap/right/c", Targets: []config.TargetName{"one", "two"}},
 	}
-	if diff := cmp.Diff(want, compare(t, base, head).Changes); diff != "" {
+	if diff := cmp.Diff(want, compare(t, base, head).Changes, cmpopts.IgnoreFields(Change{}, "IDs")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestKeptUnits: a unit that a neighbour's kustomization makes a base, or takes
+// into a cycle, was told as deleted.
+func TestKeptUnits(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: ns}\n"
+	before := map[string]string{"a/kustomization.yaml": "namePrefix: a-\nresources: [x.yaml]\n", "a/x.yaml": object,
+		"b/kustomization.yaml": "namePrefix: b-\nresources: [x.yaml]\n", "b/x.yaml": object}
+	base := snapshotOf(t, before)
+	if base.Units.Len() != 2 || len(base.Problems) > 0 {
+		t.Fatalf("%d units, want 2: %v", base.Units.Len(), base.Problems)
+	}
+	for name, test := range map[string]struct {
+		change  map[string]string
+		unknown []config.UnitPath
+		kept    []Kept
+	}{
+		"a base": {map[string]string{"a/kustomization.yaml": "namePrefix: a-\nresources: [x.yaml, ../b]\n"}, nil, []Kept{{"services/b", nil,
+			"services/a/kustomization.yaml:2: names the folder, which makes it a base and no unit: nothing is deleted; rename or remove the folder to remove the unit"}}},
+		"a cycle": {map[string]string{"a/kustomization.yaml": "resources: [../b]\n", "b/kustomization.yaml": "resources: [../a]\n"}, []config.UnitPath{"services/a", "services/b"}, nil},
+	} {
+		after := maps.Clone(before)
+		maps.Copy(after, test.change)
+		report := compare(t, base, snapshotOf(t, after))
+		for _, c := range report.Changes {
+			if c.Action == Deleted {
+				t.Errorf("%s: deletes %s", name, c.Object)
+			}
+		}
+		if diff := cmp.Diff(test.unknown, report.Unknown); diff != "" {
+			t.Errorf("%s: not compared (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.kept, report.Kept); diff != "" {
+			t.Errorf("%s: kept (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -17,8 +17,16 @@ import (
 // Write writes the report for people: lines that begin with + and - are what
 // is added and removed, so that it can be shown as a diff.
 func (r *Report) Write(w io.Writer) error {
+	if r.Refused != "" {
+		_, err := fmt.Fprintf(w, "nothing is taken from it: %s\n", r.Refused)
+		return err
+	}
 	var b strings.Builder
 	var unit config.UnitPath
+	withheld := map[config.UnitPath]string{}
+	for _, k := range r.Withheld {
+		withheld[k.Unit] = k.Reason
+	}
 	for _, c := range r.Changes {
 		if c.Unit != unit {
 			if unit != "" {
@@ -26,9 +34,15 @@ func (r *Report) Write(w io.Writer) error {
 			}
 			unit = c.Unit
 			fmt.Fprintf(&b, "%s\n", unit)
+			if why := withheld[unit]; why != "" {
+				fmt.Fprintf(&b, "  nothing is written before its deletions are approved: %s\n", why)
+			}
 		}
-		fmt.Fprintf(&b, "  %s %s on %s\n", c.Action, c.Object, targetList(c.Targets))
-		if c.Action == Configured && len(c.Fields) == 0 {
+		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, targetList(c.Targets))
+		if c.Reason != "" && c.Reason != withheld[unit] {
+			fmt.Fprintf(&b, "    %s\n", c.Reason)
+		}
+		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {
 			b.WriteString("    only the order of a list\n")
 		}
 		for _, f := range c.Fields {
@@ -40,6 +54,16 @@ func (r *Report) Write(w io.Writer) error {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s\n  not compared: it has problems\n", path)
+	}
+	for i, kept := range r.Kept {
+		if i == 0 && unit != "" && len(r.Unknown) == 0 {
+			b.WriteByte('\n')
+		}
+		on := ""
+		if len(kept.Targets) > 0 {
+			on = " on " + targetList(kept.Targets)
+		}
+		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", kept.Unit, on, kept.Reason)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -63,16 +87,30 @@ func (r *Report) Summary() string {
 	if len(r.Unknown) > 0 {
 		unknown = fmt.Sprintf("; %s not compared", Count(len(r.Unknown), "unit"))
 	}
+	if len(r.Kept) > 0 {
+		unknown += fmt.Sprintf("; %s kept as it is", Count(len(r.Kept), "unit"))
+	}
 	if total == 0 {
 		return "no changes" + unknown
 	}
 	var parts []string
-	for _, action := range []Action{Created, Configured, Deleted} {
+	for _, action := range []Action{Created, Configured, Deleted, Held, Released, Forgotten, Left} {
 		if count[action] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[action], action))
+			parts = append(parts, fmt.Sprintf("%d %s", count[action], actionText(action)))
 		}
 	}
 	return fmt.Sprintf("%s in %s on %s: %s", Count(total, "object"), Count(len(units), "unit"), Count(len(targets), "target"), strings.Join(parts, ", ")) + unknown
+}
+
+// actionText is an action in the past tense, or what happens instead of it.
+func actionText(a Action) string {
+	switch a {
+	case Held:
+		return "held for approval"
+	case Left:
+		return "left for now"
+	}
+	return string(a)
 }
 
 // Count is a number with its noun: "1 unit", "2 units".
@@ -101,7 +139,7 @@ func targetList(targets []config.TargetName) string {
 func (f Field) write(b *strings.Builder) {
 	from, to := valueText(f.From), valueText(f.To)
 	if strings.Contains(from, "\n") || strings.Contains(to, "\n") {
-		fmt.Fprintf(b, "      %s:\n", f.Path)
+		fmt.Fprintf(b, "      %s:\n", config.Printable(f.Path))
 		for i, line := range strings.Split(strings.TrimSuffix(udiff.Unified("", "", from, to), "\n"), "\n") {
 			if i < 2 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
 				continue // names of files, there are none
@@ -111,10 +149,10 @@ func (f Field) write(b *strings.Builder) {
 		return
 	}
 	if f.From != nil {
-		fmt.Fprintf(b, "    - %s: %s\n", f.Path, from)
+		fmt.Fprintf(b, "    - %s: %s\n", config.Printable(f.Path), from)
 	}
 	if f.To != nil {
-		fmt.Fprintf(b, "    + %s: %s\n", f.Path, to)
+		fmt.Fprintf(b, "    + %s: %s\n", config.Printable(f.Path), to)
 	}
 }
 

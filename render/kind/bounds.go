@@ -36,10 +36,6 @@ const (
 	// maxCost bounds one expression in CEL's unit, about one for each step;
 	// what it allows takes a tenth of a second.
 	maxCost = 1_000_000
-	// maxSpecCost bounds all that is counted in a spec's render on one target.
-	maxSpecCost = 4_000_000
-	// maxObjects is how many objects a spec may stand for on one target.
-	maxObjects = 10_000
 	// maxRange is the longest lists.range.
 	maxRange = 100_000
 	// maxProduct bounds calls that compare each of one argument with each of

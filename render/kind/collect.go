@@ -55,7 +55,13 @@ type Collection struct {
 func (k *Kind) Collections() []*Collection { return k.collections }
 
 // Collected is an item of a collection. It is safe for concurrent use.
-type Collected struct{ message *dynamicpb.Message }
+type Collected struct {
+	message *dynamicpb.Message
+	secrets []string // what its secret fields hold
+}
+
+// Secrets are the texts of its fields that are marked as secret.
+func (c *Collected) Secrets() []string { return c.secrets }
 
 // NewCollected makes a decoded spec an item of a collection: like `self`, with
 // `unit` besides.
@@ -67,7 +73,7 @@ func NewCollected(spec *Spec, unit *config.Unit) *Collected {
 		return true
 	})
 	item.Set(k.collected.Fields().ByName("unit"), protoreflect.ValueOfMessage(unitMessage(unit)))
-	return &Collected{item}
+	return &Collected{item, spec.Secrets()}
 }
 
 // collectedMessage is the kind's envelope with the unit added.
@@ -78,8 +84,14 @@ func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.Mes
 	file.Package = new("swell.collected")
 	file.Dependency = append(file.Dependency, unit.ParentFile().Path())
 	message := file.MessageType[0]
+	for _, field := range message.Field { // its own maps
+		if name, ok := strings.CutPrefix(field.GetTypeName(), "."+string(envelope.FullName())+"."); ok {
+			field.TypeName = new(".swell.collected." + message.GetName() + "." + name)
+		}
+	}
+	last := message.Field[len(message.Field)-1].GetNumber()
 	message.Field = append(message.Field, &descriptorpb.FieldDescriptorProto{
-		Name: new("unit"), JsonName: new("unit"), Number: new(int32(5)),
+		Name: new("unit"), JsonName: new("unit"), Number: new(last + 1),
 		Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
 		TypeName: new("." + string(unit.FullName())),
@@ -219,6 +231,9 @@ func (s *Spec) collect(scope *scope) error {
 			if items, err = scope.place.inputs.Collect(c); err != nil {
 				return &evalError{c.At, &readError{fmt.Errorf("collect %s: %w", c.Name, err)}}
 			}
+		}
+		if err := scope.spend(uint64(len(items))); err != nil {
+			return &evalError{c.At, err}
 		}
 		values := make([]ref.Val, len(items))
 		for i, item := range items {

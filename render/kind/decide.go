@@ -144,7 +144,7 @@ func (t *tracer) decideCall(x *expression, call ast.CallExpr, below []any) {
 	case templateFunction:
 		name, _ := literal(args[0])
 		t.decider("template", []any{name})
-		args, below = args[1:], nil
+		args, below = args[1:2], nil
 	default:
 		if below = nil; call.IsMemberFunction() {
 			args = append([]ast.Expr{call.Target()}, args...)

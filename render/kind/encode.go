@@ -50,15 +50,24 @@ func appendJSON(dst []byte, value any) []byte {
 // alike: characters that nobody sees are escaped, since some readers of YAML
 // refuse them or take them for the end of a line.
 func appendQuoted(dst []byte, s string) []byte {
+	return appendEscaped(dst, s, utf8.AppendRune)
+}
+
+// appendEscaped is appendQuoted with another form for characters of more than
+// 16 bits, which JSON and YAML escape in different ways. No reader refuses those.
+func appendEscaped(dst []byte, s string, beyond func(dst []byte, r rune) []byte) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // texts always encode
 	for _, r := range string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) {
-		if r < 0x10000 && !unicode.IsPrint(r) {
-			dst = fmt.Appendf(dst, "\\u%04x", r)
-		} else {
+		switch {
+		case unicode.IsPrint(r):
 			dst = utf8.AppendRune(dst, r)
+		case r < 0x10000:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = beyond(dst, r)
 		}
 	}
 	return dst
@@ -85,6 +94,11 @@ func appendScalar(dst []byte, value any) []byte {
 	}
 	return append(dst, "null"...)
 }
+
+// YAML is a plain value, see [config.Document.Plain], in block style. Readers of
+// YAML 1.1 and 1.2 take it for the same value, whatever characters its texts
+// have; those that nobody sees are escaped.
+func YAML(value any) []byte { return appendYAML(nil, value) }
 
 // appendYAML is the block-style YAML of a plain value with its last newline:
 // keys sorted, two spaces to a level. Readers of YAML 1.1 and 1.2 take it for
@@ -174,7 +188,7 @@ func yamlText(dst []byte, s string) []byte {
 	if plainText.MatchString(s) && !words[strings.ToLower(s)] {
 		return append(dst, s...)
 	}
-	return appendQuoted(dst, s)
+	return appendEscaped(dst, s, func(dst []byte, r rune) []byte { return fmt.Appendf(dst, `\U%08x`, r) })
 }
 
 // isBlockText says whether a text reads the same as a literal block: lines of

@@ -12,53 +12,75 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// FindStructFieldType is that of CEL, but for enums. A field of an enum is a
-// text, the name of its value, as it is in a message that is rendered as a
-// whole; a value without a name is its number as text.
+// FindStructFieldType is that of CEL, but for enums and for 32-bit floating
+// point. A field of an enum is a text, the name of its value, as it is in a
+// message that is rendered as a whole; a value without a name is its number as
+// text. A float is the number that it is written as.
 func (r registry) FindStructFieldType(message, field string) (*types.FieldType, bool) {
 	found, ok := r.Registry.FindStructFieldType(message, field)
 	if !ok {
 		return nil, false
 	}
-	named := *found
-	switch {
-	case found.Type.Kind() == types.IntKind:
-		named.Type = types.StringType
-	case found.Type.Kind() == types.ListKind && found.Type.Parameters()[0].Kind() == types.IntKind:
-		named.Type = types.NewListType(types.StringType)
-	case found.Type.Kind() == types.MapKind && found.Type.Parameters()[1].Kind() == types.IntKind:
-		named.Type = types.NewMapType(found.Type.Parameters()[0], types.StringType)
+	switch found.Type.Kind() {
+	case types.IntKind, types.DoubleKind, types.ListKind, types.MapKind:
 	default:
 		return found, true
 	}
-	if !r.isEnum(message, field) {
+	of, item := r.fieldOf(message, field)
+	switch {
+	case of == nil:
 		return found, true
+	case item.Kind() == protoreflect.EnumKind:
+		return withValues(found, of, types.StringType, enumNames), true
+	case isFloat(item):
+		return withValues(found, of, nil, floats), true
 	}
-	named.GetFrom = func(target any) (any, error) {
-		value, err := found.GetFrom(target)
-		if m, ok := target.(proto.Message); ok && err == nil {
-			return enumNames(m.ProtoReflect(), protoreflect.Name(field)), nil
-		}
-		return value, err
-	}
-	return &named, true
+	return found, true
 }
 
-// isEnum looks at a new message of the type, since CEL does not tell.
-func (r registry) isEnum(message, field string) bool {
+// withValues is a field whose values are made by another function; single is
+// the type of one of them, nil for CEL's own.
+func withValues(field *types.FieldType, of protoreflect.FieldDescriptor, single *types.Type, values func(protoreflect.Message, protoreflect.FieldDescriptor) any) *types.FieldType {
+	other := *field
+	switch {
+	case single == nil:
+	case of.IsMap():
+		other.Type = types.NewMapType(field.Type.Parameters()[0], single)
+	case of.IsList():
+		other.Type = types.NewListType(single)
+	default:
+		other.Type = single
+	}
+	other.GetFrom = func(target any) (any, error) {
+		value, err := field.GetFrom(target)
+		m, ok := target.(proto.Message)
+		if !ok || err != nil || value == nil {
+			return value, err
+		}
+		// By name: it may be of another copy of the descriptor.
+		if known := m.ProtoReflect().Descriptor().Fields().ByName(of.Name()); known != nil {
+			return values(m.ProtoReflect(), known), nil
+		}
+		return value, nil
+	}
+	return &other
+}
+
+// fieldOf is a field and that of its items or values, or itself. It looks at a
+// new message of the type, since CEL does not tell.
+func (r registry) fieldOf(message, name string) (field, item protoreflect.FieldDescriptor) {
 	m, ok := r.NewValue(message, nil).Value().(proto.Message)
 	if !ok {
-		return false
+		return nil, nil
 	}
-	f := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
-	if f != nil && f.IsMap() {
-		f = f.MapValue()
+	field = m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name))
+	if field != nil && field.IsMap() {
+		return field, field.MapValue()
 	}
-	return f != nil && f.Kind() == protoreflect.EnumKind
+	return field, field
 }
 
-func enumNames(m protoreflect.Message, name protoreflect.Name) any {
-	field := m.Descriptor().Fields().ByName(name)
+func enumNames(m protoreflect.Message, field protoreflect.FieldDescriptor) any {
 	value := m.Get(field)
 	switch {
 	case field.IsList():

@@ -6,7 +6,6 @@ package kind
 import (
 	"maps"
 	"regexp"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -55,6 +54,7 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 	)
 	options = append(options, ownFunctions(templates)...)
 	options = append(options, matching()...)
+	options = append(options, timestamps()...)
 	names := map[string]bool{"self": true, "target": true, "unit": true, "data": true}
 	for _, c := range collections {
 		names[c.Name] = true
@@ -93,10 +93,16 @@ func newRegistry(envelope protoreflect.MessageDescriptor, collections []*Collect
 	return registry{r}, nil
 }
 
-// registerFiles registers a file after all that it imports. Google's
-// well-known types are CEL's own.
+// celFiles are those whose messages CEL knows, and that of options, which stand
+// in no spec.
+var celFiles = map[string]bool{
+	"google/protobuf/any.proto": true, "google/protobuf/duration.proto": true, "google/protobuf/struct.proto": true,
+	"google/protobuf/timestamp.proto": true, "google/protobuf/wrappers.proto": true, "google/protobuf/descriptor.proto": true,
+}
+
+// registerFiles registers a file after all that it imports.
 func registerFiles(r *types.Registry, file protoreflect.FileDescriptor, seen map[string]bool) error {
-	if seen[file.Path()] || strings.HasPrefix(file.Path(), "google/protobuf/") {
+	if seen[file.Path()] || celFiles[file.Path()] {
 		return nil
 	}
 	seen[file.Path()] = true

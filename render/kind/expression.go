@@ -42,7 +42,7 @@ func (e *environment) compile(text string, at config.Position) (*expression, err
 		message, _, _ := strings.Cut(first.Message, "\n")
 		return nil, fmt.Errorf("%q: %s", text, strings.TrimSpace(message))
 	}
-	if err := e.checkData(checked.NativeRep()); err != nil {
+	if err := errors.Join(e.checkData(checked.NativeRep()), checkZones(checked.NativeRep())); err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	options := append(slices.Clip(e.options), cel.EvalOptions(cel.OptOptimize))

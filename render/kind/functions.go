@@ -27,8 +27,8 @@ func ownFunctions(templates func(name string) (*textTemplate, error)) []cel.EnvO
 		cel.Function("json.encode", cel.Overload("json_encode_dyn", []*cel.Type{dyn}, text, cel.UnaryBinding(encode("json.encode", appendJSON)))),
 		cel.Function("yaml.encode", cel.Overload("yaml_encode_dyn", []*cel.Type{dyn}, text, cel.UnaryBinding(encode("yaml.encode", appendYAML)))),
 		cel.Function(fileFunction, cel.Overload(fileFunction+"_string", []*cel.Type{dyn, text}, text, cel.BinaryBinding(readFile))),
-		cel.Function(templateFunction, cel.Overload(templateFunction+"_dyn", []*cel.Type{text, dyn}, text, cel.BinaryBinding(func(name, x ref.Val) ref.Val {
-			return executeTemplate(templates, name, x)
+		cel.Function(templateFunction, cel.Overload(templateFunction+"_dyn", []*cel.Type{text, dyn, dyn}, text, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+			return executeTemplate(templates, args[0], args[1], args[2])
 		}))),
 		cel.Macros(
 			cel.GlobalMacro("file", 1, func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -42,7 +42,7 @@ func ownFunctions(templates func(name string) (*textTemplate, error)) []cel.EnvO
 				if _, err := templates(name); err != nil {
 					return nil, eh.NewError(args[0].ID(), err.Error())
 				}
-				return eh.NewCall(templateFunction, args[0], args[1]), nil
+				return eh.NewCall(templateFunction, args[0], args[1], eh.NewIdent(placeName)), nil
 			}),
 		),
 	}
@@ -112,10 +112,13 @@ func readFile(at, name ref.Val) ref.Val {
 	case !utf8.Valid(content):
 		return types.NewErr("file: %q: want a text in UTF-8; a field of type bytes takes other files with fromFile", name)
 	}
+	if err := place.budget.spend(uint64(len(content) >> 10)); err != nil {
+		return types.WrapErr(err)
+	}
 	return types.String(content)
 }
 
-func executeTemplate(templates func(name string) (*textTemplate, error), name, x ref.Val) ref.Val {
+func executeTemplate(templates func(name string) (*textTemplate, error), name, x, at ref.Val) ref.Val {
 	t, err := templates(string(name.(types.String)))
 	if err != nil {
 		return types.WrapErr(err) // it was found when the kind was loaded
@@ -124,7 +127,10 @@ func executeTemplate(templates func(name string) (*textTemplate, error), name, x
 	if err != nil {
 		return types.WrapErr(fmt.Errorf("template: %w", err))
 	}
-	text, err := t.execute(value)
+	text, steps, err := t.execute(value)
+	if place, ok := at.Value().(*Place); ok && err == nil {
+		err = place.budget.spend(uint64(steps + len(text)>>10))
+	}
 	if err != nil {
 		return types.WrapErr(err)
 	}

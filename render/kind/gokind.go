@@ -78,11 +78,16 @@ func embeddedMessage(name, content string) protoreflect.MessageDescriptor {
 
 // renderGo renders a spec of a kind in Go. A mistake of the kind is a problem
 // of the spec.
-func (s *Spec) renderGo(place *Place) (rendered []Rendered, problems config.Problems) {
+func (s *Spec) renderGo(budget *Budget, place *Place) (rendered []Rendered, problems config.Problems) {
 	defer config.Recover(s.doc.File, &problems)
 	objects, err := s.kind.native.Render(s.goInput(place))
+	for range objects {
+		if err == nil {
+			err = budget.object()
+		}
+	}
 	if err != nil {
-		p := s.problem(err, config.Position{})
+		p := s.problem(place, err, config.Position{})
 		p.Via = s.via
 		return nil, config.Problems{p}
 	}

@@ -13,7 +13,7 @@ import (
 // traceGo is Trace for a kind in Go. What its code does not tell of, the spec
 // as a whole decides.
 func (s *Spec) traceGo(place *Place) ([]Traced, config.Problems) {
-	rendered, problems := s.renderGo(place)
+	rendered, problems := s.renderGo(new(Budget), place)
 	traced := make([]Traced, len(rendered))
 	for i, r := range rendered {
 		traced[i] = Traced{ID: r.ID, Origin: Origin{At: r.At}}

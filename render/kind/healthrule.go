@@ -5,6 +5,7 @@ package kind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,7 +45,7 @@ var healthEnvironment = sync.OnceValue(func() *environment {
 		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Encoders(ext.EncodersVersion(0)),
 		cel.Variable("object", cel.DynType),
 	)
-	env, err := cel.NewEnv(append(options, matching()...)...)
+	env, err := cel.NewEnv(slices.Concat(options, matching(), timestamps())...)
 	if err != nil {
 		panic(err) // there is no input
 	}

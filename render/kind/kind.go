@@ -33,6 +33,7 @@ type Kind struct {
 	envelope    protoreflect.MessageDescriptor
 	collected   protoreflect.MessageDescriptor // envelope with the unit
 	rules       *config.Rules                  // of the spec's values
+	secrets     bool                           // a field of the message is marked as secret
 	adapter     types.Adapter                  // makes CEL values of specs
 	data        *Data
 	collections []*Collection
@@ -44,6 +45,15 @@ type Kind struct {
 
 // APIVersion is what specs of the kind carry. The version is always v1.
 func (k *Kind) APIVersion() string { return k.Group + "/v1" }
+
+// SecretMessage is the message of the kind's documents; nil where no field of
+// it is marked as secret.
+func (k *Kind) SecretMessage() protoreflect.MessageDescriptor {
+	if !k.secrets {
+		return nil
+	}
+	return k.envelope
+}
 
 // ObjectIDs are the ids of the kind's objects, which overrides may name.
 func (k *Kind) ObjectIDs() []string {
@@ -131,6 +141,7 @@ type loader struct {
 	def       definition
 	env       *environment
 	templates map[string]*textTemplate
+	protos    map[string]string // where imports were found, by their names, if not there
 	used      []use
 	twice     bool // there is another kind of the name
 	problems  config.Problems
@@ -190,7 +201,7 @@ func (l *loader) declare() {
 		l.problem(l.spec("message"), "spec.message: %s", err)
 		return
 	}
-	l.kind.envelope = envelope
+	l.kind.envelope, l.kind.secrets = envelope, config.HasSecrets(envelope)
 	l.kind.rules, problems = config.CompileRules(envelope, message)
 	l.problems = append(l.problems, problems...)
 }
@@ -365,7 +376,7 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 		l.problem(n, "%s: want an apiVersion and a kind, both without expressions", where)
 		return nil
 	}
-	c := compiler{loader: l, env: env, where: where, secret: kindName == "Secret"}
+	c := compiler{loader: l, env: env, where: where, secret: config.MaySecret(kindName)}
 	if easy := l.all.named(apiVersion, kindName); easy != nil {
 		l.used = append(l.used, use{to: easy, at: n, where: where, nested: true, conditional: conditional})
 		if easy.kind.envelope == nil {

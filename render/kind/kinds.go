@@ -29,6 +29,7 @@ type Kinds struct {
 	byName  map[string]*Kind  // by "apiVersion kind"
 	broken  map[string]string // folders of kinds that do not load, by the same
 	all     []*Kind           // whose message is known
+	claims  map[string]string // where an easy kind is declared, by [schema.Claim.Names]
 	unnamed []string
 }
 
@@ -92,8 +93,9 @@ func (k *Kinds) HashOf(apiVersion, kind string) string {
 
 // kindLoader loads the kinds of one commit.
 type kindLoader struct {
-	loaders []*loader
-	known   map[string]*loader // by "apiVersion kind"; the first of that name
+	protoPath []string // folders where imports are looked up
+	loaders   []*loader
+	known     map[string]*loader // by "apiVersion kind"; the first of that name
 }
 
 // use is a reference from one kind to another.
@@ -108,8 +110,9 @@ type use struct {
 // LoadAll compiles the kinds in folders of the tree, which may refer to each
 // other, and those that are part of swell. hard is what their objects are
 // checked against; data is what their expressions read, nil for nothing.
-func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *Data) *Kinds {
-	all := &kindLoader{known: map[string]*loader{}}
+// protoPath are folders of the tree where imports are looked up.
+func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *Data, protoPath ...string) *Kinds {
+	all := &kindLoader{protoPath: protoPath, known: map[string]*loader{}}
 	for _, g := range goKinds {
 		l := &loader{all: all, kind: g.kind()}
 		all.loaders = append(all.loaders, l)
@@ -131,6 +134,7 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 				Message: fmt.Sprintf("kind %s: defined twice, first in %s", l.name(), first.kind.Folder)})
 		}
 	}
+	kinds.claims = all.claim(hard)
 	for _, l := range all.loaders {
 		if l.kind.native == nil {
 			l.guarded(l.compile)
@@ -140,6 +144,7 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 	all.findCycles()
 	all.spread()
 	for _, l := range all.loaders {
+		l.relocate()
 		kinds.add(all, l)
 		if l.kind.message != nil {
 			kinds.all = append(kinds.all, l.kind)
@@ -147,6 +152,48 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 	}
 	kinds.Problems = kinds.Problems.Sorted()
 	return kinds
+}
+
+// claim finds kinds that take the names of another one, or of one of hard, and
+// returns where each name is taken.
+func (a *kindLoader) claim(hard *schema.Set) map[string]string {
+	owners, claims, first := hard.Owners(), map[string]string{}, map[string]*loader{}
+	for _, l := range a.loaders {
+		if l.kind.Name == "" || l.kind.native != nil {
+			continue
+		}
+		at := l.kind.easy.Position()
+		for _, name := range l.kind.easy.Claim().Names() {
+			if owner := owners[name]; owner != "" {
+				l.taken(name, owner)
+			}
+			switch other := first[name]; {
+			case other == nil:
+				first[name], claims[name] = l, at.String()
+			case other.name() != l.name(): // the same one is a problem already
+				l.taken(name, other.kind.easy.Position().String())
+				other.taken(name, at.String())
+			}
+		}
+	}
+	return claims
+}
+
+// taken is the problem that somebody else has a name of the kind.
+func (l *loader) taken(name, by string) {
+	l.problems = append(l.problems, config.Problem{Position: l.kind.easy.Position(), Code: config.CodeDuplicate,
+		Message: fmt.Sprintf("kind %s: %s is taken by %s: choose another group, kind or plural", l.kind.Name, strings.TrimSpace(name), by)})
+}
+
+// Claimed is where an easy kind is declared that has one of the names; empty
+// when there is none.
+func (k *Kinds) Claimed(names schema.Claim) string {
+	for _, name := range names.Names() {
+		if at := k.claims[name]; at != "" {
+			return at
+		}
+	}
+	return ""
 }
 
 // guarded makes a mistake of swell a problem of the kind.

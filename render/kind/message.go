@@ -64,10 +64,38 @@ func (l *loader) openProto(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, config.Refusal(fmt.Sprintf("%q: want a path from the root of the monorepo", name))
 	}
+	if content, ok := l.openOnPath(name); ok {
+		return content, nil
+	}
 	if kinds := path.Dir(l.kind.Folder) + "/"; !strings.HasPrefix(name, kinds) {
-		return nil, config.Refusal(fmt.Sprintf("import %q: want a file below %s", name, kinds))
+		where := strings.Join(append([]string{kinds}, l.all.protoPath...), ", or in ")
+		return nil, config.Refusal(fmt.Sprintf("import %q: want a file below %s (spec.protoPath of swell.yaml names folders of protos)", name, where))
 	}
 	return l.tree.ReadFile(name)
+}
+
+// openOnPath reads an import from the first folder of spec.protoPath that has it.
+func (l *loader) openOnPath(name string) ([]byte, bool) {
+	for _, folder := range l.all.protoPath {
+		file := path.Join(folder, name)
+		if content, err := l.tree.ReadFile(file); err == nil {
+			if l.protos == nil {
+				l.protos = map[string]string{}
+			}
+			l.protos[name] = file
+			return content, true
+		}
+	}
+	return nil, false
+}
+
+// relocate gives problems in imports the paths that the files have.
+func (l *loader) relocate() {
+	for i, p := range l.problems {
+		if file := l.protos[p.File]; file != "" {
+			l.problems[i].File = file
+		}
+	}
 }
 
 var boundFile = sync.OnceValue(func() protoreflect.FileDescriptor {

@@ -6,6 +6,7 @@ package kind
 import (
 	"errors"
 	"reflect"
+	"slices"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -33,6 +34,25 @@ type Inputs struct {
 	// Collect lists the documents of a collection, in the order that templates
 	// see them in. Nil: every collection is empty.
 	Collect func(c *Collection) ([]*Collected, error)
+	// Secrets are texts that specs on this target may have taken from others:
+	// from what they collect. Nil: none.
+	Secrets func() []string
+}
+
+// secretsOf are the texts that no message of rendering the spec may show.
+func (p *Place) secretsOf(s *Spec) *config.Redactor {
+	if p.inputs.Secrets == nil {
+		return s.secrets
+	}
+	collected := p.inputs.Secrets()
+	if len(collected) == 0 {
+		return s.secrets
+	}
+	var all config.Redactor
+	for _, text := range slices.Concat(s.Secrets(), collected) {
+		all.Add(text)
+	}
+	return &all
 }
 
 // Place is what a template knows of the place it is rendered for. It is made
@@ -41,6 +61,7 @@ type Inputs struct {
 type Place struct {
 	target, unit ref.Val
 	inputs       Inputs
+	budget       *Budget // that functions spend from; nil for one without end
 
 	targetMessage, unitMessage protoreflect.Message
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"cel.dev/cel-go/common/types"
@@ -169,6 +170,12 @@ func (c *conversion) plainMap(m traits.Mapper) (any, bool, error) {
 // plainMessage is the fields of a message that are set, under their names, or
 // what CEL takes a well-known type for.
 func (c *conversion) plainMessage(m protoreflect.Message) (any, bool, error) {
+	if m.Descriptor().FullName() == fieldMask {
+		return c.plain(types.String(maskText(m)))
+	}
+	if m.Descriptor().FullName() == floatValue {
+		return c.plain(types.Double(float(protoreflect.ValueOfMessage(m))))
+	}
 	if likeCEL[m.Descriptor().FullName()] {
 		return c.plain(boundAdapter().NativeToValue(m.Interface()))
 	}
@@ -188,6 +195,18 @@ func (c *conversion) plainMessage(m protoreflect.Message) (any, bool, error) {
 		}
 	}
 	return plainFields, true, nil
+}
+
+const fieldMask protoreflect.FullName = "google.protobuf.FieldMask"
+
+// maskText is a FieldMask as it is written: its paths with commas between them.
+func maskText(m protoreflect.Message) string {
+	paths := m.Get(m.Descriptor().Fields().ByName("paths")).List()
+	all := make([]string, paths.Len())
+	for i := range all {
+		all[i] = paths.Get(i).String()
+	}
+	return strings.Join(all, ",")
 }
 
 // likeCEL are the well-known types that CEL has values of its own for.
@@ -253,6 +272,8 @@ func (c *conversion) plainProtoValue(field protoreflect.FieldDescriptor, v proto
 			return string(known.Name()), true, nil
 		}
 		return int64(native), true, nil
+	case float32:
+		return c.plain(types.Double(float(v)))
 	default:
 		return c.plain(types.DefaultTypeAdapter.NativeToValue(native))
 	}

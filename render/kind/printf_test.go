@@ -18,7 +18,8 @@ func executed(t *testing.T, template string, x any) (string, error) {
 	if problem != nil {
 		t.Fatal(problem)
 	}
-	return parsed.execute(x)
+	text, _, err := parsed.execute(x)
+	return text, err
 }
 
 // TestPrintfVerbs: %p printed an address, which is another one each time.

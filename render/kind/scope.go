@@ -5,7 +5,6 @@ package kind
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -20,8 +19,7 @@ type scope struct {
 	place *Place
 	data  *Data
 	bound []binding // by collect, let and each, as far as they are known by now
-	cost  uint64
-	made  conversion // of all values that went into objects
+	*Budget
 }
 
 type binding struct {
@@ -61,16 +59,6 @@ func (s *scope) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-var errCost = errors.New("the spec's expressions take more steps than one spec may on one target")
-
-// spend adds what an expression took, in CEL's unit.
-func (s *scope) spend(cost uint64) error {
-	if s.cost += cost; s.cost > maxSpecCost {
-		return errCost
-	}
-	return nil
-}
-
 // convert makes a plain value that goes into an object. All values of a spec
 // on a target share one budget.
 func (s *scope) convert(v ref.Val) (value any, present bool, err error) {
@@ -88,11 +76,6 @@ func (s *scope) charge(size conversion) error {
 	}
 	return nil
 }
-
-var errObjects = fmt.Errorf("the spec's objects hold more than %d MiB of text or %d parts on one target", maxText*objectsTimes>>20, maxNodes*objectsTimes)
-
-// objectsTimes is how much more all objects of a spec may hold than one value.
-const objectsTimes = 4
 
 // plain is what a name stands for, as plain values.
 func (s *scope) plain(name string) (value any, present bool, err error) {

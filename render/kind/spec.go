@@ -26,17 +26,14 @@ type Spec struct {
 	message protoreflect.Message
 	self    ref.Val
 	via     []config.Position // of the template that it came from
+	secrets *config.Redactor  // what its secret fields hold; nil without any
 }
 
 // OverrideField is the field of spec with the medium-mode patches.
 const OverrideField = "override"
 
-// Overridable says whether specs of the kind may have [OverrideField]: unless
-// the kind forbids it, or has a field of its own of that name.
-func (k *Kind) Overridable() bool {
-	spec := k.envelope.Fields().ByName("spec").Message()
-	return !k.easy.OverrideForbidden() && spec.Fields().ByName(OverrideField) == nil
-}
+// Overridable says whether specs of the kind may have [OverrideField].
+func (k *Kind) Overridable() bool { return k.easy.Overridable() }
 
 // Kind is the kind that the spec is of.
 func (s *Spec) Kind() *Kind { return s.kind }
@@ -44,6 +41,10 @@ func (s *Spec) Kind() *Kind { return s.kind }
 // Written is the document that was decoded. That of a spec which a template
 // rendered has the lines of the template.
 func (s *Spec) Written() *config.Document { return s.written }
+
+// Secrets are the texts that the fields of the spec hold which the kind marks
+// as secret.
+func (s *Spec) Secrets() []string { return s.secrets.Texts() }
 
 // Message is the spec as a message: apiVersion, kind, metadata and spec. It must
 // not be changed.
@@ -62,7 +63,7 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	problems = k.rules.Check(doc, message)
+	problems = append(k.rules.Check(doc, message), k.easy.CheckKeys(doc, message)...)
 	if doc.Name == "" {
 		problems = append(problems, doc.Problem(doc.Node, config.CodeDocument, "metadata.name: missing"))
 	}
@@ -74,6 +75,10 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 
 func (k *Kind) spec(doc *config.Document, name string, message protoreflect.Message) *Spec {
 	s := &Spec{kind: k, doc: doc, written: doc, name: name, message: message}
+	if k.secrets {
+		s.secrets = &config.Redactor{}
+		s.secrets.AddMessage(message)
+	}
 	if k.adapter != nil {
 		s.self = k.adapter.NativeToValue(message.Interface())
 	}
@@ -91,18 +96,25 @@ type Rendered struct {
 // Render evaluates the kind's templates for one spec in one place. The
 // problems are at the spec, via the line of the kind.
 func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
+	return s.RenderWithin(new(Budget), place)
+}
+
+// RenderWithin is Render of a spec that others may have spent a part of the
+// budget for.
+func (s *Spec) RenderWithin(budget *Budget, place *Place) ([]Rendered, config.Problems) {
 	if s.kind.native != nil {
-		return s.renderGo(place)
+		return s.renderGo(budget, place)
 	}
-	r := s.renderer(place)
+	charged := *place
+	charged.budget = budget
+	r := s.renderer(budget, &charged)
 	r.render()
 	return r.rendered, r.problems
 }
 
-func (s *Spec) renderer(place *Place) *renderer {
-	r := &renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data}}
-	r.scope.made.most = objectsTimes
-	return r
+func (s *Spec) renderer(budget *Budget, place *Place) *renderer {
+	budget.made.most = objectsTimes
+	return &renderer{spec: s, scope: &scope{self: s.self, place: place, data: s.kind.data, Budget: budget}}
 }
 
 // renderer renders one spec.
@@ -122,7 +134,9 @@ func (r *renderer) render() {
 		return
 	}
 	for _, o := range r.spec.kind.objects {
-		r.object(o)
+		if r.object(o); r.scope.Over() {
+			return // it was said
+		}
 	}
 }
 
@@ -133,12 +147,16 @@ func (r *renderer) fail(err error, at config.Position) {
 	if errors.As(err, &evaluation) {
 		at = evaluation.at
 	}
-	r.problems = append(r.problems, r.spec.problem(err, at))
+	r.problems = append(r.problems, r.spec.problem(r.scope.place, err, at))
 }
 
 // problem is a problem of rendering.
-func (s *Spec) problem(err error, at config.Position) config.Problem {
-	p := s.doc.Problem(s.doc.Node, config.CodeRender, "%s %s: %s", s.kind.Name, s.name, err)
+func (s *Spec) problem(place *Place, err error, at config.Position) config.Problem {
+	text := err.Error()
+	if secrets := place.secretsOf(s); secrets.Quotes(text) {
+		text = "an expression cannot be evaluated for this spec; why is not said, since it may show what a secret field holds"
+	}
+	p := s.doc.Problem(s.doc.Node, config.CodeRender, "%s %s: %s", s.kind.Name, s.name, text)
 	p.Via = append(slices.Clip(s.via), at)
 	var unread *readError
 	if errors.As(err, &unread) {
@@ -149,6 +167,9 @@ func (s *Spec) problem(err error, at config.Position) config.Problem {
 
 // bind evaluates what all objects know.
 func (r *renderer) bind() error {
+	if err := r.scope.spend(uint64(1 + len(r.spec.kind.lets) + len(r.spec.kind.objects))); err != nil {
+		return err
+	}
 	if err := r.spec.collect(r.scope); err != nil {
 		return err
 	}
@@ -186,8 +207,11 @@ func (r *renderer) object(o *object) {
 			r.scope.bind(o.eachName, item)
 		}
 		object, present, err := o.render(r.scope)
-		if err == nil && present && len(r.rendered) == maxObjects {
-			err = fmt.Errorf("more than %d objects", maxObjects)
+		if err == nil {
+			err = r.scope.spend(1)
+		}
+		if err == nil && present {
+			err = r.scope.object()
 		}
 		if err == nil && present {
 			err = r.scope.charge(o.size)

@@ -162,19 +162,12 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 			c.problemAt(key, config.CodeKind, "%s: an expression cannot be a key: make the whole mapping one", key.Value)
 			continue
 		}
-		field := anything
-		switch t.Form {
-		case schema.Object:
-			if field = t.Fields[key.Value]; field == nil {
-				c.path = append(c.path, key.Value)
-				c.problemAt(key, config.CodeUnknown, "unknown field%s", config.DidYouMean(key.Value, slices.Collect(maps.Keys(t.Fields))))
-				c.path = c.path[:len(c.path)-1]
-				continue
-			}
-		case schema.Map:
-			if field = t.Fields[key.Value]; field == nil {
-				field = t.Elem
-			}
+		field := t.Field(key.Value)
+		if field == nil && t.Form == schema.Object {
+			c.path = append(c.path, key.Value)
+			c.problemAt(key, config.CodeUnknown, "unknown field%s", config.DidYouMean(key.Value, slices.Collect(maps.Keys(t.Fields))))
+			c.path = c.path[:len(c.path)-1]
+			continue
 		}
 		if field == nil {
 			field = anything

@@ -82,14 +82,13 @@ func (t *textTemplate) newRun() (*templateRun, error) {
 	return run, err
 }
 
-// execute renders the template with x, made of plain values. The error names
-// the template's line.
-func (t *textTemplate) execute(x any) (string, error) {
+// execute renders the template with x, made of plain values, and says how many
+// steps that took. The error names the template's line.
+func (t *textTemplate) execute(x any) (text string, steps int, err error) {
 	run, ok := t.runs.Get().(*templateRun)
 	if !ok {
-		var err error
 		if run, err = t.newRun(); err != nil {
-			return "", err
+			return "", 0, err
 		}
 	}
 	defer t.runs.Put(run)
@@ -97,9 +96,9 @@ func (t *textTemplate) execute(x any) (string, error) {
 	var out boundedText
 	if err := run.template.Execute(&out, x); err != nil {
 		line, column, message := templateError(t.parsed.Name(), err)
-		return "", fmt.Errorf("%s: %s", config.Position{File: t.parsed.Name(), Line: line, Column: column}, message)
+		return "", run.steps, fmt.Errorf("%s: %s", config.Position{File: t.parsed.Name(), Line: line, Column: column}, message)
 	}
-	return out.String(), nil
+	return out.String(), run.steps, nil
 }
 
 // boundedText is a text of at most maxText bytes.

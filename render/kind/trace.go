@@ -81,7 +81,7 @@ func (s *Spec) Trace(place *Place) ([]Traced, config.Problems) {
 	if s.kind.native != nil {
 		return s.traceGo(place)
 	}
-	r := s.renderer(place)
+	r := s.renderer(new(Budget), place)
 	var traced []Traced
 	r.each = func(o *object) {
 		t := tracer{scope: r.scope, kind: s.kind, doc: o.at.File, object: o}

@@ -5,6 +5,7 @@ package kustomize
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -64,6 +65,30 @@ func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string
 	return problems
 }
 
+// words are the texts that fields of kustomize's types may have, where kustomize
+// takes any other for none.
+var words = map[string][]string{
+	"GeneratorArgs.behavior":      {"create", "merge", "replace"},
+	"ConfigMapArgs.behavior":      {"create", "merge", "replace"},
+	"SecretArgs.behavior":         {"create", "merge", "replace"},
+	"SortOptions.order":           {"fifo", "legacy"},
+	"Kustomization.buildMetadata": {"managedByLabel", "originAnnotations", "transformerAnnotations"},
+}
+
+func (k *kustomization) checkWord(n *yaml.Node, field, path string) (problems config.Problems) {
+	known, limited := words[field]
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range n.Content {
+			problems = append(problems, k.checkWord(item, field, path)...)
+		}
+		return problems
+	}
+	if limited && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && !slices.Contains(known, n.Value) {
+		problems = append(problems, k.doc.Problem(n, config.CodeType, "%s: %q: no such word%s", path, config.Shorten(n.Value), config.DidYouMean(n.Value, known)))
+	}
+	return problems
+}
+
 func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string) config.Problems {
 	fields := map[string]reflect.Type{}
 	var names []string
@@ -87,6 +112,7 @@ func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string
 			continue
 		}
 		problems = append(problems, k.checkFields(n.Content[i+1], fields[key.Value], at)...)
+		problems = append(problems, k.checkWord(n.Content[i+1], want.Name()+"."+key.Value, at)...)
 	}
 	return problems
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -60,9 +61,12 @@ var elsewhere = regexp.MustCompile(`(?i)^\s*(git::|https?:|ssh://|file://|[a-z][
 // local is the path from the root of a file or folder that the kustomization
 // names. A name that leads out of the monorepo is refused.
 func (c *closure) local(k *kustomization, n *yaml.Node, name, field string) (string, bool) {
-	refuse := func(format string, args ...any) (string, bool) {
-		args = append([]any{field, config.Shorten(name)}, args...)
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: "+format, args...))
+	refuse := func(why string) (string, bool) {
+		shown := shownPath(field, name)
+		if shown == name {
+			shown = strconv.Quote(config.Shorten(name))
+		}
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: %s", field, shown, why))
 		return "", false
 	}
 	switch {
@@ -80,6 +84,15 @@ func (c *closure) local(k *kustomization, n *yaml.Node, name, field string) (str
 		return refuse("leads out of the monorepo")
 	}
 	return file, true
+}
+
+// shownPath is a path that a field of a kustomization names, as messages show
+// it. Where a generator wants one, somebody may have written the value itself.
+func shownPath(field, path string) string {
+	if strings.HasPrefix(field, "secretGenerator") || strings.HasPrefix(field, "configMapGenerator") && !config.PlainPath(path) {
+		return config.Redacted
+	}
+	return path
 }
 
 // ambiguous says whether an element of a path hides a `..` or characters that
@@ -113,7 +126,7 @@ func (c *closure) resource(k *kustomization, n *yaml.Node, field string) {
 	}
 }
 
-func isSecret(doc *config.Document) bool { return doc.Kind == "Secret" }
+func isSecret(doc *config.Document) bool { return doc.Kind != "" && config.MaySecret(doc.Kind) }
 
 // folder notes that the kustomization uses another one.
 func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
@@ -143,7 +156,7 @@ func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
 // unread is the problem of a file that is named but cannot be read.
 func (c *closure) unread(k *kustomization, n *yaml.Node, file, field string, err error) {
 	p := config.FileProblem(file, err)
-	p.Position, p.Message = k.doc.At(n), field+": "+file+": "+p.Message
+	p.Position, p.Message = k.doc.At(n), field+": "+shownPath(field, file)+": "+p.Message
 	c.problems = append(c.problems, p)
 }
 
@@ -157,7 +170,7 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 		return nil, false
 	}
 	if !within(file, k.folder) {
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, file))
+		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, shownPath(field, file)))
 		return nil, false
 	}
 	k.bytes += len(content)
@@ -230,7 +243,7 @@ func (c *closure) inline(k *kustomization, n *yaml.Node) ([]*config.Document, co
 
 // patch follows an entry of patches, patchesJson6902 or replacements.
 func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
-	if target := config.Lookup(config.Lookup(n, "target"), "kind"); target != nil && target.Value == "Secret" {
+	if target := config.Lookup(config.Lookup(n, "target"), "kind"); target != nil && config.MaySecret(target.Value) {
 		c.secret = true
 	}
 	if file := config.Lookup(n, "path"); file != nil {

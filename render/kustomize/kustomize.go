@@ -37,6 +37,9 @@ type Result struct {
 	// also those that were looked for in vain: the result is the same while
 	// [config.Tree.Hash] of each is. They are complete after problems, too.
 	Reads []string
+	// Kinds are those whose schemas the result depends on, "apiVersion kind",
+	// sorted. They are complete after problems, too.
+	Kinds []string
 }
 
 // Limits of one build. Kustomizations may share bases, so that a few files
@@ -49,16 +52,18 @@ const (
 
 // building lets one build run at a time: kustomize looks objects up in a schema
 // that is global to the process, sets it at each start, and does neither in a
-// way that two goroutines may. A kustomization cannot change the schema, so
-// what one build leaves behind is what the next one starts with.
+// way that two goroutines may. A kustomization cannot change the schema; what
+// [install] adds for one build is known to the next one.
 var building sync.Mutex
 
-// Build builds the folder. It is safe for concurrent use; the same files give
-// the same documents.
-func Build(tree config.Tree, folder string) (Result, config.Problems) {
+// Build builds the folder. It is safe for concurrent use; the same files and
+// schemas give the same documents. schemas may be nil: then lists in patches of
+// easy documents replace those of the documents, as for every kind that
+// kustomize does not know.
+func Build(tree config.Tree, folder string, schemas Schemas) (Result, config.Problems) {
 	c := &closure{tree: tree, disk: filesys.MakeFsInMemory(), reads: map[string]bool{}, folders: map[string]*kustomization{}}
-	documents := c.build(folder)
-	result := Result{Reads: slices.Sorted(maps.Keys(c.reads))}
+	documents := c.build(folder, schemas)
+	result := Result{Reads: slices.Sorted(maps.Keys(c.reads)), Kinds: slices.Sorted(maps.Keys(c.easyKinds(nil)))}
 	problems := c.problems.Sorted()
 	if len(problems) == 0 {
 		result.Documents = documents
@@ -66,7 +71,7 @@ func Build(tree config.Tree, folder string) (Result, config.Problems) {
 	return result, problems
 }
 
-func (c *closure) build(folder string) []*config.Document {
+func (c *closure) build(folder string, schemas Schemas) []*config.Document {
 	defer config.Recover(folder, &c.problems)
 	c.reads[folder] = true
 	c.visit(folder, nil)
@@ -77,7 +82,7 @@ func (c *closure) build(folder string) []*config.Document {
 		return nil
 	}
 	root := c.folders[folder]
-	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil)
+	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil, c.easyKinds(schemas))
 	if err != nil {
 		c.problems = append(c.problems, c.explain(root, err))
 		return nil
@@ -103,9 +108,12 @@ func (c *closure) build(folder string) []*config.Document {
 
 // run is the only place where kustomize's code runs. The order is that of the
 // files, unless the kustomization sorts: then kustomize must not be told one.
-func run(disk filesys.FileSystem, folder string, sorts bool) (resmap.ResMap, error) {
+func run(disk filesys.FileSystem, folder string, sorts bool, kinds map[string][]byte) (resmap.ResMap, error) {
 	building.Lock()
 	defer building.Unlock()
+	if err := install(kinds); err != nil {
+		return nil, err
+	}
 	order := krusty.ReorderOptionNone
 	if sorts {
 		order = krusty.ReorderOptionUnspecified

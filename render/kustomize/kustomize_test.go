@@ -106,7 +106,7 @@ func object(t testing.TB, doc *config.Document) string {
 func TestBuild(t *testing.T) {
 	for name, archive := range archives(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			result, problems := Build(config.Files(treeOf(archive)), "overlay")
+			result, problems := Build(config.Files(treeOf(archive)), "overlay", nil)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -178,14 +178,14 @@ func TestConcurrent(t *testing.T) {
 	var group errgroup.Group
 	for name, archive := range archives(t) {
 		tree := config.Files(treeOf(archive))
-		first, problems := Build(tree, "overlay")
+		first, problems := Build(tree, "overlay", nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		want := text(t, first.Documents)
 		for range 8 {
 			group.Go(func() error {
-				again, problems := Build(tree, "overlay")
+				again, problems := Build(tree, "overlay", nil)
 				if got := text(t, again.Documents); len(problems) > 0 || got != want {
 					return fmt.Errorf("%s: %v\n%s", name, problems, cmp.Diff(want, got))
 				}
@@ -222,7 +222,7 @@ func TestNothingElseIsReached(t *testing.T) {
 				t.Fatal(err)
 			}
 			content := fmt.Sprintf(field, bytes.ReplaceAll(quoted, []byte("\u2028"), []byte(`\u2028`)))
-			_, problems := Build(config.Files(fstest.MapFS{"a/b/kustomization.yaml": {Data: []byte(content)}}), "a/b")
+			_, problems := Build(config.Files(fstest.MapFS{"a/b/kustomization.yaml": {Data: []byte(content)}}), "a/b", nil)
 			if len(problems) == 0 || problems[0].Line == 0 {
 				t.Errorf("%s: got %v, want a problem at its line", content, problems)
 			}
@@ -248,7 +248,7 @@ func TestLimits(t *testing.T) {
 		}
 		files[fmt.Sprintf("f%d/kustomization.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "resources: [../f%da, ../f%db]", i, i)}
 	}
-	_, problems := Build(config.Files(files), "f0")
+	_, problems := Build(config.Files(files), "f0", nil)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "want at most 1000 kustomizations") {
 		t.Errorf("got %v, want one problem of its size", problems)
 	}
@@ -260,7 +260,7 @@ func TestLimits(t *testing.T) {
 		}
 		many[name].Data = fmt.Appendf(many[name].Data, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}}\n", i)
 	}
-	_, problems = Build(config.Files(many), "a")
+	_, problems = Build(config.Files(many), "a", nil)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "5000 documents") {
 		t.Errorf("got %v, want one problem of its documents", problems)
 	}
@@ -286,7 +286,7 @@ func TestLinks(t *testing.T) {
 	if err := errors.Join(os.Symlink("../elsewhere.yaml", filepath.Join(dir, "a/x.yaml")), os.Symlink("../base", filepath.Join(dir, "a/base"))); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := Build(config.Files(os.DirFS(dir)), "a")
+	_, problems := Build(config.Files(os.DirFS(dir)), "a", nil)
 	if len(problems) != 2 || strings.Count(problems.String(), "a symbolic link: only plain files and folders are read") != 2 {
 		t.Errorf("got %v, want two problems of links", problems)
 	}
@@ -294,7 +294,7 @@ func TestLinks(t *testing.T) {
 
 // TestReadsOfAProblem: what was missing is among the reads.
 func TestReadsOfAProblem(t *testing.T) {
-	result, problems := Build(config.Files(fstest.MapFS{"a/kustomization.yaml": {Data: []byte("resources: [../base]")}}), "a")
+	result, problems := Build(config.Files(fstest.MapFS{"a/kustomization.yaml": {Data: []byte("resources: [../base]")}}), "a", nil)
 	if len(problems) != 1 || !slices.Contains(result.Reads, "base") {
 		t.Errorf("got %v after %v: want base among the reads, as the problem goes away with it", result.Reads, problems)
 	}
@@ -329,11 +329,11 @@ func TestRetry(t *testing.T) {
 		"base/kustomization.yaml": {Data: []byte("resources: [y.yaml]")},
 		"base/y.yaml":             {Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: z}}")},
 	})
-	if _, problems := Build(tree, "a"); len(problems) > 0 {
+	if _, problems := Build(tree, "a", nil); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	for _, file := range []string{"a/kustomization.yaml", "a/data", "a/x.yaml", "base/kustomization.yaml", "base/y.yaml"} {
-		_, problems := Build(flaky{tree, file}, "a")
+		_, problems := Build(flaky{tree, file}, "a", nil)
 		if len(problems) != 1 || !problems.Retry() || !strings.Contains(problems[0].Message, "the disk is away") {
 			t.Errorf("%s: got %v, want one problem that may pass", file, problems)
 		}
@@ -367,7 +367,7 @@ func BenchmarkBuild50(b *testing.B) {
 	tree := config.Files(many(50))
 	b.ReportAllocs()
 	for b.Loop() {
-		result, problems := Build(tree, "overlay")
+		result, problems := Build(tree, "overlay", nil)
 		if len(problems) > 0 || len(result.Documents) != 50 {
 			b.Fatal(problems)
 		}
@@ -384,7 +384,7 @@ func BenchmarkKustomize50(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := run(disk, "overlay", false); err != nil {
+		if _, err := run(disk, "overlay", false, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -407,8 +407,8 @@ func FuzzKustomization(f *testing.F) {
 			return
 		}
 		tree := config.Files(fstest.MapFS{"a/kustomization.yaml": {Data: []byte(kustomization)}, "a/x.yaml": {Data: []byte(resource)}, "base/kustomization.yaml": {Data: []byte("namePrefix: x")}})
-		result, problems := Build(tree, "a")
-		again, more := Build(tree, "a")
+		result, problems := Build(tree, "a", nil)
+		again, more := Build(tree, "a", nil)
 		if got, want := text(t, again.Documents)+more.String(), text(t, result.Documents)+problems.String(); got != want {
 			t.Errorf("differs from the first time:\n%s", cmp.Diff(want, got))
 		}

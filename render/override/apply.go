@@ -54,7 +54,7 @@ type applier struct {
 }
 
 func newApplier(object map[string]any, hard *schema.Type) *applier {
-	a := &applier{hard: hard, secret: object["kind"] == "Secret", work: maxWork}
+	a := &applier{hard: hard, secret: maySecret(object), work: maxWork}
 	a.object = deepCopy(object).(map[string]any)
 	return a
 }
@@ -197,7 +197,11 @@ func (a *applier) copy(value any) any {
 	return value
 }
 
-// view is a value as JMESPath sees it: all numbers are float64.
+// exact is up to where a float64 holds every integer.
+const exact = 1<<53 - 1
+
+// view is a value as JMESPath sees it: all numbers are float64, but for integers
+// that would lose digits.
 func (a *applier) view(value any) any {
 	text, _ := value.(string)
 	if !a.spend(perValue + len(text)) {
@@ -217,6 +221,9 @@ func (a *applier) view(value any) any {
 		}
 		return l
 	case int64:
+		if v > exact || v < -exact {
+			return v // equal to itself alone
+		}
 		return float64(v)
 	}
 	return value

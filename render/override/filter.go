@@ -5,6 +5,7 @@ package override
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,8 +59,12 @@ func checkFilter(n *parsing.ASTNode) error {
 	switch n.NodeType {
 	case parsing.ASTComparator, parsing.ASTOrExpression, parsing.ASTAndExpression, parsing.ASTNotExpression,
 		parsing.ASTField, parsing.ASTSubexpression, parsing.ASTIndexExpression, parsing.ASTIndex, parsing.ASTSlice,
-		parsing.ASTCurrentNode, parsing.ASTIdentity, parsing.ASTLiteral, parsing.ASTPipe,
+		parsing.ASTCurrentNode, parsing.ASTIdentity, parsing.ASTPipe,
 		parsing.ASTProjection, parsing.ASTFilterProjection, parsing.ASTFlatten:
+	case parsing.ASTLiteral:
+		if isLong(n.Value) {
+			return fmt.Errorf("a number above 2^53 loses digits in a filter: pick the item by another field")
+		}
 	case parsing.ASTFunctionExpression:
 		name := fmt.Sprint(n.Value)
 		if !slices.Contains(filterFunctions, name) {
@@ -84,6 +89,19 @@ func checkFilter(n *parsing.ASTNode) error {
 		}
 	}
 	return nil
+}
+
+// isLong says whether a literal has a number that JMESPath may have cut.
+func isLong(literal any) bool {
+	switch v := literal.(type) {
+	case float64:
+		return v > exact || v < -exact
+	case []any:
+		return slices.ContainsFunc(v, isLong)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), isLong)
+	}
+	return false
 }
 
 // isConstant says whether a condition is the same for every item, as

@@ -45,7 +45,7 @@ func (a *applier) mergeMapping(base any, overlay map[string]any, t *schema.Type)
 		a.path = append(a.path, key)
 		switch {
 		case overlay[key] != nil:
-			merged, err := a.merge(into[key], overlay[key], fieldType(t, key))
+			merged, err := a.merge(into[key], overlay[key], t.Field(key))
 			into[key] = merged
 			if first == nil {
 				first = err

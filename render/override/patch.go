@@ -271,12 +271,17 @@ func same(a, b any) bool {
 		return ok && slices.EqualFunc(a, b, same)
 	case int64:
 		if f, ok := b.(float64); ok {
-			return float64(a) == f
+			return sameNumber(a, f)
 		}
 	case float64:
 		if i, ok := b.(int64); ok {
-			return a == float64(i)
+			return sameNumber(i, a)
 		}
 	}
 	return a == b
+}
+
+// sameNumber compares without a loss of digits.
+func sameNumber(i int64, f float64) bool {
+	return f >= -1<<63 && f < 1<<63 && int64(f) == i && float64(int64(f)) == f
 }

@@ -86,7 +86,7 @@ func pathInto(t *rapid.T, value any) string {
 }
 
 // single is an override with one operation.
-func single(t testing.TB, verb, path string, value any) *Override {
+func single(t fataler, verb, path string, value any) *Override {
 	item := map[string]any{"path": path}
 	if verb != verbRemove {
 		item["value"] = value
@@ -199,7 +199,10 @@ func differences(path []any, a, b any) [][]any {
 	return all
 }
 
-type fataler interface{ Fatal(...any) }
+type fataler interface {
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
 
 func search(t fataler, path string, object any) any {
 	found, err := jmespath.Search(path, plainJSON(t, object))

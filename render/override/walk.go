@@ -86,7 +86,7 @@ func (w *walk) misses(depth int, what string) {
 
 func (w *walk) field(m map[string]any, name string, t *schema.Type, depth int) {
 	w.path = append(w.path, name)
-	changed := w.descend(m[name], fieldType(t, name), depth+1)
+	changed := w.descend(m[name], t.Field(name), depth+1)
 	if changed == (any)(gone{}) {
 		delete(m, name)
 		w.trace.removed(w.path)
@@ -108,7 +108,7 @@ func (w *walk) list(items []any, t *schema.Type, depth int) any {
 		}
 		w.misses(depth, fmt.Sprintf("the list there has %s%s", count, w.itemNames(items, t)))
 	}
-	elem := elemType(t)
+	elem := t.Item()
 	for _, i := range picked {
 		w.path = append(w.path, i)
 		items[i] = w.descend(items[i], elem, depth+1)
@@ -196,7 +196,7 @@ func (w *walk) appendTo(value any, t *schema.Type) any {
 		w.fail(fmt.Errorf("cannot append: %s is %s and no list", schema.PathText(w.path), form(value)))
 		return value
 	}
-	if _, list := w.op.value.([]any); list && !holdsLists(items, elemType(t)) {
+	if _, list := w.op.value.([]any); list && !holdsLists(items, t.Item()) {
 		w.fail(errors.New("cannot append: append puts one item into the list, and the value is a list: write the item itself, and an append for each"))
 		return value
 	}
@@ -234,25 +234,4 @@ func (w *walk) taken(key string) error {
 		return errors.New("cannot append: the list has an item with the same keys already, use update to change it")
 	}
 	return fmt.Errorf("cannot append: the list has an item with %s already, use update to change it", key)
-}
-
-// fieldType is the type of a field; nil when it is not known.
-func fieldType(t *schema.Type, name string) *schema.Type {
-	switch {
-	case t == nil:
-		return nil
-	case t.Form == schema.Object:
-		return t.Fields[name]
-	case t.Form == schema.Map:
-		return t.Elem
-	}
-	return nil
-}
-
-// elemType is the type of a list's items; nil when it is not known.
-func elemType(t *schema.Type) *schema.Type {
-	if t == nil || t.Form != schema.List {
-		return nil
-	}
-	return t.Elem
 }

@@ -28,7 +28,7 @@ func orObject(path string) string {
 
 // noField says what a mapping has instead of a field.
 func (w *walk) noField(name string, m map[string]any, t *schema.Type, depth int) string {
-	if t != nil && t.Form == schema.Object && t.Fields[name] != nil && w.op.verb != verbRemove && w.op.value != nil {
+	if t != nil && t.Fields[name] != nil && w.op.verb != verbRemove && w.op.value != nil {
 		return fmt.Sprintf("it has no %s yet: update %s with a value of {%s: ...}", name, orObject(w.op.path[:depth].text(w.secret)), name)
 	}
 	return onlyThese(name, m)
@@ -102,4 +102,11 @@ func form(value any) string {
 		return "true or false"
 	}
 	return "a number"
+}
+
+// maySecret says whether an object is or may be a Secret, whose values are in
+// no message.
+func maySecret(object map[string]any) bool {
+	kind, _ := object["kind"].(string)
+	return config.MaySecret(kind)
 }

@@ -7,7 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // openAPI is the part of an OpenAPI v3 schema that the embedded files use.
@@ -36,7 +41,7 @@ func (s *Set) namedLocked(name string) *Type {
 	if t := s.types[name]; t != nil {
 		return t
 	}
-	t := &Type{Form: scalars[name]}
+	t := &Type{Form: scalars[name], zero: zeros[scalars[name]]}
 	s.types[name] = t // before its fields: a type may refer to itself
 	raw, ok := s.raw[name]
 	if !ok || t.Form != Any {
@@ -47,23 +52,78 @@ func (s *Set) namedLocked(name string) *Type {
 		panic(fmt.Sprintf("embedded schema %s: %v", name, err))
 	}
 	*t = *s.compileLocked(&schema)
-	for field, rules := range sure[name] {
-		t.narrow(field, rules)
-	}
-	if rules := sureNames[name]; rules != nil {
-		metadata := *t.Fields["metadata"]
-		metadata.Fields = maps.Clone(metadata.Fields)
-		metadata.narrow("name", rules)
-		t.Fields["metadata"] = &metadata
+	if !s.typesOnly {
+		t.refine(name)
 	}
 	return t
 }
 
-// narrow gives a field rules in place of those that it has.
-func (t *Type) narrow(field string, rules *Rules) {
-	narrowed := *t.Fields[field]
-	narrowed.Rules = rules
-	t.Fields[field] = &narrowed
+// refine gives a type the rules that OpenAPI does not have.
+func (t *Type) refine(name string) {
+	rules, ok := validation.Of(name)
+	if !ok {
+		return
+	}
+	for field, rule := range rules.Fields {
+		if t.Fields[field] != nil { // which this version has
+			t.Fields[field] = t.Fields[field].with(rule)
+		}
+	}
+	for _, field := range rules.Lenient {
+		t.Fields[field] = t.Fields[field].withoutRules()
+	}
+	if len(rules.Optional) > 0 {
+		t.Required = slices.DeleteFunc(slices.Clone(t.Required), func(field string) bool { return slices.Contains(rules.Optional, field) })
+	}
+	if rules.Name != nil {
+		metadata := *t.Fields["metadata"]
+		metadata.Fields = maps.Clone(metadata.Fields)
+		metadata.Fields["name"] = metadata.Fields["name"].with(ofName(rules.Name))
+		t.Fields["metadata"] = &metadata
+	}
+	if rules.Self != nil {
+		*t = *t.with(rules.Self)
+	}
+}
+
+// ofName leaves what is no name at all to the check of all names.
+func ofName(rule validation.Rule) validation.Rule {
+	return func(value any) validation.Flaws {
+		if s, ok := value.(string); ok && !config.IsName(s) {
+			return nil
+		}
+		return rule(value)
+	}
+}
+
+// with is a type that a rule holds for as well.
+func (t *Type) with(rule validation.Rule) *Type {
+	narrowed, rules := *t, Rules{}
+	if t.Rules != nil {
+		rules = *t.Rules
+	}
+	rules.check = validation.Both(rules.check, rule)
+	narrowed.Rules = &rules
+	return &narrowed
+}
+
+// withoutRules is a type that does not refer to itself, and what is below it,
+// without the rules in code.
+func (t *Type) withoutRules() *Type {
+	bare := *t
+	if t.Rules != nil {
+		rules := *t.Rules
+		rules.check = nil
+		bare.Rules = &rules
+	}
+	if t.Elem != nil {
+		bare.Elem = t.Elem.withoutRules()
+	}
+	bare.Fields = maps.Clone(t.Fields)
+	for name, field := range bare.Fields {
+		bare.Fields[name] = field.withoutRules()
+	}
+	return &bare
 }
 
 func (s *Set) compileLocked(schema *openAPI) *Type {
@@ -75,6 +135,7 @@ func (s *Set) compileLocked(schema *openAPI) *Type {
 		return s.compileLocked(&schema.AllOf[0])
 	}
 	t := s.formLocked(schema)
+	t.zero = zeros[t.Form]
 	if schema.Default != nil {
 		t.Default = schema.Default
 	}
@@ -85,6 +146,17 @@ var (
 	int32Rules = &Rules{Format: "int32"}
 	timeRules  = &Rules{check: rfc3339}
 )
+
+func rfc3339(value any) validation.Flaws {
+	s, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	if _, err := time.Parse(time.RFC3339, s); err != nil {
+		return validation.Flaws{{Want: "a time like 2006-01-02T15:04:05Z", Got: true}}
+	}
+	return nil
+}
 
 func (s *Set) formLocked(schema *openAPI) *Type {
 	switch schema.Type {

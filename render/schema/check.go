@@ -54,13 +54,18 @@ func PathText(path []any) string {
 // violation, in the order of their paths and messages. A value without any
 // costs no allocation, unless the type has defaults.
 //
-// The values of a Secret are in no message.
+// The values of what is or may be a Secret are in no message.
 func Check(t *Type, value any) []Violation {
-	var c checker
-	if m, ok := value.(map[string]any); ok {
-		kind, _ := m["kind"].(string)
-		c.secret = kind == "Secret"
-	}
+	m, _ := value.(map[string]any)
+	kind, ok := m["kind"].(string)
+	return check(t, value, ok && config.MaySecret(kind))
+}
+
+// CheckSecret is [Check] with no value in any message.
+func CheckSecret(t *Type, value any) []Violation { return check(t, value, true) }
+
+func check(t *Type, value any, secret bool) []Violation {
+	c := checker{secret: secret}
 	if t.defaults {
 		d := defaulter{left: maxDefaults}
 		value = d.add(t, value)
@@ -142,7 +147,10 @@ func (c *checker) violationBelow(s step, code config.Code, format string, args .
 
 func (c *checker) check(t *Type, value any) {
 	if value == nil {
-		return // as if it were not there, as for the API server
+		if r := t.Rules; t.Nullable && r != nil && len(r.Enum) > 0 && !r.has(nil) {
+			c.enum(r, nil)
+		}
+		return // else as if it were not there, see [WithoutNulls]
 	}
 	if !c.form(t, value) {
 		if c.secret {
@@ -211,7 +219,8 @@ func (c *checker) object(t *Type, m map[string]any) {
 
 func (c *checker) required(t *Type, m map[string]any) {
 	for _, name := range t.Required {
-		if m[name] == nil {
+		value, there := m[name]
+		if field := t.Fields[name]; value == nil && !(there && field != nil && field.Nullable) {
 			c.violation(config.CodeObject, "%s: missing", name)
 			c.found[len(c.found)-1].Missing = name
 		}
@@ -231,10 +240,8 @@ func (c *checker) below(name string, t *Type, value any) {
 
 func (c *checker) mapping(t *Type, m map[string]any) {
 	for name, value := range m {
-		if field := t.Fields[name]; field != nil {
+		if field := t.Field(name); field != nil {
 			c.below(name, field, value)
-		} else if t.Form == Map && t.Elem != nil {
-			c.below(name, t.Elem, value)
 		}
 	}
 	c.required(t, m)
@@ -243,7 +250,7 @@ func (c *checker) mapping(t *Type, m map[string]any) {
 func (c *checker) list(t *Type, l []any) {
 	for i, item := range l {
 		c.push(step{index: i, isIndex: true})
-		if item == nil && !t.Elem.Nullable && t.Form == List {
+		if item == nil && (!t.Elem.takesNull() || t.tellsItemsApart()) {
 			c.violation(config.CodeType, "an empty item: want a value, or no item at all")
 		}
 		c.check(t.Elem, item)

@@ -48,12 +48,16 @@ func ignore(protoreflect.Descriptor, string, ...any) {}
 
 // definition writes all inlined schemas once, to find what is wrong with them.
 func (e *Easy) definition() {
-	client := e.inline(true, e.problem)
+	client, server := e.inline(true, e.problem), e.inline(false, e.problem)
 	e.clientSchema(client)
+	e.wholeSchema(server)
+	e.keyed = client.keyed
+	for i, used := range server.used { // by a field of status
+		client.used[i] = client.used[i] || used
+	}
 	paths := map[string]bool{}
 	fieldPaths(e.message, "", nil, paths)
 	client.unusedPatches(paths)
-	e.wholeSchema(e.inline(false, e.problem))
 }
 
 // fieldPaths gathers the paths of all fields, as field_path has them.

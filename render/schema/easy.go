@@ -4,9 +4,11 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -27,6 +29,12 @@ type Easy struct {
 	names    names
 	forbids  prohibited
 	problems config.Problems
+	keyed    bool // a list of the message has keys
+
+	mergeOnce   sync.Once
+	mergeType   *Type // see MergeType
+	schemaOnce  sync.Once
+	mergeSchema []byte // see MergeSchema
 }
 
 // NewEasy reads the options of a message that declares an easy kind. Group and
@@ -39,7 +47,7 @@ func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
 		e.problem(message, "message %s: option (protoc_gen_crd.k8s_crd) with api_group and kind is missing", message.FullName())
 		return e, e.problems
 	}
-	if found.group == config.Group || !strings.Contains(found.group, ".") {
+	if isReserved(found.group) || !strings.Contains(found.group, ".") {
 		e.problem(message, "message %s: api_group %q: want a domain of your own, like easy.example.com", message.FullName(), config.Shorten(found.group))
 		return e, e.problems
 	}
@@ -65,6 +73,21 @@ func OwnEasy(message protoreflect.MessageDescriptor, kind string) *Easy {
 	return &Easy{message: message, Group: config.Group, Kind: kind}
 }
 
+// Written finds what keeps the schemas of the kind from being written, so that
+// it does not keep those of others from it: one problem, at the message.
+func (e *Easy) Written() (problems config.Problems) {
+	file := e.message.ParentFile().Path()
+	defer config.Recover(file, &problems)
+	other := &Easy{message: e.message} // for its problems alone
+	all := []*Easy{e}
+	for what, schema := range map[string]any{"CustomResourceDefinition": e.CRD(), "JSON Schema": e.JSONSchema(), "OpenAPI": OpenAPI(all, nil), "editor's schema": EditorSchema(all, nil, true)} {
+		if _, err := json.Marshal(schema); err != nil {
+			other.problem(e.message, "message %s: its %s cannot be written: %s", e.message.FullName(), what, err)
+		}
+	}
+	return other.problems.Sorted()
+}
+
 // APIVersion is what objects of the kind carry. The version is always v1.
 func (e *Easy) APIVersion() string { return e.Group + "/v1" }
 
@@ -74,18 +97,20 @@ func (e *Easy) Message() protoreflect.MessageDescriptor { return e.message }
 // OverrideForbidden says whether specs may have no spec.override; false for nil.
 func (e *Easy) OverrideForbidden() bool { return e != nil && e.forbids.override }
 
+// Overridable says whether specs may have spec.override: unless the kind forbids
+// it, has a field of its own of that name, or a spec of a well-known type.
+func (e *Easy) Overridable() bool {
+	spec := e.message.Fields().ByName("spec")
+	return !e.OverrideForbidden() && spec != nil && form(spec) == "message" && spec.Message().Fields().ByName("override") == nil
+}
+
 // FromFileForbidden says whether specs may not take texts from files; false for
 // nil.
 func (e *Easy) FromFileForbidden() bool { return e != nil && e.forbids.fromFile }
 
 // problem is one at the place where d is declared.
 func (e *Easy) problem(d protoreflect.Descriptor, format string, args ...any) {
-	at := d.ParentFile().SourceLocations().ByDescriptor(d)
-	e.problems = append(e.problems, config.Problem{
-		Position: config.Position{File: d.ParentFile().Path(), Line: at.StartLine + 1, Column: at.StartColumn + 1},
-		Code:     config.CodeKind,
-		Message:  fmt.Sprintf(format, args...),
-	})
+	e.problems = append(e.problems, config.Problem{Position: positionOf(d), Code: config.CodeKind, Message: fmt.Sprintf(format, args...)})
 }
 
 // checkNames checks what a server would refuse in the names of a kind.

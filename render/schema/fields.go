@@ -4,10 +4,11 @@
 package schema
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -20,7 +21,7 @@ func isWellKnown(m protoreflect.MessageDescriptor) bool {
 // wellKnown are the messages of google.protobuf with a form of their own, and
 // which one: the wrappers are their value.
 var wellKnown = map[protoreflect.Name]string{
-	"Duration": "duration", "Timestamp": "time", "Value": "any", "Struct": "object", "ListValue": "list", "Any": "object",
+	"Duration": "duration", "Timestamp": "time", "Value": "any", "Struct": "object", "ListValue": "list", "Any": "refused",
 	"FieldMask":   "mask",
 	"DoubleValue": "wrapper", "FloatValue": "wrapper", "Int64Value": "wrapper", "UInt64Value": "wrapper", "Int32Value": "wrapper",
 	"UInt32Value": "wrapper", "BoolValue": "wrapper", "StringValue": "wrapper", "BytesValue": "wrapper",
@@ -94,19 +95,39 @@ func describe(schema map[string]any, f protoreflect.FieldDescriptor) {
 	}
 }
 
-// examples are the values of the option example; the index of one that cannot
-// be read, or -1.
-func examples(f protoreflect.FieldDescriptor, texts []string) (values []any, bad int) {
-	for i, text := range texts {
+// examples are the values of the option example. The error is that of the
+// first one that cannot be read.
+func examples(f protoreflect.FieldDescriptor, texts []string) (values []any, err error) {
+	for _, text := range texts {
 		var value any = text
 		if form(f) != "text" || f.IsList() || f.IsMap() {
-			if err := yaml.Unmarshal([]byte(text), &value); err != nil || value == nil {
-				return nil, i
+			if value, err = plainExample(text); err != nil {
+				return nil, fmt.Errorf("%q: want a value in YAML: %w", config.Shorten(text), err)
 			}
 		}
 		values = append(values, value)
 	}
-	return values, -1
+	return values, nil
+}
+
+// plainExample reads one value as the decoder reads a spec, so that JSON can
+// hold it.
+func plainExample(text string) (any, error) {
+	docs, problems := config.ReadValues("", []byte(text))
+	if len(problems) > 0 {
+		return nil, errors.New(problems[0].Message)
+	}
+	if len(docs) != 1 {
+		return nil, fmt.Errorf("there are %d", len(docs))
+	}
+	value, problems := docs[0].Plain(docs[0].Node)
+	switch {
+	case len(problems) > 0:
+		return nil, errors.New(problems[0].Message)
+	case value == nil:
+		return nil, errors.New("it is null")
+	}
+	return value, nil
 }
 
 // checkExamples reads all examples of the kind's messages.
@@ -114,9 +135,8 @@ func (e *Easy) checkExamples() {
 	eachMessage(e.message, map[protoreflect.FullName]bool{}, func(m protoreflect.MessageDescriptor) {
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)
-			texts := fieldOptionsOf(f).examples
-			if _, bad := examples(f, texts); bad >= 0 {
-				e.problem(f, "%s: (swell.example) %q: want a value in YAML", f.FullName(), config.Shorten(texts[bad]))
+			if _, err := examples(f, fieldOptionsOf(f).examples); err != nil {
+				e.problem(f, "%s: (swell.example) %s", f.FullName(), err)
 			}
 		}
 	})

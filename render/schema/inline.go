@@ -28,11 +28,14 @@ type inliner struct {
 	instances int64
 	// loose is set inside a list whose items cannot be told apart over time.
 	loose bool
-	nodes int
-	cost  int64 // of the rules so far, as an API server estimates it
+	// unchecked is set inside what rules are ignored of.
+	unchecked bool
+	nodes     int
+	cost      int64 // of the rules so far, as an API server estimates it
 	// shared are the messages that were met inside themselves.
 	shared map[protoreflect.FullName]protoreflect.MessageDescriptor
 	used   []bool // by index of names.patches
+	keyed  bool   // a list has keys
 }
 
 // maxNodes bounds a schema: etcd takes no CRD above 1.5 MiB, and messages that
@@ -94,10 +97,13 @@ func (in *inliner) object(m protoreflect.MessageDescriptor, keys []string) map[s
 }
 
 // isRootName says whether the field is one that every object of Kubernetes
-// has, and whose schema is not ours to give.
+// has, and whose schema is not ours to give, or for clients one that no author
+// writes.
 func (in *inliner) isRootName(f protoreflect.FieldDescriptor) bool {
-	isRoot := len(in.stack) == 1 && in.stack[0] == in.easy.message.FullName()
-	return isRoot && (f.Name() == "apiVersion" || f.Name() == "kind" || f.Name() == "metadata")
+	if len(in.stack) != 1 || in.stack[0] != in.easy.message.FullName() {
+		return false
+	}
+	return !slices.Contains(config.WrittenFields(in.easy.message), f) && (in.client || f.Name() != "status")
 }
 
 func (in *inliner) required(m protoreflect.MessageDescriptor, keys []string, properties map[string]any) []any {
@@ -107,23 +113,21 @@ func (in *inliner) required(m protoreflect.MessageDescriptor, keys []string, pro
 		if properties[string(f.Name())] == nil {
 			continue
 		}
-		if slices.Contains(keys, string(f.Name())) || in.client && isRequired(f) {
+		if slices.Contains(keys, string(f.Name())) || in.client && isRequired(f, in.unchecked) {
 			required = append(required, string(f.Name()))
 		}
 	}
 	return required
 }
 
-// isRequired says whether the author of a spec must write the field.
-func isRequired(f protoreflect.FieldDescriptor) bool {
-	return f.Cardinality() == protoreflect.Required || rulesOf(fieldOptionsOf(f).rules).required && f.ContainingOneof() == nil
-}
-
 func (in *inliner) field(f protoreflect.FieldDescriptor) map[string]any {
 	in.path = append(in.path, string(f.Name()))
 	defer func() { in.path = in.path[:len(in.path)-1] }()
 	options := fieldOptionsOf(f)
-	r := rulesOf(options.rules)
+	r := fieldRules(f, in.unchecked).withoutZero(f)
+	wasUnchecked := in.unchecked
+	in.unchecked = in.unchecked || r.always
+	defer func() { in.unchecked = wasUnchecked }()
 	merge := in.merge(f, options)
 	var s map[string]any
 	switch {
@@ -170,9 +174,14 @@ func (in *inliner) value(f protoreflect.FieldDescriptor, r *rules, keys []string
 		r = &rules{}
 	}
 	if form(f) == "message" {
+		wasUnchecked := in.unchecked
+		in.unchecked = in.unchecked || r.always || r.orZero
+		defer func() { in.unchecked = wasUnchecked }()
 		return in.object(f.Message(), keys)
 	}
 	in.nodes++
+	loose := r.withoutZero(f)
+	r = &loose
 	s := in.scalar(f)
 	in.limit(s, *r)
 	if values := choices(f, r); in.client && values != nil {
@@ -183,7 +192,7 @@ func (in *inliner) value(f protoreflect.FieldDescriptor, r *rules, keys []string
 
 func (in *inliner) scalar(f protoreflect.FieldDescriptor) map[string]any {
 	switch form(f) {
-	case "text", "duration":
+	case "text", "duration", "mask":
 		return map[string]any{"type": "string"}
 	case "bytes":
 		return map[string]any{"type": "string", "format": "byte"}
@@ -197,11 +206,11 @@ func (in *inliner) scalar(f protoreflect.FieldDescriptor) map[string]any {
 		return map[string]any{"type": "number"}
 	case "boolean":
 		return map[string]any{"type": "boolean"}
-	case "object":
+	case "object", "refused": // another client may know what it is
 		return opaque()
 	case "list":
 		return map[string]any{"type": "array", "items": map[string]any{keepUnknown: true}}
-	case "any", "mask":
+	case "any":
 		return map[string]any{keepUnknown: true}
 	}
 	return map[string]any{"x-kubernetes-int-or-string": true} // 64 bits, enums

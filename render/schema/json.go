@@ -15,7 +15,13 @@ import (
 // []any, string, int64, float64, bool and nil: keys sorted, no spaces, fields
 // that are nil left out of mappings, numbers in their shortest form. It panics
 // on any other type, which would be a mistake in the program.
-func AppendJSON(dst []byte, value any) []byte {
+func AppendJSON(dst []byte, value any) []byte { return appendJSON(dst, value, false) }
+
+// AppendObject is [AppendJSON] with the fields that are nil: for a value that
+// [WithoutNulls] returned, where those left mean something.
+func AppendObject(dst []byte, value any) []byte { return appendJSON(dst, value, true) }
+
+func appendJSON(dst []byte, value any, nulls bool) []byte {
 	switch v := value.(type) {
 	case nil:
 		return append(dst, "null"...)
@@ -33,20 +39,20 @@ func AppendJSON(dst []byte, value any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = AppendJSON(dst, item)
+			dst = appendJSON(dst, item, nulls)
 		}
 		return append(dst, ']')
 	case map[string]any:
-		return appendMap(dst, v)
+		return appendMap(dst, v, nulls)
 	}
 	panic(fmt.Sprintf("canonical JSON: a value of type %T", value))
 }
 
-func appendMap(dst []byte, m map[string]any) []byte {
+func appendMap(dst []byte, m map[string]any, nulls bool) []byte {
 	var few [24]string
 	keys := few[:0]
 	for key, value := range m {
-		if value != nil {
+		if value != nil || nulls {
 			keys = append(keys, key)
 		}
 	}
@@ -57,7 +63,7 @@ func appendMap(dst []byte, m map[string]any) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(appendString(dst, key), ':')
-		dst = AppendJSON(dst, m[key])
+		dst = appendJSON(dst, m[key], nulls)
 	}
 	return append(dst, '}')
 }

@@ -5,7 +5,6 @@ package schema
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ const draft07 = "http://json-schema.org/draft-07/schema#"
 // editors: it takes what the decoder takes, but for fields that are written
 // and left empty. It is the caller's to change.
 func (e *Easy) JSONSchema() map[string]any {
-	w := jsonWriter{fromFile: !e.forbids.fromFile, definitions: map[string]any{}}
+	w := jsonWriter{kind: e, fromFile: !e.forbids.fromFile, definitions: map[string]any{}}
 	s := w.easy(e)
 	s["$schema"] = draft07
 	if len(w.definitions) > 0 {
@@ -46,7 +45,7 @@ func EditorSchema(kinds []*Easy, own []protoreflect.MessageDescriptor, complete 
 	}
 	for _, e := range kinds {
 		add(e.APIVersion(), e.Kind, func(w *jsonWriter) map[string]any {
-			w.fromFile = !e.forbids.fromFile
+			w.kind, w.fromFile = e, !e.forbids.fromFile
 			return w.easy(e)
 		})
 	}
@@ -82,9 +81,11 @@ func is(apiVersion, kind string) map[string]any {
 
 // jsonWriter writes messages as JSON Schemas that refer to each other.
 type jsonWriter struct {
+	kind        *Easy  // nil for swell's own documents
 	prefix      string // of the names of definitions
 	definitions map[string]any
 	fromFile    bool
+	unchecked   bool // inside what rules are ignored of
 }
 
 // reference refers to a definition. Names have no slash.
@@ -94,16 +95,21 @@ func reference(name string) map[string]any {
 
 // easy is the schema of a whole spec of the kind.
 func (w *jsonWriter) easy(e *Easy) map[string]any {
-	s := map[string]any{"type": "object", "additionalProperties": false}
-	properties := map[string]any{}
-	s["properties"] = properties
-	if spec := e.message.Fields().ByName("spec"); spec != nil && form(spec) == "message" {
-		of := w.object(spec.Message())
-		describe(of, spec)
-		properties["spec"] = of
-		if isRequired(spec) {
-			s["required"] = []any{"spec"}
+	s := w.fields(e.message, config.WrittenFields(e.message), func(f protoreflect.FieldDescriptor) map[string]any {
+		if f.Name() != "spec" || form(f) != "message" {
+			return w.field(f)
 		}
+		wasUnchecked := w.unchecked
+		w.unchecked = fieldRules(f, false).always
+		defer func() { w.unchecked = wasUnchecked }()
+		of := w.object(f.Message())
+		describe(of, f)
+		return of
+	})
+	properties := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	if emptyBreaks(e.message.Fields().ByName("spec")) && !slices.Contains(required, any("spec")) {
+		s["required"] = append(required, "spec") // none is an empty one
 	}
 	e.addOverride(properties)
 	w.envelope(s, e.APIVersion(), e.Kind)
@@ -112,6 +118,27 @@ func (w *jsonWriter) easy(e *Easy) map[string]any {
 		s["description"] = text
 	}
 	return s
+}
+
+// emptyBreaks says whether an empty message in the field breaks a rule of
+// presence.
+func emptyBreaks(f protoreflect.FieldDescriptor) bool {
+	if f == nil || form(f) != "message" {
+		return false
+	}
+	unchecked := fieldRules(f, false).always
+	m := f.Message()
+	for i := range m.Fields().Len() {
+		if isRequired(m.Fields().Get(i), unchecked) {
+			return true
+		}
+	}
+	for i := range m.Oneofs().Len() {
+		if !unchecked && oneofRequired(m.Oneofs().Get(i)) {
+			return true
+		}
+	}
+	return false
 }
 
 // envelope lays apiVersion, kind and metadata around a document.
@@ -134,10 +161,17 @@ func (w *jsonWriter) envelope(s map[string]any, apiVersion, kind string) {
 	s["required"] = append([]any{"apiVersion", "kind", "metadata"}, required...)
 }
 
-// message refers to the schema of a message.
-func (w *jsonWriter) message(m protoreflect.MessageDescriptor) map[string]any {
+// message refers to the schema of a message; unchecked is without rules, there
+// and below.
+func (w *jsonWriter) message(m protoreflect.MessageDescriptor, unchecked bool) map[string]any {
 	name := w.prefix + string(m.FullName())
+	if unchecked {
+		name += ".unchecked"
+	}
 	if w.definitions[name] == nil {
+		wasUnchecked := w.unchecked
+		w.unchecked = unchecked
+		defer func() { w.unchecked = wasUnchecked }()
 		w.definitions[name] = map[string]any{} // it may refer to itself
 		s := w.object(m)
 		if text := comment(m); text != "" {
@@ -149,12 +183,20 @@ func (w *jsonWriter) message(m protoreflect.MessageDescriptor) map[string]any {
 }
 
 func (w *jsonWriter) object(m protoreflect.MessageDescriptor) map[string]any {
+	all := make([]protoreflect.FieldDescriptor, m.Fields().Len())
+	for i := range all {
+		all[i] = m.Fields().Get(i)
+	}
+	return w.fields(m, all, w.field)
+}
+
+// fields is the schema of some of a message's fields; write is that of one.
+func (w *jsonWriter) fields(m protoreflect.MessageDescriptor, fields []protoreflect.FieldDescriptor, write func(protoreflect.FieldDescriptor) map[string]any) map[string]any {
 	properties := map[string]any{}
 	var required, all []any
-	for i := range m.Fields().Len() {
-		f := m.Fields().Get(i)
-		properties[string(f.Name())] = w.field(f)
-		if isRequired(f) {
+	for _, f := range fields {
+		properties[string(f.Name())] = write(f)
+		if isRequired(f, w.unchecked) {
 			required = append(required, string(f.Name()))
 		}
 	}
@@ -165,9 +207,14 @@ func (w *jsonWriter) object(m protoreflect.MessageDescriptor) map[string]any {
 		}
 		var names []string
 		for j := range of.Fields().Len() {
-			names = append(names, string(of.Fields().Get(j).Name()))
+			if f := of.Fields().Get(j); slices.Contains(fields, f) {
+				names = append(names, string(f.Name()))
+			}
 		}
-		if must := oneofRequired(of); must || len(names) > 1 {
+		if len(names) == 0 {
+			continue
+		}
+		if must := oneofRequired(of) && !w.unchecked; must || len(names) > 1 {
 			all = append(all, map[string]any{"oneOf": atMostOne(names, must)})
 		}
 	}
@@ -183,20 +230,26 @@ func (w *jsonWriter) object(m protoreflect.MessageDescriptor) map[string]any {
 
 func (w *jsonWriter) field(f protoreflect.FieldDescriptor) map[string]any {
 	options := fieldOptionsOf(f)
-	r := rulesOf(options.rules)
+	r := fieldRules(f, w.unchecked)
+	wasUnchecked := w.unchecked
+	w.unchecked = w.unchecked || r.always
+	defer func() { w.unchecked = wasUnchecked }()
 	var s map[string]any
 	switch {
 	case f.IsMap():
-		s = map[string]any{"type": "object", "additionalProperties": w.value(f.MapValue(), r.items)}
+		s = map[string]any{"type": "object", "additionalProperties": w.item(f.MapValue(), r.items)}
 		if names := w.keys(f.MapKey(), r.keys); names != nil {
 			s["propertyNames"] = names
 		}
 		maps.Copy(s, r.keywords)
 	case f.IsList():
-		s = map[string]any{"type": "array", "items": w.value(f, r.items)}
+		s = map[string]any{"type": "array", "items": w.keyed(f, w.item(f, r.items))}
 		maps.Copy(s, r.keywords)
 	default:
 		s = w.value(f, &r)
+	}
+	if r.orZero && r.breaksZero(f) {
+		s = map[string]any{"anyOf": []any{zeroSchema(f), s}}
 	}
 	about := map[string]any{}
 	describe(about, f)
@@ -207,7 +260,9 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor) map[string]any {
 		about["writeOnly"] = true
 	}
 	if f.HasDefault() && !f.IsList() && f.Kind() != protoreflect.BytesKind {
-		about["default"] = defaultOf(f)
+		if value := defaultOf(f); value != nil {
+			about["default"] = value
+		}
 	}
 	if s["$ref"] != nil && len(about) > 0 {
 		s = map[string]any{"allOf": []any{s}} // draft-07 ignores what stands beside $ref
@@ -216,15 +271,30 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor) map[string]any {
 	return s
 }
 
-// defaultOf is the default of a field of proto2. Numbers that JSON has not are
-// shown by their names.
+// item is the schema of an item of a list or a value of a map.
+func (w *jsonWriter) item(f protoreflect.FieldDescriptor, r *rules) map[string]any {
+	switch {
+	case r == nil || !r.orZero:
+		return w.value(f, r)
+	case form(f) == "message": // one whose fields have their zero values is not checked either
+		return w.message(f.Message(), true)
+	}
+	s := w.value(f, r)
+	if r.breaksZeroItem(f) {
+		return map[string]any{"anyOf": []any{map[string]any{"enum": spellings(f, []any{zeroOf(f)})}, s}}
+	}
+	return s
+}
+
+// defaultOf is the default of a field of proto2; nil for a number that JSON has
+// not.
 func defaultOf(f protoreflect.FieldDescriptor) any {
 	if f.Kind() == protoreflect.EnumKind {
 		return string(f.DefaultEnumValue().Name())
 	}
 	v := goValue(f, f.Default())
-	if number, ok := v.(float64); ok && (math.IsNaN(number) || math.IsInf(number, 0)) {
-		return f.Default().String()
+	if isNaN(v) || isInf(v, 0) {
+		return nil
 	}
 	return v
 }
@@ -233,10 +303,14 @@ func defaultOf(f protoreflect.FieldDescriptor) any {
 func (w *jsonWriter) keys(f protoreflect.FieldDescriptor, r *rules) map[string]any {
 	switch form(f) {
 	case "text":
-		if r != nil && (len(r.keywords) > 0 || r.allowed != nil || r.denied != nil) {
-			return limited(map[string]any{}, f, r)
+		if r == nil || len(r.keywords) == 0 && r.allowed == nil && r.denied == nil && !r.never {
+			return nil
 		}
-		return nil
+		s := limited(map[string]any{}, f, r)
+		if r.orZero && r.breaksZeroItem(f) {
+			return map[string]any{"anyOf": []any{map[string]any{"const": ""}, s}}
+		}
+		return s
 	case "boolean":
 		return map[string]any{"enum": []any{"true", "false"}}
 	case "uint32", "uint64":
@@ -254,6 +328,9 @@ func limited(s map[string]any, f protoreflect.FieldDescriptor, r *rules) map[str
 	if values := spellings(f, r.denied); values != nil {
 		s["not"] = map[string]any{"enum": values}
 	}
+	if r.never {
+		s["not"] = map[string]any{}
+	}
 	return s
 }
 
@@ -268,8 +345,10 @@ func choices(f protoreflect.FieldDescriptor, r *rules) []any {
 	}
 	var numbers []any
 	values := f.Enum().Values()
+	seen := make(map[int64]bool, values.Len())
 	for i := range values.Len() {
-		if number := int64(values.Get(i).Number()); !slices.Contains(numbers, any(number)) {
+		if number := int64(values.Get(i).Number()); !seen[number] {
+			seen[number] = true
 			numbers = append(numbers, number)
 		}
 	}
@@ -281,15 +360,15 @@ func choices(f protoreflect.FieldDescriptor, r *rules) []any {
 func spellings(f protoreflect.FieldDescriptor, values []any) []any {
 	f = wrapped(f)
 	var first, second []any
+	names, seen := enumNames(f), map[any]bool{}
 	for _, value := range values {
+		if seen[value] {
+			continue // JSON Schema wants each once
+		}
+		seen[value] = true
 		switch form(f) {
 		case "enum":
-			for i := range f.Enum().Values().Len() {
-				if v := f.Enum().Values().Get(i); any(int64(v.Number())) == value {
-					first = append(first, string(v.Name()))
-				}
-			}
-			second = append(second, value)
+			first, second = append(first, names[value]...), append(second, value)
 		case "int64", "uint64":
 			first, second = append(first, value), append(second, decimal(value))
 		default:
@@ -297,4 +376,18 @@ func spellings(f protoreflect.FieldDescriptor, values []any) []any {
 		}
 	}
 	return append(first, second...)
+}
+
+// enumNames are the names of an enum's numbers, which are int64; nil for a
+// field of another type.
+func enumNames(f protoreflect.FieldDescriptor) map[any][]any {
+	if f.Enum() == nil {
+		return nil
+	}
+	names := map[any][]any{}
+	for i := range f.Enum().Values().Len() {
+		v := f.Enum().Values().Get(i)
+		names[int64(v.Number())] = append(names[int64(v.Number())], string(v.Name()))
+	}
+	return names
 }

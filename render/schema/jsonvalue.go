@@ -19,6 +19,9 @@ const unsigned = `(0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+)`
 // goDuration is what time.ParseDuration takes.
 const goDuration = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
+// maskPaths is what the decoder takes for a FieldMask.
+const maskPaths = `^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(,[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*)*)?$`
+
 // value is the schema of one value of a field: of an item, if it is a list.
 func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]any {
 	if r == nil {
@@ -26,7 +29,7 @@ func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]
 	}
 	switch form(f) {
 	case "message":
-		return w.message(f.Message())
+		return w.message(f.Message(), w.unchecked || r.always)
 	case "any":
 		return map[string]any{}
 	case "object":
@@ -34,7 +37,9 @@ func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]
 	case "list":
 		return map[string]any{"type": "array"}
 	case "mask":
-		return map[string]any{"type": "string"}
+		return map[string]any{"type": "string", "pattern": maskPaths}
+	case "refused":
+		return map[string]any{"not": map[string]any{}}
 	case "duration":
 		return map[string]any{"type": "string", "pattern": goDuration}
 	case "time":
@@ -42,7 +47,11 @@ func (w *jsonWriter) value(f protoreflect.FieldDescriptor, r *rules) map[string]
 	case "text":
 		return w.text(f, r)
 	case "bytes":
-		return w.orFile(map[string]any{"type": "string", "contentEncoding": "base64"})
+		s := map[string]any{"type": "string", "contentEncoding": "base64"}
+		if r.nonZero {
+			s["minLength"] = uint64(1)
+		}
+		return w.orFile(s)
 	case "boolean":
 		return limited(map[string]any{"type": "boolean"}, f, r)
 	case "enum":
@@ -71,7 +80,7 @@ func jsonNumber(form string) map[string]any {
 // the decoder looks at.
 func (w *jsonWriter) text(f protoreflect.FieldDescriptor, r *rules) map[string]any {
 	s := map[string]any{"type": "string"}
-	if r.allowed == nil && r.denied == nil {
+	if r.allowed == nil && r.denied == nil && !r.never {
 		maps.Copy(s, r.keywords) // they hold for texts only
 		return w.orFile(s)
 	}

@@ -19,35 +19,56 @@ type merge struct {
 	patch patch    // for strategic merge patches
 }
 
-// merge is how the field on the current path is merged: by its own options,
-// else by those that the kind has for its path, else for its type.
+// strategies are those of strategic merge patches.
+var strategies = []string{"merge", "replace", "retainKeys"}
+
+// merge is how the field on the current path is merged: as the kind says for
+// its path, else for its type, else as the field itself says. So one kind can
+// decide otherwise than a message that it shares with others, as protoc-gen-crd
+// has it.
 func (in *inliner) merge(f protoreflect.FieldDescriptor, options fieldOptions) merge {
-	m := merge{keys: options.keys, patch: in.kindPatch(f)}
-	if options.patch != (patch{}) {
-		m.patch = options.patch
+	m := in.easy.mergeAt(strings.Join(in.path, "."), f, options, func(i int) { in.used[i] = true })
+	for strategy := range strings.SplitSeq(m.patch.strategy, ",") {
+		if strategy != "" && !slices.Contains(strategies, strategy) {
+			in.report(f, "%s: merge_strategy %q: no such strategy%s", f.FullName(), config.Shorten(strategy), config.DidYouMean(strategy, strategies))
+		}
 	}
-	isItems := f.IsList() && form(f) == "message"
-	if len(m.keys) > 0 && !isItems {
+	if len(options.keys) > 0 && len(m.keys) == 0 {
 		in.report(f, "%s: (swell.keys): want a list of messages", f.FullName())
-		m.keys = nil
-	}
-	if len(m.keys) == 0 && m.patch.key != "" && m.patch.strategy != "replace" && isItems {
-		m.keys = []string{m.patch.key}
 	}
 	m.keys = slices.DeleteFunc(slices.Clone(m.keys), func(key string) bool { return !in.isKey(f, key) })
+	in.keyed = in.keyed || len(m.keys) > 0
+	return m
+}
+
+// mergeAt is how a field on a path is merged. use is called with the indexes of
+// what the kind says of it.
+func (e *Easy) mergeAt(path string, f protoreflect.FieldDescriptor, options fieldOptions, use func(i int)) merge {
+	m := merge{patch: e.kindPatch(path, f, use)}
+	if m.patch == (patch{}) {
+		m.patch = options.patch
+	}
+	switch isItems := f.IsList() && form(f) == "message"; {
+	case !isItems:
+	case len(options.keys) > 0:
+		m.keys = options.keys
+	case m.patch.key != "" && m.patch.strategy != "replace":
+		m.keys = []string{m.patch.key}
+	}
 	return m
 }
 
 // kindPatch finds the kind's own field_patch_strategies for a field.
-func (in *inliner) kindPatch(f protoreflect.FieldDescriptor) patch {
+func (e *Easy) kindPatch(path string, f protoreflect.FieldDescriptor, use func(i int)) patch {
 	var byPath, byType patch
-	path := strings.Join(in.path, ".")
-	for i, p := range in.easy.names.patches {
+	for i, p := range e.names.patches {
 		switch {
 		case p.path != "" && strings.TrimPrefix(p.path, ".") == path:
-			byPath, in.used[i] = p.patch, true
+			byPath = p.patch
+			use(i)
 		case p.typ != "" && f.Message() != nil && strings.TrimPrefix(p.typ, ".") == string(f.Message().FullName()):
-			byType, in.used[i] = p.patch, true
+			byType = p.patch
+			use(i)
 		}
 	}
 	if byPath != (patch{}) {

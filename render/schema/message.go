@@ -41,6 +41,8 @@ var wellKnownForms = map[protoreflect.FullName]*Type{
 	"google.protobuf.Value":     {},
 	"google.protobuf.Struct":    {Form: Map, Elem: &Type{}},
 	"google.protobuf.ListValue": {Form: List, Elem: &Type{}},
+	"google.protobuf.FieldMask": {Form: String},
+	"google.protobuf.Any":       {Form: Map, Elem: &Type{}}, // the decoder refuses it
 }
 
 var wrappers = map[protoreflect.FullName]bool{

@@ -4,11 +4,13 @@
 package schema
 
 import (
-	"maps"
+	"math"
 	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config"
 )
 
 // optionValidate is the number of buf.validate's options on fields and oneofs.
@@ -19,26 +21,49 @@ const optionValidate protoreflect.FieldNumber = 1159
 // always refused there too. The zero value allows everything.
 type rules struct {
 	required bool
+	// always is IGNORE_ALWAYS: nothing is asked of the value, nor of the messages
+	// in it. The rest is empty then.
+	always bool
+	// orZero is IGNORE_IF_ZERO_VALUE: the type's zero value breaks no rule.
+	orZero bool
+	// nonZero is set where the zero value cannot be told from an absent field,
+	// and the field is required.
+	nonZero bool
+	// never is set where no value that can be written keeps the rules.
+	never bool
 	// keywords of draft-07 that hold for the value, for a text when it is not
 	// read from a file. Never "type", "enum" or "not".
 	keywords map[string]any
-	// allowed are the only values, denied are none, as text, int64, uint64 or
-	// float64; enum values as numbers. Nil is no rule.
+	// allowed are the only values, denied are none, as text, bool, int64, uint64
+	// or finite float64; enum values as numbers. Nil is no rule.
 	allowed, denied []any
 	// items are of a list's items or a map's values, keys of a map's keys.
 	items, keys *rules
 }
 
+// Numbers of buf.validate.Ignore.
+const (
+	ignoreIfZero protoreflect.EnumNumber = 1
+	ignoreAlways protoreflect.EnumNumber = 3
+)
+
+// rulesOf are the rules in a (buf.validate.field), or in one of its parts for
+// items, keys or values; m may be nil.
 func rulesOf(m protoreflect.Message) rules {
 	var r rules
 	if m == nil {
 		return r
 	}
-	if field := m.Descriptor().Fields().ByName("ignore"); field != nil && field.Kind() == protoreflect.EnumKind && m.Get(field).Enum() != 0 {
-		return r // not for every value that can be written
+	if field := m.Descriptor().Fields().ByName("ignore"); field != nil && field.Kind() == protoreflect.EnumKind && !field.IsList() {
+		switch m.Get(field).Enum() {
+		case ignoreIfZero:
+			r.orZero = true
+		case ignoreAlways:
+			return rules{always: true}
+		}
 	}
-	if field := m.Descriptor().Fields().ByName("required"); field != nil && field.Kind() == protoreflect.BoolKind {
-		r.required = m.Get(field).Bool()
+	if field := m.Descriptor().Fields().ByName("required"); field != nil {
+		r.required = isTrue(field, m.Get(field))
 	}
 	of := m.Descriptor().Oneofs().ByName("type")
 	if of == nil {
@@ -54,7 +79,10 @@ func rulesOf(m protoreflect.Message) rules {
 	case "string":
 		r.text(typed)
 	case "repeated":
-		r.counts(typed, map[protoreflect.Name]string{"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"})
+		r.counts(typed, map[protoreflect.Name]string{"min_items": "minItems", "max_items": "maxItems"})
+		if unique := typed.Descriptor().Fields().ByName("unique"); unique != nil && isTrue(unique, typed.Get(unique)) {
+			r.keywords["uniqueItems"] = true
+		}
 		r.items = nested(typed, "items")
 	case "map":
 		r.counts(typed, map[protoreflect.Name]string{"min_pairs": "minProperties", "max_pairs": "maxProperties"})
@@ -77,68 +105,35 @@ func nested(m protoreflect.Message, name protoreflect.Name) *rules {
 	return &r
 }
 
-// counts takes over fields that mean the same as a keyword.
+// maxCount is more than any document has of anything. A larger bound does not
+// fit the integers of some readers of schemas.
+const maxCount = math.MaxInt32
+
+// counts takes over bounds of sizes that mean the same as a keyword.
 func (r *rules) counts(m protoreflect.Message, keywords map[protoreflect.Name]string) {
 	for name, keyword := range keywords {
 		field := m.Descriptor().Fields().ByName(name)
-		if field != nil && m.Has(field) && !field.IsList() {
-			r.keywords[keyword] = goValue(field, m.Get(field))
+		if field == nil || field.Kind() != protoreflect.Uint64Kind || field.IsList() || !m.Has(field) {
+			continue
 		}
-	}
-}
-
-// bounds takes over those of a number. A lower bound above the upper one means
-// all outside of them, which is left to the decoder.
-func (r *rules) bounds(m protoreflect.Message) {
-	bounds := rules{keywords: map[string]any{}}
-	bounds.counts(m, map[protoreflect.Name]string{"gt": "exclusiveMinimum", "gte": "minimum", "lt": "exclusiveMaximum", "lte": "maximum"})
-	lower, hasLower := firstOf(bounds.keywords, "exclusiveMinimum", "minimum")
-	upper, hasUpper := firstOf(bounds.keywords, "exclusiveMaximum", "maximum")
-	if hasLower && hasUpper && lower > upper {
-		return
-	}
-	maps.Copy(r.keywords, bounds.keywords)
-}
-
-func firstOf(keywords map[string]any, names ...string) (float64, bool) {
-	for _, name := range names {
-		switch v := keywords[name].(type) {
-		case int64:
-			return float64(v), true
-		case uint64:
-			return float64(v), true
-		case float64:
-			return v, true
+		switch count := m.Get(field).Uint(); {
+		case count <= maxCount:
+			r.keywords[keyword] = count
+		case strings.HasPrefix(keyword, "min"):
+			r.keywords[keyword] = uint64(maxCount)
 		}
-	}
-	return 0, false
-}
-
-// values takes over const, in and not_in.
-func (r *rules) values(m protoreflect.Message) {
-	fields := m.Descriptor().Fields()
-	list := func(name protoreflect.Name) []any {
-		field := fields.ByName(name)
-		if field == nil || !field.IsList() || field.Message() != nil {
-			return nil
-		}
-		var all []any
-		for i := range m.Get(field).List().Len() {
-			all = append(all, goValue(field, m.Get(field).List().Get(i)))
-		}
-		return all
-	}
-	r.allowed, r.denied = list("in"), list("not_in")
-	if field := fields.ByName("const"); field != nil && m.Has(field) && !field.IsList() && field.Message() == nil {
-		r.allowed = []any{goValue(field, m.Get(field))}
 	}
 }
 
 // textFormats are well-known rules of texts and the format of draft-07 that says
 // the same.
-var textFormats = map[protoreflect.Name]string{
-	"email": "email", "hostname": "hostname", "ipv4": "ipv4", "ipv6": "ipv6", "uri": "uri", "uri_ref": "uri-reference",
+var textFormats = map[string]string{
+	"hostname": "hostname", "ipv4": "ipv4", "uri": "uri", "uri_ref": "uri-reference",
 }
+
+// email is what protovalidate takes for an address, as HTML defines it; readers
+// of the format of that name differ.
+const email = "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$"
 
 func (r *rules) text(m protoreflect.Message) {
 	r.counts(m, map[protoreflect.Name]string{"min_len": "minLength", "max_len": "maxLength"})
@@ -153,8 +148,23 @@ func (r *rules) text(m protoreflect.Message) {
 			patterns = append(patterns, p.before+regexp.QuoteMeta(text)+p.after)
 		}
 	}
-	if pattern := textField(m, "pattern"); pattern != "" && isPortable(pattern) {
+	if pattern, ok := portable(textField(m, "pattern")); ok {
 		patterns = append(patterns, pattern)
+	}
+	known := ""
+	if of := m.Descriptor().Oneofs().ByName("well_known"); of != nil {
+		if field := m.WhichOneof(of); field != nil && isTrue(field, m.Get(field)) {
+			known = string(field.Name())
+		}
+	}
+	switch {
+	case known == "email":
+		patterns = append(patterns, email)
+	case known == "ipv6": // with a zone too, which the format has not
+		r.keywords["anyOf"] = []any{map[string]any{"format": "ipv6"}, map[string]any{"pattern": "^[0-9a-fA-F:.]+%"}}
+		r.keywords["minLength"] = max(uint64(1), sizeOf(r.keywords, "minLength"))
+	case textFormats[known] != "":
+		r.keywords["format"] = textFormats[known]
 	}
 	switch len(patterns) {
 	case 0:
@@ -167,36 +177,23 @@ func (r *rules) text(m protoreflect.Message) {
 		}
 		r.keywords["allOf"] = all
 	}
-	of := m.Descriptor().Oneofs().ByName("well_known")
-	if of == nil {
-		return
-	}
-	if field := m.WhichOneof(of); field != nil && isTrue(field, m.Get(field)) && textFormats[field.Name()] != "" {
-		r.keywords["format"] = textFormats[field.Name()]
-	}
 }
 
-// isPortable says whether a pattern of RE2, which rules are written in, means
-// the same in JavaScript, which editors have.
-func isPortable(pattern string) bool {
-	if _, err := regexp.Compile(pattern); err != nil {
-		return false
-	}
-	for _, only := range []string{`\A`, `\z`, `\Q`, `\C`, `\p`, `\P`, `\x{`, `\a`, "[["} {
-		if strings.Contains(pattern, only) {
-			return false
-		}
-	}
-	return !strings.Contains(strings.ReplaceAll(pattern, "(?:", ""), "(?")
+// sizeOf is the number of a keyword about sizes; 0 where there is none.
+func sizeOf(keywords map[string]any, name string) uint64 {
+	n, _ := keywords[name].(uint64)
+	return n
 }
 
-// goValue is a scalar as text, bool, int64, uint64 or float64; an enum's value
-// is its number.
+// goValue is a scalar as text, bool, int64, uint64 or float64, the last in its
+// shortest form; an enum's value is its number.
 func goValue(field protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	switch field.Kind() {
 	case protoreflect.EnumKind:
 		return int64(v.Enum())
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
+	case protoreflect.FloatKind:
+		return config.Shortest(float32(v.Float()))
+	case protoreflect.DoubleKind:
 		return v.Float()
 	}
 	switch v := v.Interface().(type) {

@@ -26,22 +26,29 @@ func OpenAPI(kinds []*Easy, others map[string]any) map[string]any {
 			"responses":  map[string]any{"200": map[string]any{"description": "OK"}},
 			gvkExtension: e.gvk(),
 		}}
-		in := e.inline(true, ignore)
-		definitions[e.definitionName(nil)] = e.clientSchema(in)
-		for written := map[protoreflect.FullName]bool{}; len(written) < len(in.shared); {
-			for _, name := range slices.Sorted(maps.Keys(in.shared)) {
-				if !written[name] {
-					m := in.shared[name]
-					definitions[e.definitionName(m)] = in.object(m, nil)
-					written[name] = true
-				}
-			}
-		}
+		maps.Copy(definitions, e.clientDefinitions())
 	}
 	return map[string]any{
 		"swagger": "2.0", "info": map[string]any{"title": "easy kinds", "version": "v1"},
 		"paths": paths, "definitions": definitions,
 	}
+}
+
+// clientDefinitions are the kind's own definition and those of the messages
+// that it refers to, as kustomize reads them, by name.
+func (e *Easy) clientDefinitions() map[string]any {
+	in := e.inline(true, ignore)
+	definitions := map[string]any{e.definitionName(nil): e.clientSchema(in)}
+	for written := map[protoreflect.FullName]bool{}; len(written) < len(in.shared); {
+		for _, name := range slices.Sorted(maps.Keys(in.shared)) {
+			if !written[name] {
+				m := in.shared[name]
+				definitions[e.definitionName(m)] = in.object(m, nil)
+				written[name] = true
+			}
+		}
+	}
+	return definitions
 }
 
 // BuiltIn is the definitions that kustomize has built in, without their
@@ -111,9 +118,12 @@ func (e *Easy) clientSchema(in *inliner) map[string]any {
 	return s
 }
 
-// addOverride allows spec.override, unless the kind forbids it or has a field
-// of that name.
+// addOverride allows spec.override, unless the kind forbids it, has a field of
+// that name, or a spec that is no message of its own.
 func (e *Easy) addOverride(root map[string]any) {
+	if f := e.message.Fields().ByName("spec"); f == nil || form(f) != "message" {
+		return // one of a form of its own has no more fields
+	}
 	spec, _ := root["spec"].(map[string]any)
 	properties, _ := spec["properties"].(map[string]any)
 	if spec == nil || e.forbids.override || properties["override"] != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // broken adds a violation of a rule: what is wanted, and what there is.
@@ -27,6 +28,11 @@ func (c *checker) broken(value any, format string, args ...any) {
 }
 
 func (c *checker) rules(r *Rules, value any) {
+	if r.check != nil {
+		for _, f := range r.check(value) {
+			c.flaw(f, value)
+		}
+	}
 	switch v := value.(type) {
 	case string:
 		if v == "" && r.orEmpty {
@@ -45,28 +51,35 @@ func (c *checker) rules(r *Rules, value any) {
 	if len(r.Enum) > 0 && !r.has(value) {
 		c.enum(r, value)
 	}
-	if r.check != nil {
-		for _, f := range r.check(value) {
-			c.flaw(f, value)
-		}
-	}
 	c.junctors(r, value)
 }
 
-func (c *checker) flaw(f flaw, value any) {
-	if f.item > 0 {
-		c.violationBelow(step{index: f.item - 1, isIndex: true}, config.CodeObject, "want %s", f.want)
-		return
-	}
-	if f.key == "" {
-		if s, ok := value.(string); ok {
-			c.broken(s, "%s", f.want)
-		} else {
-			c.violation(config.CodeObject, "want %s", f.want)
+// flaw makes a violation of what a rule in code found below a value.
+func (c *checker) flaw(f validation.Flaw, value any) {
+	for _, s := range f.Path {
+		switch s := s.(type) {
+		case string:
+			c.push(step{name: s})
+			m, _ := value.(map[string]any)
+			value = m[s]
+		case int:
+			c.push(step{index: s, isIndex: true})
+			l, _ := value.([]any)
+			if value = nil; s < len(l) {
+				value = l[s]
+			}
 		}
-		return
 	}
-	c.violationBelow(step{name: f.key}, config.CodeObject, "want %s", f.want)
+	switch {
+	case f.Say != "":
+		c.violation(config.CodeObject, "%s", f.Say)
+	case f.Got:
+		c.broken(value, "%s", f.Want)
+	default:
+		c.violation(config.CodeObject, "want %s", f.Want)
+	}
+	c.found[len(c.found)-1].Missing = f.Missing
+	c.depth -= len(f.Path)
 }
 
 func (r *Rules) has(value any) bool {
@@ -243,14 +256,11 @@ func (d *defaulter) add(t *Type, value any) any {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for name, item := range v {
-			field := t.Fields[name]
-			if field == nil {
-				field = t.Elem
-			}
-			m[name] = d.add(field, item)
+			m[name] = d.add(t.Field(name), item)
 		}
 		for name, field := range t.Fields {
-			if m[name] == nil && field.Default != nil && d.left > 0 {
+			value, there := m[name]
+			if value == nil && !(there && field.Nullable) && field.Default != nil && d.left > 0 {
 				d.left--
 				m[name] = d.add(field, field.Default)
 			}

@@ -40,6 +40,8 @@ type Set struct {
 	hash  string                     // of the Kubernetes version with its schemas
 	raw   map[string]json.RawMessage // not of a set that has custom resources
 
+	typesOnly bool // for tests: without the rules that OpenAPI does not have
+
 	mu    sync.Mutex
 	types map[string]*Type
 }

@@ -82,8 +82,7 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 	switch form, known := forms[name]; {
 	case get[bool](d, s, "x-kubernetes-int-or-string"):
 		t.Form = IntOrString
-	case name == "" && open:
-		t.Nullable = true
+	case name == "" && open: // Any
 	case name == "":
 		d.problem(config.CodeObject, "type: missing, a structural schema says it everywhere")
 	case !known:
@@ -179,7 +178,7 @@ func (d *definition) object(t *Type, s map[string]any, root, open bool) {
 	case t.Elem != nil:
 		t.Form = Map
 	case open:
-		t.Form, t.Elem = Map, &Type{Nullable: true}
+		t.Form, t.Elem = Map, &Type{}
 	case t.Fields == nil:
 		t.Fields = map[string]*Type{}
 	}

@@ -3,7 +3,11 @@
 
 package schema
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/swell-sh/swell/render/schema/validation"
+)
 
 // Form says what values a Type takes.
 type Form int
@@ -42,7 +46,8 @@ type Type struct {
 	Keys []string
 	// Set says that no two items of a List are equal.
 	Set bool
-	// Nullable says that an item of a List may be null.
+	// Nullable says that null is a value of its own, not the absence of one. Of
+	// Any it always is.
 	Nullable bool
 	// Default is what the API server takes for a field that is not there; nil
 	// for none.
@@ -50,7 +55,33 @@ type Type struct {
 	// Rules are what Form does not say; nil for none.
 	Rules *Rules
 
+	zero     any  // see zeros; nil in a custom resource, and for Any
 	defaults bool // a custom resource with defaults somewhere in it
+}
+
+// Field is the type of the value that a mapping has under this name: the
+// field's own type where it has one, else that of any key. It is nil when
+// nothing is known about it. t may be nil.
+func (t *Type) Field(name string) *Type {
+	if t == nil {
+		return nil
+	}
+	if field := t.Fields[name]; field != nil {
+		return field
+	}
+	if t.Form == Map {
+		return t.Elem
+	}
+	return nil
+}
+
+// Item is the type of a list's items; nil when nothing is known about them. t
+// may be nil.
+func (t *Type) Item() *Type {
+	if t == nil || t.Form != List {
+		return nil
+	}
+	return t.Elem
 }
 
 // Rules narrow the values of a Type down. A rule for texts says nothing about
@@ -75,14 +106,6 @@ type Rules struct {
 	// orEmpty says that an empty text is the same as none, although Enum does
 	// not have it.
 	orEmpty bool
-	// check finds what is wrong beyond that: what is wanted, and the key of a
-	// mapping that it is about.
-	check func(value any) []flaw
-}
-
-// flaw is what a rule in code finds.
-type flaw struct {
-	key  string // of the mapping that was checked; "" for the value itself
-	item int    // of the list that was checked, counted from 1; 0 for the value itself
-	want string // the rest of "want ..."
+	// check finds what is wrong beyond that.
+	check validation.Rule
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,14 @@ type Result struct {
 	Changed bool
 	Err     error
 }
+
+// waitsDeletion begins the Waits of what waits until something is gone that
+// somebody else deleted.
+const waitsDeletion = "deletion"
+
+// IsOutside says whether the result waits for something that is not the bundle's
+// doing: somebody else's deletion.
+func (r *Result) IsOutside() bool { return strings.HasPrefix(r.Waits, waitsDeletion+" of ") }
 
 // Work is one bundle to bring to the cluster, and how.
 type Work struct {
@@ -226,7 +235,7 @@ func (a *applying) object(ctx context.Context, i int) {
 	}
 	switch {
 	case isNamespaceLeaving(err): // waiting is enough
-		r.Action, r.Waits = Skipped, "deletion of Namespace/"+o.ID.Namespace
+		r.Action, r.Waits = Skipped, waitsDeletion+" of Namespace/"+o.ID.Namespace
 		r.Reason = "waits for " + r.Waits + ": terminating"
 		return
 	case err != nil:
@@ -241,7 +250,7 @@ func (a *applying) object(ctx context.Context, i int) {
 	switch {
 	case meta.DeletionTimestamp != nil: // what was written will not last
 		r.Entry.Digest = ""
-		a.waitFor(i, "deletion", terminating(meta))
+		a.waitFor(i, waitsDeletion, terminating(meta))
 	case info.code == http.StatusCreated:
 		r.Action = Created
 	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
@@ -287,7 +296,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 	known.UID, known.Digest = string(meta.UID), o.Digest
 	known.Ran = ""
 	known.Fields = rawFields(own)
-	known.Fingerprint = fingerprint(known.Fields, entryTime(own))
+	known.Fingerprint, known.Written = fingerprint(known.Fields, entryTime(own)), store.Written(entryTime(own))
 	known.Keep, known.Found, known.Phase = keeps(o), false, o.Phase
 	return known
 }

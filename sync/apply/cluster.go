@@ -31,7 +31,10 @@
 //   - for an object that is deleted and made anew because of a field that cannot
 //     be changed, one GET, one dry run under another name, one DELETE with UID and
 //     resource version as its preconditions, GETs until it is gone, one PATCH;
-//   - one discovery request per group and version, remembered.
+//   - one PUT of a Lease at intervals, or a GET while somebody else holds it;
+//   - one discovery request per group and version, remembered;
+//   - one or two access reviews for a write that was answered with a 403, to
+//     tell a missing right from admission that denies the object.
 //
 // It never decides what should be there, never deletes an object that it has
 // not just seen to be ours, never asks for more than the metadata of a Secret,
@@ -81,6 +84,10 @@ type Options struct {
 	// form of a definition that was just changed. Its watch brings the new one
 	// within milliseconds; the rest is for a server under load. Zero is 10 s.
 	SettleTime time.Duration
+	// Fence is asked before each write; while it returns an error, none is sent,
+	// and the write fails with [ErrFenced]. Leases are written all the same. Nil:
+	// this process is the only writer.
+	Fence func() error
 }
 
 // Cluster is one API server, as seen by one user. All requests share one HTTP/2
@@ -102,6 +109,7 @@ type connection struct {
 	breaker    breaker
 
 	contacts *contacts
+	rights   rights
 	// replaced are the objects, as they were, that were deleted to be made anew,
 	// until the new ones are there. It is not needed to go on after a restart,
 	// only to put an old one back.

@@ -287,7 +287,7 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 	second := object(t, text, ns, "2")
 	mergeAs(t, "other", second, `{"metadata":{"annotations":{"example.com/x":"1"}}}`)
 	r := c.Apply(t.Context(), Work{Objects: []*render.Object{second}, Known: inventory(t, []Result{first})})[0]
-	if r.Err == nil || !errors.Is(r.Err, ErrRefused) || r.Entry.UID == "" || r.Entry.Digest != "" {
+	if r.Err == nil || !errors.Is(r.Err, ErrMissing) || r.Entry.UID == "" || r.Entry.Digest != "" {
 		t.Errorf("%+v", r)
 	}
 	if diff := cmp.Diff(map[string]any{"value": "2"}, current(t, second).Object["data"]); diff != "" {

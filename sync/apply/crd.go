@@ -81,10 +81,13 @@ func (a *applying) establish(ctx context.Context, o *render.Object, r *Result) d
 	switch {
 	case ctx.Err() != nil:
 		r.Err = transportError(ctx, &request{op: "apply", object: o.ID.String()}, 0, err)
-	case timed.Err() != nil:
+	case timed.Err() != nil: // the server is slow, or it will never serve the kind
 		r.Err = &Error{
-			Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err,
+			Op: "apply", Object: o.ID.String(), class: ErrMissing, cause: ErrNoKind,
 			Message: fmt.Sprintf("%s within %s", lacking, a.options.EstablishTimeout),
+		}
+		if e := (*Error)(nil); errors.As(err, &e) && !errors.Is(err, context.DeadlineExceeded) {
+			r.Err = on("apply", o.ID, e)
 		}
 	default:
 		r.Err = on("apply", o.ID, err)
@@ -147,7 +150,7 @@ func (a *applying) sendSettling(ctx context.Context, o *render.Object, r *Result
 
 func isFromOldForm(err error) bool {
 	var e *Error
-	if !errors.As(err, &e) || !errors.Is(err, ErrRefused) {
+	if !errors.As(err, &e) || e.silent() {
 		return false
 	}
 	switch e.Code {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,17 +27,27 @@ var (
 	// ErrThrottled means that the server asked to slow down more often than we
 	// were willing to wait. Nothing was written.
 	ErrThrottled = errors.New("throttled")
-	// ErrRefused means that the server understood and said no. Nothing was
-	// written.
+	// ErrRefused is the one verdict on the object: the server understood, judged
+	// the object and said no. Nothing was written.
 	ErrRefused = errors.New("refused")
+	// ErrDistress means that the server answered and could not do it: an error of
+	// its own, of its storage, of its quotas or of something that it has to ask. It
+	// says nothing about the object. So does every answer that is not known.
+	ErrDistress = errors.New("in distress")
+	// ErrRights means that the server does not let us: the credentials are not
+	// taken, or lack a right. Nothing was written.
+	ErrRights = errors.New("no right")
 	// ErrFailed means that the server took the object, and that it came to a bad
 	// end: waiting will not help.
 	ErrFailed = errors.New("failed")
+	// ErrMissing means that something is not there: the object, its namespace, its
+	// kind. Nothing was written.
+	ErrMissing = errors.New("missing")
 	// ErrNoKind means that the server does not know the kind. It comes with
-	// [ErrRefused].
+	// [ErrMissing].
 	ErrNoKind = errors.New("no such kind")
 	// ErrWebhook means that a webhook which the server has to ask did not answer:
-	// nobody judged the object. It comes with [ErrRefused].
+	// nobody judged the object. It comes with [ErrDistress].
 	ErrWebhook = errors.New("webhook does not answer")
 )
 
@@ -46,8 +55,7 @@ var (
 //
 //	apply Deployment/shop/cart: admission webhook "x" denied the request
 //
-// errors.Is tells [ErrUnreachable], [ErrThrottled], [ErrRefused] and [ErrFailed] apart; the
-// error of an object that was skipped is of the class of the error it was
+// errors.Is tells the classes apart, see classOf; the error of an object that was skipped is of the class of the error it was
 // skipped for, and a call that its own caller cancelled is of none and wraps
 // [context.Canceled].
 type Error struct {
@@ -88,7 +96,7 @@ func (e *Error) Unwrap() []error {
 func isUnwritten(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && !e.unsure &&
-		(e.unsent || e.Code < 500 && (e.class == ErrRefused || e.class == ErrThrottled))
+		(e.unsent || e.Code >= 400 && e.Code < 500 && !e.silent())
 }
 
 // isGone says whether the server itself said that the named object is not
@@ -102,7 +110,7 @@ func isGone(err error, name string) bool {
 // isForbidden says whether the server understood and does not allow it.
 func isForbidden(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Code == http.StatusForbidden && errors.Is(err, ErrRefused)
+	return errors.As(err, &e) && e.Code == http.StatusForbidden && !e.silent()
 }
 
 // isNamespaceLeaving says whether the server takes nothing new in a namespace
@@ -172,18 +180,11 @@ func transportError(ctx context.Context, req *request, waited time.Duration, err
 // body was none.
 func answerError(req *request, r *response, status *metav1.Status, header http.Header) *Error {
 	e := &Error{
-		Op: req.op, Object: req.object, Code: r.code, class: ErrRefused, status: status,
+		Op: req.op, Object: req.object, Code: r.code, status: status,
 		after: retryAfter(header), audited: header.Get("Audit-Id") != "",
 	}
-	switch {
-	case r.code == http.StatusTooManyRequests:
-		e.class = ErrThrottled
-	case r.code == http.StatusBadGateway, r.code == http.StatusServiceUnavailable, r.code == http.StatusGatewayTimeout:
-		e.class = ErrUnreachable
-	case e.silent(): // a proxy in between, or no API server at all
-		e.class = ErrUnreachable
-	}
-	if r.code == http.StatusInternalServerError && status != nil && webhookFailed.MatchString(status.Message) {
+	e.class = classOf(e)
+	if e.class == ErrDistress && status != nil && webhookFailed.MatchString(status.Message) {
 		e.cause = ErrWebhook
 	}
 	text := answerText(r.code, r.contentType, r.body, status)
@@ -193,11 +194,6 @@ func answerError(req *request, r *response, status *metav1.Status, header http.H
 	e.Message = cut(text)
 	return e
 }
-
-// webhookFailed is how a server says that it could not ask a webhook; a denial
-// has other words. See apiserver's webhook errors ErrCallingWebhook, and its
-// conversion of custom resources.
-var webhookFailed = regexp.MustCompile(`failed calling webhook "|conversion webhook for .* failed: Post `)
 
 // silent says whether the error came about without a word from an API server:
 // there was no answer, or somebody else's.

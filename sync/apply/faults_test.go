@@ -118,7 +118,7 @@ var faultsInTheWay = []inTheWay{
 	{name: "truncated answer", http: always(afterwards(cutShort)), class: ErrUnreachable, wrote: true},
 	{name: "truncated JSON", http: always(afterwards(halfAnAnswer)), class: ErrUnreachable, message: "not as an API server", wrote: true},
 	{name: "409 once", http: firstOnly(statusOf(409, "Conflict", "the object has been modified"))},
-	{name: "410", http: always(statusOf(410, "Expired", "too old")), class: ErrRefused, message: "too old", sure: true},
+	{name: "410", http: always(statusOf(410, "Expired", "too old")), class: ErrDistress, message: "too old", sure: true},
 	{name: "429 once", http: firstOnly(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", "1")
 		answerStatus(w, 429, "TooManyRequests", "slow down")
@@ -134,11 +134,11 @@ var faultsInTheWay = []inTheWay{
 	{name: "token expired 401", http: always(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		r.Header.Set("Authorization", "Bearer expired")
 		forward.ServeHTTP(w, r)
-	}), class: ErrRefused, message: "Unauthorized", sure: true},
+	}), class: ErrRights, message: "Unauthorized", sure: true},
 	{name: "RBAC cut 403", http: always(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		r.Header.Set("Impersonate-User", "system:serviceaccount:default:nobody")
 		forward.ServeHTTP(w, r)
-	}), class: ErrRefused, message: `User "system:serviceaccount:default:nobody" cannot `, sure: true},
+	}), class: ErrRights, message: `User "system:serviceaccount:default:nobody" cannot `, sure: true},
 }
 
 // TestFaultsInTheWay: an apply and a prune with each fault between them and a

@@ -57,7 +57,7 @@ func TestFollowRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Follow(t.Context(), schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "", func() { t.Error("began") }, nil)
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), `list Job.batch: jobs.batch is forbidden`) {
+	if !errors.Is(err, ErrRights) || !strings.Contains(err.Error(), `list Job.batch: jobs.batch is forbidden`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -228,7 +228,7 @@ func (c *call) getJSON(ctx context.Context, kind string, req *request, into any)
 
 func noKind(gvk schema.GroupVersionKind) *Error {
 	return &Error{
-		Op: "discover", Object: gvk.GroupVersion().String(), class: ErrRefused, cause: ErrNoKind,
+		Op: "discover", Object: gvk.GroupVersion().String(), class: ErrMissing, cause: ErrNoKind,
 		Message: fmt.Sprintf("the cluster has no kind %q in %s", gvk.Kind, gvk.GroupVersion()),
 	}
 }

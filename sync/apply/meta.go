@@ -16,6 +16,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // Content types. The protobuf forms are listed first because they cost both
@@ -130,9 +132,19 @@ func isOurs(e *metav1.ManagedFieldsEntry) bool {
 // changed something, and takes out of the fields what others changed or
 // removed; an apply that changes nothing moves neither.
 func fingerprint(fields string, at time.Time) string {
+	return fingerprintAt(fields, at.UTC().Format(time.RFC3339))
+}
+
+func fingerprintAt(fields, at string) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s", fields, at.UTC().Format(time.RFC3339))
+	fmt.Fprintf(sum, "%s\n%s", fields, at)
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// AsWritten says whether the live object's managedFields entry of ours has the time
+// that the entry on record was made with, whatever its fields are by now.
+func AsWritten(recorded, live store.Entry) bool {
+	return fingerprintAt(recorded.Fields, live.Written) == recorded.Fingerprint
 }
 
 // rawFields is the entry's FieldsV1 as JSON, "" when there are none.

@@ -196,10 +196,8 @@ func (a *applying) healthNow(ctx context.Context, i int) Health {
 	o, r := a.Objects[i], &a.results[i]
 	h, drift, err := a.health(ctx, o, r.Entry, a.Work)
 	switch {
-	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrThrottled), err != nil && ctx.Err() != nil:
-		r.Action, r.Err = "", err
 	case err != nil: // health that cannot be read is not ill health
-		return Health{Progressing, err.Error()}
+		r.Action, r.Err = "", err
 	case h.State == Failed:
 		r.Action, r.Err = "", failed("apply", o.ID, h.Reason)
 	case drift != nil:

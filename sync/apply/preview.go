@@ -230,5 +230,5 @@ func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	return &render.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: render.Digest(hex.EncodeToString(sum[:]))}, nil
+	return &render.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: render.Digest(hex.EncodeToString(sum[:])), Secrets: o.Secrets}, nil
 }

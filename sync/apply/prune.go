@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -39,7 +40,7 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // ours, and so does the mark, by which [Cluster.Survey] knows that nobody has to
 // look after it. Where only Git had the mark, it is put back on the live object.
 //
-// A heavy object ([WeightOf]) is deleted with its resource version as a second
+// A heavy object ([approval.WeightOf]) is deleted with its resource version as a second
 // precondition: when somebody changed it since it was looked at, it is [Skipped]
 // and Changed.
 //
@@ -107,8 +108,8 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 	id := entry.ID
 	r := Result{ID: id, Entry: entry}
 	c.replaced.Delete(id) // what it was is not put back any more
-	if IsSystem(id) {
-		return r.kept("a namespace of the system is never deleted", true)
+	if id.IsSystem() {
+		return r.kept(SystemText, true)
 	}
 	var live *metav1.PartialObjectMetadata
 	var path string
@@ -127,7 +128,7 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 		return r.failed(on("prune", id, err))
 	}
 	if r, stop := c.judge(r, live); stop {
-		if r.Reason == keptText && !isKept(live.Annotations) {
+		if r.Reason == KeptText && !isKept(live.Annotations) {
 			return c.mark(ctx, r, live)
 		}
 		return r
@@ -152,15 +153,18 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s: delete it, or annotate it with %s: detach",
 			c.ours(), FieldManager, annotationDeletion), false), true
 	case isKept(live.Annotations), r.Entry.Keep:
-		return r.kept(keptText, true), true
+		return r.kept(KeptText, true), true
 	case live.DeletionTimestamp != nil:
 		return r.deleted(terminating(live), false), true
 	}
 	return r, false
 }
 
-// keptText is why an object stays that Git or somebody said to keep.
-const keptText = "kept by the annotation " + render.AnnotationPrune + ": " + render.PruneDisabled
+// SystemText is why a namespace stays that comes with Kubernetes.
+const SystemText = "a namespace of the system is never deleted"
+
+// KeptText is why an object stays that Git or somebody said to keep.
+const KeptText = "kept by the annotation " + render.AnnotationPrune + ": " + render.PruneDisabled
 
 func isKept(annotations map[string]string) bool {
 	return annotations[render.AnnotationPrune] == render.PruneDisabled
@@ -187,8 +191,11 @@ func (r Result) kept(reason string, forget bool) Result {
 	return r
 }
 
+// deleted: the object is gone, or on its way out. Then it is not what was applied
+// any more: nobody holds it against the entry, and who wants it again sends it.
 func (r Result) deleted(reason string, forget bool) Result {
 	r.Action, r.Reason, r.Forget = Deleted, reason, forget
+	r.Entry.Digest = ""
 	return r
 }
 
@@ -208,7 +215,7 @@ func terminating(live *metav1.PartialObjectMetadata) string {
 func (c *call) delete(ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
 	background := metav1.DeletePropagationBackground
 	preconditions := &metav1.Preconditions{UID: &live.UID}
-	if WeightOf(r.ID) != Light {
+	if approval.WeightOf(r.ID) != approval.Light {
 		preconditions.ResourceVersion = &live.ResourceVersion
 	}
 	body, err := json.Marshal(metav1.DeleteOptions{

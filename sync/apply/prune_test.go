@@ -151,7 +151,7 @@ func TestPruneMarksWhatOnlyGitKeeps(t *testing.T) {
 		t.Errorf("made anew: got %+v", r)
 	}
 	for range 2 {
-		if r := c.Look(t.Context(), []store.Entry{entry})[0]; r.Action != Skipped || !r.Forget || r.Err != nil || r.Reason != keptText {
+		if r := c.Look(t.Context(), []store.Entry{entry})[0]; r.Action != Skipped || !r.Forget || r.Err != nil || r.Reason != KeptText {
 			t.Errorf("got %+v", r)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Ob
 	case !c.isOfUnit(live, o):
 		return "it is not one that this unit applied"
 	case isKept(annotations):
-		return "it is " + keptText
+		return "it is " + KeptText
 	case isDetached(annotations):
 		return "it is kept by the annotation " + annotationDeletion + ": detach"
 	case whenDeleted == "Delete":

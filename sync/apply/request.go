@@ -54,6 +54,12 @@ type request struct {
 	hide func(message string) bool
 }
 
+// writes says whether the request changes anything that lasts.
+func (r *request) writes() bool {
+	asks := r.method == http.MethodGet || r.method == "" || strings.Contains(r.query, "dryRun=All") || strings.HasPrefix(r.path, "/apis/authorization.k8s.io/")
+	return !asks
+}
+
 // response is an answer.
 type response struct {
 	answerInfo
@@ -85,7 +91,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 			c.silence(ctx)
 		}
 		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
-			return nil, err
+			return nil, c.judgeRights(ctx, req, err)
 		}
 	}
 }
@@ -110,6 +116,9 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	if c.breaker.open.Load() && !c.probing {
 		return nil, unasked(req)
+	}
+	if err := c.fenced(req); err != nil {
+		return nil, err
 	}
 	answer, err := c.send(ctx, req, timeout)
 	c.heard(err)
@@ -195,8 +204,8 @@ func (e *Error) transient() bool {
 		return e.after <= maxRetryAfter
 	case http.StatusConflict: // two writers met; a precondition that fails stays so
 		return !e.isStanding() && !e.isOtherVersion()
-	case http.StatusInternalServerError: // 500 is mostly a verdict on the object, or a webhook that is down
-		return strings.Contains(e.Message, "etcdserver:")
+	case http.StatusInternalServerError: // a storage that is full stays so, a webhook that is down too
+		return strings.Contains(e.Message, "etcdserver:") && !strings.Contains(e.Message, "space exceeded")
 	}
 	return false
 }

@@ -56,6 +56,7 @@ func answer(w http.ResponseWriter, code int, contentType, body string) {
 }
 
 func answerStatus(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Audit-Id", "1")
 	answer(w, code, jsonType, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":%q,"message":%q,"code":%d}`, reason, message, code))
 }
 
@@ -95,10 +96,12 @@ func TestWhoseFaultItWas(t *testing.T) {
 		{"other json", raw(200, jsonType, `{"ok":true}`), ErrUnreachable, `answered 200 OK, but not as an API server: got a "" instead of a "PartialObjectMetadata"`, 1, false},
 		{"text 503", raw(503, "text/plain", "no\n upstream"), ErrUnreachable, "answered 503 Service Unavailable: no upstream", maxAttempts, false},
 		{"redirect", func(w http.ResponseWriter, _ int) { w.Header().Set("Location", "/else"); w.WriteHeader(302) }, ErrUnreachable, `answered 302 Found with content type ""`, 1, false},
-		{"forbidden", status(403, "Forbidden", "no\nrights"), ErrRefused, "no rights", 1, true},
-		{"unauthorized", status(401, "Unauthorized", "Unauthorized"), ErrRefused, "Unauthorized", 1, true},
-		{"webhook down", status(500, "InternalError", `failed calling webhook "x"`), ErrRefused, `failed calling webhook "x"`, 1, false},
-		{"etcd moves", status(500, "", "etcdserver: leader changed"), ErrRefused, "etcdserver: leader changed", maxAttempts, false},
+		{"forbidden", status(403, "Forbidden", "no\nrights"), ErrRights, "no rights", 1, true},
+		{"unauthorized", status(401, "Unauthorized", "Unauthorized"), ErrRights, "Unauthorized", 1, true},
+		{"invalid", status(422, "Invalid", "no"), ErrRefused, "no", 1, true},
+		{"webhook down", status(500, "InternalError", `failed calling webhook "x"`), ErrWebhook, `failed calling webhook "x"`, 1, false},
+		{"etcd moves", status(500, "", "etcdserver: leader changed"), ErrDistress, "etcdserver: leader changed", maxAttempts, false},
+		{"etcd is full", status(500, "", "etcdserver: mvcc: database space exceeded"), ErrDistress, "etcdserver: mvcc: database space exceeded", 1, false},
 		{"throttled for long", func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Retry-After", "3600")
 			answerStatus(w, 429, "TooManyRequests", "slow down")
@@ -111,7 +114,7 @@ func TestWhoseFaultItWas(t *testing.T) {
 				answerStatus(w, 504, "Timeout", "late")
 				return
 			}
-			answerStatus(w, 403, "Forbidden", "no")
+			answerStatus(w, 422, "Invalid", "no")
 		}, ErrRefused, "no", 2, false},
 		{"connection cut once", once(func(w http.ResponseWriter, _ int) { panic(http.ErrAbortHandler) }), nil, "", 2, true},
 	} {
@@ -119,7 +122,7 @@ func TestWhoseFaultItWas(t *testing.T) {
 			t.Parallel()
 			var n atomic.Int32
 			c := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/version" { // the probe after nobody answered
+				if r.URL.Path == "/version" || strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") { // the probe after nobody answered, or not as was hoped
 					test.answer(w, -1)
 					return
 				}

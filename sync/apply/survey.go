@@ -142,7 +142,7 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 		Unit:    config.UnitPath(unit),
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
-		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields,
+		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields, Written: store.Written(entryTime(own)),
 		Keep: isKept(live.Annotations) || isDetached(live.Annotations), Found: true, Phase: phase,
 	}, true
 }

@@ -72,7 +72,7 @@ func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, names
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrThrottled):
+		case err != nil && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrDistress):
 			return err
 		case err == nil || w.version != before:
 			pause = minWatchPause

@@ -147,7 +147,7 @@ func TestWatchRefused(t *testing.T) {
 	}
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	err = c.Watch(t.Context(), kind, "", "1", func(Seen) {})
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), `watch ConfigMap: configmaps is forbidden: User "nobody" cannot watch resource`) {
+	if !errors.Is(err, ErrRights) || !strings.Contains(err.Error(), `watch ConfigMap: configmaps is forbidden: User "nobody" cannot watch resource`) {
 		t.Errorf("got %v", err)
 	}
 }

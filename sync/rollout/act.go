@@ -41,7 +41,7 @@ func backoff(unit config.UnitPath, target config.TargetName, attempts int) time.
 
 // act plans the actions of one unit.
 func (p *pass) act(u *Unit) {
-	if u.Rollout.Status == Held {
+	if u.Rollout.Status == Held && u.Rollout.Spec.OnFailure == config.Hold {
 		return
 	}
 	w := p.openWaves(u)
@@ -72,7 +72,7 @@ func (p *pass) openWaves(u *Unit) waves {
 	r := u.Rollout
 	last := len(r.Spec.Waves) - 1
 	w := waves{apply: last, remove: -1}
-	if r.Status == Progressing && !r.Removing {
+	if (r.Status == Progressing || r.Stalled) && !r.Removing {
 		w.apply = min(r.Wave, last)
 		w.soaks = u.tally(w.apply, false).soakEnd()
 	}
@@ -130,7 +130,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 			return false
 		}
 		a.Why = WhyRollback
-	case status == RolledBack, t.Wave < 0:
+	case status == RolledBack, t.Wave < 0, status == Held && !(u.Rollout.Stalled && t.Touched && t.Wanted != ""):
 		return false
 	case t.Wanted == "" && t.Wave > w.remove, t.Wanted != "" && t.Wave > w.apply:
 		return false

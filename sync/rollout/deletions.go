@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -28,30 +29,99 @@ func (w *Wanted) Known(path config.UnitPath) bool {
 	return w.Refused() == "" && (unit == nil || unit.frozen() == "")
 }
 
-// Deletes says whether the unit, on its way to what the commit wants, comes to
-// delete what it has on the target beyond that, in this wave or a later one.
-func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
-	t := u.Targets[name]
-	if t == nil || t.Wanted != "" && t.applied() && !t.Leftovers || !w.Known(u.Path) {
-		return false
+// Fate is what becomes of what a unit has on a target when the commit's release of
+// it comes there.
+type Fate int
+
+const (
+	// Stays: nothing is written or deleted. That is so where it is not known what
+	// the commit wants, where the unit renders to nothing, and where no wave comes.
+	Stays Fate = iota
+	// Brought: the bundle is applied, then what it does not have is deleted.
+	Brought
+	// Cleaned: the unit leaves the target, and what it has there is deleted.
+	Cleaned
+	// Forgotten: the cluster left the fleet. What is there stays, and nobody looks
+	// after it any more.
+	Forgotten
+)
+
+// ForgottenText says what becomes of what is [Forgotten].
+const ForgottenText = "its cluster left the fleet; its objects stay as they are"
+
+// FateOf is what becomes of what the unit has on the target.
+func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
+	if !w.Known(u.Path) {
+		return Stays
 	}
 	var want WantedTarget
-	placed := false
+	placed, spec := false, &u.Rollout.Spec
 	if unit := w.Units[u.Path]; unit != nil {
 		want, placed = unit.Targets[name]
+		if u.Rollout.Release != unit.Release() {
+			spec = unit.Rollout
+		}
 	}
 	switch {
-	case t.Wanted != want.Digest: // it was put back, or no wave picks it
-		return false
+	case !placed && w.Clusters != nil && !w.Clusters[name.Cluster()]:
+		return Forgotten
 	case !placed:
-		return true
+		return Cleaned
+	case want.Digest == "" || spec.WaveOf(&config.Target{Labels: want.Labels}) < 0:
+		return Stays
 	}
-	return want.Digest != ""
+	return Brought
 }
 
-// Settled says that the last Decide found nothing to do or to wait for: the unit
-// deletes nothing then.
-func (u *Unit) Settled() bool { return u.settled }
+// Begun says that the unit's rollout is that of what the commit wants.
+func (u *Unit) Begun(w *Wanted) bool {
+	if unit := w.Units[u.Path]; unit != nil {
+		return u.Rollout.Release == unit.Release()
+	}
+	return u.Rollout.Release == gone
+}
+
+// Deletes says whether the unit, on its way to what the commit wants, comes to
+// delete what it has on the target beyond that, in this wave or a later one. Its
+// release may not have begun; one that has a quarantined bundle does not.
+func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
+	t, unit, begun := u.Targets[name], w.Units[u.Path], u.Begun(w)
+	if t == nil || t.nothing() || !begun && unit != nil && u.quarantined(unit) != "" {
+		return false
+	}
+	var want render.Digest
+	switch w.FateOf(u, name) {
+	case Brought:
+		want = unit.Targets[name].Digest
+	case Cleaned:
+	default:
+		return false
+	}
+	if t.Wanted != want {
+		return !begun // else it was put back
+	}
+	return want == "" || !t.applied() || t.Leftovers
+}
+
+// Settled says that the last Decide found nothing to do or to wait for of what the
+// commit wants: the unit deletes nothing then.
+func (u *Unit) Settled(w *Wanted) bool { return u.settled && u.Begun(w) }
+
+// Starts lists the units whose release the next Decide begins unless it is
+// withheld, sorted: of those that there are, and that stay.
+func (s *State) Starts(w *Wanted) []config.UnitPath {
+	if w.Refused() != "" {
+		return nil
+	}
+	var paths []config.UnitPath
+	for path, u := range s.Units {
+		if unit := w.Units[path]; unit != nil && unit.frozen() == "" && u.Rollout.Release != unit.Release() && u.quarantined(unit) == "" {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
 
 // Holds says that the target has the bundle, and is healthy with it.
 func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest && t.done() }
@@ -90,7 +160,7 @@ func (s *State) Nudge(path config.UnitPath) {
 		return
 	}
 	for _, t := range u.Targets {
-		if t.Leftovers || t.Wanted == "" || t.Trouble == TroubleDeferred {
+		if t.Leftovers || t.Wanted == "" || t.Trouble == TroubleDeferred || t.Trouble == TroubleUnavailable {
 			t.Attempts, t.RetryAt = 0, time.Time{}
 			if t.Leftovers {
 				t.CheckedAt = time.Time{}

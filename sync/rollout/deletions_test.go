@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 )
 
 func TestDeletes(t *testing.T) {
@@ -38,9 +39,23 @@ func TestDeletes(t *testing.T) {
 		{"no units", &Target{Applied: "old"}, &Wanted{}, false},
 		{"no units, allowed", &Target{Applied: "old"}, &Wanted{AllowEmpty: true}, true},
 	} {
-		u := &Unit{Path: "u", Rollout: &Rollout{}, Targets: map[config.TargetName]*Target{"a": c.target}}
+		release := gone
+		if unit := c.wanted.Units["u"]; unit != nil {
+			release = unit.Release()
+		}
+		u := &Unit{Path: "u", Rollout: &Rollout{Release: release, Spec: *spec}, Targets: map[config.TargetName]*Target{"a": c.target}}
 		if got := u.Deletes("a", c.wanted); got != c.want {
 			t.Errorf("%s: got %t", c.name, got)
+		}
+		if c.name == "put back" {
+			u.Rollout.Release = "another"
+			if !u.Deletes("a", c.wanted) {
+				t.Error("it was put back, and a release that has not begun would delete")
+			}
+			u.Quarantine = map[render.Digest]Quarantined{"new": {}}
+			if u.Deletes("a", c.wanted) {
+				t.Error("a release with a quarantined bundle does not begin")
+			}
 		}
 	}
 }

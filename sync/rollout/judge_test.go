@@ -46,7 +46,9 @@ type seen struct {
 	hasTried  bool
 	failed    bool
 	surely    bool // failed, whatever the clock said
-	cut       bool // unreachable
+	cut       bool // unreachable, or in trouble of its own
+	blind     bool // and nobody has known since how it is
+	blinded   time.Duration
 	correctly bool // the write under way corrects drift
 	step      string
 	stepped   time.Duration // when step was first waited for
@@ -129,7 +131,7 @@ func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
 	at := Place{Unit: a.Unit, Target: a.Target}
 	wanted := w.want.Units[a.Unit]
 	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
-	if u.status == Held {
+	if u.status == Held && (u.spec.OnFailure == config.Hold || a.Kind == Remove || a.Kind == Apply && a.Why != WhyDrift && (!s.touched || s.good != "")) {
 		j.objectf("%v: action for a unit that is held: %+v", at, a)
 	}
 	if a.Kind != Remove && !j.offered[bundle{at, a.Digest, a.Commit}] {
@@ -291,6 +293,13 @@ func (j *judge) transitions(w *world, all []Transition) {
 			for digest := range w.state.Units[tr.Unit].Quarantine {
 				u.quarantine[digest] = true
 			}
+		case "retry":
+			u.quarantine = map[render.Digest]bool{}
+		case "resumed":
+			if u.status != Held || u.spec.OnFailure == config.Hold {
+				j.objectf("%s: %s resumes", tr.Unit, u.status)
+			}
+			u.status = Progressing
 		case "rolled back", "done":
 			u.status = Status(tr.Kind)
 			j.over(tr, u)
@@ -318,7 +327,7 @@ func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
 	}
 	for at, s := range j.seen {
 		if at.Unit == tr.Unit {
-			s.failed, s.surely, s.cut, s.hasTried = false, false, false, false
+			s.failed, s.surely, s.cut, s.blind, s.hasTried = false, false, false, false, false
 			if !s.healthy {
 				s.since = j.elapsed
 			}
@@ -362,7 +371,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 		for name, digest := range u.want {
 			s := j.seen[Place{Unit: tr.Unit, Target: name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
-			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && u.spec.OnFailure != config.Hold {
+			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && tr.Kind == string(RollingBack) {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
 			}
 		}
@@ -405,6 +414,17 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		digest, wanted = s.good, s.touched
 	}
 	about := wanted && o.Digest == digest || !wanted && o.Kind == Remove
+	switch dark := o.Result == Unreachable || o.Result == Unavailable; {
+	case o.Result == Drifted:
+	case dark && !s.blind:
+		s.blind, s.blinded = true, j.elapsed
+	case !dark && s.blind:
+		away := j.elapsed - s.blinded
+		s.blind, s.tried, s.stepped = false, s.tried+away, s.stepped+away
+		if !s.healthy {
+			s.since += away
+		}
+	}
 	switch {
 	case o.Result == Drifted:
 		s.drifted = s.applied != ""
@@ -438,7 +458,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		s.surely = s.surely || about && o.Result == Failed
 		s.failed = s.failed || about && (o.Result == Failed || j.elapsed-s.since >= timeout)
 	case !about:
-	case o.Result == Unreachable:
+	case o.Result == Unreachable, o.Result == Unavailable:
 		s.cut = true
 	case o.Result == Refused, o.Result == Deferred && s.hasTried && j.elapsed-s.tried >= timeout:
 		s.failed, s.surely = true, s.surely || o.Result == Refused
@@ -479,6 +499,9 @@ func (j *judge) atRest(w *world) error {
 		wanted := w.want.Units[path]
 		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
 		for name := range targets {
+			if w.orphans[Place{Unit: path, Target: name}] {
+				continue
+			}
 			l, digest := w.live[Place{Unit: path, Target: name}], j.units[path].want[name]
 			if l == nil || unknown && digest == "" {
 				l = &live{} // or a removal that has to wait

@@ -81,7 +81,7 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 }
 
 // leaveLater says that other units have to leave the target first, because
-// they need what this one has there.
+// they need what this one has there, and notes one as the reason.
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	if p.dependents == nil {
 		p.dependents = map[Place][]config.UnitPath{}
@@ -94,11 +94,12 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 			}
 		}
 	}
-	for _, path := range p.dependents[Place{Unit: u.Path, Target: name}] {
+	for _, path := range slices.Sorted(slices.Values(p.dependents[Place{Unit: u.Path, Target: name}])) { // so that the reason stays the same
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}
 		if !p.reaches(u.Path, path, name, nil) {
+			p.reason(u, u.Targets[name], fmt.Sprintf("waits for unit %s to leave first", path))
 			return true
 		}
 	}

@@ -49,15 +49,15 @@ type Kind string
 
 const (
 	// Apply brings the bundle to the target: [Applied], [Waiting], [Failed],
-	// [Refused], [Deferred], [Unreachable].
+	// [Refused], [Deferred], [Unavailable], [Unreachable].
 	Apply Kind = "apply"
 	// Check looks at the health of the bundle's objects: [Healthy],
-	// [Unhealthy], [Failed], [Deferred] when the server had no time to tell,
+	// [Unhealthy], [Failed], [Unavailable] when the server does not tell,
 	// [Unreachable].
 	Check Kind = "check"
 	// Remove deletes all that the unit has on the target: [Removed],
 	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while
-	// objects are still terminating, [Refused], [Unreachable].
+	// objects are still terminating, [Refused], [Unavailable], [Unreachable].
 	Remove Kind = "remove"
 	// Sweep is never planned. It is the kind of what was found without being
 	// asked for: [Drifted], with Unit and Target.
@@ -82,10 +82,10 @@ type Transition struct {
 	Target  config.TargetName `json:"target,omitempty"`
 	Rollout int               `json:"rollout,omitempty"` // [Rollout.ID]
 	Wave    string            `json:"wave,omitempty"`
-	// Kind is one word: "started", "superseded", "passed", "applied",
-	// "step", "healthy", "unhealthy", "failed", "unreachable", "deferred", "drifted", "corrected",
+	// Kind is one word: "started", "superseded", "resumed", "passed", "applied",
+	// "step", "healthy", "unhealthy", "failed", "unreachable", "unavailable", "deferred", "drifted", "corrected",
 	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
-	// "blocked", "unblocked". Callers add their own.
+	// "blocked", "unblocked", "retry". Callers add their own.
 	Kind string `json:"kind"`
 	Text string `json:"text,omitempty"`
 }
@@ -201,16 +201,21 @@ func (p *pass) settle(u *Unit) {
 func (u *Unit) idle() bool {
 	switch u.Rollout.Status {
 	case Held:
-		return true
+		return u.Rollout.Spec.OnFailure == config.Hold || !u.Rollout.Stalled && u.calm()
 	case Done, RolledBack:
-		for _, t := range u.Targets {
-			if !t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done {
-				return false
-			}
-		}
-		return true
+		return u.calm()
 	}
 	return false
+}
+
+// calm says that nothing on any target is open.
+func (u *Unit) calm() bool {
+	for _, t := range u.Targets {
+		if !t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *pass) wakeAt(at time.Time) { p.wake = earlier(p.wake, at) }

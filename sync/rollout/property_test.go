@@ -4,6 +4,8 @@
 package rollout
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +21,55 @@ func TestWorld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		if err := play(t, mutation{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestDistressTurnsNothingBack: whatever trouble targets are in by chance, for as
+// long as it may be, a commit with nothing wrong in it is never turned back, held
+// or quarantined, and it arrives once the trouble is over.
+func TestDistressTurnsNothingBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, mutation{})
+		names := slices.Sorted(maps.Keys(targets))
+		w.commit(true)
+		for range 10 + w.draw(40) {
+			name := names[w.draw(len(names))]
+			switch w.draw(5) {
+			case 0:
+				w.down[name] = !w.down[name]
+			case 1, 2:
+				w.distress[name] = !w.distress[name]
+			case 3:
+				w.elapse(time.Duration(1+w.draw(300)) * time.Second)
+			case 4:
+				if w.draw(8) == 0 {
+					w.commit(true)
+				}
+			}
+			w.calm = true // nothing else goes wrong
+			w.pass()
+			w.calm = false
+			for path, u := range w.state.Units {
+				if u.Rollout.Status != Progressing && u.Rollout.Status != Done || len(u.Quarantine) > 0 {
+					t.Fatalf("%s is %s: %s\n%s", path, u.Rollout.Status, u.Rollout.Failure, w.dump())
+				}
+			}
+		}
+		if err := w.calmDown(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestWorldRecovers plays the same, until all faults end: every unit becomes done by
+// itself, from whatever state it was in, also when the state was lost on the way.
+func TestWorldRecovers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		if err := playToRecovery(t); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -68,6 +119,12 @@ func TestWorldFindsBrokenRules(t *testing.T) {
 				t.Trouble = TroubleFailed
 			}
 		})},
+		"unavailable is failed": {beforeDecide: eachTarget(func(_ *Unit, t *Target) {
+			if t.Trouble == TroubleUnavailable {
+				t.Trouble = TroubleFailed
+			}
+		})},
+		"time in distress counts": {beforeDecide: eachTarget(func(_ *Unit, t *Target) { t.BlindSince = time.Time{} })},
 		"health assumed": {beforeDecide: eachTarget(func(_ *Unit, t *Target) {
 			t.Health, t.CheckedAt = HealthGood, t.Since.Add(time.Hour)
 		})},

@@ -18,9 +18,14 @@ type Outcome struct {
 	// Step names what a [Waiting] action waits for. It stays the same for as long
 	// as the action gets no further.
 	Step string
+	// Outside says that what a [Waiting] action waits for is not the bundle's doing,
+	// so that it never fails for it.
+	Outside bool
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
 	Pruned bool
+	// Runs says, for a Check that found the bundle healthy, what it runs.
+	Runs string
 }
 
 // Result of an action.
@@ -44,9 +49,14 @@ const (
 	Failed Result = "failed"
 	// Refused: the server understood and said no, to one object at least.
 	Refused Result = "refused"
-	// Deferred: the server answered that it cannot now: too many requests, a
-	// kind not served yet, an object that is still terminating.
+	// Deferred: something is missing that the bundle needs, a kind, a namespace, an
+	// answer of a webhook that the bundle itself brings; or an object is still
+	// terminating. It may come, and it may be the bundle's own fault.
 	Deferred Result = "deferred"
+	// Unavailable: the target is in trouble that says nothing about the bundle. The
+	// server is in distress, asks to slow down or denies us a right, health could
+	// not be read, or we could not make the bundle. A write may have happened.
+	Unavailable Result = "unavailable"
 	// Unreachable: there was no answer to rely on. A write may have happened.
 	Unreachable Result = "unreachable"
 	// Drifted: live objects differ from what was applied.
@@ -65,6 +75,7 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], notices: &s.Notices, now: instant(now)}
 	before := *r.t
 	r.t.clamp(r.now)
+	r.known()
 	switch {
 	case o.Result == Drifted:
 		r.drifted()
@@ -76,7 +87,7 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 		r.removed()
 	case o.Kind == Check && (o.Result == Healthy || o.Result == Unhealthy || o.Result == Failed):
 		r.health()
-	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unreachable:
+	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unavailable || o.Result == Unreachable:
 		r.failed()
 	default:
 		return nil
@@ -104,6 +115,31 @@ func (r *recording) note(kind, text string) {
 // wanted says that the outcome is about what the target should have. Else it
 // is about the bundle that the target has until its wave comes, or out of date.
 func (r *recording) wanted() bool { return r.Digest == r.t.Wanted }
+
+// known gives the target the time back in which nobody could tell how its objects
+// were, once somebody can: it does not count against what the bundle may take.
+func (r *recording) known() {
+	t := r.t
+	switch {
+	case r.Result == Drifted:
+	case r.Result == Unavailable || r.Result == Unreachable:
+		if t.BlindSince.IsZero() {
+			t.BlindSince = r.now
+		}
+	case !t.BlindSince.IsZero():
+		blind := r.now.Sub(t.BlindSince)
+		for _, since := range []*time.Time{&t.TriedAt, &t.StepSince, &t.Since} {
+			if since == &t.Since && t.Health == HealthGood { // a soak is nothing that runs out
+				continue
+			}
+			if !since.IsZero() {
+				*since = since.Add(blind)
+			}
+		}
+		t.BlindSince = time.Time{}
+		t.clamp(r.now)
+	}
+}
 
 // correcting says that the outcome is about drift from what the target has.
 func (r *recording) correcting() bool { return r.Why == WhyDrift && r.Digest == r.t.Applied }
@@ -134,6 +170,7 @@ func (r *recording) applied() {
 func (r *recording) removed() {
 	t := r.t
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers = "", r.now, false, false, false
+	t.Made = nil
 	t.Tenants = nil
 	t.Health, t.Since, t.CheckedAt = HealthUnknown, r.now, time.Time{}
 	r.settle()
@@ -159,9 +196,9 @@ func (r *recording) health() {
 			t.Since = r.now
 		}
 		r.settle()
-		t.Health, t.Reason = HealthGood, r.Reason
+		t.Health, t.Reason, t.Runs = HealthGood, r.Reason, r.Runs
 		if r.Pruned {
-			t.Leftovers = false
+			t.Leftovers, t.Made = false, nil
 			t.cleaned()
 		}
 		if r.u.Rollout.Status == Done && t.done() {
@@ -209,6 +246,8 @@ func (r *recording) waiting() {
 	late := !r.now.Before(ends)
 	if r.wanted() {
 		switch {
+		case late && r.Outside && t.Trouble != TroubleFailed:
+			t.Trouble = TroubleUnavailable
 		case late && t.Trouble != TroubleFailed:
 			t.Trouble = TroubleFailed
 			t.Reason = fmt.Sprintf("not past %s within %s: %s", r.Step, r.u.timeout(t), r.Reason)
@@ -217,7 +256,7 @@ func (r *recording) waiting() {
 		}
 	}
 	most := maxCheck
-	if t.Trouble == TroubleFailed {
+	if t.debt() {
 		most = maxBackoff
 	}
 	t.RetryAt = r.now.Add(r.notices.pause(Place{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
@@ -243,8 +282,10 @@ func (r *recording) failed() {
 	}
 	late := !t.TriedAt.IsZero() && !r.now.Before(t.TriedAt.Add(r.u.timeout(t)))
 	switch {
-	case r.Result == Unreachable, r.Kind == Check: // health that cannot be read is not ill health
+	case r.Result == Unreachable:
 		t.Trouble = TroubleUnreachable
+	case r.Result == Unavailable, r.Kind == Check: // health that cannot be read is not ill health
+		t.Trouble = TroubleUnavailable
 	case r.Result == Refused, r.Result == Failed, r.Result == Deferred && late && r.Kind == Apply:
 		t.Trouble = TroubleFailed
 	default:

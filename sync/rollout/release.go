@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,11 +36,11 @@ func (p *pass) release(path config.UnitPath) {
 	case w.frozen() != "":
 		p.block(u, w.frozen())
 	default:
-		if why := u.quarantined(w); u.Rollout.Release != w.Release() && why != "" {
-			p.block(u, why)
-			return
-		}
 		if u.Rollout.Release != w.Release() {
+			if why := cmp.Or(u.quarantined(w), p.want.Withheld[path]); why != "" {
+				p.block(u, why)
+				return
+			}
 			p.start(u, *w.Rollout, w)
 		}
 		p.block(u, u.unpicked(w))
@@ -63,13 +64,16 @@ func (p *pass) block(u *Unit, why string) {
 // quarantined says which bundle of a release has failed before. A bundle that
 // is the good one of its target does not count: nothing would be written.
 func (u *Unit) quarantined(w *WantedUnit) string {
+	if len(u.Quarantine) == 0 {
+		return ""
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.Targets)) {
 		digest := w.Targets[name].Digest
 		q, ok := u.Quarantine[digest]
 		if t := u.Targets[name]; !ok || t != nil && t.Good == digest {
 			continue
 		}
-		return fmt.Sprintf("bundle %s for target %s is quarantined: it failed on target %s: %s", digest.Short(), name, q.Target, q.Reason)
+		return fmt.Sprintf("bundle %s for target %s is quarantined: it failed on target %s: %s; %s", digest.Short(), name, q.Target, q.Reason, u.again())
 	}
 	return ""
 }
@@ -99,9 +103,11 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	next := &Rollout{
 		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Spec: spec, StartedAt: p.now,
 	}
+	next.Approved = p.want.Approved[u.Path]
 	if old := u.Rollout; old != nil {
 		next.ID = old.ID + 1
 		if old.Status == Progressing || old.Status == RollingBack {
+			next.Approved = next.Approved || old.Approved // the good bundle has what that one ended
 			p.note(u, "", "superseded", fmt.Sprintf("by commit %s", next.Commit.Short()))
 		}
 	}
@@ -123,15 +129,16 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	}
 	for _, name := range u.names() {
 		t := u.Targets[name]
-		wt, placed := w.Targets[name]
+		wt, fate := w.Targets[name], p.want.FateOf(u, name)
 		switch {
-		case !placed && (t.nothing() || p.lost(name)):
+		case (fate == Cleaned || fate == Forgotten) && t.nothing():
 			delete(u.Targets, name)
-			if !t.nothing() {
-				p.note(u, name, "forgotten", "its cluster left the fleet; its objects stay as they are")
-			}
 			continue
-		case !placed:
+		case fate == Forgotten:
+			delete(u.Targets, name)
+			p.note(u, name, "forgotten", ForgottenText)
+			continue
+		case fate == Cleaned:
 			t.Wanted = ""
 			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
 			if t.Wave < 0 { // whatever picked it before, it is cleaned last
@@ -140,13 +147,10 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		default:
 			t.Labels, t.Wanted = wt.Labels, wt.Digest
 			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
-			if wt.Digest == "" {
-				t.Wave = -1
+			if fate == Stays {
+				t.Wave, t.Wanted = -1, t.Applied
 			}
-			if t.Wave < 0 {
-				t.Wanted = t.Applied
-			}
-			if t.Wave < 0 && t.nothing() {
+			if fate == Stays && t.nothing() {
 				delete(u.Targets, name)
 				continue
 			}
@@ -156,11 +160,6 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	u.keepCommits()
 	p.state.touch(u.Path)
 	p.note(u, "", "started", u.shape())
-}
-
-// lost says that the target's cluster is no longer in the fleet.
-func (p *pass) lost(name config.TargetName) bool {
-	return p.want.Clusters != nil && !p.want.Clusters[name.Cluster()]
 }
 
 // shape says in words what a rollout will do.

@@ -40,7 +40,11 @@
 //     in the order of the waves.
 //   - Too many failures of targets that the rollout wrote put the last proven
 //     bundles back on those targets alone, and quarantine the ones that failed.
-//     An unreachable target, or one that was ill before, only makes the wave wait.
+//     A target that is unreachable, or in trouble of its own, or that was ill before,
+//     only makes the wave wait, and time in which nobody could tell how the target
+//     is does not count against its timeout.
+//   - Where there are no proven bundles at all, what failed stays, and the rollout
+//     goes on when it is well.
 //   - A deletion that waits for approval fails nothing; a unit that leaves a target
 //     stays on it as long.
 //   - A unit with a problem, or a whole commit with one, brings nothing new and
@@ -114,6 +118,13 @@ type Rollout struct {
 	// targets that it left.
 	Wave     int  `json:"wave,omitempty"`
 	Removing bool `json:"removing,omitempty"`
+	// Stalled says of a rollout that is held that it goes on by itself as soon as
+	// its wave is well: there was nothing to go back to, so what failed is still
+	// there, is looked at and is tried again.
+	Stalled bool `json:"stalled,omitempty"`
+	// Approved says that the release ends workloads of the unit, and that
+	// somebody approved it. It holds on in a rollout that supersedes this one.
+	Approved bool `json:"approved,omitempty"`
 	// Failure says which targets made the rollout fail, and why.
 	Failure string `json:"failure,omitempty"`
 	// Reason says what the rollout waits for, or why it ended as it did. Empty
@@ -136,9 +147,10 @@ const (
 	RollingBack Status = "rolling back"
 	// RolledBack: they are back and healthy.
 	RolledBack Status = "rolled back"
-	// Held: a wave failed, and nothing is written until the unit wants other
+	// Held: a wave failed, and nothing new is written until the unit wants other
 	// bundles, because the rollout says so or because there was nothing to go
-	// back to.
+	// back to. In the latter case drift is corrected and health looked at all the
+	// same, and see [Rollout.Stalled].
 	Held Status = "held"
 )
 
@@ -170,6 +182,12 @@ type Target struct {
 	Drifted bool `json:"drifted,omitempty"`
 	// Leftovers says that objects of earlier bundles may still be there.
 	Leftovers bool `json:"leftovers,omitempty"`
+	// Made counts, by sort, objects that were new here since there were no
+	// leftovers: as many leftovers of the sort were replaced, see [State.Makes].
+	Made map[string]int `json:"made,omitempty"`
+	// Runs says what the bundle that was last healthy here runs, in the caller's
+	// words; empty: nothing, or nobody knows.
+	Runs string `json:"runs,omitempty"`
 
 	Health Health `json:"health,omitempty"`
 	// Since is when Health last changed between healthy and not healthy, or
@@ -193,6 +211,9 @@ type Target struct {
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`
+	// BlindSince is since when it is not known how the objects are, because the
+	// target is unreachable or unavailable; zero when it is known.
+	BlindSince time.Time `json:"blindSince,omitzero"`
 
 	// Tenants are those as whose accounts the unit's objects here were written,
 	// the last one first; more than one until what the earlier ones left is
@@ -220,7 +241,10 @@ const (
 	TroubleFailed Trouble = "failed"
 	// TroubleUnreachable: nobody knows. It never fails a rollout.
 	TroubleUnreachable Trouble = "unreachable"
-	// TroubleDeferred: the server could not take it yet. It becomes
+	// TroubleUnavailable: the target is in trouble that is not its bundle's, see
+	// [Unavailable]. It never fails a rollout.
+	TroubleUnavailable Trouble = "unavailable"
+	// TroubleDeferred: something that the bundle needs is missing there. It becomes
 	// TroubleFailed when it lasts longer than the wave's timeout.
 	TroubleDeferred Trouble = "deferred"
 )
@@ -253,7 +277,7 @@ func (t *Target) done() bool {
 // debt says that the target is not done, and that its wave may be passed
 // without it if the wave tolerates it.
 func (t *Target) debt() bool {
-	return t.Trouble == TroubleFailed || t.Trouble == TroubleUnreachable
+	return t.Trouble == TroubleFailed || t.Trouble == TroubleUnreachable || t.Trouble == TroubleUnavailable
 }
 
 // nothing says that the unit never left anything on the target.
@@ -264,7 +288,7 @@ func (t *Target) nothing() bool { return t.Applied == "" && t.Good == "" && !t.D
 func (t *Target) forgive(now time.Time) {
 	t.Trouble, t.Reason, t.Attempts = NoTrouble, "", 0
 	t.RetryAt, t.TriedAt = time.Time{}, time.Time{}
-	t.Step, t.StepSince = "", time.Time{}
+	t.Step, t.StepSince, t.BlindSince = "", time.Time{}, time.Time{}
 	if t.Health != HealthGood {
 		t.Since = now
 	}
@@ -275,7 +299,7 @@ func (t *Target) forgive(now time.Time) {
 // never negative. It reports whether there were any.
 func (t *Target) clamp(now time.Time) bool {
 	jumped := false
-	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince} {
+	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince, &t.BlindSince} {
 		if at.After(now) {
 			*at, jumped = now, true
 		}

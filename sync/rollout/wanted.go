@@ -29,6 +29,11 @@ type Wanted struct {
 	// unit leaves is forgotten instead of cleaned: nobody says any more how to
 	// reach it, and its objects stay. Nil: no cluster has left the fleet.
 	Clusters map[string]bool
+	// Withheld says of units why their release does not begin: it deletes what
+	// somebody has to approve before anything is written.
+	Withheld map[config.UnitPath]string
+	// Approved are units whose release ends workloads, with approval.
+	Approved map[config.UnitPath]bool
 }
 
 // WantedUnit is what a commit wants of one unit. It must not change after the
@@ -77,6 +82,15 @@ func releaseOf(targets map[config.TargetName]WantedTarget) render.Digest {
 
 // gone is the release of a unit that is not there any more.
 var gone = releaseOf(nil)
+
+// WhyFrozen says why nothing may be taken from the commit for a unit; empty: it may,
+// or the unit is not in it.
+func (w *Wanted) WhyFrozen(path config.UnitPath) string {
+	if unit := w.Units[path]; unit != nil {
+		return unit.frozen()
+	}
+	return ""
+}
 
 // frozen says why nothing may be taken for the unit.
 func (w *WantedUnit) frozen() string {

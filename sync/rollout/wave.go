@@ -121,10 +121,29 @@ func (p *pass) advance(u *Unit) {
 		}
 	case RollingBack:
 		p.restored(u)
+	case Held:
+		p.resume(u)
 	case Done:
 		if u.dropCleaned() {
 			p.state.touch(u.Path)
 		}
+	}
+}
+
+// resume goes on with a rollout that is stalled once its wave is well.
+func (p *pass) resume(u *Unit) {
+	r := u.Rollout
+	if !r.Stalled {
+		return
+	}
+	if y := u.tally(r.Wave, false); len(y.failed) > y.tolerated() {
+		return
+	}
+	r.Status, r.Stalled, r.Failure, r.FinishedAt = Progressing, false, "", time.Time{}
+	p.state.touch(u.Path)
+	p.note(u, "", "resumed", "")
+	for p.step(u) {
+		p.state.touch(u.Path)
 	}
 }
 
@@ -205,6 +224,12 @@ func (p *pass) fail(u *Unit, y *tally) {
 		p.note(u, "", "held", r.Failure)
 		return
 	}
+	if !u.canGoBack() {
+		r.Status, r.Stalled, r.FinishedAt = Held, true, p.now
+		r.Failure += "; not rolled back, no earlier good version: it goes on by itself when this is well"
+		p.note(u, "", "held", r.Failure)
+		return
+	}
 	for _, name := range y.failed {
 		if t := u.Targets[name]; t.Wanted != t.Good {
 			p.quarantine(u, name, t)
@@ -225,6 +250,16 @@ func (p *pass) fail(u *Unit, y *tally) {
 	}
 	p.note(u, "", "rolling back", r.Failure)
 	p.restored(u)
+}
+
+// canGoBack says that the rollout wrote to a target that had a good bundle.
+func (u *Unit) canGoBack() bool {
+	for _, t := range u.Targets {
+		if t.Touched && t.Good != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *pass) quarantine(u *Unit, name config.TargetName, t *Target) {
@@ -265,7 +300,7 @@ func (p *pass) restored(u *Unit) {
 	r.Status, r.FinishedAt = RolledBack, p.now
 	if len(without) > 0 {
 		r.Status = Held
-		r.Failure += "; left as is, for want of a good bundle to go back to: " + list(without)
+		r.Failure += "; not rolled back, no earlier good version: " + list(without)
 	}
 	u.keepCommits()
 	p.state.touch(u.Path)
@@ -291,6 +326,8 @@ func (t *Target) why() string {
 	switch {
 	case t.Trouble == TroubleUnreachable:
 		text = " unreachable"
+	case t.Trouble == TroubleUnavailable:
+		text = " unavailable"
 	case t.Wanted == "" && !t.applied():
 		text = ": not cleaned yet"
 	case !t.applied():
@@ -327,7 +364,7 @@ func (u *Unit) reason() string {
 	}
 	switch r.Status {
 	case Held, RolledBack:
-		return r.Failure
+		return r.Failure + "; " + u.again()
 	case RollingBack:
 		return fmt.Sprintf("%s; rolling back: %s", r.Failure, u.why(open))
 	case Done:
@@ -353,7 +390,7 @@ func (y *tally) reason(u *Unit, passed bool) string {
 	case len(y.debts) > y.tolerated():
 		return u.why(y.debts)
 	case len(y.waiting) > 0:
-		return fmt.Sprintf("%d of %d targets to go: %s", len(y.waiting), y.size, u.why(y.waiting))
+		return fmt.Sprintf("waiting for %d of %d targets: %s", len(y.waiting), y.size, u.why(y.waiting))
 	case !passed && !end.IsZero():
 		return "soaking until " + end.Format(time.RFC3339)
 	}

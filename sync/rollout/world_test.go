@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -33,11 +34,15 @@ type world struct {
 	count  int // of commits
 	passes int
 	calm   bool
+	cured  bool // no bundle has anything wrong with it
 
 	live     map[Place]*live
 	down     map[config.TargetName]bool
+	distress map[config.TargetName]bool
 	ill      map[Place]bool
 	underway map[Place]Action
+	// orphans are what was live when the state was lost: nobody here finds it.
+	orphans map[Place]bool
 
 	judge  *judge
 	stored *judge // the judge as of the last time that the state was stored
@@ -85,7 +90,7 @@ func newWorld(t *rapid.T, m mutation) *world {
 	w := &world{
 		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
-		live: map[Place]*live{}, down: map[config.TargetName]bool{}, ill: map[Place]bool{}, underway: map[Place]Action{},
+		live: map[Place]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[Place]bool{}, underway: map[Place]Action{}, orphans: map[Place]bool{},
 		judge: newJudge(),
 	}
 	w.stored = w.judge.clone()
@@ -105,6 +110,30 @@ func (w *world) rarely(n int) bool { return !w.calm && w.draw(n) == n-1 }
 // play makes things happen, and returns what the judge objected to.
 func play(t *rapid.T, m mutation) error {
 	w := newWorld(t, m)
+	if err := w.playOn(); err != nil {
+		return err
+	}
+	return w.calmDown()
+}
+
+// playToRecovery makes things happen as play does, and then lets all faults end.
+func playToRecovery(t *rapid.T) error {
+	w := newWorld(t, mutation{})
+	if err := w.playOn(); err != nil {
+		return err
+	}
+	return w.cure()
+}
+
+func (w *world) playOn() error {
+	if w.draw(2) == 0 { // there is something to go back to
+		w.calm = true
+		w.commit(true)
+		if err := w.converge(true); err != nil {
+			return err
+		}
+		w.calm = false
+	}
 	for range 15 + w.draw(60) {
 		w.happen()
 		w.pass()
@@ -112,7 +141,7 @@ func play(t *rapid.T, m mutation) error {
 			return fmt.Errorf("%w\n%s", w.judge.objection, w.dump())
 		}
 	}
-	return w.calmDown()
+	return nil
 }
 
 // happen is one thing that the daemon has no hand in.
@@ -120,7 +149,13 @@ func (w *world) happen() {
 	names := slices.Sorted(maps.Keys(targets))
 	name := names[w.draw(len(names))]
 	at := Place{Unit: units[w.draw(len(units))], Target: name}
-	switch w.draw(14) {
+	if w.rarely(30) {
+		w.lose()
+		return
+	}
+	switch w.draw(15) {
+	case 14:
+		w.distress[name] = !w.distress[name]
 	case 0, 1:
 		w.commit(false)
 	case 2:
@@ -151,8 +186,12 @@ func (w *world) elapse(d time.Duration) {
 	w.judge.elapsed += max(d, 0)
 }
 
-// fate of a bundle: what becomes of it wherever it goes.
-func fate(digest render.Digest) Result {
+// fate of a bundle: what becomes of it wherever it goes, as long as nobody cures
+// all that was wrong around it.
+func (w *world) fate(digest render.Digest) Result {
+	if w.cured {
+		return Healthy
+	}
 	switch digest[len(digest)-1] {
 	case '3':
 		return Waiting
@@ -320,6 +359,19 @@ func (w *world) restart() {
 	w.judge.offered, w.judge.elapsed, w.judge.objection = offered, elapsed, objection
 }
 
+// lose kills the daemon, and takes its state away.
+func (w *world) lose() {
+	w.restart()
+	clear(w.disk)
+	w.state = State{Units: map[config.UnitPath]*Unit{}, Notices: noNotices()}
+	fresh := newJudge()
+	fresh.offered, fresh.elapsed, fresh.objection = w.judge.offered, w.judge.elapsed, w.judge.objection
+	w.judge, w.stored = fresh, fresh.clone()
+	for at := range w.live {
+		w.orphans[at] = true
+	}
+}
+
 func (w *world) finish(at Place) {
 	a, ok := w.underway[at]
 	if !ok {
@@ -342,6 +394,7 @@ func (w *world) carryOut(a Action) Outcome {
 		l = &live{}
 		w.live[at] = l
 	}
+	delete(w.orphans, at)
 	o := Outcome{Action: a, Reason: "because"}
 	switch {
 	case w.down[a.Target]:
@@ -349,6 +402,10 @@ func (w *world) carryOut(a Action) Outcome {
 		if w.draw(2) == 0 || a.Kind == Check { // else only the answer was lost
 			return o
 		}
+	case w.distress[a.Target]:
+		o.Result = Unavailable
+		l.mixed = l.mixed || a.Kind != Check
+		return o
 	case a.Kind != Check && w.rarely(10):
 		o.Result = Deferred
 		l.mixed = true
@@ -358,10 +415,10 @@ func (w *world) carryOut(a Action) Outcome {
 	case Apply:
 		l.leftovers = l.leftovers || l.digest != a.Digest || l.mixed
 		switch {
-		case fate(a.Digest) == Refused:
+		case w.fate(a.Digest) == Refused:
 			l.mixed = true
 			return w.unless(o, Refused)
-		case fate(a.Digest) == Failed && w.draw(2) == 0: // in a phase before the last
+		case w.fate(a.Digest) == Failed && w.draw(2) == 0: // in a phase before the last
 			l.mixed = true
 			return w.unless(o, Failed)
 		case w.steps(l, a.Digest):
@@ -383,7 +440,7 @@ func (w *world) carryOut(a Action) Outcome {
 	if l.mixed || l.digest != a.Digest {
 		w.judge.objectf("%s on %s is taken for %s, but is %+v", a.Unit, a.Target, a.Digest, *l)
 	}
-	o.Result = fate(a.Digest)
+	o.Result = w.fate(a.Digest)
 	if w.ill[at] && o.Result == Healthy {
 		o.Result = Unhealthy
 	}
@@ -400,7 +457,7 @@ func (w *world) steps(l *live, digest render.Digest) bool {
 		l.next, l.steps = digest, 0
 	}
 	switch {
-	case fate(digest) == Waiting:
+	case w.fate(digest) == Waiting:
 		return true
 	case w.rarely(4):
 		l.steps += w.draw(2)
@@ -416,11 +473,79 @@ func (w *world) unless(o Outcome, r Result) Outcome {
 	return o
 }
 
+// cure lets all faults end, those of bundles too. Every unit then becomes done within
+// a bounded number of passes: by itself, or by the retry that its text names.
+func (w *world) cure() error {
+	w.calm, w.cured = true, true
+	clear(w.down)
+	clear(w.distress)
+	clear(w.ill)
+	for _, at := range slices.SortedFunc(maps.Keys(w.underway), comparePlaces) {
+		w.finish(at)
+	}
+	if err := w.recovers(false); err != nil {
+		return err
+	}
+	w.judge.transitions(w, w.state.Retry("", "", "by hand", w.now))
+	w.save()
+	if err := w.recovers(true); err != nil {
+		return err
+	}
+	return w.calmDown()
+}
+
+// recovers makes passes until all has recovered.
+func (w *world) recovers(retried bool) error {
+	for i := 0; ; i++ {
+		w.pass()
+		if w.judge.objection != nil {
+			return fmt.Errorf("%w\n%s", w.judge.objection, w.dump())
+		}
+		left := w.unrecovered(retried)
+		if left == "" {
+			return nil
+		}
+		if i == 3000 {
+			return fmt.Errorf("does not recover: %s\n%s", left, w.dump())
+		}
+		if len(w.plan.Actions) == 0 && !w.plan.Wake.IsZero() {
+			w.elapse(max(0, w.plan.Wake.Sub(w.now)))
+		}
+	}
+}
+
+// unrecovered names a unit that is not done and should be; empty when there is none.
+// A commit or a unit with a problem waits for another commit, and whoever needs that
+// unit with it; what is to be retried waits for that.
+func (w *world) unrecovered(retried bool) string {
+	for path, wanted := range w.want.Units {
+		if w.want.Held == "" && wanted.frozen() == "" && w.state.Units[path] == nil {
+			return string(path) + " is not begun"
+		}
+	}
+	waits := func(path config.UnitPath) bool {
+		u, wanted := w.state.Units[path], w.want.Units[path]
+		frozen := w.want.Held != "" || wanted != nil && wanted.frozen() != ""
+		return frozen || u == nil || !retried && strings.Contains(u.Rollout.Reason+u.Blocked, "swell retry "+string(path))
+	}
+	for path, u := range w.state.Units {
+		told := waits(path)
+		for other := range w.want.Units {
+			told = told || waits(other) && strings.Contains(u.Rollout.Reason, ": waits for unit "+string(other)+" ")
+		}
+		if r := u.Rollout; !told && (r.Status != Done || r.Reason != "" || u.Blocked != "") {
+			return fmt.Sprintf("%s: %s: %s", path, r.Status, r.Reason)
+		}
+	}
+	return ""
+}
+
 // calmDown lets all faults stop, and expects everything to come to an end:
 // first with the commit that is there, whatever it is, then with a good one.
 func (w *world) calmDown() error {
 	w.calm = true
 	clear(w.down)
+	clear(w.distress)
 	clear(w.ill)
 	for _, at := range slices.SortedFunc(maps.Keys(w.underway), comparePlaces) {
 		w.finish(at)
@@ -477,7 +602,7 @@ func (w *world) hopeless() bool {
 			return true
 		}
 		for _, t := range u.Targets {
-			if t.Wanted != "" && fate(t.Wanted) != Healthy {
+			if t.Wanted != "" && w.fate(t.Wanted) != Healthy {
 				return true
 			}
 		}

@@ -39,7 +39,8 @@ type following struct {
 // by itself. A store with missing or corrupt objects is not an error: it is
 // cloned anew, next to the old one, once for each place of the branch.
 //
-// Only ctx bounds how long a server may take.
+// A server that sends nothing for [Config.Stall], or next to nothing for minutes,
+// is an error. One that gets on may take as long as ctx lets it.
 func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
 	select {
 	case s.fetching <- struct{}{}:
@@ -60,10 +61,9 @@ func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
 
 // fetchLocal reads where the branch is. The objects are where they are.
 func (s *Source) fetchLocal(ctx context.Context) (plumbing.Hash, error) {
-	at := s.repository.Load().gitDir
-	repo, err := openRepository(at)
+	repo, err := s.findLocal()
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("%s: %w", at, err)
+		return plumbing.ZeroHash, err
 	}
 	if err := s.use(repo); err != nil {
 		return plumbing.ZeroHash, err
@@ -85,6 +85,19 @@ func (s *Source) fetchLocal(ctx context.Context) (plumbing.Hash, error) {
 	return tip, s.accept(name, tip)
 }
 
+// findLocal opens the repository on this machine, again or for the first time.
+func (s *Source) findLocal() (*repository, error) {
+	known := s.repository.Load()
+	if known == nil {
+		return findRepository(s.local, false)
+	}
+	repo, err := openRepository(known.gitDir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", known.gitDir, err)
+	}
+	return repo, nil
+}
+
 func (s *Source) fetchRemote(ctx context.Context) (plumbing.Hash, error) {
 	anew := s.damaged.Load() == s.objects.generation.Load()
 	h, err := s.download(ctx, anew)
@@ -100,8 +113,10 @@ var errEmpty = fmt.Errorf("the repository is empty: %w", ErrBranchGone)
 // download brings the store to where the branch is. With anew set, it fetches
 // everything into a folder of its own that then takes the place of the
 // objects, which are not looked at.
-func (s *Source) download(ctx context.Context, anew bool) (plumbing.Hash, error) {
-	session, err := s.remote.open(ctx)
+func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err error) {
+	pace := newPace(s.cfg.Stall, s.cfg.slow)
+	defer func() { err = pace.explain(ctx, err) }()
+	session, err := s.remote.open(ctx, pace)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}

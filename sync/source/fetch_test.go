@@ -337,7 +337,7 @@ func TestFetchRefuses(t *testing.T) {
 		}, `fetch: HEAD is at "refs/other/x", which is not a branch; name the branch to follow$`},
 		"HEAD names nothing": {func(t *testing.T, c *clone) {
 			git(t, c.origin, "symbolic-ref", "HEAD", "refs/heads/none")
-		}, `no such branch`},
+		}, `not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClone(t)

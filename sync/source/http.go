@@ -34,7 +34,7 @@ type httpSession struct {
 	connections *http.Transport
 }
 
-func (r *remote) openHTTP() (session, error) {
+func (r *remote) openHTTP(pace *pace) (session, error) {
 	auth, err := r.basicAuth()
 	if err != nil {
 		return nil, err
@@ -42,6 +42,7 @@ func (r *remote) openHTTP() (session, error) {
 	// A transport of its own for each session: certificates rotate, and no
 	// idle connection is left behind between polls.
 	connections := http.DefaultTransport.(*http.Transport).Clone()
+	connections.DialContext = pace.dial
 	if r.auth.CAFile != "" {
 		pem, err := os.ReadFile(r.auth.CAFile)
 		if err != nil {

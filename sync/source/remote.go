@@ -121,11 +121,11 @@ type session interface {
 	close()
 }
 
-func (r *remote) open(ctx context.Context) (session, error) {
+func (r *remote) open(ctx context.Context, pace *pace) (session, error) {
 	if r.endpoint.Protocol == "ssh" {
-		return r.openSSH(ctx)
+		return r.openSSH(ctx, pace)
 	}
-	return r.openHTTP()
+	return r.openHTTP(pace)
 }
 
 // readSecret returns the first line of a file.

@@ -159,6 +159,9 @@ var errNoRef = errors.New("no such ref")
 // ref follows a full name, "HEAD" or "refs/heads/main", to a hash, and returns
 // the last name on the way.
 func (r *repository) ref(name plumbing.ReferenceName) (plumbing.ReferenceName, plumbing.Hash, error) {
+	if r == nil { // it was never found
+		return name, plumbing.ZeroHash, errNoRef
+	}
 	for range maxSymbolic {
 		text, err := r.readRef(name)
 		if err != nil {
@@ -231,6 +234,9 @@ func readPackedRefs(dir string) (map[plumbing.ReferenceName]plumbing.Hash, error
 
 // isShallow says whether the parents of a commit were left out of the clone.
 func (r *repository) isShallow(h plumbing.Hash) bool {
+	if r == nil {
+		return false
+	}
 	raw, err := os.ReadFile(filepath.Join(r.commonDir, "shallow"))
 	return err == nil && slices.Contains(strings.Fields(string(raw)), h.String())
 }

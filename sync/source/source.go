@@ -57,7 +57,7 @@ var (
 
 	// ErrBranchGone says that the repository answers and has no such branch:
 	// deleted, renamed, misspelt, or the repository is empty.
-	ErrBranchGone = errors.New("no such branch")
+	ErrBranchGone = errors.New("not found")
 )
 
 // Config says which branch to follow and where to keep its objects.
@@ -88,6 +88,11 @@ type Config struct {
 	// MaxFetch is the most bytes that one fetch may download. Zero is 4 GiB.
 	MaxFetch int64
 
+	// Stall is how long a server may send nothing, from the first attempt to connect
+	// on, before the fetch fails. Zero is 15 s.
+	Stall time.Duration
+	slow  time.Duration // zero is slowTime
+
 	// MaxObject is the largest object that may be fetched, in bytes, in any
 	// commit of the history. A fetch with a larger one is refused before it
 	// is inflated, as reading it takes that much memory. Zero is 256 MiB. Files
@@ -105,8 +110,10 @@ type Source struct {
 	cfg    Config
 	name   string  // of the repository in messages: its URL without credentials
 	remote *remote // nil when the repository is on this machine
+	local  string  // where it is then, as it was given; empty after OpenLocal
 
 	// repository answers for refs: the one on this machine, or our own.
+	// Nil while the one on this machine was never found.
 	repository atomic.Pointer[repository]
 	objects    *objects
 	folders    folders
@@ -121,7 +128,8 @@ type Source struct {
 }
 
 // Open prepares to follow a branch. It contacts no server: until the first
-// Fetch only what the store already holds is there.
+// Fetch only what the store already holds is there. A repository on this machine
+// that is not there is for Fetch to report, too: it may come.
 func Open(cfg Config) (*Source, error) {
 	s, err := open(cfg)
 	if err != nil {
@@ -133,6 +141,12 @@ func Open(cfg Config) (*Source, error) {
 func open(cfg Config) (*Source, error) {
 	if cfg.MaxFetch == 0 {
 		cfg.MaxFetch = defaultMaxFetch
+	}
+	if cfg.Stall == 0 {
+		cfg.Stall = defaultStall
+	}
+	if cfg.slow == 0 {
+		cfg.slow = slowTime
 	}
 	if cfg.MaxObject == 0 {
 		cfg.MaxObject = defaultMaxObject
@@ -161,8 +175,10 @@ func open(cfg Config) (*Source, error) {
 	}
 	repo := &repository{gitDir: s.cfg.Dir, commonDir: s.cfg.Dir}
 	if at.local != "" {
+		s.local = at.local
 		if repo, err = findRepository(at.local, false); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			s.objects = newObjects(nil)
+			return s, nil
 		}
 	} else {
 		if cfg.Dir == "" {

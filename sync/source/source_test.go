@@ -28,9 +28,7 @@ func TestOpenRefuses(t *testing.T) {
 		{Config{URL: "git@host:x.git", Auth: Auth{SSHKeyFile: "key"}}, `ssh://git@host/x.git: ssh needs`},
 		{Config{URL: "https://host/x.git", Branch: "a..b"}, `branch "a..b": not a name that Git allows$`},
 		{Config{URL: "https://host/x.git", Branch: "../../x"}, `branch "../../x": not a name`},
-		{Config{URL: "/none/x.git"}, `/none/x.git: stat /none/x.git: no such file or directory$`},
 		{Config{URL: "file://host/x.git"}, `want an absolute path like file:///srv/repo.git$`},
-		{Config{URL: t.TempDir()}, `not a Git repository$`},
 	} {
 		if !strings.HasPrefix(test.want, "^source: no URL") {
 			test.cfg.Dir = t.TempDir()

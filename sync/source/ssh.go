@@ -37,12 +37,12 @@ type sshSession struct {
 	asked   bool
 }
 
-func (r *remote) openSSH(ctx context.Context) (session, error) {
+func (r *remote) openSSH(ctx context.Context, pace *pace) (session, error) {
 	config, addr, err := r.sshConfig()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	conn, err := pace.dial(ctx, "tcp", addr)
 	if err != nil {
 		return nil, cause(ctx, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -151,26 +150,11 @@ func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
 }
 
 // Approve approves the plan with the digest in the state of a folder, whether
-// or not a daemon is at work on it: this is the one write that needs no lock.
+// or not a daemon is at work on it: like [Give], it needs no lock.
 // What is approved is what the plan holds at that moment; that is what its
 // digest says. The error wraps [ErrNoPlan] when no such plan waits.
 func Approve(ctx context.Context, dir string, digest render.Digest, by string, at time.Time) error {
-	file, err := filepath.Abs(filepath.Join(dir, fileName))
-	if err != nil {
-		return err
-	}
-	if err := inspect(file); err != nil {
-		return err
-	}
-	s := &Store{writer: connect(file, "mode=rw", 1)}
-	defer s.Close()
-	switch found, err := checkVersion(s.writer, file); {
-	case err != nil:
-		return err
-	case found < version:
-		return fmt.Errorf("%s: made by an older version of swell: schema %d, this one knows %d: swell run brings it up to date", file, found, version)
-	}
-	return s.Update(ctx, func(tx *Tx) error { return tx.approve(digest, by, at) })
+	return updateUnlocked(ctx, dir, func(tx *Tx) error { return tx.approve(digest, by, at) })
 }
 
 func (tx *Tx) approve(digest render.Digest, by string, at time.Time) error {

@@ -80,7 +80,7 @@ func TestUnusable(t *testing.T) {
 				if !errors.As(err, &unusable) || unusable.File != file {
 					t.Fatalf("got %v, want an Unusable of the file", err)
 				}
-				if want := regexp.QuoteMeta(file+": ") + c.want + `.*; put back a copy`; !regexp.MustCompile(want).MatchString(err.Error()) {
+				if want := regexp.QuoteMeta(file+": ") + c.want + `.*; move it away`; !regexp.MustCompile(want).MatchString(err.Error()) {
 					t.Errorf("got %q, want %q", err, want)
 				}
 			}

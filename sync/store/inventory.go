@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -45,6 +46,18 @@ type Entry struct {
 	Ran render.Digest
 	// Phase is that of the object as last applied, see [render.Object.Phase].
 	Phase int
+	// Written is the time of our managedFields entry as the server returned it
+	// after our last apply, as [Written] writes it. Empty: not known.
+	Written string
+}
+
+// Written is how a server's time is noted in an [Entry]: times compare as their
+// texts do. The zero time is empty.
+func Written(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // key is what an entry is stored under.
@@ -72,12 +85,12 @@ func (tx *Tx) Confirm(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran, phase)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran, phase, written)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
 			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = excluded.found,
-			ran = excluded.ran, phase = excluded.phase`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran), e.Phase)
+			ran = excluded.ran, phase = excluded.phase, written = excluded.written`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran), e.Phase, e.Written)
 	})
 }
 
@@ -161,13 +174,15 @@ func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
 func (s *Store) added() string {
 	switch s.schema {
 	case 1:
-		return `0, 0, '', 0`
+		return `0, 0, '', 0, ''`
 	case 2, 3:
-		return `keep, found, '', 0`
+		return `keep, found, '', 0, ''`
 	case 4:
-		return `keep, found, ran, 0`
+		return `keep, found, ran, 0, ''`
+	case 5, 6, 7:
+		return `keep, found, ran, phase, ''`
 	}
-	return `keep, found, ran, phase`
+	return `keep, found, ran, phase, written`
 }
 
 func (s *Store) entries(where string, args ...any) ([]Entry, error) {
@@ -178,7 +193,7 @@ func (s *Store) entries(where string, args ...any) ([]Entry, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran), &e.Phase)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran), &e.Phase, &e.Written)
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err

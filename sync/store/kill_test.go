@@ -23,7 +23,16 @@ import (
 // is killed.
 const killedIn = "SWELL_STORE_TEST_DIR"
 
+// orderedIn makes this test binary give an order to the state in the folder that
+// it names, as swell retry does while the daemon runs.
+const orderedIn = "SWELL_STORE_TEST_ORDER"
+
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(orderedIn); dir != "" {
+		err := Give(context.Background(), dir, Order{At: time.Now(), By: "test", Verb: "retry"})
+		fmt.Println(err)
+		os.Exit(0)
+	}
 	if dir := os.Getenv(killedIn); dir != "" {
 		fmt.Println(writeForever(dir))
 		os.Exit(1)

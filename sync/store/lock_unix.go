@@ -57,3 +57,12 @@ func isLocked(name string) (bool, error) {
 	}
 	return false, nil
 }
+
+// fileNumber tells a file from all others of the machine.
+func fileNumber(info fs.FileInfo) string {
+	is, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", is.Dev, is.Ino)
+}

@@ -31,8 +31,9 @@ type Unusable struct {
 }
 
 func (e *Unusable) Error() string {
-	return fmt.Sprintf("%s: %s; put back a copy of the file and its -wal, or move both away to start anew: every unit then "+
-		"goes through its waves again, and the inventory is rebuilt from the clusters", e.File, e.Reason)
+	return fmt.Sprintf("%s: %s; move it away, together with its -wal and -shm, and start again: the inventory is rebuilt from the "+
+		"clusters, and every unit goes through its waves again; never remove the -wal alone; an older copy of all of them may be "+
+		"put back too: swell notices what the clusters know better", e.File, e.Reason)
 }
 
 // schemas are what each schema version adds to the one before. A file of an
@@ -98,7 +99,19 @@ ALTER TABLE inventory ADD COLUMN phase INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE troubles (about TEXT PRIMARY KEY, since TEXT, text TEXT NOT NULL) WITHOUT ROWID;
 `, `
 CREATE TABLE repository (name TEXT NOT NULL);
+`, `
+CREATE TABLE orders (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	at TEXT, by TEXT NOT NULL, verb TEXT NOT NULL, unit TEXT NOT NULL, target TEXT NOT NULL, reason TEXT NOT NULL
+);
+`, `
+ALTER TABLE inventory ADD COLUMN written TEXT NOT NULL DEFAULT '';
+
+CREATE TABLE holder (state TEXT NOT NULL, place TEXT NOT NULL, processes TEXT NOT NULL);
 `}
+
+// ordersSchema is the version that brought the table of orders.
+const ordersSchema = 7
 
 // connect makes a pool of connections; none is opened before it is used.
 func connect(file, mode string, connections int) *sql.DB {
@@ -126,6 +139,9 @@ func (s *Store) open(file string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	case err != nil:
+		return err
+	}
+	if s.file, err = os.Open(file); err != nil {
 		return err
 	}
 	s.writer = connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1)

@@ -19,7 +19,8 @@
 //	            object, version, about to be, see [Entry]; fields refers to
 //	            uid, digest,     fieldsets; keep and found since version 2,
 //	            fingerprint, fields, ran since version 4, phase since version 5
-//	            keep, found, ran, phase
+//	            keep, found, ran,  and written since version 8
+//	            phase, written
 //	fieldsets   hash, json       managed fields, which many objects share
 //	clusters    name, uid,       survey is a [Survey], unknown what it could not
 //	            swept_at,        see; both since version 2. deep_after is where
@@ -46,6 +47,12 @@
 //	            text             see [Trouble]; since version 5
 //	repository  name             the monorepo that all of this is about, in at
 //	                             most one row; since version 6
+//	orders      seq, at, by,     what operators told the daemon to do and it has
+//	            verb, unit,      not done yet, see [Order]; since version 7
+//	            target, reason
+//	holder      state, place,    who works with the state, see [Holder], in at most
+//	            processes        one row; place is where the file is; since
+//	                             version 8
 //	history     seq, at, commit, unit, target, rollout, wave, kind, text
 //	                             the newest 100,000 events, see [Event]
 //
@@ -58,8 +65,8 @@
 // says how to go on. It is never changed, and never taken for a new start: only
 // the absence of the file is one.
 //
-// The table approvals is the one that others than the daemon write to, see
-// [Approve]. The daemon hears of it by [Store.Changes].
+// The tables approvals and orders are the ones that others than the daemon write
+// to, see [Approve] and [Give]. The daemon hears of it by [Store.Changes].
 //
 // # Losing it
 //
@@ -67,6 +74,7 @@
 // (package sync, rebuild.go), and every unit goes through its waves again. What
 // no unit wants is deleted when that is over and somebody approved it. There
 // are no good bundles to go back to until the first rollout is done.
+// The same happens where an older copy takes its place (package sync, older.go).
 package store
 
 import (
@@ -77,6 +85,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -95,7 +106,12 @@ type Store struct {
 	reader *sql.DB
 	lock   *os.File
 	dir    string
+	// file is the database's, held open from before the first connection until
+	// after the last one: when a process closes any descriptor of a file, POSIX
+	// drops all its locks on it, SQLite's too. Nil when opened for reading.
+	file   *os.File
 	schema int // of the file; ours unless it was opened for reading
+	opened opened
 }
 
 // Open opens the state in a folder for writing, and makes both where there are
@@ -111,6 +127,9 @@ func Open(dir string) (*Store, error) {
 	}
 	s := &Store{lock: lock, dir: dir, schema: version}
 	if err := s.open(filepath.Join(dir, fileName)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.remember(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -142,6 +161,9 @@ func (s *Store) Close() error {
 			errs = append(errs, db.Close())
 		}
 	}
+	if s.file != nil {
+		errs = append(errs, s.file.Close())
+	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 	}
@@ -154,14 +176,18 @@ func (s *Store) Close() error {
 type Tx struct{ tx *sql.Tx }
 
 // Update writes all that do does, or nothing when it returns an error or ctx
-// ends first. When Update has returned nil, it is on disk.
+// ends first. When Update has returned nil, it is on disk. It writes nothing to a
+// file that is not the one that was opened, see [Store.Intact].
 func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 	if s.writer == nil {
 		return errors.New("state is open for reading only")
 	}
+	if err := s.Intact(); err != nil {
+		return err
+	}
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("write state: %w", err)
+		return s.unwritten(fmt.Errorf("write state: %w", err))
 	}
 	defer tx.Rollback() // after a commit it does nothing
 	if err = do(&Tx{tx}); err == nil {
@@ -171,6 +197,19 @@ func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 	}
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return fmt.Errorf("write state: %w", ctx.Err()) // the transaction ended with ctx
+	}
+	return s.unwritten(err)
+}
+
+// unwritten adds to an error what to do about a disk that takes nothing more.
+func (s *Store) unwritten(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff { // without what SQLite adds to a code
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return fmt.Errorf("%s: %w: nothing more is written to any cluster; make room, or the folder writable, and start swell again", s.dir, err)
 	}
 	return err
 }

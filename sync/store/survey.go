@@ -63,10 +63,23 @@ func (tx *Tx) TakeIn(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 1)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, written)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 1, ?)
 		ON CONFLICT DO UPDATE SET uid = excluded.uid, keep = excluded.keep, found = 1 WHERE uid = ''`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, e.Fingerprint, sets[e.Fields], e.Keep)
+		return append(e.key(), e.Version, e.UID, e.Fingerprint, sets[e.Fields], e.Keep, e.Written)
+	})
+}
+
+// Distrust notes that what the inventory says of a cluster is older than what is
+// there: nobody knows what its objects hold, nor for certain whose they are. Of
+// the objects that are seen, all entries go, for [Tx.TakeIn] to make them anew.
+func (tx *Tx) Distrust(cluster string, seen []Entry) error {
+	const within = `(target = ?1 OR target > ?1 || '/' AND target < ?1 || '0')`
+	if err := tx.exec(`UPDATE inventory SET digest = '', ran = '', found = 1 WHERE `+within, cluster); err != nil {
+		return err
+	}
+	return each(tx, `DELETE FROM inventory WHERE `+within+` AND "group" = ? AND kind = ? AND namespace = ? AND name = ?`, seen, func(e *Entry) []any {
+		return []any{cluster, e.ID.Group, e.ID.Kind, e.ID.Namespace, e.ID.Name}
 	})
 }
 
@@ -84,12 +97,12 @@ func (s *Store) Census(see func(Entry)) error {
 	return s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &e.Keep, &e.Found)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &e.Keep, &e.Found, (*string)(&e.Ran))
 		if err == nil {
 			see(e)
 		}
 		return err
-	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, keep, found
+	}, `SELECT target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, keep, found, ran
 		FROM inventory ORDER BY target, unit, "group", kind, namespace, name`)
 }
 

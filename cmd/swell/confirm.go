@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// confirm asks a question on the terminal. Only yes in full is a yes: the
+// question is about something that cannot be undone. It asks nothing when yes is
+// set, and is an error where nobody can be asked.
+func confirm(cmd *cobra.Command, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return hinted{errors.New("not approved: there is no terminal to ask on"), "--yes approves without asking"}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s Only yes approves: ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr())
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "swell: not approved")
+		return exit(exitProblems)
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/sync/source"
+)
+
+// place says where to look for a monorepo that a command names by a folder or
+// by a Git revision. The folder may be any one inside the monorepo.
+type place struct {
+	repo string // the folder that revisions are looked up from
+	path string // the monorepo's folder inside that Git repository; empty: found
+
+	cacheDir string // empty: the user's; none: no cache
+}
+
+func (p *place) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in, or a folder of it")
+	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: the one that the current folder is in, or the repository's root)")
+}
+
+// cacheFlag is for commands that use [place.compiler].
+func (p *place) cacheFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps what was rendered, to be faster the next time; none for no such folder (default: swell in the user's cache folder)")
+}
+
+// open finds the tree for a folder inside a monorepo, or else for a Git revision.
+// commit is empty for a folder.
+func (p *place) open(name string) (tree config.Tree, commit config.Commit, err error) {
+	if isFolder(name) {
+		root, err := findMonorepo(name)
+		if err != nil {
+			return nil, "", err
+		}
+		return config.Files(os.DirFS(root)), "", nil
+	}
+	if p.path != "" && name == filepath.Join(gitRoot(p.repo), p.path) {
+		return nil, "", fmt.Errorf("--path %q: no such folder in %s", p.path, gitRoot(p.repo))
+	}
+	src, err := source.OpenLocal(p.repo)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is no folder, and %w", name, err)
+	}
+	commit, err = src.Resolve(name)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is neither a folder nor a Git revision: %w", name, err)
+	}
+	tree, err = src.Tree(commit)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := p.folder(name)
+	if _, err := fs.Stat(tree, path.Join(dir, repositoryFile)); err != nil {
+		return nil, "", hinted{fmt.Errorf("%s: no %s in %q of this commit", commit.Short(), repositoryFile, dir), "--path names the monorepo's folder inside the Git repository"}
+	}
+	return config.Sub(tree, dir), commit, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// repositoryFile is at the root of a monorepo. Folders below it may have one with
+// their Defaults.
+const repositoryFile = "swell.yaml"
+
+var repositoryKind = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?Repository\b`)
+
+// findMonorepo is the root of the monorepo that a folder is in: the nearest one
+// at or above it whose swell.yaml is a Repository. Where none says so, because it
+// has a mistake, it is the highest one with a swell.yaml. The search ends at the
+// root of the Git repository.
+func findMonorepo(folder string) (string, error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	highest := ""
+	for at, up := abs, folder; ; at, up = filepath.Dir(at), filepath.Join(up, "..") {
+		content, err := os.ReadFile(filepath.Join(at, repositoryFile))
+		switch {
+		case err == nil && repositoryKind.Match(content):
+			return up, nil
+		case err == nil:
+			highest = up
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
+			break
+		}
+	}
+	if highest == "" {
+		return "", hinted{fmt.Errorf("%s: no monorepo: neither this folder nor one above it has a %s of kind Repository", folder, repositoryFile),
+			"name a folder of the monorepo, or change into it"}
+	}
+	return highest, nil
+}
+
+// snapshot renders what name means.
+func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapshot, error) {
+	tree, commit, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return compiler.Snapshot(commit, tree), nil
+}
+
+// cacheLimit is the size that a cache of rendered units may have, in bytes.
+// 100,000 units take about 200 MB.
+const cacheLimit = 1 << 30
+
+// compiler makes a compiler with the cache that the flag names. Where the
+// user's cannot be used, it remembers nothing from run to run.
+func (p *place) compiler() (c *render.Compiler, done func(), err error) {
+	c, done = &render.Compiler{Version: buildID()}, func() {}
+	if p.cacheDir == "none" {
+		return c, done, nil
+	}
+	dir := p.cacheDir
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return c, done, nil
+		}
+		dir = filepath.Join(user, "swell")
+	}
+	kept, err := cache.Open(dir, cacheLimit)
+	switch {
+	case err != nil && p.cacheDir != "":
+		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none does without"}
+	case err != nil:
+		return c, done, nil
+	}
+	c.Cache = kept
+	return c, func() { _ = kept.Close() }, nil // nothing is lost with it
+}
+
+// argument is the i-th argument, or the working tree where there is none: the
+// monorepo that the current folder is in, or the one that --path names.
+func (p *place) argument(args []string, i int) string {
+	switch {
+	case i < len(args):
+		return args[i]
+	case p.path != "":
+		return filepath.Join(gitRoot(p.repo), p.path)
+	}
+	if root, err := findMonorepo(p.repo); err == nil {
+		return root
+	}
+	return p.repo
+}
+
+// units is what --unit and the i-th argument say of which units are meant: a
+// unit, or a folder of units, from the monorepo's root; empty is all. A value that
+// begins with a dot is a path from the current folder.
+func (p *place) units(unit string, args []string, i int) string {
+	named := unit
+	switch {
+	case unit == "" && i < len(args) && isFolder(args[i]):
+		named = args[i]
+	case unit == "" || unit[0] != '.':
+		return unitFlag(unit)
+	}
+	root, err := findMonorepo(p.argument(args, i))
+	if err != nil {
+		return unitFlag(unit)
+	}
+	below, err := relative(root, named)
+	switch {
+	case err != nil || !filepath.IsLocal(below):
+		return unitFlag(unit)
+	case below == ".":
+		return ""
+	}
+	return filepath.ToSlash(below)
+}
+
+// relative is the path from one folder to another, without links.
+func relative(from, to string) (string, error) {
+	from, err := realPath(from)
+	if err != nil {
+		return "", err
+	}
+	if to, err = realPath(to); err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
+}
+
+func realPath(name string) (string, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return name, nil
+	}
+	return real, err
+}
+
+// gitRoot is the folder with .git at or above a folder, or else that folder.
+func gitRoot(folder string) string {
+	abs, err := realPath(folder)
+	if err != nil {
+		return folder
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return folder
+		}
+	}
+}
+
+// folder is where the monorepo that name means stands inside its Git
+// repository, with slashes; "." is the root, and a folder outside of Git.
+func (p *place) folder(name string) string {
+	from := name
+	if !isFolder(name) { // a revision
+		if p.path != "" {
+			return path.Clean(filepath.ToSlash(p.path))
+		}
+		from = p.repo
+	}
+	root, err := findMonorepo(from)
+	if err != nil {
+		return "."
+	}
+	below, err := relative(gitRoot(root), root)
+	if err != nil || !filepath.IsLocal(below) {
+		return "."
+	}
+	return filepath.ToSlash(below)
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+func retryCommand() *cobra.Command {
+	var file, output, reason string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "retry [UNIT | TARGET | CLUSTER | --all] --config FILE",
+		Short: "Try again what failed or waits, without a new commit",
+		Long: `Without an argument, list what could be tried again: rollouts that are held or were
+rolled back, bundles in quarantine, and targets in trouble.
+
+With a unit (or a folder of units), a target, a cluster or --all, tell the daemon to
+try it again. The quarantine of the units is cleared, a rollout that failed starts
+again at its first wave, and what waits for its next attempt is due at once. A target
+or a cluster means the units that are there. Git and the clusters are looked at again
+as well.
+
+The order is stored: a daemon that runs takes it up within a second, another one when
+it starts. swell history shows who gave it, when and why.
+
+Exit codes: 0 ordered, or listed; 2 there is no such unit or target, or the state
+could not be read or written.`,
+		Example: `  swell retry
+  swell retry services/shop/cart --reason "the registry is back"
+  swell retry sas-1/rz00a
+  swell retry --all`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return errors.New("--all and a name: want one of them")
+			}
+			if strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				return errors.New("--reason: want one line without control characters")
+			}
+			s, err := openState(file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			state, err := sync.LoadState(s)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 && !all {
+				return retryListing(state).write(cmd.OutOrStdout(), output)
+			}
+			order := store.Order{At: time.Now(), By: whoami(), Verb: store.OrderRetry, Reason: reason}
+			what := "everything"
+			if len(args) > 0 {
+				what = args[0]
+				if order.Unit, order.Target, err = unitOrTarget(state, args[0]); err != nil {
+					return err
+				}
+			}
+			settings, err := readDaemonConfig(file)
+			if err != nil {
+				return err
+			}
+			if err := store.Give(cmd.Context(), settings.State, order); err != nil {
+				return err
+			}
+			running, err := s.InUse()
+			if err != nil {
+				return err
+			}
+			when := "the daemon takes it up within a second"
+			if !running {
+				when = "the daemon does not run: it takes it up when it starts"
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "swell: retry of %s ordered: %s\n", what, when)
+			return nil
+		},
+	}
+	configFlag(cmd, &file)
+	outputFlag(cmd, &output, listingFormats...)
+	cmd.Flags().BoolVar(&all, "all", false, "everything that could be tried again")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+// unitOrTarget finds what a name is: a unit or a folder of units, or else a target
+// or a cluster that some unit is on.
+func unitOrTarget(state *rollout.State, name string) (config.UnitPath, config.TargetName, error) {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+	places := map[config.TargetName]bool{}
+	for path, u := range state.Units {
+		if within(string(path), name) {
+			return config.UnitPath(name), "", nil
+		}
+		for target := range u.Targets {
+			places[target], places[config.TargetName(target.Cluster())] = true, true
+		}
+	}
+	if places[config.TargetName(name)] {
+		return "", config.TargetName(name), nil
+	}
+	return "", "", hinted{fmt.Errorf("%q: no such unit, target or cluster%s", name, didYouMean(name, slices.Collect(maps.Keys(state.Units)))),
+		"swell retry lists what could be tried again"}
+}
+
+func retryListing(state *rollout.State) *listing {
+	l := &listing{kind: "RetriableList", columns: heads("UNIT", "TARGET", "STATE", "REASON"), nothing: "nothing failed or waits"}
+	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
+		for _, item := range state.Units[path].Retriable() {
+			l.add(item, string(item.Unit), string(item.Unit), orDash(string(item.Target)), item.State, orDash(item.Reason))
+		}
+	}
+	return l
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// stopPatience is how long what is under way may take to end after an interrupt.
+// The state is good at any moment: what is cut short is gone on with later.
+const stopPatience = 20 * time.Second
+
+// interrupted is the exit code after an interrupt, as a shell reports it.
+const interrupted = 130
+
+// interruptible is a context that ends with SIGINT or SIGTERM. What is under way
+// then has stopPatience to end; a second signal ends the program at once.
+func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-signals:
+		}
+		cancel()
+		select {
+		case <-over:
+		case <-signals:
+			os.Exit(interrupted)
+		case <-time.After(stopPatience):
+			fmt.Fprintf(stderr, "swell: not over within %s of the interrupt: ending at once\n", stopPatience)
+			os.Exit(interrupted)
+		}
+	}()
+	return ctx, func() {
+		close(over)
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+// daemonSignals makes the signals that end other programs harmless to the daemon,
+// until done is called: SIGHUP calls hurry, and a log that nobody reads any more is
+// only that. SIGQUIT is left alone: it prints where every goroutine is, and ends the
+// program.
+func daemonSignals(log *slog.Logger, hurry func()) (done func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-hangups:
+				log.Info("hangup: looking at Git and at the kubeconfigs now; the daemon's configuration is read at the start only")
+				hurry()
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		signal.Reset(syscall.SIGPIPE)
+		close(over)
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestStanding: the worst of what is true is told, and never that a unit is done
+// while something of it is not as the newest commit wants it.
+func TestStanding(t *testing.T) {
+	const cart, target = config.UnitPath("services/cart"), config.TargetName("sas-1/a")
+	type change func(u *rollout.Unit, on *rollout.Target)
+	drift := func(mode string) []store.Drift {
+		return []store.Drift{{Object: store.Object{Unit: cart, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}, Mode: mode, Missing: true}}
+	}
+	for _, c := range []struct {
+		name   string
+		change change
+		drifts []store.Drift
+		want   standing
+		ready  int
+	}{
+		{"all is well", func(*rollout.Unit, *rollout.Target) {}, nil, standingDone, 1},
+		{"drift that is only reported", func(*rollout.Unit, *rollout.Target) {}, drift("report"), standingDrifted, 0},
+		{"a fight", func(*rollout.Unit, *rollout.Target) {}, drift("fight"), standingFight, 0},
+		{"drift that was just seen", func(_ *rollout.Unit, on *rollout.Target) { on.Drifted = true }, nil, standingDrifted, 0},
+		{"drift of another unit", func(u *rollout.Unit, _ *rollout.Target) { u.Path = "services/web" }, drift("report"), standingDone, 1},
+		{"a problem", func(u *rollout.Unit, _ *rollout.Target) { u.Blocked = "a.yaml:1:1: no" }, nil, standingBlocked, 1},
+		{"a quarantined bundle", func(u *rollout.Unit, _ *rollout.Target) {
+			u.Blocked = "bundle d2 for target sas-1/a is quarantined: it failed"
+		}, nil, standingQuarantined, 1},
+		{"an empty render", func(u *rollout.Unit, _ *rollout.Target) {
+			u.Blocked = "the unit renders to nothing on every target: nothing is deleted"
+		}, nil, standingEmpty, 1},
+		{"an empty render on one target", func(_ *rollout.Unit, on *rollout.Target) { on.Wave = -1 }, nil, standingEmpty, 0},
+		{"after a rollback", func(u *rollout.Unit, _ *rollout.Target) {
+			u.Rollout.Status, u.Rollout.Failure, u.Rollout.Commit = rollout.RolledBack, "wave canary: no", "bbbbbbbb"
+		}, nil, standingRolledBack, 1},
+		{"a hold, and a target that failed", func(u *rollout.Unit, on *rollout.Target) {
+			u.Rollout.Status, on.Trouble = rollout.Held, rollout.TroubleFailed
+		}, nil, standingHeld, 0},
+		{"a deletion that waits", func(u *rollout.Unit, _ *rollout.Target) { u.Waiting = "1 deletion waits" }, nil, standingApproval, 1},
+		{"a cluster that is away after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnreachable }, nil, standingUnreachable, 0},
+		{"a server in distress", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnavailable }, nil, standingUnavailable, 0},
+		{"ill after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Health = rollout.HealthFailed }, nil, standingFailed, 0},
+		{"under way", func(u *rollout.Unit, on *rollout.Target) { u.Rollout.Status, on.Wanted = rollout.Progressing, "d2" }, nil, standingProgressing, 0},
+	} {
+		on := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood}
+		u := &rollout.Unit{Path: cart, Rollout: &rollout.Rollout{ID: 1, Commit: "aaaaaaaa", Status: rollout.Done},
+			Targets: map[config.TargetName]*rollout.Target{target: on}, Commits: map[render.Digest]config.Commit{"d1": "aaaaaaaa", "d2": "bbbbbbbb"}}
+		c.change(u, on)
+		got := statusOf(u, c.drifts)
+		if got.Status != c.want || got.Ready != c.ready || !slices.Equal(got.Commits, []config.Commit{"aaaaaaaa"}) {
+			t.Errorf("%s: %s, %d ready, on %v; want %s, %d ready, on the commit that was applied", c.name, got.Status, got.Ready, got.Commits, c.want, c.ready)
+		}
+		if reported := len(c.drifts) > 0 || c.want == standingEmpty || u.Blocked != ""; reported && got.Status != standingDone && got.Reason == "" {
+			t.Errorf("%s: no reason", c.name)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Redacted stands for what is not shown because it may be a secret.
+const Redacted = "(secret)"
+
+// Redactor hides texts that may be secrets in what people read: messages,
+// differences, refusals of a server. It finds a text as it is, in quotes,
+// escaped, in base64 or hexadecimal, in other case, and parts of it. It is the
+// second line of defence: messages about a place that may hold a secret, see
+// [SecretPlaces], have no value in them in the first place.
+//
+// The zero value and nil hide nothing. It is safe for concurrent use once all
+// texts are in it.
+type Redactor struct {
+	texts []string
+	known map[string]bool
+}
+
+const (
+	// shownPart is how many bytes of a secret in a row are hidden wherever
+	// they stand. Fewer would hide words that stand in every message.
+	shownPart = 8
+	// quotedPart is the same for a text that is withheld as a whole.
+	quotedPart = 5
+	// shortest is the length in bytes from which a secret that is shorter than
+	// shownPart is hidden, where it stands as a word of its own.
+	shortest = 4
+)
+
+// Add adds a text that may be a secret; an empty one is none, and the scheme of
+// a URL is no part of one.
+func (r *Redactor) Add(text string) {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok && len(scheme) < shownPart {
+		text = rest
+	}
+	if text = strings.TrimSpace(text); text == "" || r.known[text] {
+		return
+	}
+	if r.known == nil {
+		r.known = map[string]bool{}
+	}
+	r.known[text] = true
+	r.texts = append(r.texts, text)
+	if len(text) < shortest {
+		return
+	}
+	if plain, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(plain) {
+		r.Add(string(plain))
+	}
+}
+
+// AddValue adds the texts and numbers of a value as JSON has it, all the way
+// down. The keys of mappings are added where [PlainKey] says no.
+func (r *Redactor) AddValue(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if !PlainKey(key) {
+				r.Add(secretPart(key))
+			}
+			r.AddValue(below)
+		}
+	case []any:
+		for _, below := range v {
+			r.AddValue(below)
+		}
+	case string:
+		r.Add(v)
+	case json.Number:
+		r.Add(v.String())
+	case int64:
+		r.Add(strconv.FormatInt(v, 10))
+	case float64:
+		r.Add(strconv.FormatFloat(v, 'f', -1, 64))
+	}
+}
+
+// Texts are what was added, in order, and what they decode to.
+func (r *Redactor) Texts() []string {
+	if r == nil {
+		return nil
+	}
+	return r.texts
+}
+
+// Empty says whether nothing is hidden.
+func (r *Redactor) Empty() bool { return r == nil || len(r.texts) == 0 }
+
+// Redact is the text with [Redacted] in place of secrets and of parts of them.
+func (r *Redactor) Redact(text string) string {
+	if r.Empty() || text == "" {
+		return text
+	}
+	return r.redact(newSearch(text, shownPart))
+}
+
+// RedactAll redacts texts in place; the secrets are gone through once.
+func (r *Redactor) RedactAll(texts []*string) {
+	if r.Empty() || len(texts) == 0 {
+		return
+	}
+	const separator = "\x00" // no secret goes over it: no YAML has one
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strings.ReplaceAll(*text, separator, " ")
+	}
+	for i, text := range strings.Split(r.redact(newSearch(strings.Join(all, separator), shownPart)), separator) {
+		*texts[i] = text
+	}
+}
+
+func (r *Redactor) redact(s *search) string {
+	for _, text := range r.texts {
+		for _, form := range forms(text) {
+			s.mark(form)
+		}
+	}
+	return s.redacted()
+}
+
+// RedactValue is a value as JSON has it with its texts redacted. Parts without
+// a secret are shared with the value given.
+func (r *Redactor) RedactValue(value any) any {
+	if r.Empty() {
+		return value
+	}
+	switch v := value.(type) {
+	case string:
+		return r.Redact(v)
+	case json.Number:
+		if text := r.Redact(v.String()); text != v.String() {
+			return text
+		}
+	case map[string]any:
+		redacted := make(map[string]any, len(v))
+		for key, below := range v {
+			redacted[r.Redact(key)] = r.RedactValue(below)
+		}
+		return redacted
+	case []any:
+		redacted := make([]any, len(v))
+		for i, below := range v {
+			redacted[i] = r.RedactValue(below)
+		}
+		return redacted
+	}
+	return value
+}
+
+// Quotes says whether a message may show a secret, or a part of one. It is for
+// messages of others, and of expressions, of which nobody knows what they made
+// of a value: it finds more than [Redactor.Redact], and the whole message is
+// to be withheld then.
+func (r *Redactor) Quotes(message string) bool {
+	if r.Empty() {
+		return false
+	}
+	return r.quotes(newSearch(message, quotedPart), lower(strings.Join(strings.Fields(message), " ")))
+}
+
+// QuotedIn are those of the texts that a message may show, see [Redactor.Quotes].
+// The message is indexed once for all of them.
+func QuotedIn(message string, texts []string) (quoted []string) {
+	if len(texts) == 0 {
+		return nil
+	}
+	s, folded := newSearch(message, quotedPart), lower(strings.Join(strings.Fields(message), " "))
+	for _, text := range texts {
+		var r Redactor
+		if r.Add(text); r.quotes(s, folded) {
+			quoted = append(quoted, text)
+		}
+	}
+	return quoted
+}
+
+// quotes is Quotes of a message that is indexed, and that is folded: in lower case,
+// with single spaces.
+func (r *Redactor) quotes(s *search, folded string) bool {
+	s.found = false
+	for _, text := range r.texts {
+		for _, form := range forms(text) {
+			if short := strings.Join(strings.Fields(form), " "); len(short) <= quotedPart && strings.Contains(folded, short) {
+				return true
+			}
+			if s.mark(form); s.found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forms are the ways in which a text may stand in a message, in lower case.
+func forms(text string) []string {
+	all := []string{lower(text)}
+	add := func(form string) {
+		if form = lower(form); form != all[0] {
+			all = append(all, form)
+		}
+	}
+	quoted := strconv.Quote(text)
+	add(quoted[1 : len(quoted)-1])
+	ascii := strconv.QuoteToASCII(text)
+	add(ascii[1 : len(ascii)-1])
+	if encoded, err := json.Marshal(text); err == nil {
+		add(string(encoded[1 : len(encoded)-1]))
+	}
+	if strings.Contains(text, "'") {
+		add(strings.ReplaceAll(text, "'", "''"))
+	}
+	add(escapedXML(text))
+	if len(text) < shortest {
+		return append(all, lower(base64.StdEncoding.EncodeToString([]byte(text))))
+	}
+	for skip := range 3 { // wherever it begins in what is encoded
+		part := []byte(text[skip:])
+		encoded := base64.RawStdEncoding.EncodeToString(part[:len(part)/3*3])
+		if skip == 0 {
+			encoded = base64.StdEncoding.EncodeToString(part)
+		}
+		add(encoded)
+		if strings.ContainsAny(encoded, "+/") {
+			add(strings.NewReplacer("+", "-", "/", "_").Replace(encoded))
+		}
+	}
+	add(hex.EncodeToString([]byte(text)))
+	return all
+}
+
+func escapedXML(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(text)
+}
+
+// lower is the text with ASCII letters in lower case: as long as it was.
+func lower(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= 'A' && r <= 'Z' }) < 0 {
+		return text
+	}
+	b := []byte(text)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// search looks for parts of secrets in a text. It is the text that is indexed:
+// it is short, and secrets may be large.
+type search struct {
+	text, lower string
+	part        int            // how many bytes in a row are a part
+	at          map[uint64]int // where a part was last seen; before holds those before it
+	before      []int
+	hidden      []bool // by byte
+	found       bool
+}
+
+func newSearch(text string, part int) *search {
+	s := &search{text: text, lower: lower(text), part: part, at: map[uint64]int{}, hidden: make([]bool, len(text)), before: make([]int, len(text))}
+	for i := 0; i+part <= len(text); i++ {
+		key := s.key(s.lower[i : i+part])
+		before, ok := s.at[key]
+		if !ok {
+			before = -1
+		}
+		s.before[i], s.at[key] = before, i
+	}
+	return s
+}
+
+func (s *search) key(part string) uint64 {
+	var key uint64
+	for i := range len(part) {
+		key = key<<8 | uint64(part[i])
+	}
+	return key
+}
+
+// mark hides a form of a secret and its parts.
+func (s *search) mark(form string) {
+	if len(form) < s.part {
+		s.markWord(form)
+		return
+	}
+	mask := uint64(1)<<(8*s.part) - 1 // all of it for 8 bytes
+	var key uint64
+	for i := range len(form) {
+		if key = (key<<8 | uint64(form[i])) & mask; i+1 < s.part {
+			continue
+		}
+		at, ok := s.at[key]
+		if !ok {
+			continue
+		}
+		delete(s.at, key) // hidden everywhere
+		for ; at >= 0; at = s.before[at] {
+			s.hide(at, at+s.part)
+		}
+	}
+}
+
+// markWord hides a short form where it is a word of its own. One of small
+// letters alone is as likely a word of the message.
+func (s *search) markWord(form string) {
+	if len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return
+	}
+	for from := 0; ; {
+		i := strings.Index(s.lower[from:], form)
+		if i < 0 {
+			return
+		}
+		start := from + i
+		end := start + len(form)
+		if !(start > 0 && isWordByte(s.lower[start-1])) && !(end < len(s.lower) && isWordByte(s.lower[end])) {
+			s.hide(start, end)
+		}
+		from = start + 1
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+}
+
+func (s *search) hide(from, to int) {
+	s.found = true
+	for i := from; i < to; i++ {
+		s.hidden[i] = true
+	}
+}
+
+// redacted is the text with one word for each run of hidden bytes.
+func (s *search) redacted() string {
+	if !s.found {
+		return s.text
+	}
+	var b strings.Builder
+	for i := 0; i < len(s.text); {
+		if !s.hidden[i] {
+			b.WriteByte(s.text[i])
+			i++
+			continue
+		}
+		b.WriteString(Redacted)
+		for i < len(s.text) && (s.hidden[i] || !utf8.RuneStart(s.text[i])) {
+			i++
+		}
+	}
+	return strings.ToValidUTF8(b.String(), "")
+}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// AddPlaces adds the texts of places that may be secrets. What is only hidden
+// because nobody knows its kind is left out, and so is what stands where a path is
+// wanted: it is in one message only, which does not show it.
+func (r *Redactor) AddPlaces(places []SecretPlace) {
+	for _, p := range places {
+		switch p.why {
+		case secretObject:
+			r.addObject(p.Node)
+		case secretText:
+			r.addText(p.Node.Value)
+		case secretField:
+			r.addBelow(p.Node, 0)
+		case secretOverride:
+			r.addChanges(p.Node, 0)
+		case secretSource:
+			r.addSources(p.Node)
+		}
+	}
+}
+
+// addObject adds what a Secret holds, or the value of an operation.
+func (r *Redactor) addObject(n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch key, value := n.Content[i].Value, resolved(n.Content[i+1]); key {
+		case "apiVersion", "kind", "type", "immutable", "op", "path", "from":
+		case "metadata":
+			r.addBelow(Lookup(value, "annotations"), 0)
+		default:
+			r.addKey(n.Content[i], value)
+			r.addBelow(value, 0)
+		}
+	}
+}
+
+// addBelow adds all scalars at and below a node, and keys that are no names.
+func (r *Redactor) addBelow(n *yaml.Node, depth int) {
+	if n == nil || depth > maxDepth {
+		return
+	}
+	switch n = resolved(n); n.Kind {
+	case yaml.ScalarNode:
+		if n.Tag != "!!null" && n.Tag != "!!bool" {
+			r.Add(n.Value)
+		}
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			r.addBelow(item, depth+1)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			r.addKey(n.Content[i], n.Content[i+1])
+			r.addBelow(n.Content[i+1], depth+1)
+		}
+	}
+}
+
+// addKey adds a key that may be a value: of other characters than names, or
+// without a value of its own.
+func (r *Redactor) addKey(key, value *yaml.Node) {
+	switch {
+	case key.Kind != yaml.ScalarNode:
+		r.addBelow(key, 0)
+	case !PlainKey(key.Value) || isNull(value) && key.Tag != "!!merge":
+		r.Add(secretPart(key.Value))
+	}
+}
+
+// addText adds what a text with a Secret in it holds.
+func (r *Redactor) addText(text string) {
+	roots, err := DecodeAll([]byte(text))
+	for _, root := range roots {
+		f := &placeFinder{}
+		f.walk(root)
+		r.AddPlaces(f.places)
+	}
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(text) {
+		_, value, _ := strings.Cut(line, ":")
+		r.Add(strings.Trim(strings.TrimSpace(value), `"'`))
+	}
+}
+
+// addChanges adds what overrides set in data, and in what is or may be a Secret.
+func (r *Redactor) addChanges(n *yaml.Node, depth int) {
+	n = resolved(n)
+	if depth > maxDepth {
+		return
+	}
+	if n.Kind == yaml.MappingNode {
+		kind, path := textOf(Lookup(n, "kind")), strings.ToLower(textOf(Lookup(n, "path")))
+		if kind != "" && MaySecret(kind) || isSecretMapping(n) && Lookup(n, "op") == nil || strings.Contains(path, "data") {
+			r.addObject(n)
+			if path != "" {
+				r.addQuoted(textOf(Lookup(n, "path")))
+			}
+			return
+		}
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if key := strings.ToLower(child.Value); strings.HasSuffix(key, "data") && key != "metadata" {
+				r.addBelow(n.Content[i+1], depth)
+			}
+			continue
+		}
+		r.addChanges(child, depth+1)
+	}
+}
+
+// quotedText is a text in a path's filter.
+var quotedText = regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"")
+
+func (r *Redactor) addQuoted(path string) {
+	for _, text := range quotedText.FindAllString(path, -1) {
+		if text = text[1 : len(text)-1]; !PlainKey(text) {
+			r.Add(text)
+		}
+	}
+}
+
+// addSources adds what generators hold: literals, and what stands where a path
+// is wanted and is none.
+func (r *Redactor) addSources(n *yaml.Node) {
+	n = resolved(n)
+	if n.Kind != yaml.MappingNode {
+		for _, item := range n.Content {
+			r.addSources(item)
+		}
+		if n.Kind == yaml.ScalarNode && !PlainPath(n.Value) {
+			r.Add(n.Value)
+		}
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch field, value := n.Content[i].Value, n.Content[i+1]; field {
+		case "name", "namespace", "type", "behavior", "options":
+		case "files", "envs", "env":
+			for _, source := range sources(field, value) {
+				if !PlainPath(source.Value) {
+					r.Add(source.Value)
+				}
+			}
+		default: // literals, and what was meant to be
+			r.addKey(n.Content[i], value)
+			r.addLiterals(value)
+		}
+	}
+}
+
+func (r *Redactor) addLiterals(n *yaml.Node) {
+	n = resolved(n)
+	if n.Kind == yaml.ScalarNode {
+		if key, value, ok := strings.Cut(n.Value, "="); ok && PlainKey(key) {
+			r.Add(strings.Trim(value, `"'`))
+		} else {
+			r.Add(n.Value)
+		}
+		return
+	}
+	r.addBelow(n, 0)
+	for _, item := range n.Content {
+		r.addLiterals(item)
+	}
+}
+
+// AddMessage adds the values of the fields of a message that are marked as
+// secret.
+func (r *Redactor) AddMessage(m protoreflect.Message) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		r.addField(field, value, redacted(field))
+		return true
+	})
+}
+
+func (r *Redactor) addField(field protoreflect.FieldDescriptor, value protoreflect.Value, secret bool) {
+	switch {
+	case field.IsList():
+		for i := range value.List().Len() {
+			r.addSingle(field, value.List().Get(i), secret)
+		}
+	case field.IsMap():
+		value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+			if secret && !PlainKey(key.String()) {
+				r.Add(secretPart(key.String()))
+			}
+			r.addSingle(field.MapValue(), value, secret)
+			return true
+		})
+	default:
+		r.addSingle(field, value, secret)
+	}
+}
+
+func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protoreflect.Value, secret bool) {
+	switch {
+	case field.Message() != nil:
+		value.Message().Range(func(inner protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+			r.addField(inner, value, secret || redacted(inner))
+			return true
+		})
+	case !secret || field.Kind() == protoreflect.BoolKind || field.Kind() == protoreflect.EnumKind:
+	case field.Kind() == protoreflect.BytesKind:
+		r.Add(string(value.Bytes()))
+	default:
+		r.Add(value.String())
+	}
+}
+
+// redact hides in problems of a document of swell's own what may be a secret in
+// it, such as overrides of Secrets in Defaults.
+func (d *Document) redact(problems Problems) {
+	var r Redactor
+	r.AddPlaces(SecretPlaces(d.Node, nil))
+	RedactProblems(&r, problems)
+}
+
+// RedactProblems hides secrets in the messages of problems, in place.
+func RedactProblems(r *Redactor, lists ...Problems) {
+	var texts []*string
+	for _, problems := range lists {
+		for i := range problems {
+			texts = append(texts, &problems[i].Message)
+		}
+	}
+	r.RedactAll(texts)
+}

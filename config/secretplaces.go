@@ -1,0 +1,418 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// MaySecret says whether an object of a kind is a Secret or may have been meant
+// to be one: kind is missing, is an expression, or is near the word.
+func MaySecret(kind string) bool {
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	const word, near = "secret", 2
+	return kind == "" || strings.Contains(kind, word) || strings.Contains(kind, "${") || len(kind) < longest && editDistance(kind, word) <= near
+}
+
+// plainKey is what keys of a Secret look like.
+var plainKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
+// PlainKey says whether a key may be shown where values are secrets. A value
+// that was written in its place mostly shows: `password:x` without a space is
+// a key, and so is a URL.
+func PlainKey(key string) bool {
+	const longestKey = 64
+	return plainKey.MatchString(key) && len(key) <= longestKey && !looksRandom(key)
+}
+
+// looksRandom says whether letters and digits take turns in a word more often
+// than in names that people think up.
+func looksRandom(text string) bool {
+	const most, long = 3, 16 // turns; a word without them
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == '-' || r == '.' || r == '_' }) {
+		turns, digits := 0, 0
+		for i := range len(word) {
+			digit := word[i] >= '0' && word[i] <= '9'
+			if digit {
+				digits++
+			}
+			if i > 0 && digit != (word[i-1] >= '0' && word[i-1] <= '9') {
+				turns++
+			}
+		}
+		if turns > most || digits > 2 && len(word) >= long {
+			return true
+		}
+	}
+	return false
+}
+
+// secretPart is what may be a secret of a key that is not plain: what stands
+// behind `password:`.
+func secretPart(key string) string {
+	if before, after, ok := strings.Cut(key, ":"); ok && PlainKey(before) && strings.TrimSpace(after) != "" {
+		return after
+	}
+	return key
+}
+
+// shownKey is a key that no schema knows, as a message may show it: one that
+// is a value in the wrong place is not.
+func shownKey(key string, value *yaml.Node) string {
+	if strings.ContainsAny(key, ": \t\n=") && (value == nil || isNull(value)) || looksRandom(key) || len(key) > longest {
+		return Redacted
+	}
+	return key
+}
+
+// KindMessage is the message of documents of an easy kind. known is false for a
+// kind that nothing is known of, and for none; the message is nil where no field
+// is marked as secret.
+type KindMessage func(apiVersion, kind string) (message protoreflect.MessageDescriptor, known bool)
+
+// SecretPlace is a part of a document that may hold secrets.
+type SecretPlace struct {
+	// Key of Node; nil for a mapping that is or may be a Secret as a whole, and
+	// for a text that holds one.
+	Key, Node *yaml.Node
+	why       secretReason
+}
+
+type secretReason int
+
+const (
+	secretObject   secretReason = iota // it is or may be a Secret
+	secretText                         // a text with one in it
+	secretField                        // a field of a message is marked as secret
+	secretOverride                     // it may change one
+	secretSource                       // it makes one
+	secretPath                         // it stands where a path is wanted and is none
+	unknownKind                        // nobody knows what it is
+)
+
+// SecretPlaces finds what may be a secret in a document: Secrets wherever they
+// stand, and what was meant to be one; what changes or makes them; fields that
+// an easy kind marks as secret; all of an object whose kind is not known. This
+// is the one place that says so. It does not look below what it found. kinds
+// may be nil: then no kind has marked fields and all are known.
+func SecretPlaces(root *yaml.Node, kinds KindMessage) []SecretPlace {
+	f := &placeFinder{kinds: kinds}
+	f.object(root)
+	return f.places
+}
+
+type placeFinder struct {
+	kinds  KindMessage
+	places []SecretPlace
+	depth  int // of texts in texts
+}
+
+func (f *placeFinder) add(key, n *yaml.Node, why secretReason) {
+	f.places = append(f.places, SecretPlace{key, n, why})
+}
+
+// object is the root of a document, or an item of a list of objects.
+func (f *placeFinder) object(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && f.kinds != nil {
+		f.add(nil, n, unknownKind) // no document at all
+		return
+	}
+	apiVersion, kind := textOf(Lookup(n, "apiVersion")), textOf(Lookup(n, "kind"))
+	if n.Kind != yaml.MappingNode || f.kinds == nil || isList(n) || isSecretMapping(n) {
+		f.walk(n)
+		return
+	}
+	message, known := f.kinds(apiVersion, kind)
+	if known && message == nil {
+		f.walk(n)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], resolved(n.Content[i+1])
+		switch {
+		case key.Value == "apiVersion" || key.Value == "kind" || key.Value == "metadata":
+		case !known:
+			f.add(key, value, unknownKind)
+			f.walk(&yaml.Node{Kind: yaml.MappingNode, Content: n.Content[i : i+2]})
+		default:
+			f.field(key, value, message)
+		}
+	}
+}
+
+// field looks for marked fields at and below a field of a message. One that the
+// message does not have, or of another form, may be a marked one that somebody
+// mistyped where the message has any.
+func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescriptor) {
+	field := message.Fields().ByName(protoreflect.Name(key.Value))
+	switch {
+	case field == nil && mayChangeSecret[key.Value]:
+		f.add(key, n, secretOverride)
+	case field == nil && HasSecrets(message), field != nil && redacted(field):
+		f.add(key, n, secretField)
+	case field == nil || !HasSecrets(elementOf(field)):
+		f.walk(n)
+	case field.IsMap() && n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			f.message(n.Content[i], resolved(n.Content[i+1]), elementOf(field))
+		}
+	case field.IsList() && n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			f.message(nil, resolved(item), field.Message())
+		}
+	case field.IsMap() || field.IsList():
+		f.add(key, n, secretField)
+	default:
+		f.message(key, n, field.Message())
+	}
+}
+
+// elementOf is the message of a field's values; nil where they are scalars.
+func elementOf(field protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
+	if field.IsMap() {
+		return field.MapValue().Message()
+	}
+	return field.Message()
+}
+
+// message looks below a value that should be a message with marked fields.
+func (f *placeFinder) message(key, n *yaml.Node, message protoreflect.MessageDescriptor) {
+	switch {
+	case n.Kind != yaml.MappingNode:
+		f.add(key, n, secretField)
+	case isSecretMapping(n):
+		f.walk(n)
+	default:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			f.field(n.Content[i], resolved(n.Content[i+1]), message)
+		}
+	}
+}
+
+// mayChangeSecret are the fields below which values of Secrets may stand
+// without saying so: of specs and of Defaults.
+var mayChangeSecret = map[string]bool{"override": true, "overrides": true}
+
+// walk looks for Secrets at and below a node that no message describes.
+func (f *placeFinder) walk(n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.MappingNode && isSecretMapping(n):
+		f.add(nil, n, secretObject)
+		return
+	case n.Kind == yaml.ScalarNode && f.holdsSecret(n.Value):
+		f.add(nil, n, secretText)
+		return
+	case n.Kind == yaml.AliasNode: // what it stands for has been looked at
+		return
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if child.Kind != yaml.ScalarNode {
+				f.walk(child)
+			}
+			continue
+		}
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i-1]
+			if mayChangeSecret[key.Value] {
+				f.add(key, child, secretOverride)
+				continue
+			}
+			if key.Value == "secretGenerator" || key.Value == "configMapGenerator" {
+				f.generators(key, child)
+				continue
+			}
+			if key.Value == "items" && child.Kind == yaml.SequenceNode {
+				for _, item := range child.Content {
+					f.object(resolved(item))
+				}
+				continue
+			}
+		}
+		f.walk(child)
+	}
+}
+
+// generators of Secrets are secret. Of those of ConfigMaps it is what stands
+// where a path is wanted and is none.
+func (f *placeFinder) generators(key, n *yaml.Node) {
+	if key.Value == "secretGenerator" {
+		f.add(key, n, secretSource)
+		return
+	}
+	for _, item := range n.Content {
+		for i := 0; item.Kind == yaml.MappingNode && i+1 < len(item.Content); i += 2 {
+			for _, source := range sources(item.Content[i].Value, item.Content[i+1]) {
+				if !PlainPath(source.Value) {
+					f.add(item.Content[i], item.Content[i+1], secretPath)
+					break
+				}
+			}
+		}
+	}
+}
+
+// sources are the scalars of a generator's field that name files.
+func sources(field string, n *yaml.Node) []*yaml.Node {
+	switch {
+	case field != "files" && field != "envs" && field != "env":
+		return nil
+	case n.Kind == yaml.ScalarNode:
+		return []*yaml.Node{n}
+	}
+	return slices.DeleteFunc(slices.Clone(n.Content), func(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode })
+}
+
+// PlainPath says whether a text is the path of a file, with a key before it or
+// not, and no value in the place of one.
+func PlainPath(text string) bool {
+	if key, name, ok := strings.Cut(text, "="); ok {
+		return PlainKey(key) && PlainPath(name)
+	}
+	text = strings.TrimPrefix(text, "/")
+	return text == "" || !slices.ContainsFunc(strings.Split(text, "/"), func(part string) bool { return !PlainKey(part) })
+}
+
+// isSecretMapping says whether a mapping is a Secret, was meant to be one, or is
+// an operation of a JSON patch, whose object is named elsewhere.
+func isSecretMapping(n *yaml.Node) bool {
+	op, path := false, false
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, resolved(n.Content[i+1])
+		const near = 2
+		if len(key) < longest && editDistance(strings.ToLower(key), "stringdata") <= near ||
+			strings.EqualFold(key, "kind") && value.Kind == yaml.ScalarNode && value.Value != "" && MaySecret(value.Value) {
+			return true
+		}
+		op, path = op || key == "op", path || key == "path"
+	}
+	return op && path
+}
+
+// holdsSecret says whether a text is YAML with a Secret, such as a patch in a
+// kustomization.
+func (f *placeFinder) holdsSecret(text string) bool {
+	if !strings.Contains(text, ":") {
+		return false
+	}
+	const deepest = 5
+	roots, err := DecodeAll([]byte(text))
+	if err != nil || f.depth == deepest {
+		return TextMaySecret(text)
+	}
+	for _, root := range roots {
+		if root.Kind == yaml.ScalarNode {
+			continue
+		}
+		in := placeFinder{depth: f.depth + 1}
+		if in.walk(root); len(in.places) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// TextMaySecret says whether a text that is no YAML may have been meant to be,
+// to hold or to change a Secret. Names may be written with escapes.
+func TextMaySecret(text string) bool {
+	return strings.Contains(strings.ToLower(text), "secret") || strings.Contains(text, "stringData") || strings.Contains(text, "override") ||
+		strings.Contains(text, "op") && strings.Contains(text, "path") || strings.Contains(text, `\`) ||
+		slices.ContainsFunc(WrittenKinds(text), MaySecret)
+}
+
+var kindWritten = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*["']?([^\s"',}]*)`)
+
+// WrittenKinds are what seems to be the kinds in a text that is no YAML.
+func WrittenKinds(text string) (kinds []string) {
+	for _, m := range kindWritten.FindAllStringSubmatch(text, -1) {
+		kinds = append(kinds, m[1])
+	}
+	return kinds
+}
+
+// DecodeAll gives what the documents of a text hold, up to the first mistake.
+func DecodeAll(text []byte) ([]*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var roots []*yaml.Node
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return roots, nil
+		}
+		if err != nil {
+			return roots, err
+		}
+		roots = append(roots, root.Content...)
+	}
+}
+
+// resolved is what an alias stands for.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}
+
+func textOf(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	if n = resolved(n); n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// optionSecret is the number of (swell.secret) in swell/options.proto, by which
+// it is known whichever file declared it.
+const optionSecret protoreflect.FieldNumber = 57303
+
+// redacted says whether values of the field must be in no message: it is marked
+// debug_redact or (swell.secret).
+func redacted(field protoreflect.FieldDescriptor) bool {
+	options, ok := field.Options().(*descriptorpb.FieldOptions)
+	if !ok {
+		return false
+	}
+	secret := options.GetDebugRedact()
+	options.ProtoReflect().Range(func(option protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if option.Number() == optionSecret && option.Kind() == protoreflect.BoolKind && !option.IsList() {
+			secret = secret || value.Bool()
+		}
+		return true
+	})
+	return secret
+}
+
+// HasSecrets says whether a field of the message, or below it, is marked as
+// secret.
+func HasSecrets(message protoreflect.MessageDescriptor) bool {
+	seen := map[protoreflect.FullName]bool{}
+	var has func(m protoreflect.MessageDescriptor) bool
+	has = func(m protoreflect.MessageDescriptor) bool {
+		if m == nil || seen[m.FullName()] {
+			return false
+		}
+		seen[m.FullName()] = true
+		for i := range m.Fields().Len() {
+			field := m.Fields().Get(i)
+			if redacted(field) || has(field.Message()) {
+				return true
+			}
+		}
+		return false
+	}
+	return has(message)
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Redactor hides what the object, or one of the others, holds that may be a
+// secret: all values of a Secret, and what comes from secret fields of specs.
+func (o *Object) Redactor(others ...*Object) *config.Redactor {
+	var r config.Redactor
+	for _, o := range append(others, o) {
+		for _, text := range o.Secrets {
+			r.Add(text)
+		}
+		if !config.MaySecret(o.ID.Kind) {
+			continue
+		}
+		var secret struct {
+			Data, StringData any
+			Metadata         struct{ Annotations map[string]string }
+		}
+		decoder := json.NewDecoder(bytes.NewReader(o.JSON))
+		decoder.UseNumber()
+		if decoder.Decode(&secret) == nil {
+			r.AddValue(secret.Data)
+			r.AddValue(secret.StringData)
+			if last := secret.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"]; last != "" {
+				r.Add(last)
+			}
+		}
+	}
+	return &r
+}
+
+// mayBeSecret says whether an object is or may be a Secret.
+func mayBeSecret(object map[string]any) bool {
+	kind, _ := object["kind"].(string)
+	return config.MaySecret(kind)
+}
+
+// messageOf is a [config.KindMessage] of the world's kinds.
+func (w *world) messageOf(apiVersion, kind string) (message protoreflect.MessageDescriptor, known bool) {
+	if strings.HasPrefix(apiVersion, config.Group+"/") || strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") {
+		return nil, true
+	}
+	if w == nil || w.kinds == nil || w.hard == nil {
+		return nil, false
+	}
+	if easy := w.kinds.ByName(apiVersion, kind); easy != nil {
+		return easy.SecretMessage(), true
+	}
+	return nil, w.hard.of("").Kind(apiVersion, kind) != nil
+}
+
+// KindMessage is a [config.KindMessage] of the kinds of the snapshot. While it
+// is held, only swell's own are known.
+func (s *Snapshot) KindMessage(apiVersion, kind string) (message protoreflect.MessageDescriptor, known bool) {
+	return s.world.messageOf(apiVersion, kind)
+}
+
+// maxRedacted bounds the bytes of files that secrets are looked for in, for the
+// problems of one unit.
+const maxRedacted = 64 << 20
+
+// secretsIn gathers what may be a secret in files of the tree.
+func (w *world) secretsIn(files []string) *config.Redactor {
+	var r config.Redactor
+	slices.Sort(files)
+	size := 0
+	for _, file := range slices.Compact(files) {
+		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && path.Base(file) != "Kustomization" {
+			continue
+		}
+		content, err := w.repository.Tree.ReadFile(file)
+		if size += len(content); err != nil || size > maxRedacted {
+			continue
+		}
+		roots, _ := config.DecodeAll(content) // what stands before a mistake
+		for _, root := range roots {
+			r.AddPlaces(config.SecretPlaces(root, w.messageOf))
+		}
+	}
+	return &r
+}
+
+// redact hides secrets in the problems and notes of the unit: what stands in
+// its files, in those that it read, and in the Defaults above it.
+func (u *unitRenderer) redact() {
+	if len(u.problems)+len(u.notes) == 0 {
+		return
+	}
+	files := placesOf(u.problems, u.notes)
+	for _, read := range u.reads.reads() {
+		if read.what == readFile {
+			files = append(files, read.name)
+		}
+	}
+	if entries, err := u.repository.Tree.ReadDir(string(u.unit.Path)); err == nil {
+		for _, e := range entries {
+			files = append(files, path.Join(string(u.unit.Path), e.Name()))
+		}
+	}
+	for dir := string(u.unit.Path); dir != "."; dir = path.Dir(dir) {
+		files = append(files, path.Join(path.Dir(dir), "swell.yaml"))
+	}
+	r := u.secretsIn(files)
+	for _, src := range u.sources {
+		if src.spec != nil {
+			for _, text := range src.spec.Secrets() {
+				r.Add(text)
+			}
+		}
+	}
+	for _, text := range u.secrets {
+		r.Add(text)
+	}
+	config.RedactProblems(r, u.problems, u.notes)
+}
+
+// placesOf are the files that problems are at.
+func placesOf(lists ...config.Problems) (files []string) {
+	for _, problems := range lists {
+		for _, p := range problems {
+			files = append(files, p.File)
+			for _, via := range p.Via {
+				files = append(files, via.File)
+			}
+		}
+	}
+	return files
+}
+
+// redactShared hides secrets in the problems that are of no unit.
+func (s *Snapshot) redactShared() {
+	var shared config.Problems
+	for _, p := range s.Problems {
+		if p.Unit == "" {
+			shared = append(shared, p)
+		}
+	}
+	if len(shared) == 0 {
+		return
+	}
+	w := s.world
+	if w == nil {
+		w = &world{repository: s.Repository}
+	}
+	config.RedactProblems(w.secretsIn(placesOf(shared)), s.Problems)
+}

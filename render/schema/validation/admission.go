@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+)
+
+const admission = "io.k8s.api.admissionregistration.v1."
+
+var admissionTypes = types{
+	admission + "ValidatingWebhook":                    {Fields: webhookFields},
+	admission + "MutatingWebhook":                      {Fields: webhookFields},
+	admission + "WebhookClientConfig":                  {Self: mapping(func(m map[string]any) Flaws { return oneOf(m, []string{"url", "service"}, "of url and service") }), Fields: map[string]Rule{"url": texts(webhookURL)}},
+	admission + "ServiceReference":                     {Fields: map[string]Rule{"name": nonEmpty, "namespace": nonEmpty, "port": port, "path": texts(webhookPath)}},
+	admission + "RuleWithOperations":                   {Self: mapping(admissionRule)},
+	admission + "NamedRuleWithOperations":              {Self: mapping(admissionRule), Fields: map[string]Rule{"resourceNames": each(segment)}},
+	admission + "MatchCondition":                       {Fields: map[string]Rule{"name": labelKey, "expression": nonBlank}},
+	admission + "ValidatingAdmissionPolicy":            {Self: mapping(needs("spec"))},
+	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy)},
+	admission + "ValidatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
+	admission + "ValidatingAdmissionPolicyBindingSpec": {Self: mapping(policyBinding), Fields: map[string]Rule{"policyName": dnsName}},
+	admission + "ParamKind":                            {Self: mapping(paramKind)},
+	admission + "ParamRef":                             {Self: mapping(paramRef), Fields: map[string]Rule{"name": orEmpty(segment)}},
+	admission + "Validation":                           {Fields: map[string]Rule{"expression": nonBlank}},
+	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": nonBlank}},
+	admission + "Variable":                             {Fields: map[string]Rule{"name": nonEmpty, "expression": nonBlank}},
+}
+
+var webhookFields = map[string]Rule{"name": texts(fullName), "timeoutSeconds": between(1, 30), "admissionReviewVersions": reviewVersions,
+	"sideEffects": texts(func(s string) string {
+		return unless(s == "None" || s == "NoneOnDryRun", "None or NoneOnDryRun")
+	})}
+
+var nonBlank = texts(func(s string) string { return unless(strings.TrimSpace(s) != "", "an expression") })
+
+// fullName is a name of at least three parts.
+func fullName(s string) string {
+	return unless(config.IsName(s) && strings.Count(s, ".") >= 2, "a name of at least three parts, like hook.example.com")
+}
+
+func reviewVersions(v any) (found Flaws) {
+	l, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	known := false
+	for i, item := range l {
+		s, isText := item.(string)
+		if !isText {
+			return nil
+		}
+		known = known || s == "v1" || s == "v1beta1"
+		for _, other := range l[:i] {
+			if other == item {
+				found = append(found, say("this version is there already: remove one of them").item(i)...)
+			}
+		}
+		if !config.IsLabel(s) || s[0] >= '0' && s[0] <= '9' {
+			found = append(found, want("a version like v1").item(i)...)
+		}
+	}
+	if !known {
+		found = append(found, say("want v1 or v1beta1 among them")...)
+	}
+	return found
+}
+
+func webhookURL(s string) string {
+	u, err := url.Parse(s)
+	return unless(err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil && u.Fragment == "" && u.RawQuery == "",
+		"an https address without a user, a query and a fragment")
+}
+
+func webhookPath(s string) string {
+	if s == "" {
+		return ""
+	}
+	if !strings.HasPrefix(s, "/") {
+		return "a path that starts with /"
+	}
+	if s == "/" {
+		return ""
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(s[1:], "/"), "/") {
+		if !config.IsName(part) {
+			return "a path whose parts are DNS names"
+		}
+	}
+	return ""
+}
+
+// admissionRule is about what a webhook or a policy looks at.
+func admissionRule(m map[string]any) (found Flaws) {
+	for _, field := range [...]string{"operations", "apiGroups", "apiVersions", "resources"} {
+		l := list(m, field)
+		if len(l) == 0 && (m[field] == nil || l != nil) {
+			found = append(found, missing(field, "")...)
+			continue
+		}
+		if len(l) > 1 && field != "resources" && slices.Contains(l, any("*")) {
+			found = append(found, say("want * alone").at(field)...)
+		}
+		for i, item := range l {
+			if item == "" && field != "apiGroups" {
+				found = append(found, want("a text that is not empty").item(i).at(field)...)
+			}
+		}
+	}
+	return append(found, admissionResources(list(m, "resources")).at("resources")...)
+}
+
+// admissionResources finds resources that * among them has already.
+func admissionResources(l []any) Flaws {
+	if len(l) > 1 && slices.Contains(l, any("*/*")) {
+		return say("want */* alone")
+	}
+	if !slices.Contains(l, any("*")) {
+		return nil
+	}
+	// Only the last of those without a subresource counts for API servers.
+	last := ""
+	for _, item := range l {
+		if s, _ := item.(string); !strings.Contains(s, "/") {
+			last = s
+		}
+	}
+	if last != "*" && last != "" {
+		return say("want * without others but subresources")
+	}
+	return nil
+}
+
+func admissionPolicy(m map[string]any) (found Flaws) {
+	if m["matchConstraints"] == nil {
+		found = append(found, missing("matchConstraints", "")...)
+	} else if match := object(m, "matchConstraints"); match != nil && len(list(match, "resourceRules")) == 0 {
+		found = append(found, missing("resourceRules", "").at("matchConstraints")...)
+	}
+	if len(list(m, "validations")) == 0 && len(list(m, "auditAnnotations")) == 0 {
+		found = append(found, say("want validations or auditAnnotations")...)
+	}
+	return append(found, atMost(20, "items")(m["auditAnnotations"]).at("auditAnnotations")...)
+}
+
+func policyBinding(m map[string]any) (found Flaws) {
+	if m["policyName"] == nil {
+		found = append(found, missing("policyName", "")...)
+	}
+	actions := list(m, "validationActions")
+	switch {
+	case len(actions) == 0 && (m["validationActions"] == nil || actions != nil):
+		found = append(found, missing("validationActions", "")...)
+	case slices.Contains(actions, any("Deny")) && slices.Contains(actions, any("Warn")):
+		found = append(found, say("not Deny and Warn together").at("validationActions")...)
+	}
+	for i, item := range actions {
+		if s, isText := item.(string); isText && s != "Deny" && s != "Warn" && s != "Audit" {
+			found = append(found, want("one of Deny, Warn, Audit").item(i).at("validationActions")...)
+		}
+	}
+	return found
+}
+
+func paramKind(m map[string]any) (found Flaws) {
+	version, isText := m["apiVersion"].(string)
+	group, v, ok := strings.Cut(version, "/")
+	if !ok {
+		group, v = "", version
+	}
+	switch {
+	case m["apiVersion"] == nil || isText && version == "":
+		found = append(found, missing("apiVersion", "")...)
+	case isText && (group != "" && !config.IsName(group) || !config.IsLabel(v) || v[0] >= '0' && v[0] <= '9'):
+		found = append(found, want("an apiVersion, like apps/v1").at("apiVersion")...)
+	}
+	kind, isText := m["kind"].(string)
+	switch lower := strings.ToLower(kind); {
+	case m["kind"] == nil || isText && kind == "":
+		found = append(found, missing("kind", "")...)
+	case isText && (!config.IsLabel(lower) || lower[0] >= '0' && lower[0] <= '9'):
+		found = append(found, want("the name of a kind").at("kind")...)
+	}
+	return found
+}
+
+func paramRef(m map[string]any) (found Flaws) {
+	name := text(m, "name")
+	switch {
+	case name != "" && m["selector"] != nil:
+		found = append(found, say("remove it, or name: only one of them").at("selector")...)
+	case name == "" && m["selector"] == nil && (m["name"] == nil || m["name"] == ""):
+		found = append(found, say("want name or selector")...)
+	}
+	if action := m["parameterNotFoundAction"]; action == nil || action == "" {
+		found = append(found, missing("parameterNotFoundAction", ", want Allow or Deny")...)
+	} else if s, isText := action.(string); isText && s != "Allow" && s != "Deny" {
+		found = append(found, want("Allow or Deny").at("parameterNotFoundAction")...)
+	}
+	return found
+}

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// ids reads "Deployment/ns/name" with the groups that tests need.
+func ids(texts string) (all []render.ObjectID) {
+	groups := map[string]string{"Deployment": "apps", "StatefulSet": "apps", "Job": "batch", "CronJob": "batch", "Cart": "easy.example.com", "Till": "easy.example.com"}
+	for _, text := range strings.Fields(texts) {
+		part := strings.Split(text, "/")
+		all = append(all, render.ObjectID{Group: groups[part[0]], Kind: part[0], Namespace: part[1], Name: part[2]})
+	}
+	return all
+}
+
+// lossOf is what a unit loses that goes from some objects to others.
+func lossOf(unit, target, from, to string) Loss {
+	was, is := ids(from), ids(to)
+	l := Loss{Placed: render.Placed{Unit: config.UnitPath(unit), Target: config.TargetName(target)}, Stays: true, Have: len(was), Remains: is, Made: map[Sort]int{}}
+	for _, id := range was {
+		if !slices.Contains(is, id) {
+			l.Gone = append(l.Gone, Object{ObjectID: id, UID: "u-" + id.Name})
+		}
+	}
+	for _, id := range is {
+		if !slices.Contains(was, id) {
+			l.Made[SortOf(id)]++
+		}
+	}
+	return l
+}
+
+// configMaps are some that are numbered.
+func configMaps(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "ConfigMap/ns/c%04d ", i)
+	}
+	return b.String()
+}
+
+func reasons(v Verdict) string {
+	found := map[string]bool{}
+	for _, why := range v.Held {
+		found[why] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), "; ")
+}
+
+func TestOneUnit(t *testing.T) {
+	const everything = "the unit stays, and loses all workloads that it has on target a/1 in namespace ns"
+	for _, c := range []struct {
+		name, from, to string
+		want           string // why something is held
+		withheld       bool
+	}{
+		{"nothing", "Deployment/ns/a ConfigMap/ns/a", "Deployment/ns/a ConfigMap/ns/a", "", false},
+		{"the only workload", "Deployment/ns/a ConfigMap/ns/a", "ConfigMap/ns/a", everything, true},
+		{"one of two", "Deployment/ns/a Deployment/ns/b", "Deployment/ns/a", "", false},
+		{"another kind of workload remains", "Deployment/ns/a CronJob/ns/b", "CronJob/ns/b", "", false},
+		{"renamed", "Deployment/ns/a-1", "Deployment/ns/a-2", "", false},
+		{"to another namespace", "Deployment/ns/a ConfigMap/ns/a", "Deployment/other/a ConfigMap/other/a", everything, true},
+		{"one namespace of two", "Deployment/ns/a Deployment/two/a", "Deployment/two/a", everything, true},
+		{"the last Job", "Job/ns/a ConfigMap/ns/a", "ConfigMap/ns/a", everything, true},
+		{"a StatefulSet", "StatefulSet/ns/a ConfigMap/ns/a", "ConfigMap/ns/a", "deleting a StatefulSet needs approval", true},
+		{"a custom resource beside a workload", "Deployment/ns/a Cart/ns/a", "Deployment/ns/a", "", false},
+		{"the last custom resource of a kind", "Cart/ns/a Till/ns/a", "Till/ns/a", "the unit stays, and loses every Cart that it has on target a/1 in namespace ns", true},
+		{"one custom resource of two", "Cart/ns/a Cart/ns/b", "Cart/ns/b", "", false},
+		{"configuration alone", "ConfigMap/ns/a ConfigMap/ns/b Role/ns/a", "Role/ns/a", "", false},
+		{"three of four", configMaps(0, 4), configMaps(3, 4), "", false},
+		{"four of four", configMaps(0, 4), "", "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+		{"ten of a hundred", configMaps(0, 100), configMaps(10, 100), "", false},
+		{"eleven of a thousand", configMaps(0, 1000), configMaps(11, 1000), "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+		{"all renamed", configMaps(0, 40), configMaps(40, 80), "", false},
+		{"half of them renamed", configMaps(0, 40), configMaps(40, 60), "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := lossOf("shop", "a/1", c.from, c.to)
+			v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 2000})
+			if got := reasons(v); got != c.want || len(v.Withheld) > 0 != c.withheld {
+				t.Errorf("held because %q, withheld %v; want %q, %t", got, v.Withheld, c.want, c.withheld)
+			}
+			if c.want != "" && len(v.Held) != len(l.Gone) {
+				t.Errorf("%d of %d deletions are held", len(v.Held), len(l.Gone))
+			}
+			l.Stays = false
+			if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 2000}); len(v.Withheld) > 0 {
+				t.Errorf("a unit that is removed is withheld: %v", v.Withheld)
+			}
+		})
+	}
+}
+
+// spread is a commit that takes one Service from each of some units on two targets.
+func spread(units int) []Loss {
+	var losses []Loss
+	for i := range units {
+		for _, target := range []string{"a/1", "b/1"} {
+			losses = append(losses, lossOf(fmt.Sprintf("unit-%06d", i), target, "Deployment/ns/a Service/ns/a", "Deployment/ns/a"))
+		}
+	}
+	return losses
+}
+
+// TestFleetsOfAllSizes: one object of each unit goes. In a fleet of five objects
+// nobody is asked, in any larger one somebody is, before the canary.
+func TestFleetsOfAllSizes(t *testing.T) {
+	for _, units := range []int{1, 2, 3, 4, 5, 10, 50, 500, 5000, 25_000} {
+		v := Judge(Input{Limits: config.DefaultGuard, Losses: spread(units), Fleet: 4 * units})
+		want := 0
+		if units > config.DefaultGuard.Units {
+			want = 2 * units
+		}
+		if len(v.Held) != want || len(v.Withheld) != want/2 || len(v.Together) != want/2 {
+			t.Errorf("%d units, %d objects: %d deletions held, %d units withheld, together: %d; want %d", units, 4*units, len(v.Held), len(v.Withheld), len(v.Together), want)
+		}
+	}
+	for _, c := range []struct{ fleet, lost, held int }{
+		{5, 3, 0}, {100, 10, 0}, {378, 10, 0}, {378, 11, 11}, {2000, 20, 0}, {2000, 21, 21}, {5000, 50, 0}, {5000, 51, 51}, {500_000, 50, 0}, {500_000, 51, 51},
+	} {
+		l := lossOf("gone", "a/1", configMaps(0, c.lost), "")
+		l.Stays = false
+		limits := config.DefaultGuard
+		limits.Unit.Objects = 1000
+		if v := Judge(Input{Limits: limits, Losses: []Loss{l}, Fleet: c.fleet}); len(v.Held) != c.held {
+			t.Errorf("%d of %d: %d are held, want %d", c.lost, c.fleet, len(v.Held), c.held)
+		}
+	}
+}
+
+// TestReplacedOverManyUnits: an edit of what 200 units share gives each ConfigMap
+// another name. Nothing is lost.
+func TestReplacedOverManyUnits(t *testing.T) {
+	var losses []Loss
+	for i := range 200 {
+		losses = append(losses, lossOf(fmt.Sprintf("unit-%d", i), "a/1", "Deployment/ns/a ConfigMap/ns/a-1234 Job/ns/migrate-1234", "Deployment/ns/a ConfigMap/ns/a-9876 Job/ns/migrate-9876"))
+	}
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 600}); len(v.Held)+len(v.Withheld) > 0 {
+		t.Errorf("%d held, %d withheld: %s", len(v.Held), len(v.Withheld), reasons(v))
+	}
+	for i := range losses {
+		losses[i].Made = nil
+	}
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 600}); len(v.Held) != 400 {
+		t.Errorf("without new ones: %d held", len(v.Held))
+	}
+}
+
+// TestApprovedAndDone: what is approved goes, and counts; what was deleted before
+// by the same commit counts too.
+func TestApprovedAndDone(t *testing.T) {
+	losses := spread(3)
+	v := Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 1000})
+	if len(v.Held) > 0 {
+		t.Fatalf("three units: %v", v.Held)
+	}
+	v = Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 1000, LostBy: map[config.UnitPath]bool{"other": true}, Lost: 1})
+	if len(v.Held) != 6 {
+		t.Errorf("three units and one that is done: %v", v.Held)
+	}
+	approved := map[Deletion]bool{}
+	for deletion := range v.Held {
+		approved[deletion] = true
+	}
+	again := Input{Limits: config.DefaultGuard, Losses: append(slices.Clone(losses), lossOf("more", "a/1", "Deployment/ns/a Service/ns/a", "Deployment/ns/a")), Fleet: 1000, Approved: approved}
+	if v = Judge(again); len(v.Held) != 1 || len(v.Withheld) != 1 || v.Withheld["more"] == "" {
+		t.Errorf("one more than what was approved: %v, %v", v.Held, v.Withheld)
+	}
+	big := lossOf("big", "a/1", configMaps(0, 100), configMaps(60, 100))
+	small := lossOf("small", "a/1", configMaps(0, 5), configMaps(2, 5))
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{big, small}, Fleet: 105}); len(v.Held) != 60 || len(v.Together) > 0 {
+		t.Errorf("a large deletion stands in the way of another unit's: %d held", len(v.Held))
+	}
+	l := lossOf("shop", "a/1", configMaps(0, 100), configMaps(6, 100))
+	l.Done = 5
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 10_000}); len(v.Held) != 6 {
+		t.Errorf("six after five: %v", v.Held)
+	}
+}
+
+// TestNothingSlips: whatever goes, a unit that stays keeps a workload wherever it
+// has one, unless its deletion is held, with its whole release.
+func TestNothingSlips(t *testing.T) {
+	kinds := []string{"Deployment", "Job", "ConfigMap", "Service", "Cart", "Till"}
+	rapid.Check(t, func(t *rapid.T) {
+		var losses []Loss
+		draw := func(n int) string {
+			var b strings.Builder
+			for range rapid.IntRange(0, n).Draw(t, "n") {
+				fmt.Fprintf(&b, "%s/%s/%d ", rapid.SampledFrom(kinds).Draw(t, "kind"), rapid.SampledFrom([]string{"ns", "two"}).Draw(t, "ns"), rapid.IntRange(0, 5).Draw(t, "i"))
+			}
+			return b.String()
+		}
+		for i := range rapid.IntRange(1, 6).Draw(t, "units") {
+			l := lossOf(fmt.Sprint(i), "a/1", draw(8), draw(8))
+			l.Stays = rapid.Bool().Draw(t, "stays")
+			losses = append(losses, l)
+		}
+		in := Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 10_000}
+		v := Judge(in)
+		for _, l := range losses {
+			for _, o := range l.Gone {
+				held := v.Held[Deletion{l.Placed, o.ObjectID, o.UID}] != ""
+				left := slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return IsWorkload(id) && id.Namespace == o.Namespace })
+				if l.Stays && IsWorkload(o.ObjectID) && !left && (!held || v.Withheld[l.Unit] == "") {
+					t.Errorf("%s of %s: held %t, withheld %q", o.ObjectID, l.Unit, held, v.Withheld[l.Unit])
+				}
+			}
+		}
+		in.Approved = map[Deletion]bool{}
+		for deletion := range v.Held {
+			in.Approved[deletion] = true
+		}
+		if after := Judge(in); len(after.Held)+len(after.Withheld) > 0 {
+			t.Errorf("all is approved: %v, %v", after.Held, after.Withheld)
+		}
+	})
+}

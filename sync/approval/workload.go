@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swell-sh/swell/render"
+)
+
+// IsWorkload says whether objects of the kind run something: those of Kubernetes'
+// own. A Job that is a hook is none; who has the object knows.
+func IsWorkload(id render.ObjectID) bool {
+	switch id.Group + "/" + id.Kind {
+	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "/ReplicationController", "/Pod", "batch/Job", "batch/CronJob":
+		return true
+	}
+	return false
+}
+
+// Remaining are the objects of a bundle, which may be nil, without its hooks.
+func Remaining(b *render.Bundle) []render.ObjectID {
+	if b == nil {
+		return nil
+	}
+	ids := make([]render.ObjectID, 0, len(b.Objects))
+	for _, o := range b.Objects {
+		if o.Hook() == "" {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// Work is what objects run: the most that one of them does. It is part of the
+// stored state.
+type Work string
+
+const (
+	NoWork     Work = ""
+	CustomWork Work = "custom resources"
+	OwnWork    Work = "workloads" // of Kubernetes' own kinds
+)
+
+// WorkOf is the work of objects, hooks not among them.
+func WorkOf(ids []render.ObjectID) Work {
+	switch {
+	case slices.ContainsFunc(ids, IsWorkload):
+		return OwnWork
+	case slices.ContainsFunc(ids, render.ObjectID.IsCustom):
+		return CustomWork
+	}
+	return NoWork
+}
+
+// Covers says whether work is at least of the same sort.
+func (w Work) Covers(other Work) bool { return w == other || w == OwnWork || other == NoWork }
+
+// Ends says which work of the unit ends on the target although the unit stays;
+// empty when none does. A unit that has no workload of Kubernetes' own there works
+// by its custom resources: then none of their kinds goes altogether.
+func (l *Loss) Ends() string {
+	if !l.Stays {
+		return ""
+	}
+	works := slices.ContainsFunc(l.Gone, Object.isWorkload) || slices.ContainsFunc(l.Remains, IsWorkload)
+	for _, o := range l.Gone {
+		switch {
+		case works && o.isWorkload():
+			if !slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return IsWorkload(id) && id.Namespace == o.Namespace }) {
+				return fmt.Sprintf("the unit stays, and loses all workloads that it has on target %s%s", l.Target, within(o.ObjectID))
+			}
+		case !works && o.IsCustom():
+			if !slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return SortOf(id) == SortOf(o.ObjectID) }) {
+				return fmt.Sprintf("the unit stays, and loses every %s that it has on target %s%s", o.Kind, l.Target, within(o.ObjectID))
+			}
+		}
+	}
+	return ""
+}
+
+func (o Object) isWorkload() bool { return !o.Hook && IsWorkload(o.ObjectID) }
+
+func within(id render.ObjectID) string {
+	if id.Namespace == "" {
+		return ""
+	}
+	return " in namespace " + id.Namespace
+}

@@ -1,0 +1,379 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// One Lease for each monorepo stands in each cluster. Whoever holds it may write
+// there, and nobody else: a second daemon, with another state or with a copy of the
+// same, does nothing in the cluster until the Lease runs out or is given back.
+//
+// The holder is HOST/STATE/PROCESS, see [store.Holder]. A daemon that starts again
+// on the same file takes over from its predecessor at once, because the file's lock
+// proves that it is gone. Of all others, a daemon waits until it has seen no
+// renewal for as long as the Lease lasts; clocks of two machines are never
+// compared. It stops to write some time before others may take over, and each
+// request that writes is checked, so that one that was frozen finds out before it
+// sends anything.
+
+// LeaseTimes are how long a Lease lasts and how often it is renewed.
+type LeaseTimes struct{ Duration, Renew time.Duration }
+
+var defaultLeaseTimes = LeaseTimes{Duration: time.Minute, Renew: 20 * time.Second}
+
+const (
+	// leaseRetry is when a Lease that somebody else holds, or that could not be
+	// renewed, is asked for again.
+	leaseRetry = 5 * time.Second
+	// leasePatience is how long a pass waits for the first word about Leases.
+	leasePatience = 5 * time.Second
+	// leaseMargin is the share of its time, one in so many, for which nothing more
+	// is sent before somebody else may take the Lease: of a minute, 20 s. A request
+	// takes at most 15 s.
+	leaseMargin = 3
+	// releasePatience is how long Leases are tried to be given back.
+	releasePatience = 3 * time.Second
+)
+
+// lease keeps the Lease of one cluster. Its methods are safe for concurrent use.
+type lease struct {
+	cluster         string
+	namespace, name string
+	times           LeaseTimes
+	holder          string   // who we are
+	before          []string // who we were
+	reach           func(context.Context) (*apply.Cluster, error)
+	linked          func() *apply.Cluster
+	changed         func() // is told when there is news
+
+	begun chan struct{} // closed when the first try is over
+	over  chan struct{} // closed when nobody keeps it any more
+
+	mu   sync.Mutex
+	last *coordinationv1.Lease // as we wrote it; nil when it is not ours
+	// renewed is when the last renewal that went through was sent.
+	renewed time.Time
+	terms   int   // counts how often it became ours
+	why     error // it is not ours; nil before the first try
+	// seen is the Lease of somebody else, and since when it has been that.
+	seen   string
+	seenAt time.Time
+}
+
+// term is the number of the time for which the Lease is ours, from 1; zero when it
+// is not, or when it was not renewed for so long that somebody else may come to
+// take it. A nil lease is one that nobody keeps: there is one term.
+func (l *lease) term() (term int, why error) {
+	if l == nil {
+		return 1, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.last == nil:
+		return 0, l.why
+	case since(l.renewed) > l.times.Duration-l.times.Duration/leaseMargin:
+		return 0, cmp.Or(l.why, fmt.Errorf("cluster %s: %s was not renewed for %s", l.cluster, l.text(), since(l.renewed).Round(time.Second)))
+	}
+	return l.terms, nil
+}
+
+// since is the time that has passed, by the clock that stands still while the
+// machine sleeps or by the one that does not, whichever says more.
+func since(at time.Time) time.Duration {
+	return max(time.Since(at), time.Now().Round(0).Sub(at.Round(0)))
+}
+
+// fence is [apply.Options.Fence].
+func (l *lease) fence() error {
+	term, why := l.term()
+	if term == 0 && why == nil {
+		why = fmt.Errorf("cluster %s: %s is not held yet", l.cluster, l.text())
+	}
+	return why
+}
+
+// notWriter is the error for a cluster whose Lease is not ours, or cannot be kept.
+type notWriter struct{ error }
+
+func (e notWriter) Unwrap() error { return e.error }
+
+func (l *lease) text() string { return "lease " + l.namespace + "/" + l.name }
+
+// keep tries to get the Lease and to keep it until ctx ends.
+func (l *lease) keep(ctx context.Context) {
+	defer close(l.over)
+	first := sync.OnceFunc(func() { close(l.begun) })
+	defer first()
+	for {
+		before, hadWhy := l.term()
+		next := l.try(ctx)
+		after, why := l.term()
+		first()
+		if before != after || text(why) != text(hadWhy) {
+			l.changed()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		}
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// try renews the Lease or tries to get it, and returns when to try again.
+func (l *lease) try(ctx context.Context) time.Duration {
+	l.mu.Lock()
+	last := l.last
+	l.mu.Unlock()
+	if conn := l.linked(); last != nil && conn != nil {
+		switch err := l.put(ctx, conn, last, false); {
+		case err == nil:
+			return l.times.Renew
+		case !isHTTP(err, http.StatusConflict) && !isHTTP(err, http.StatusNotFound):
+			return l.failed(err)
+		}
+	}
+	conn, err := l.reach(ctx)
+	if err != nil {
+		return l.failed(err)
+	}
+	there, err := conn.GetLease(ctx, l.namespace, l.name)
+	switch {
+	case isHTTP(err, http.StatusNotFound):
+		there = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name}}
+	case err != nil:
+		return l.failed(err)
+	}
+	wait := l.wait(there)
+	if wait > 0 {
+		return min(wait, l.retry())
+	}
+	ours := there.Spec.HolderIdentity != nil && *there.Spec.HolderIdentity == l.holder && last != nil
+	if err := l.put(ctx, conn, there, !ours); err != nil {
+		return l.failed(err)
+	}
+	return l.times.Renew
+}
+
+func (l *lease) retry() time.Duration { return min(leaseRetry, l.times.Renew/4) }
+
+// put writes the Lease as ours. anew says that it was not.
+func (l *lease) put(ctx context.Context, conn *apply.Cluster, from *coordinationv1.Lease, anew bool) error {
+	now := time.Now()
+	next := from.DeepCopy()
+	next.Spec.HolderIdentity = &l.holder
+	next.Spec.LeaseDurationSeconds = new(int32(math.Ceil(l.times.Duration.Seconds())))
+	next.Spec.RenewTime = &metav1.MicroTime{Time: now}
+	if anew {
+		next.Spec.AcquireTime = next.Spec.RenewTime
+		next.Spec.LeaseTransitions = new(valueOf(from.Spec.LeaseTransitions) + 1)
+	}
+	got, err := conn.PutLease(ctx, next)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last, l.renewed, l.why, l.seen = got, now, nil, ""
+	if anew {
+		l.terms++
+	}
+	return nil
+}
+
+// wait is how long the Lease that is there has to be left to whoever holds it.
+func (l *lease) wait(there *coordinationv1.Lease) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	holder := valueOf(there.Spec.HolderIdentity)
+	if holder == "" || holder == l.holder || slices.Contains(l.before, holder) {
+		return 0
+	}
+	if is := fmt.Sprint(there.UID, there.ResourceVersion); is != l.seen {
+		l.seen, l.seenAt = is, time.Now()
+	}
+	l.last = nil
+	since := "an unknown time"
+	if there.Spec.AcquireTime != nil {
+		since = there.Spec.AcquireTime.UTC().Format(time.RFC3339)
+	}
+	l.why = notWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when the lease runs out",
+		l.cluster, l.text(), holder, since, l.advice(holder))}
+	lasts := max(l.times.Duration, time.Duration(valueOf(there.Spec.LeaseDurationSeconds))*time.Second)
+	return max(0, lasts-time.Since(l.seenAt))
+}
+
+// advice is what to do about another holder.
+func (l *lease) advice(holder string) string {
+	if theirs, ours := strings.Split(holder, "/"), strings.Split(l.holder, "/"); len(theirs) == 3 && theirs[1] == ours[1] {
+		return "it works with a copy of this state: stop one of the two"
+	}
+	return "one daemon follows one monorepo: stop one of the two"
+}
+
+func valueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func isHTTP(err error, code int) bool {
+	var e *apply.Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// failed notes why the Lease could not be had or renewed. What was ours stays so
+// until it runs out.
+func (l *lease) failed(err error) time.Duration {
+	var why error = notWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
+	switch {
+	case isHTTP(err, http.StatusForbidden), isHTTP(err, http.StatusUnauthorized):
+		why = notWriter{fmt.Errorf("cluster %s: %s cannot be kept, so nothing is written there: %w; allow get, create and update of leases in the API group "+
+			"coordination.k8s.io in namespace %s; lease: {enabled: false} in the daemon's configuration does without, and nothing keeps a second daemon away then",
+			l.cluster, l.text(), err, l.namespace)}
+	case strings.HasPrefix(err.Error(), "cluster "+l.cluster+": "): // it cannot even be reached
+		why = err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.why = why
+	return l.retry()
+}
+
+// release gives the Lease back, so that nobody has to wait.
+func (l *lease) release(ctx context.Context) {
+	l.mu.Lock()
+	last := l.last
+	l.last = nil
+	l.mu.Unlock()
+	conn := l.linked()
+	if last == nil || conn == nil {
+		return
+	}
+	next := last.DeepCopy()
+	next.Spec.HolderIdentity = new("")
+	next.Spec.LeaseDurationSeconds = new(int32(1))
+	next.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	_, _ = conn.PutLease(ctx, next) // else it runs out
+}
+
+// leases are those of all clusters.
+type leases struct {
+	off    bool
+	spec   config.Lease
+	times  LeaseTimes
+	host   string
+	holder store.Holder
+	ctx    context.Context // of those who keep them; nil before the first
+	cancel context.CancelFunc
+	begun  []*lease
+}
+
+func (d *Daemon) openLeases(ctx context.Context) (err error) {
+	d.leases = leases{off: d.Lease.Off, spec: d.Lease, times: d.LeaseTimes}
+	if d.leases.times == (LeaseTimes{}) {
+		d.leases.times = defaultLeaseTimes
+	}
+	if d.leases.holder, err = d.Store.Hold(ctx); err != nil {
+		return err
+	}
+	d.leases.host, err = os.Hostname()
+	return err
+}
+
+// newLease is for a cluster; nil when no Leases are kept.
+func (d *Daemon) newLease(name string) *lease {
+	if d.leases.off {
+		return nil
+	}
+	is := d.leases.holder
+	who := func(process string) string { return d.leases.host + "/" + is.State + "/" + process }
+	l := &lease{cluster: name, namespace: cmp.Or(d.leases.spec.Namespace, config.DefaultLeaseNamespace), times: d.leases.times,
+		holder: who(is.Process), changed: d.wake, begun: make(chan struct{}), over: make(chan struct{})}
+	for _, process := range is.Before {
+		l.before = append(l.before, who(process))
+	}
+	return l
+}
+
+// keepLeases begins to keep the Leases of clusters where that was not begun yet,
+// and waits a little for what comes of it.
+func (d *Daemon) keepLeases(ctx context.Context) {
+	if d.repository == "" || d.leases.off {
+		return
+	}
+	if d.leases.cancel == nil {
+		ctx, d.leases.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		d.leases.ctx = ctx
+	}
+	patience := time.NewTimer(leasePatience)
+	defer patience.Stop()
+	var fresh []*lease
+	for _, name := range d.surveyed() {
+		c := d.clusters[name]
+		if c == nil || c.lease == nil || c.lease.name != "" {
+			continue
+		}
+		c.lease.name = "swell-" + d.repository
+		c.lease.linked = c.linked
+		c.lease.reach = func(ctx context.Context) (*apply.Cluster, error) { return d.reach(ctx, name, c) }
+		go c.lease.keep(d.leases.ctx)
+		fresh = append(fresh, c.lease)
+	}
+	d.leases.begun = append(d.leases.begun, fresh...)
+	for _, l := range fresh {
+		select {
+		case <-l.begun:
+		case <-patience.C:
+			return
+		}
+	}
+}
+
+// endLeases gives all Leases back.
+func (d *Daemon) endLeases(ctx context.Context) {
+	if d.leases.cancel == nil {
+		return
+	}
+	d.leases.cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, l := range d.leases.begun {
+		all.Go(func() {
+			<-l.over
+			l.release(ctx)
+		})
+	}
+	all.Wait()
+	d.leases.cancel, d.leases.begun = nil, nil
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// The state may be older than the clusters: a copy of it was put back, or the
+// machine lost the last writes to its disk. What it believes was released long
+// ago; to correct the clusters to that would take production back. So before
+// anything is written to a cluster after the daemon's start, a survey of it is
+// held against the inventory. Where swell itself wrote later than the state knows
+// of, the cluster is treated as after the loss of the state: see rebuild.go. The
+// newest commit then comes through the waves, and what Git does not want is found
+// and handed to removal, by approval.
+
+// barred says that nothing may be written to a cluster now, nor judged of it, and
+// why, unless that is about to be over: then somebody tells. A cluster that nobody
+// says how to reach is not barred: whoever tries to reach it says so.
+func (d *Daemon) barred(name string) (barred bool, why error) {
+	c := d.clusters[name]
+	if c == nil {
+		return false, nil
+	}
+	term, why := c.lease.term()
+	if term == 0 {
+		return true, why
+	}
+	return term != d.compared[name], d.surveyTrouble[name]
+}
+
+// distrustTerms has clusters compared again whose Lease somebody else may have had
+// since.
+func (d *Daemon) distrustTerms() {
+	for name, c := range d.clusters {
+		if term, _ := c.lease.term(); term != 0 && d.compared[name] != 0 && d.compared[name] != term {
+			delete(d.compared, name)
+			delete(d.surveyAt, name)
+		}
+	}
+}
+
+// newerThan says, of the first object that shows it, why the inventory of a
+// cluster is older than the cluster; empty when it is not. Evidence is what only
+// swell itself does, and notes in the same moment: the time of its own
+// managedFields entry is later than that of its last apply on record, or an object
+// with its marks is not on record at all, and not older than all that is. An object
+// whose digest is not known explains anything: a write to it may have been cut
+// short. What other managers do moves neither that time nor the marks.
+//
+// A cluster whose own storage was put back to an earlier time holds older times
+// than the record: that is drift. Somebody who applies by hand under swell's name
+// cannot be told from an older state; to go forward is right for both.
+func (d *Daemon) newerThan(inventory, found []store.Entry) string {
+	on, last := make(map[render.ObjectID][]store.Entry, len(inventory)), ""
+	for _, e := range inventory {
+		on[e.ID] = append(on[e.ID], e)
+		last = max(last, e.Written)
+	}
+	for _, live := range found {
+		entries := on[live.ID]
+		switch {
+		case len(entries) > 0:
+			if newer := d.newer(entries, live); newer != "" {
+				return newer
+			}
+		case !live.Keep && live.Written >= last: // what is kept may have been let go of
+			return fmt.Sprintf("%s was made by swell at %s, and the state does not know it", live.ID, live.Written)
+		}
+	}
+	return ""
+}
+
+// newer says why an object was written later than any of its entries knows.
+func (d *Daemon) newer(entries []store.Entry, live store.Entry) string {
+	known, judged := "", false
+	for _, e := range entries {
+		if e.UID == live.UID && e.Fingerprint == live.Fingerprint {
+			return ""
+		}
+		if e.Digest == "" || d.reruns(e) {
+			continue
+		}
+		if e.Written == "" && apply.AsWritten(e, live) {
+			return ""
+		}
+		judged, known = true, max(known, e.Written)
+	}
+	if !judged || live.Written <= known {
+		return ""
+	}
+	return fmt.Sprintf("%s was written by swell at %s, and the state knows of %s", live.ID, live.Written, cmp.Or(known, "an earlier time"))
+}
+
+// reruns says that an entry is of a Job that may have been made anew without its
+// digest being cleared: a hook runs once for each bundle.
+func (d *Daemon) reruns(e store.Entry) bool {
+	if !e.ID.IsJob() {
+		return false
+	}
+	unit := d.state.Units[e.Unit]
+	return e.Ran != "" || unit == nil || unit.Targets[e.Target] == nil || unit.Targets[e.Target].Dirty
+}
+
+// distrust takes the cluster in as it is, and forgets what the state believes of
+// it.
+func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found surveyed, why string) {
+	entries := d.assign(name, found.entries)
+	why = fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, why)
+	d.sayOfFleet(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
+		why, diff.Count(len(entries), "object")))
+	r.Transitions = append(r.Transitions, d.state.Distrust(name, why, r.At)...)
+	is := d.surveys[name]
+	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
+	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.Distrust(name, found.entries), tx.TakeIn(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
+	})
+	if r.Err != nil {
+		return
+	}
+	d.state.Stored()
+	d.book.forgetCluster(name)
+	d.surveys[name] = is
+	d.guarded.pending, d.guarded.stale = nil, true
+	d.openUp(name, found)
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// obey carries out the orders that were given since the last time. An order, what
+// it changed and its line in the history are stored at once, so it is carried out
+// exactly once whenever the process ends.
+func (d *Daemon) obey(ctx context.Context, r *Record) {
+	changes, err := d.Store.Changes()
+	if r.Err != nil || err == nil && changes == d.obeyed {
+		return
+	}
+	var orders []store.Order
+	if err == nil {
+		orders, err = d.Store.Orders()
+	}
+	if err != nil || len(orders) == 0 {
+		if r.Err = err; err == nil {
+			d.obeyed = changes
+		}
+		return
+	}
+	for i := range orders {
+		if orders[i].Verb == store.OrderRetry {
+			r.Transitions = append(r.Transitions, d.retry(&orders[i], r.At)...)
+		}
+	}
+	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		for _, o := range orders {
+			if err := tx.DropOrder(o); err != nil {
+				return err
+			}
+		}
+		return errors.Join(d.putState(tx), d.putHistory(tx, r))
+	})
+	if r.Err == nil {
+		d.state.Stored()
+		r.stored, d.obeyed = len(r.Transitions), changes
+	}
+}
+
+// retry makes due what the order is about. Whatever it is about, Git and the
+// clusters are looked at at once as well: they cost little.
+func (d *Daemon) retry(o *store.Order, now time.Time) []rollout.Transition {
+	d.hurry()
+	transitions := d.state.Retry(o.Unit, o.Target, o.Text(), now)
+	slices.SortFunc(transitions, func(a, b rollout.Transition) int { return cmp.Compare(a.Unit, b.Unit) })
+	if len(transitions) == 0 {
+		return []rollout.Transition{{Time: now.UTC().Round(0), Unit: o.Unit, Target: o.Target, Kind: "retry", Text: o.Text() + " (nothing failed or waits)"}}
+	}
+	return transitions
+}
+
+// Hurry makes the daemon look at Git, at kubeconfigs, and at clusters whose last look
+// for drift failed, at once. It may be called beside the passes.
+func (d *Daemon) Hurry() {
+	d.hurried.Store(true)
+	d.wake()
+}
+
+func (d *Daemon) hurry() {
+	d.fetchAt, d.fetchFailed = time.Time{}, 0
+	clear(d.sweepAfter)
+	for _, c := range d.clusters {
+		c.hurry()
+	}
+}

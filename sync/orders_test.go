@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestRetryOrders: what was turned back is tried again without a commit, once for
+// each order, also when the daemon was not running; the history says who and why.
+func TestRetryOrders(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	w.app("app", "broken", "one")
+	w.commit()
+	w.until("the way back", w.is("app", 2, rollout.RolledBack))
+	order := func(reason string) {
+		t.Helper()
+		w.must(store.Give(t.Context(), filepath.Join(w.dir, "state"), store.Order{At: time.Now(), By: "ann", Verb: store.OrderRetry, Unit: "services/app", Reason: reason}))
+	}
+	order("first")
+	w.until("the next attempt", w.is("app", 3, rollout.Progressing))
+	w.until("the way back", w.is("app", 3, rollout.RolledBack))
+	w.stop()
+	order("second")
+	w.start()
+	w.until("the next attempt", w.is("app", 4, rollout.Progressing))
+	w.until("the way back", w.is("app", 4, rollout.RolledBack))
+	w.stop()
+	w.start()
+	for range 10 {
+		w.pass()
+	}
+	if !w.is("app", 4, rollout.RolledBack)() {
+		t.Error(w.describe())
+	}
+	orders, err := w.store.Orders()
+	if err != nil || len(orders) > 0 {
+		t.Errorf("left: %+v, %v", orders, err)
+	}
+	var said []string
+	events, err := w.store.History("services/app", 1000)
+	w.must(err)
+	for _, e := range events {
+		if e.Kind == "retry" {
+			said = append(said, e.Text)
+		}
+	}
+	if len(said) != 2 || said[0] != "by ann: second" || said[1] != "by ann: first" {
+		t.Errorf("history: %q", said)
+	}
+}

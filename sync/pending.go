@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// pending finds what the commit comes to delete, by unit and target: once for each
+// commit, and again where something was written. What jobs are about to delete
+// besides, after a rollback, is in it too.
+func (d *Daemon) pending(jobs []*job) (map[render.Placed]approval.Loss, error) {
+	pending, err := d.prospect().losses(d.guarded.pending)
+	if err != nil {
+		return nil, err
+	}
+	d.guarded.pending = pending
+	with := maps.Clone(pending)
+	for _, j := range jobs {
+		if len(j.doomed) > 0 {
+			with[j.place()] = d.besides(j, with[j.place()])
+		}
+	}
+	d.guarded.with = with
+	for at, l := range with {
+		l.Done = d.done(at, d.releasedBy(at.Unit))
+		with[at] = l
+	}
+	return with, nil
+}
+
+// prospect is the daemon's, for its newest commit.
+func (d *Daemon) prospect() *prospect {
+	return &prospect{snapshot: d.snapshot, wanted: d.wanted, state: d.state, compiler: &d.Compiler, broken: d.broken, has: stored{d.Store}, rebuilding: d.rebuilding}
+}
+
+// releasedBy is the commit that the unit's release began with.
+func (d *Daemon) releasedBy(path config.UnitPath) (commit config.Commit) {
+	if unit := d.state.Units[path]; unit != nil {
+		commit = unit.Rollout.Commit
+	}
+	return commit
+}
+
+// besides adds to a loss what a job is about to delete.
+func (d *Daemon) besides(j *job, l approval.Loss) approval.Loss {
+	counted := make(map[render.ObjectID]bool, len(l.Gone))
+	for _, o := range l.Gone {
+		counted[o.ObjectID] = true
+	}
+	if len(l.Gone) == 0 {
+		p := d.prospect()
+		l.Placed, l.Stays, l.Remains = j.place(), p.stays(j.Unit), approval.Remaining(j.bundle)
+		l.Made = p.made(j.place())
+	}
+	l.Have, l.Gone = max(l.Have, len(j.inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
+	for _, e := range j.doomed {
+		if !counted[e.ID] {
+			l.Gone = append(l.Gone, objectOf(e))
+		}
+	}
+	return l
+}
+
+func comparePlaced(a, b render.Placed) int {
+	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
+}
+
+// noteMade takes in what a job is about to make that was not there before.
+func (d *Daemon) noteMade(j *job, intended []store.Entry) {
+	if len(intended) == 0 {
+		return
+	}
+	sorts := map[string]int{}
+	for _, e := range intended {
+		sorts[string(approval.SortOf(e.ID))]++
+	}
+	d.state.Makes(j.Unit, j.Target, sorts)
+	delete(d.guarded.pending, j.place())
+}
+
+// noteLost takes in what a job deleted: lost is how many of it nothing replaced.
+func (d *Daemon) noteLost(j *job) {
+	sorts := make([]string, len(j.deleted))
+	for i, e := range j.deleted {
+		sorts[i] = string(approval.SortOf(e.ID))
+	}
+	j.unreplaced = d.state.Loses(j.Unit, j.Target, sorts)
+}
+
+// ends says which work the good bundle of a place has and the job's does not,
+// without approval: whatever became of the objects, such a target is not healthy.
+// What the commit wants of another unit goes on, and what is marked to be kept stays.
+// The error is that it is not known, which is no fault of the bundle.
+func (d *Daemon) ends(j *job) (string, error) {
+	unit := d.state.Units[j.Unit]
+	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.snapshot == nil || !d.prospect().stays(j.Unit) {
+		return "", nil
+	}
+	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.place(), Stays: true, Remains: approval.Remaining(j.bundle)}
+	if !t.Touched || t.Good == "" || t.Good == j.Digest || t.Runs == "" || approval.WorkOf(l.Remains).Covers(approval.Work(t.Runs)) {
+		return "", nil
+	}
+	good, err := d.bundle(rollout.Action{Unit: j.Unit, Target: j.Target, Digest: t.Good, Commit: unit.Commits[t.Good]})
+	if err != nil {
+		return "", fmt.Errorf("it is not known which workloads end: %w", err)
+	}
+	for _, o := range good.Objects {
+		if o.Hook() == "" && o.Annotation(render.AnnotationPrune) != render.PruneDisabled && len(d.Compiler.MayWant(j.cluster, o.ID)) == 0 {
+			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
+		}
+	}
+	return l.Ends(), nil
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Preview tells what the daemon would do with head in a fleet that has all of
+// base: what it writes and deletes, what it holds for approval, lets go of, forgets
+// or keeps. compiler is the one that made head, as the last of the two. What only
+// the clusters know is not in it: marks on live objects, a server's refusal.
+func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
+	p := newPreview(base, head, compiler)
+	if why := p.wanted.Refused(); why != "" {
+		return &diff.Report{Changes: []diff.Change{}, Refused: why}, nil
+	}
+	if err := p.findMoved(); err != nil {
+		return nil, err
+	}
+	losses, err := p.losses(nil)
+	if err != nil {
+		return nil, err
+	}
+	in := approval.Input{Limits: guard}
+	for _, l := range losses {
+		in.Losses = append(in.Losses, l)
+	}
+	if in.Fleet, err = p.has.Count(); err != nil {
+		return nil, err
+	}
+	p.verdict = approval.Judge(in)
+	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+}
+
+// preview is the prospect of a fleet that has what base wants.
+type preview struct {
+	prospect
+	base    *render.Snapshot
+	verdict approval.Verdict
+	// moved are objects of base that only other bundles of head want, and where they
+	// are.
+	moved map[clusterObject]render.Placed
+}
+
+func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview {
+	plain := func(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
+		return func(unit *render.Unit) *rollout.WantedUnit {
+			return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
+		}
+	}
+	p := &preview{base: base}
+	p.state = rollout.Settled(wantOf(base, &rollout.State{}, plain(base)))
+	if why := refused(head, base.Repository.Name); why != "" {
+		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
+	} else {
+		p.wanted = wantOf(head, p.state, plain(head))
+	}
+	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base}
+	p.rebuilding = func(string) bool { return false }
+	return p
+}
+
+func (p *preview) findMoved() error {
+	p.moved = map[clusterObject]render.Placed{}
+	changed := map[render.Placed]bool{}
+	for path, u := range p.state.Units {
+		for name := range u.Targets {
+			if !u.Settled(p.wanted) {
+				changed[render.Placed{Unit: path, Target: name}] = true
+			}
+		}
+	}
+	return p.has.each(changed, func(e store.Entry) {
+		cluster := e.Target.Cluster()
+		if by := p.compiler.MayWant(cluster, e.ID); len(by) > 0 && !slices.Contains(by, e.Place()) {
+			p.moved[clusterObject{cluster, e.ID}] = e.Place()
+		}
+	})
+}
+
+// unit is the state of a unit, or that of one which is new.
+func (p *preview) unit(path config.UnitPath) *rollout.Unit {
+	if u := p.state.Units[path]; u != nil {
+		return u
+	}
+	return &rollout.Unit{Path: path, Rollout: &rollout.Rollout{}}
+}
+
+// kept says why all that a unit has stays as it is.
+func (p *preview) kept(path config.UnitPath) string { return p.wanted.WhyFrozen(path) }
+
+// staysAsIs says why what a unit has on a target, if anything, stays as it is.
+func (p *preview) staysAsIs(at render.Placed) string {
+	if p.wanted.FateOf(p.unit(at.Unit), at.Target) != rollout.Stays {
+		return ""
+	}
+	if unit := p.wanted.Units[at.Unit]; unit.Targets[at.Target].Digest != "" {
+		return fmt.Sprintf("no wave of rollout %s picks it", unit.Rollout.Name)
+	}
+	return "the unit renders to nothing there: nothing is deleted"
+}
+
+// had says whether the fleet has base's bundle of the unit on the target.
+func (p *preview) had(at render.Placed) bool { return p.unit(at.Unit).Targets[at.Target] != nil }
+
+// gone says what becomes of an object of base that head's bundle does not have; no
+// action where another bundle takes it over.
+func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string) {
+	e := entryOf(at, o)
+	switch {
+	case p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten:
+		return diff.Forgotten, rollout.ForgottenText
+	case len(p.compiler.MayWant(at.Target.Cluster(), o.ID)) > 0:
+		return "", ""
+	}
+	why := p.verdict.Held[deletionOf(e)]
+	if broken := brokenNear(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
+		return diff.Left, mayBelong(broken)
+	}
+	switch {
+	case e.Keep:
+		return diff.Released, apply.KeptText
+	case o.ID.IsSystem():
+		return diff.Released, apply.SystemText
+	case why != "":
+		return diff.Held, why
+	}
+	return diff.Deleted, ""
+}
+
+// withheld says why nothing of a unit is written before somebody approves what it
+// deletes.
+func (p *preview) withheld(path config.UnitPath) string { return p.verdict.Withheld[path] }
+
+// was is the object as another bundle of base has it in the cluster.
+func (p *preview) was(at render.Placed, id render.ObjectID) (*render.Object, render.Placed) {
+	from, there := p.moved[clusterObject{at.Target.Cluster(), id}]
+	if !there || from == at {
+		return nil, from
+	}
+	bundle, err := p.base.Bundle(from.Unit, from.Target)
+	if err != nil || bundle == nil {
+		return nil, from
+	}
+	i := slices.IndexFunc(bundle.Objects, func(o *render.Object) bool { return o.ID == id })
+	if i < 0 {
+		return nil, from
+	}
+	return bundle.Objects[i], from
+}
+
+type clusterObject struct {
+	cluster string
+	id      render.ObjectID
+}
+
+// brought is the inventory of a fleet that has all bundles of a snapshot.
+type brought struct{ *render.Snapshot }
+
+func entryOf(at render.Placed, o *render.Object) store.Entry {
+	e := store.Entry{Unit: at.Unit, Target: at.Target, ID: o.ID, Version: o.Version, Digest: o.Digest, Keep: o.Annotation(render.AnnotationPrune) == render.PruneDisabled}
+	if hook := o.Hook(); hook == render.HookBefore || hook == render.HookAfter {
+		e.Ran = o.Digest // it has run
+	}
+	return e
+}
+
+func (b brought) Inventory(path config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error) {
+	bundle, err := b.Bundle(path, target)
+	if err != nil || bundle == nil {
+		return nil, err
+	}
+	entries := make(map[render.ObjectID]store.Entry, len(bundle.Objects))
+	for _, o := range bundle.Objects {
+		entries[o.ID] = entryOf(render.Placed{Unit: path, Target: target}, o)
+	}
+	return entries, nil
+}
+
+func (b brought) each(places map[render.Placed]bool, see func(store.Entry)) error {
+	return eachOf(b, places, see)
+}
+
+func (b brought) Count() (n int, err error) {
+	for _, unit := range b.Units.All() {
+		for i := range unit.Placements {
+			n += unit.Placements[i].Objects
+		}
+	}
+	return n, nil
+}

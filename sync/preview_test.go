@@ -1,0 +1,428 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// files is the example monorepo, for edits.
+type files map[string]string
+
+func exampleFiles(t *testing.T) files {
+	t.Helper()
+	all, root := files{}, os.DirFS("../testdata/monorepo")
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(root, name)
+		all[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (f files) tree() config.Tree {
+	all := fstest.MapFS{}
+	for name, content := range f {
+		all[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return config.Files(all)
+}
+
+func (f files) replace(name, old, new string) {
+	if content, ok := f[name]; ok {
+		f[name] = strings.ReplaceAll(content, old, new)
+	}
+}
+
+func (f files) drop(below string) {
+	maps.DeleteFunc(f, func(name, _ string) bool { return name == below || strings.HasPrefix(name, below+"/") })
+}
+
+func (f files) rename(from, to string) {
+	for name, content := range maps.Clone(f) {
+		if strings.HasPrefix(name, from+"/") {
+			delete(f, name)
+			f[to+strings.TrimPrefix(name, from)] = content
+		}
+	}
+}
+
+// unitFolders are the folders of units of the example.
+func (f files) unitFolders() []string {
+	found := map[string]bool{}
+	for name := range f {
+		if dir := path.Dir(name); strings.Count(dir, "/") == 2 && strings.HasPrefix(dir, "services/") && !strings.Contains(dir, "smoke") {
+			found[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+var runtimeObjects = []string{"deployment", "service", "config", "disruption", "autoscaler"}
+
+// edits are what people do to a monorepo.
+var edits = []func(t *rapid.T, f files){
+	func(t *rapid.T, f files) { // another image
+		for name := range f {
+			if strings.HasSuffix(name, "/runtime.yaml") && rapid.Bool().Draw(t, "image") {
+				f.replace(name, ".0", ".1")
+			}
+		}
+	},
+	func(t *rapid.T, f files) { f.drop(rapid.SampledFrom(f.unitFolders()).Draw(t, "removed")) },
+	func(t *rapid.T, f files) {
+		from := rapid.SampledFrom(f.unitFolders()).Draw(t, "renamed")
+		f.rename(from, from+"-new")
+	},
+	func(t *rapid.T, f files) { // into another tenant's folder
+		from := rapid.SampledFrom(f.unitFolders()).Draw(t, "moved")
+		f.rename(from, "services/"+rapid.SampledFrom([]string{"pay", "shop", "search"}).Draw(t, "to")+"/"+path.Base(from))
+	},
+	func(t *rapid.T, f files) { // one word
+		id := rapid.SampledFrom(runtimeObjects).Draw(t, "object")
+		f.replace("kinds/runtime/kind.yaml", "  - id: "+id+"\n    when: here", "  - id: "+id+"\n    when: false && here")
+	},
+	func(t *rapid.T, f files) {
+		f.replace("kinds/runtime/kind.yaml", `metadata: {name: "${name}"`, `metadata: {name: "${name}-x"`)
+	},
+	func(t *rapid.T, f files) {
+		f.replace("services/"+rapid.SampledFrom([]string{"shop", "pay", "search", "travel"}).Draw(t, "team")+"/swell.yaml", "region: [sas, vla", "region: [sas")
+	},
+	func(t *rapid.T, f files) { f.replace("services/shop/swell.yaml", "tenant: shop", "tenant: store") },
+	func(t *rapid.T, f files) { // a cluster leaves
+		f.drop("fleet/myt-1.yaml")
+		f.replace("services/pay/swell.yaml", ", myt]", "]")
+		f.replace("services/pay/swell.yaml", "region: myt", "region: vla")
+	},
+	func(t *rapid.T, f files) {
+		f.replace("fleet/vla-1.yaml", "  - {name: rz11a, variables: {network: _VLA_NETS_B_}}\n", "")
+	},
+	func(t *rapid.T, f files) { f.replace("fleet/vla-1.yaml", "name: rz11a", "name: rz12a") },
+	func(t *rapid.T, f files) { // a mistake
+		f.replace(rapid.SampledFrom([]string{"services/shop/cart/runtime.yaml", "services/pay/fraud/runtime.yaml"}).Draw(t, "broken"), "spec:", "sepc:")
+	},
+	func(t *rapid.T, f files) {
+		f.replace("services/shop/cart/runtime.yaml", "replicas: {", "replicas: {myt: 1, ")
+	},
+	func(t *rapid.T, f files) { f.drop("services/shop/web/logs.yaml") },
+	func(t *rapid.T, f files) {
+		f.replace("services/platform/smoke/base/kustomization.yaml", "- deployment.yaml\n", "")
+	},
+	func(t *rapid.T, f files) { f.replace("services/platform/smoke/base/smoke.txt", "o", "0") },
+	func(t *rapid.T, f files) { f.drop("services/platform/priorities") },
+	func(t *rapid.T, f files) {
+		f["services/shop/extra/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
+		f["services/shop/extra/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\nspec: {placement: {match: {labels: {ring: canary}}}}\n"
+	},
+	func(t *rapid.T, f files) {
+		f.replace("swell.yaml", "units: [services]", "units: [services/shop, services/platform]")
+	},
+	func(t *rapid.T, f files) { f.replace("swell.yaml", "name: shop", "name: other") },
+	func(t *rapid.T, f files) {
+		for name := range f {
+			if strings.HasPrefix(name, "services/platform/oncall") {
+				f.replace(name, "metadata: {name", "metadata: {annotations: {swell.sh/prune: disabled}, name")
+			}
+		}
+	},
+	func(t *rapid.T, f files) { f.drop("services/platform/oncall") },
+	func(t *rapid.T, f files) {
+		f.replace("fleet/rollout.yaml", "  - {name: rest, maxFailures: 1}      # no match: every target that is in no wave yet\n", "")
+	},
+}
+
+// fleetOf is a daemon whose fleet has all of a commit, with clusters that take all
+// they are told and are well at once.
+type fleetOf struct {
+	*rapid.T
+	d    *Daemon
+	now  time.Time
+	live map[clusterObject]render.Digest
+	uids int
+	did  map[string]diff.Action
+	last []rollout.Action
+}
+
+func placed(at render.Placed, id render.ObjectID) string {
+	return fmt.Sprintf("%s %s %s", at.Target, at.Unit, id)
+}
+
+func (f *fleetOf) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func newFleetOf(t *rapid.T, dir string, shared *cache.Cache, base *render.Snapshot, baseTree config.Tree) *fleetOf {
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	f := &fleetOf{T: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
+	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
+	f.must(err)
+	f.d = d
+	d.repository = base.Repository.Name
+	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
+		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout])
+	}))
+	d.state.Notices = rollout.Notices{Stirred: map[rollout.Place]time.Time{}, Heard: map[rollout.Place]bool{}}
+	earlier, err := render.NewCommit(baseTree, shared, "")
+	f.must(err)
+	d.commits[base.Commit] = earlier
+	var entries []store.Entry
+	for path, unit := range d.state.Units {
+		for target := range unit.Targets {
+			bundle, err := base.Bundle(path, target)
+			f.must(err)
+			for _, o := range bundle.Objects {
+				e := entryOf(render.Placed{Unit: path, Target: target}, o)
+				e.UID = f.uid()
+				entries = append(entries, e)
+				f.live[clusterObject{target.Cluster(), o.ID}] = o.Digest
+			}
+		}
+	}
+	f.must(s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm(entries) }))
+	for _, c := range base.Repository.Clusters {
+		d.surveys[c.Name] = store.ClusterState{Name: c.Name, Survey: store.Known}
+	}
+	return f
+}
+
+func (f *fleetOf) uid() string {
+	f.uids++
+	return fmt.Sprintf("uid-%d", f.uids)
+}
+
+// run makes passes until nothing happens any more.
+func (f *fleetOf) run() {
+	passes := 0
+	for calm := 0; calm < 5; {
+		if passes++; passes > 300 {
+			f.Fatalf("no rest; at last it did %d, of %v", calm, f.last)
+		}
+		f.now = f.now.Add(20 * time.Minute)
+		r := Record{At: f.now}
+		f.d.hear(&r)
+		f.d.withhold(&r)
+		plan := f.d.decide(&r)
+		jobs := f.d.guard(f.Context(), &r, f.d.prepare(f.Context(), &r, plan))
+		f.must(r.Err)
+		for _, tr := range plan.Transitions {
+			if tr.Kind == "forgotten" {
+				f.forgotten(tr.Unit, tr.Target)
+			}
+		}
+		written := 0
+		f.last = plan.Actions
+		for _, j := range jobs {
+			written += f.do(j)
+		}
+		for _, j := range jobs {
+			f.d.beside.drop([]*job{j})
+		}
+		f.d.record(f.Context(), &r, jobs)
+		f.must(r.Err)
+		if calm++; written > 0 {
+			calm = 0
+		}
+	}
+}
+
+func (f *fleetOf) forgotten(path config.UnitPath, target config.TargetName) {
+	entries, err := f.d.Store.Inventory(path, target)
+	f.must(err)
+	for id := range entries {
+		f.did[placed(render.Placed{Unit: path, Target: target}, id)] = diff.Forgotten
+	}
+}
+
+// do is what a cluster makes of a job.
+func (f *fleetOf) do(j *job) (written int) {
+	if j.outcome.Result != "" {
+		return 0
+	}
+	switch j.Kind {
+	case rollout.Apply:
+		for _, o := range j.sends() {
+			e := entryOf(j.place(), o)
+			if e.UID = j.inventory[o.ID].UID; e.UID == "" {
+				e.UID = f.uid()
+			}
+			j.confirmed = append(j.confirmed, e)
+			key := clusterObject{j.cluster, o.ID}
+			if was, there := f.live[key]; !there {
+				f.did[placed(j.place(), o.ID)] = diff.Created
+			} else if was != o.Digest {
+				f.did[placed(j.place(), o.ID)] = diff.Configured
+			}
+			if f.live[key] != o.Digest {
+				f.live[key] = o.Digest
+				written++
+			}
+		}
+		j.ended(rollout.Applied, "")
+		return written + 1
+	case rollout.Check:
+		if j.ends != "" {
+			j.ended(rollout.Unhealthy, j.ends)
+			return 0
+		}
+		j.ended(rollout.Healthy, "")
+		if j.Prune {
+			j.outcome.Pruned = f.prune(j)
+			written = len(j.deleted)
+		}
+	case rollout.Remove:
+		if f.prune(j) {
+			j.ended(rollout.Removed, "")
+		} else {
+			j.ended(rollout.Deferred, "something is left")
+		}
+		written = len(j.deleted)
+	}
+	return written
+}
+
+func (f *fleetOf) prune(j *job) bool {
+	for _, e := range j.doomed {
+		j.forgotten = append(j.forgotten, e)
+		if e.ID.IsSystem() {
+			f.did[placed(j.place(), e.ID)] = diff.Released
+			continue
+		}
+		j.deleted = append(j.deleted, e)
+		f.did[placed(j.place(), e.ID)] = diff.Deleted
+		delete(f.live, clusterObject{j.cluster, e.ID})
+	}
+	for _, e := range j.kept {
+		j.forgotten = append(j.forgotten, e)
+		f.did[placed(j.place(), e.ID)] = diff.Released
+	}
+	for _, h := range j.moved {
+		j.forgotten = append(j.forgotten, h.Entry)
+	}
+	j.givenUp = j.moved
+	return len(j.held)+len(j.left) == 0
+}
+
+// predicted is a report by target and object. Of units that are withheld, nothing
+// happens before the approval but what is forgotten.
+func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]diff.Action {
+	withheld := map[config.UnitPath]bool{}
+	for _, k := range r.Withheld {
+		withheld[k.Unit] = !approved
+	}
+	all := map[string]diff.Action{}
+	for _, c := range r.Changes {
+		for i, target := range c.Targets {
+			id := c.IDs[i]
+			action := c.Action
+			switch {
+			case action == diff.Held && approved && brokenNear(head, brokenUnits(head), c.Unit) == "":
+				action = diff.Deleted
+			case action == diff.Held, action == diff.Left, withheld[c.Unit]:
+				continue
+			}
+			all[placed(render.Placed{Unit: c.Unit, Target: target}, id)] = action
+		}
+	}
+	return all
+}
+
+// TestPreviewIsWhatTheDaemonDoes: for random edits of the example monorepo, the
+// daemon's own decisions make what the preview said, object by object; first
+// without approval, then with all that waits approved.
+func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
+	example := exampleFiles(t)
+	var compiler render.Compiler
+	shared := cache.Memory()
+	rapid.Check(t, func(rt *rapid.T) {
+		f := maps.Clone(example)
+		base := compiler.Snapshot("base", f.tree())
+		baseTree := f.tree()
+		if len(base.Problems) > 0 {
+			rt.Fatal(base.Problems)
+		}
+		for range rapid.IntRange(1, 3).Draw(rt, "edits") {
+			edits[rapid.IntRange(0, len(edits)-1).Draw(rt, "edit")](rt, f)
+		}
+		head := compiler.Snapshot("head", f.tree())
+		report := &diff.Report{Refused: "held"}
+		if !head.Held {
+			var err error
+			if report, err = Preview(base, head, &compiler, config.DefaultGuard); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		fleet := newFleetOf(rt, t.TempDir(), shared, base, baseTree)
+		fleet.d.Compiler.Snapshot("base", baseTree)
+		fleet.d.take("head", f.tree())
+		fleet.run()
+		first := predicted(head, report, false)
+		if slices.ContainsFunc(report.Changes, func(c diff.Change) bool { return c.Action == diff.Held }) {
+			// what comes after something that is held comes later
+			maps.DeleteFunc(first, func(object string, _ diff.Action) bool { return fleet.did[object] == "" })
+		}
+		if d := cmp.Diff(first, fleet.did); d != "" {
+			rt.Fatalf("before approval (-said +did):\n%s", d)
+		}
+		plans, err := fleet.d.Store.Plans()
+		fleet.must(err)
+		held := map[string]bool{}
+		for _, p := range plans {
+			for _, deletion := range p.Deletions {
+				held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
+			}
+			fleet.d.guarded.approvals = append(fleet.d.guarded.approvals, store.Approval{Digest: p.Digest, Deletions: p.Deletions})
+		}
+		said := map[string]bool{}
+		for _, c := range report.Changes {
+			for i, target := range c.Targets {
+				if c.Action == diff.Held {
+					said[placed(render.Placed{Unit: c.Unit, Target: target}, c.IDs[i])+": "+c.Reason] = true
+				}
+			}
+		}
+		if d := cmp.Diff(said, held); d != "" {
+			rt.Fatalf("held (-said +did):\n%s", d)
+		}
+		fleet.d.guarded.index()
+		fleet.d.guarded.stale = true
+		fleet.run()
+		if d := cmp.Diff(predicted(head, report, true), fleet.did); d != "" {
+			rt.Fatalf("after approval (-said +did):\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// fewPlaces is how many units on targets are looked up one by one; more of them
+// are cheaper to find in one walk through the inventory.
+const fewPlaces = 500
+
+// inventory is what units have on targets: that of the store, or what a commit
+// brought, for a preview.
+type inventory interface {
+	Inventory(config.UnitPath, config.TargetName) (map[render.ObjectID]store.Entry, error)
+	// each hands over what there is at the places, and may hand over more.
+	each(places map[render.Placed]bool, see func(store.Entry)) error
+	Count() (int, error)
+}
+
+// stored is the inventory of the store.
+type stored struct{ *store.Store }
+
+func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error {
+	if len(places) > fewPlaces {
+		return s.Census(see)
+	}
+	return eachOf(s, places, see)
+}
+
+// eachOf looks the places up one by one.
+func eachOf(has inventory, places map[render.Placed]bool, see func(store.Entry)) error {
+	for at := range places {
+		entries, err := has.Inventory(at.Unit, at.Target)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			see(e)
+		}
+	}
+	return nil
+}
+
+// prospect is what tells what a commit comes to delete. The daemon and
+// [Preview] ask it about different inventories, and get the same answers.
+type prospect struct {
+	snapshot   *render.Snapshot
+	wanted     *rollout.Wanted
+	state      *rollout.State
+	compiler   *render.Compiler // that made the snapshot
+	broken     []*render.Unit   // of the snapshot
+	has        inventory
+	rebuilding func(cluster string) bool // nothing is deleted there
+}
+
+// losses finds what the commit comes to delete, by unit and target: what the
+// inventory holds there and no bundle of the commit wants in that cluster. It
+// looks at units that have something to delete or to apply, also at those whose
+// release has not begun; known are places that it looked at before.
+func (p *prospect) losses(known map[render.Placed]approval.Loss) (map[render.Placed]approval.Loss, error) {
+	losses, missing := map[render.Placed]approval.Loss{}, map[render.Placed]bool{}
+	for path, unit := range p.state.Units {
+		if unit.Settled(p.wanted) {
+			continue
+		}
+		for name := range unit.Targets {
+			at := render.Placed{Unit: path, Target: name}
+			if !unit.Deletes(name, p.wanted) || p.rebuilding(name.Cluster()) {
+				continue
+			}
+			if (unit.Begun(p.wanted) || !p.stays(path)) && brokenNear(p.snapshot, p.broken, path) != "" {
+				break // nothing is deleted; but a release is judged before it begins
+			}
+			if found, ok := known[at]; ok {
+				losses[at] = found
+			} else {
+				missing[at] = true
+			}
+		}
+	}
+	if err := p.count(missing, losses); err != nil {
+		return nil, err
+	}
+	for at := range missing {
+		if err := p.complete(at, losses); err != nil {
+			return nil, err
+		}
+	}
+	return losses, nil
+}
+
+func objectOf(e store.Entry) approval.Object {
+	return approval.Object{ObjectID: e.ID, UID: e.UID, Found: e.Found, Hook: isHook(e)}
+}
+
+// isHook says whether an entry is of a Job that ran as a hook, or waits to: our own
+// managed fields have the annotation.
+func isHook(e store.Entry) bool {
+	return e.Ran != "" || e.ID.IsJob() && strings.Contains(e.Fields, `"f:`+render.AnnotationHook+`"`)
+}
+
+// stays says whether the unit is in the commit.
+func (p *prospect) stays(path config.UnitPath) bool { return p.snapshot.Units.Get(path) != nil }
+
+// made is what was new at a place since it had no leftovers.
+func (p *prospect) made(at render.Placed) map[approval.Sort]int {
+	made := map[approval.Sort]int{}
+	if unit := p.state.Units[at.Unit]; unit != nil && unit.Targets[at.Target] != nil {
+		for sort, n := range unit.Targets[at.Target].Made {
+			made[approval.Sort(sort)] = n
+		}
+	}
+	return made
+}
+
+// goes says whether an object that its unit does not want any more is deleted, as
+// far as Git says.
+func (p *prospect) goes(e store.Entry) bool {
+	return !e.Keep && !e.ID.IsSystem() && len(p.compiler.MayWant(e.Target.Cluster(), e.ID)) == 0
+}
+
+// count looks at the inventory of the places.
+func (p *prospect) count(places map[render.Placed]bool, into map[render.Placed]approval.Loss) error {
+	see := func(e store.Entry) {
+		at := e.Place()
+		if !places[at] {
+			return
+		}
+		l := into[at]
+		l.Have++
+		if p.goes(e) {
+			l.Gone = append(l.Gone, objectOf(e))
+		}
+		into[at] = l
+	}
+	for at := range places {
+		into[at] = approval.Loss{Placed: at, Stays: p.stays(at.Unit)}
+	}
+	return p.has.each(places, see)
+}
+
+// complete adds to what goes at a place what remains there, and what is new. A
+// bundle that cannot be had is taken for empty: then nothing is replaced.
+func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.Loss) error {
+	l := losses[at]
+	if len(l.Gone) == 0 {
+		return nil
+	}
+	l.Made = p.made(at)
+	for _, n := range l.Made {
+		l.Have -= n // the share is of what there was
+	}
+	if bundle, err := p.snapshot.Bundle(at.Unit, at.Target); err == nil && bundle != nil {
+		inventory, err := p.has.Inventory(at.Unit, at.Target)
+		if err != nil {
+			return err
+		}
+		l.Remains = approval.Remaining(bundle)
+		for _, o := range bundle.Objects {
+			if _, there := inventory[o.ID]; !there {
+				l.Made[approval.SortOf(o.ID)]++
+			}
+		}
+	}
+	losses[at] = l
+	return nil
+}

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+)
+
+// Distrust forgets what is known of the targets of a cluster, which is newer than
+// the state. Every unit that had one there stops what it is doing, for good bundles
+// of the state's time are not to come back, and the commit's release begins anew at
+// the first wave. What is quarantined stays so. why says how the state was found
+// to be older.
+func (s *State) Distrust(cluster, why string, now time.Time) []Transition {
+	var transitions []Transition
+	for path, u := range s.Units {
+		there := false
+		for name := range u.Targets {
+			if name.Cluster() == cluster {
+				delete(u.Targets, name)
+				there = true
+			}
+		}
+		if !there {
+			continue
+		}
+		r := u.Rollout
+		r.Release, r.Removing, r.Stalled, r.Failure = "", false, false, why
+		if r.Status != Held {
+			r.Status, r.FinishedAt = Held, instant(now)
+			transitions = append(transitions, u.transition(instant(now), "", string(Held), why))
+		}
+		u.keepCommits()
+		u.settled = false
+		s.touch(path)
+	}
+	return transitions
+}

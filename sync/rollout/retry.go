@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Retriable is something that [State.Retry] would start again: a unit, or one of
+// its targets.
+type Retriable struct {
+	Unit   config.UnitPath   `json:"unit"`
+	Target config.TargetName `json:"target,omitempty"` // empty: the unit as a whole
+	State  string            `json:"state"`            // "held", "rolled back", "quarantined", or a [Trouble]
+	Reason string            `json:"reason,omitempty"` // one line
+}
+
+// Retriable is what of the unit could be retried, the unit first, then its targets
+// by name.
+func (u *Unit) Retriable() []Retriable {
+	var all []Retriable
+	switch {
+	case u.failed():
+		all = append(all, Retriable{Unit: u.Path, State: string(u.Rollout.Status), Reason: u.Rollout.Failure})
+	case len(u.Quarantine) > 0 && u.Blocked != "":
+		all = append(all, Retriable{Unit: u.Path, State: "quarantined", Reason: u.Blocked})
+	}
+	for _, name := range u.names() {
+		if t := u.Targets[name]; t.Trouble != NoTrouble {
+			all = append(all, Retriable{Unit: u.Path, Target: name, State: string(t.Trouble), Reason: t.Reason})
+		}
+	}
+	return all
+}
+
+// failed says that the rollout came to a bad end, or is on its way there.
+func (u *Unit) failed() bool {
+	return u.Rollout.Status == Held || u.Rollout.Status == RolledBack || u.Rollout.Status == RollingBack
+}
+
+// Retry starts again what failed or waits. Of the unit with that path, and those
+// below it, the quarantine is cleared, a rollout that was held or turned back
+// begins anew at its first wave, and what a target put off is due at once. Where at
+// names a target or a cluster, only units that are there are retried, and of those
+// that did not fail only what is there. Both empty is everything. The transitions
+// are of kind "retry".
+func (s *State) Retry(below config.UnitPath, at config.TargetName, text string, now time.Time) []Transition {
+	var all []Transition
+	for path, u := range s.Units {
+		if below != "" && path != below && !strings.HasPrefix(string(path), string(below)+"/") {
+			continue
+		}
+		if !u.retry(at, instant(now)) {
+			continue
+		}
+		u.settled = false
+		s.touch(path)
+		all = append(all, u.transition(instant(now), "", "retry", text))
+	}
+	return all
+}
+
+// retry reports whether there was something to retry.
+func (u *Unit) retry(at config.TargetName, now time.Time) bool {
+	here, due := false, false
+	for name, t := range u.Targets {
+		if at != "" && name != at && name.Cluster() != string(at) {
+			continue
+		}
+		here = true
+		if t.Trouble != NoTrouble || t.Attempts > 0 {
+			t.Attempts, t.RetryAt, t.CheckedAt, due = 0, time.Time{}, time.Time{}, true
+		}
+	}
+	quarantined := len(u.Quarantine) > 0
+	if !here && at != "" || !due && !u.failed() && !quarantined {
+		return false
+	}
+	u.Quarantine = nil
+	if u.failed() {
+		u.Rollout.Release = render.Digest("") // no release is like it, so the next Decide starts one
+	}
+	return true
+}
+
+// Resume makes due at once what was put off in a cluster because it was unreachable
+// or unavailable.
+func (s *State) Resume(cluster string) {
+	for path, u := range s.Units {
+		for name, t := range u.Targets {
+			if name.Cluster() == cluster && (t.Trouble == TroubleUnreachable || t.Trouble == TroubleUnavailable) {
+				t.Attempts, t.RetryAt, u.settled = 0, time.Time{}, false
+				s.touch(path)
+			}
+		}
+	}
+}
+
+// again names the verb that starts a rollout again.
+func (u *Unit) again() string { return fmt.Sprintf("swell retry %s tries it again", u.Path) }

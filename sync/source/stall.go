@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// How long a server may keep us waiting. A large fetch may take hours as long as
+// it gets on: servers say something every few seconds while they prepare a pack.
+const (
+	// defaultStall is how long no byte may come.
+	defaultStall = 15 * time.Second
+	// slowTime is how long less than slowBytes may come: a server that sends a byte
+	// now and then is no better than one that is silent.
+	slowTime  = 10 * time.Minute
+	slowBytes = 64 << 10
+)
+
+// errStalled ends a conversation with a server that does not get on.
+var errStalled = errors.New("the connection was given up")
+
+// pace watches over the bytes of the connections of one session.
+type pace struct {
+	stall, slow time.Duration
+
+	mu      sync.Mutex
+	since   time.Time // when the window began
+	got     int64     // bytes since then
+	stalled error     // why a connection was given up; the first reason
+}
+
+func newPace(stall, slow time.Duration) *pace { return &pace{stall: stall, slow: slow} }
+
+// dial connects, with every byte watched. It takes no longer than a stall.
+func (p *pace) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: p.stall, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &pacedConn{conn, p}, nil
+}
+
+// count takes in bytes that came, and says why the connection is to be given up.
+func (p *pace) count(n int, now time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		p.since = now
+	}
+	p.got += int64(n)
+	switch {
+	case now.Sub(p.since) < p.slow:
+	case p.got < slowBytes:
+		return p.giveUpLocked(fmt.Sprintf("the server sent %d bytes in %s", p.got, p.slow))
+	default:
+		p.since, p.got = now, 0
+	}
+	return nil
+}
+
+func (p *pace) giveUpLocked(why string) error {
+	if p.stalled == nil {
+		p.stalled = fmt.Errorf("%s: %w", why, errStalled)
+	}
+	return p.stalled
+}
+
+// explain puts the reason why a connection was given up in place of what came of
+// it.
+func (p *pace) explain(ctx context.Context, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil || p.stalled == nil || ctx.Err() != nil {
+		return err
+	}
+	return p.stalled
+}
+
+// pacedConn gives up when nothing comes, or nothing can be sent, for too long.
+type pacedConn struct {
+	net.Conn
+	*pace
+}
+
+func (c *pacedConn) Read(b []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.stall)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, c.giveUp("the server sent nothing for " + c.stall.String())
+	}
+	if slow := c.count(n, time.Now()); err == nil && slow != nil {
+		return n, slow
+	}
+	return n, err
+}
+
+func (c *pacedConn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, c.giveUp("the server took nothing for " + c.stall.String())
+	}
+	if err == nil { // a read that waits since before the question has its whole time again
+		err = c.SetReadDeadline(time.Now().Add(c.stall))
+	}
+	return n, err
+}
+
+func (p *pace) giveUp(why string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.giveUpLocked(why)
+}
