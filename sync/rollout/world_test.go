@@ -515,17 +515,17 @@ func (w *world) recovers(retried bool) error {
 }
 
 // unrecovered names a unit that is not done and should be; empty when there is none.
-// A commit or a unit with a problem waits for another commit, and whoever needs that
+// A commit or a unit with a problem, or a commit without units, waits for another commit, and whoever needs that
 // unit with it; what is to be retried waits for that.
 func (w *world) unrecovered(retried bool) string {
 	for path, wanted := range w.want.Units {
-		if w.want.Held == "" && wanted.frozen() == "" && w.state.Units[path] == nil {
+		if w.want.Refused() == "" && wanted.frozen() == "" && w.state.Units[path] == nil {
 			return string(path) + " is not begun"
 		}
 	}
 	waits := func(path config.UnitPath) bool {
 		u, wanted := w.state.Units[path], w.want.Units[path]
-		frozen := w.want.Held != "" || wanted != nil && wanted.frozen() != ""
+		frozen := w.want.Refused() != "" || wanted != nil && wanted.frozen() != ""
 		return frozen || u == nil || !retried && strings.Contains(u.Rollout.Reason+u.Blocked, "swell retry "+string(path))
 	}
 	for path, u := range w.state.Units {
