@@ -69,6 +69,17 @@ func TestKustomizeFailsByAKind(t *testing.T) {
 	}
 }
 
+// TestKustomizeItemsWithoutKeys: a patch whose items lack the key of their list
+// emptied the list without a word.
+func TestKustomizeItemsWithoutKeys(t *testing.T) {
+	files := with(with(with(richFiles(), keyedKinds), keyedUnit), map[string]string{
+		"services/platform/x/patch.yaml": strings.Replace(keyedPatch, "{name: d, zone: q}", "{zone: q}", 1)})
+	got := snapshot(new(Compiler), files).Problems.Error()
+	if want := "services/platform/x/patch.yaml:6:24: patch of Ports: item 0 of spec.groups.g.ports has no name, which tells the items of this list apart: kustomize drops it"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // outside holds the unit against what kustomize makes of the same folder when a
 // kustomization names the file that swell schema openapi writes.
 func outside(t *testing.T, s *Snapshot, document []byte) {

@@ -29,6 +29,7 @@ type closure struct {
 
 	origins []*config.Document // what objects of the output may have begun as
 	patches []*config.Document
+	merges  []mergePatch
 	secret  bool // something in it may hold the value of a Secret
 
 	visits, documents, bytes int // with every use of a shared base

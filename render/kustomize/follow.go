@@ -220,50 +220,70 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config
 
 // inline reads YAML that stands as a text in the kustomization. Its lines are
 // known in a block (`|`), else all of it is at the text's own place.
-func (c *closure) inline(k *kustomization, n *yaml.Node) ([]*config.Document, config.Problems) {
-	docs, problems := config.ReadValues(k.doc.File, []byte(n.Value))
+func (c *closure) inline(in *config.Document, n *yaml.Node) ([]*config.Document, config.Problems) {
+	docs, problems := config.ReadValues(in.File, []byte(n.Value))
 	problems = append(problems, dates(docs)...)
 	block := n.Style&yaml.LiteralStyle != 0
 	for i, p := range problems {
-		problems[i].Position = k.doc.At(n)
+		problems[i].Position = in.At(n)
 		if block && p.Line > 0 {
 			problems[i].Line, problems[i].Column = n.Line+p.Line, 0
 		}
 	}
 	for _, doc := range docs {
-		at := config.Position{Line: n.Line, Column: n.Column}
-		if block {
-			at = config.Position{Line: n.Line + doc.Node.Line}
-		}
-		doc.Node = &yaml.Node{Kind: doc.Node.Kind, Line: at.Line, Column: at.Column, Content: doc.Node.Content}
+		doc.Node = moved(doc.Node, n, block)
 	}
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	return docs, problems
 }
 
+// moved is a node of a text with the lines that it has in the text's own file;
+// those of the text itself where lines are not known.
+func moved(n, text *yaml.Node, lines bool) *yaml.Node {
+	at := *n
+	if at.Line, at.Column = text.Line, text.Column; lines {
+		at.Line, at.Column = text.Line+n.Line, 0
+	}
+	at.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		at.Content[i] = moved(child, text, lines)
+	}
+	return &at
+}
+
 // patch follows an entry of patches, patchesJson6902 or replacements.
 func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
-	if target := config.Lookup(config.Lookup(n, "target"), "kind"); target != nil && config.MaySecret(target.Value) {
-		c.secret = true
-	}
+	target, before := config.Lookup(n, "target"), len(c.patches)
+	c.secret = c.secret || targetsSecret(target)
 	if file := config.Lookup(n, "path"); file != nil {
 		c.patches = append(c.patches, c.values(k, file, field+".path")...)
 	}
 	if text := config.Lookup(n, "patch"); text != nil {
-		docs, problems := c.inline(k, text)
+		docs, problems := c.inline(k.doc, text)
 		c.problems = append(c.problems, problems...)
 		c.patches = append(c.patches, docs...)
 	}
+	if field == "patches" {
+		c.addMergePatches(c.patches[before:], target)
+	}
+}
+
+func targetsSecret(target *yaml.Node) bool {
+	kind := config.Lookup(target, "kind")
+	return kind != nil && config.MaySecret(kind.Value)
 }
 
 // inlineOrFile follows an entry of patchesStrategicMerge: kustomize takes what
 // does not read as an object for a path.
 func (c *closure) inlineOrFile(k *kustomization, n *yaml.Node, field string) {
+	var docs []*config.Document
 	if !strings.Contains(n.Value, "\n") && !strings.Contains(n.Value, ": ") {
-		c.patches = append(c.patches, c.values(k, n, field)...)
-		return
+		docs = c.values(k, n, field)
+	} else {
+		docs = c.inlineObjects(k, n, field)
 	}
-	c.patches = append(c.patches, c.inlineObjects(k, n, field)...)
+	c.patches = append(c.patches, docs...)
+	c.addMergePatches(docs, nil)
 }
 
 // inlineObjects are objects that stand as a text in the kustomization. What
@@ -273,7 +293,7 @@ func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []
 		c.local(k, n, n.Value, field)
 		return nil
 	}
-	docs, problems := c.inline(k, n)
+	docs, problems := c.inline(k.doc, n)
 	c.problems = append(c.problems, problems...)
 	for _, doc := range docs {
 		if doc.APIVersion == "" || doc.Kind == "" || doc.Name == "" {
@@ -360,6 +380,22 @@ func (c *closure) plugin(k *kustomization, n *yaml.Node, field string) {
 			c.problem(at(doc), config.CodeDocument, "%s: %s: metadata.name: missing", field, doc.Kind)
 		case file:
 			c.problem(at(doc), config.CodeReference, "%s: %s: path: not taken from here, write the patch itself", field, doc.Kind)
+		case doc.Kind == "PatchTransformer":
+			c.patchTransformer(doc)
 		}
+	}
+}
+
+// patchTransformer notes the patch that a document of kustomize's own plugin
+// holds. Whether it can be read is for kustomize to say.
+func (c *closure) patchTransformer(doc *config.Document) {
+	text := config.Lookup(doc.Node, "patch")
+	if text == nil {
+		return
+	}
+	target := config.Lookup(doc.Node, "target")
+	c.secret = c.secret || targetsSecret(target)
+	if docs, problems := c.inline(doc, text); len(problems) == 0 {
+		c.addMergePatches(docs, target)
 	}
 }

@@ -82,7 +82,10 @@ func (c *closure) build(folder string, schemas Schemas) []*config.Document {
 		return nil
 	}
 	root := c.folders[folder]
-	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil, c.easyKinds(schemas))
+	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil, c.easyKinds(schemas), c.checkMergePatches)
+	if len(c.problems) > 0 {
+		return nil
+	}
 	if err != nil {
 		c.problems = append(c.problems, c.explain(root, err))
 		return nil
@@ -108,12 +111,14 @@ func (c *closure) build(folder string, schemas Schemas) []*config.Document {
 
 // run is the only place where kustomize's code runs. The order is that of the
 // files, unless the kustomization sorts: then kustomize must not be told one.
-func run(disk filesys.FileSystem, folder string, sorts bool, kinds map[string][]byte) (resmap.ResMap, error) {
+// check is called when kustomize's schema has the kinds.
+func run(disk filesys.FileSystem, folder string, sorts bool, kinds map[string][]byte, check func()) (resmap.ResMap, error) {
 	building.Lock()
 	defer building.Unlock()
 	if err := install(kinds); err != nil {
 		return nil, err
 	}
+	check()
 	order := krusty.ReorderOptionNone
 	if sorts {
 		order = krusty.ReorderOptionUnspecified

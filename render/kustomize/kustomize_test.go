@@ -384,7 +384,7 @@ func BenchmarkKustomize50(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := run(disk, "overlay", false, nil); err != nil {
+		if _, err := run(disk, "overlay", false, nil, func() {}); err != nil {
 			b.Fatal(err)
 		}
 	}
