@@ -92,7 +92,7 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron words", `{repository: {url: x}, drift: {schedule: "a b c d e"}}`, `spec.drift.schedule: "a b c d e": failed to parse int from a`},
 		{"cron step", `{repository: {url: x}, drift: {schedule: "*/0 * * * *"}}`, `spec.drift.schedule: "*/0 * * * *": step of range should be a positive number`},
 		{"cron empty", `{repository: {url: x}, drift: {schedule: " "}}`, "want the five fields of a cron line"},
-		{"cron type", `{repository: {url: x}, drift: {schedule: 5}}`, "spec.drift.schedule: want a text, got the number 5"},
+		{"cron type", `{repository: {url: x}, drift: {schedule: 5}}`, "spec.drift.schedule: want a string, got the number 5"},
 		{"zone by path", `{repository: {url: x}, drift: {timeZone: ../../etc/passwd}}`, "spec.drift.timeZone: "},
 		{"poll of days", `{repository: {url: x, poll: 1d}}`, `spec.repository.poll: want a duration like 30s or 1h30m, got "1d"`},
 		{"poll below nothing", `{repository: {url: x, poll: -1h}}`, "spec.repository.poll: want at least 1s, got -1h0m0s"},

@@ -112,7 +112,7 @@ func (d *decoder) message(key, n *yaml.Node, into protoreflect.Message) {
 		if n.Kind == yaml.ScalarNode && !isNull(n) && HasSecrets(into.Descriptor()) {
 			got = "something else" // that may belong into one of its fields
 		}
-		d.problem(n, CodeType, "want a mapping, got %s", got)
+		d.problem(n, CodeType, "want a map, got %s", got)
 		return
 	}
 	fields := into.Descriptor().Fields()
@@ -230,7 +230,7 @@ func (d *decoder) list(n *yaml.Node, field protoreflect.FieldDescriptor, into pr
 
 func (d *decoder) mapping(n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Map) {
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, CodeType, "want a mapping, got %s", d.describe(n))
+		d.problem(n, CodeType, "want a map, got %s", d.describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -331,7 +331,7 @@ func scalarHint(n *yaml.Node, field protoreflect.FieldDescriptor) string {
 }
 
 var kindNames = map[protoreflect.Kind]string{
-	protoreflect.StringKind: "a text", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
+	protoreflect.StringKind: "a string", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
 	protoreflect.Int32Kind: "a 32-bit integer", protoreflect.Sint32Kind: "a 32-bit integer", protoreflect.Sfixed32Kind: "a 32-bit integer",
 	protoreflect.Int64Kind: "a 64-bit integer", protoreflect.Sint64Kind: "a 64-bit integer", protoreflect.Sfixed64Kind: "a 64-bit integer",
 	protoreflect.Uint32Kind: "a 32-bit integer from 0", protoreflect.Fixed32Kind: "a 32-bit integer from 0",

@@ -24,7 +24,7 @@ var (
 	justZeros = regexp.MustCompile(`^[-+]?[0._]*([eE]|$)`)
 )
 
-var errTooLong = errors.New("a number that does not fit a 64-bit integer: write a text in quotes")
+var errTooLong = errors.New("a number that does not fit a 64-bit integer: write a string in quotes")
 
 // float reads a number that YAML takes for one with a fraction. It is no 64-bit
 // integer that is too long, and not too small to be told from 0.
@@ -33,7 +33,7 @@ func float(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil, math.IsNaN(v), math.IsInf(v, 0):
-		return 0, errors.New("a number that JSON cannot hold: write a text in quotes")
+		return 0, errors.New("a number that JSON cannot hold: write a string in quotes")
 	case digits.MatchString(text):
 		return 0, errTooLong
 	case v == 0 && !justZeros.MatchString(text):

@@ -176,10 +176,10 @@ func texts(value any) ([]string, error) {
 	values := make([]string, len(items))
 	for i, item := range items {
 		if item == nil {
-			return nil, fmt.Errorf("want a text or a list of texts, got nothing")
+			return nil, fmt.Errorf("want a string or a list of strings, got nothing")
 		}
 		if values[i], ok = item.(string); !ok {
-			return nil, fmt.Errorf("want a text or a list of texts, got %v", item)
+			return nil, fmt.Errorf("want a string or a list of strings, got %v", item)
 		}
 	}
 	return values, nil

@@ -202,11 +202,11 @@ func refuseCall(call ast.CallExpr) error {
 		}
 		from, to := literalText(args[0]), literalText(args[1])
 		if from == nil || to == nil || *from == "" || len(*to) > len(*from) {
-			return errors.New("replace: want literal texts, and the new one not longer than the old one")
+			return errors.New("replace: want literal strings, and the new one not longer than the old one")
 		}
 	case "join":
 		if len(args) == 1 && (literalText(args[0]) == nil || len(*literalText(args[0])) > 16) {
-			return errors.New("join: want a separator that is a literal text of at most 16 bytes")
+			return errors.New("join: want a separator that is a literal string of at most 16 bytes")
 		}
 	case "strings.quote":
 		return errors.New("strings.quote: not in rules, it may grow without end")

@@ -48,7 +48,7 @@ func refuseZones(checked *ast.AST) (found error) {
 		}
 	}))
 	if found == nil && reads && shows != "" {
-		found = errors.New(shows + ": a rule that reads a time from a text may not make a text of one: which offset that shows differs from machine to machine")
+		found = errors.New(shows + ": a rule that reads a time from a string may not make a string of one: which offset that shows differs from machine to machine")
 	}
 	return found
 }

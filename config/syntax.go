@@ -36,7 +36,7 @@ func explainTab(pos Position, content []byte, text string) (Position, string) {
 			return pos, "a tab: indent with spaces"
 		}
 		if text == noToken {
-			return pos, text + ": write a text that begins with @, % or ` in quotes"
+			return pos, text + ": write a string that begins with @, % or ` in quotes"
 		}
 	}
 	return pos, text
@@ -58,7 +58,7 @@ func syntaxProblem(file string, content []byte, err error) Problem {
 		if before, _, found := bytes.Cut(content, []byte("*"+m[1])); found {
 			pos.Line, pos.Column = 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
 		}
-		text = "an alias (*) without its anchor (&) before it: write a text that begins with * in quotes" // which may be a Secret's value
+		text = "an alias (*) without its anchor (&) before it: write a string that begins with * in quotes" // which may be a Secret's value
 	}
 	if text == noToken || text == tabIndent {
 		pos, text = explainTab(pos, content, text)
@@ -83,7 +83,7 @@ func syntaxHint(text string, line []byte) string {
 	case bytes.HasPrefix(line, []byte("<<<<<<<")), bytes.HasPrefix(line, []byte("=======")), bytes.HasPrefix(line, []byte(">>>>>>>")):
 		return ": a merge conflict that is not resolved"
 	case bytes.Contains(line, []byte("{{")):
-		return ": templates of Helm and the like are not run, and a text that begins with { stands in quotes"
+		return ": templates of Helm and the like are not run, and a string that begins with { stands in quotes"
 	case bytes.Contains(line, []byte("\u00a0")):
 		return ": a space on this line is a no-break space (U+00A0), which YAML takes for a letter"
 	case strings.HasPrefix(text, "did not find expected <document start>"):

@@ -12,9 +12,9 @@ import (
 // what mostly stands behind it.
 func TestSyntaxCauses(t *testing.T) {
 	for _, c := range []struct{ text, at, hint string }{
-		{"a: *.log\n", "1:4", "a text that begins with * or & stands in quotes"},
-		{"a: b\nc:\n- *.log\n", "3:3", "a text that begins with * or & stands in quotes"},
-		{"a: b\nc: & d\n", "2:4", "a text that begins with * or & stands in quotes"},
+		{"a: *.log\n", "1:4", "a string that begins with * or & stands in quotes"},
+		{"a: b\nc:\n- *.log\n", "3:3", "a string that begins with * or & stands in quotes"},
+		{"a: b\nc: & d\n", "2:4", "a string that begins with * or & stands in quotes"},
 		{"a: \"x\\/y\"\n", "1:6", "in double quotes a backslash is written twice"},
 		{"a: b\nc: \"x\n  \\d\"\n", "3:3", "in double quotes a backslash is written twice"},
 		{"a: @x\n", "1:4", "begins with @, % or `"},
@@ -26,7 +26,7 @@ func TestSyntaxCauses(t *testing.T) {
 		{"a: b\nc: [d, e\nf: g\n", "2:4", "not closed"},
 		{"a: b\nkey:value\nc: d\n", "2:4", "a space behind the colon"},
 		{"a:b\nc: d\n", "1:2", "a space behind the colon"},
-		{"a: b: c\n", "1:5", "a text with a colon and a space in it stands in quotes"},
+		{"a: b: c\n", "1:5", "a string with a colon and a space in it stands in quotes"},
 		{"a:\n  b: c\n d: e\n", "3:2", "is indented in another way than"},
 		{"a:\n  - b\n - c\n", "3:2", "is indented in another way than"},
 		{"a:\n  b: c\n    d: e\n", "3:5", "is indented in another way than"},

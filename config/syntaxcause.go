@@ -21,7 +21,7 @@ type syntaxCause struct {
 
 var syntaxCauses = []syntaxCause{
 	{[]string{"did not find expected alphabetic"}, regexp.MustCompile(`(?:^|[\s\[{,])([*&])(?:[^A-Za-z0-9_-]|$)`), 0, 1,
-		"a text that begins with * or & stands in quotes"},
+		"a string that begins with * or & stands in quotes"},
 	{[]string{"found unknown escape character"}, regexp.MustCompile(`^(?:[^\\]|\\[0abt\tnvfre "\\N_LPxuU])*(\\)[^0abt\tnvfre "\\N_LPxuU]`), 0, 100,
 		"in double quotes a backslash is written twice; in single quotes it is an ordinary character"},
 	{[]string{noToken}, regexp.MustCompile("(?:^|[\\s\\[{,])([@`%])"), 0, 1, ""}, // it has its hint
@@ -32,7 +32,7 @@ var syntaxCauses = []syntaxCause{
 	{[]string{"could not find expected ':'", "mapping values are not allowed"}, regexp.MustCompile(`^\s*(?:- )*[\w.-]+(:)[^\s/:]`), 2, 0,
 		"write a space behind the colon"},
 	{[]string{"mapping values are not allowed"}, regexp.MustCompile(`^\s*(?:- )*[^\s'"][^'"]*?:\s+[^\s'"].*?(:)(?:\s|$)`), 0, 0,
-		"a text with a colon and a space in it stands in quotes"},
+		"a string with a colon and a space in it stands in quotes"},
 	{[]string{"did not find expected key"}, regexp.MustCompile(`:\s+'[^']*(')[\w]`), 0, 0, "write '' for a quote in single quotes"},
 }
 

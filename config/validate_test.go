@@ -133,30 +133,30 @@ f.yaml:10:12: spec.replicas["B b"]: must be greater than or equal to 1 and less 
 		{"list", "spec:\n" + good + "  hosts: [a.b, _, a.b, c]\n",
 			`f.yaml:7:3: spec.hosts: must contain no more than 3 item(s)
 f.yaml:7:3: spec.hosts: repeated value must contain unique items
-f.yaml:7:16: spec.hosts[1]: must be a valid hostname, got the text "_"`},
+f.yaml:7:16: spec.hosts[1]: must be a valid hostname, got the string "_"`},
 		{"nested", "spec:\n  image: x\n  items:\n  - {name: ab, div: 1}\n  - name: a\n    div: 1\n    inner:\n      div: 1\n      name: b\n  item: {name: c, div: 1}\n",
-			`f.yaml:8:11: spec.items[1].name: must be at least 2 characters, got the text "a"
-f.yaml:12:13: spec.items[1].inner.name: must be at least 2 characters, got the text "b"
-f.yaml:13:16: spec.item.name: must be at least 2 characters, got the text "c"`},
+			`f.yaml:8:11: spec.items[1].name: must be at least 2 characters, got the string "a"
+f.yaml:12:13: spec.items[1].inner.name: must be at least 2 characters, got the string "b"
+f.yaml:13:16: spec.item.name: must be at least 2 characters, got the string "c"`},
 		{"numbered", "spec:\n" + good + "  numbered:\n    '0x1': {name: a, div: 1}\n",
-			`f.yaml:8:19: spec.numbered.1.name: must be at least 2 characters, got the text "a"`},
+			`f.yaml:8:19: spec.numbered.1.name: must be at least 2 characters, got the string "a"`},
 		{"oneof", "spec:\n  image: x\n", `f.yaml:4:1: spec.source: exactly one field is required in oneof`},
 		{"secret", "spec:\n" + good + "  password: hunter2\n",
 			"f.yaml:7:13: spec.password: must be at least 20 characters\nf.yaml:7:13: spec.password: rule \"echo\" is broken"},
 		{"file", "spec:\n" + good + "  config: {fromFile: a.txt}\n",
 			"f.yaml:7:3: spec.config: must be at most 5 characters\nf.yaml:7:3: spec.config: rule \"say\" is broken"},
 		{"text of an expression", "spec:\n" + good + "  config: a\n", "f.yaml:7:11: spec.config: got a"},
-		{"duration", "spec:\n" + good + "  wait: 2m\n", `f.yaml:7:9: spec.wait: must be greater than or equal to 1s and less than 60s, got the text "2m"`},
+		{"duration", "spec:\n" + good + "  wait: 2m\n", `f.yaml:7:9: spec.wait: must be greater than or equal to 1s and less than 60s, got the string "2m"`},
 		{"wrapper", "spec:\n" + good + "  maybe: 5\n", "f.yaml:7:10: spec.maybe: must be greater than 5, got the number 5"},
 		{"of the message, beside a secret", "spec:\n" + good + "  low: 3\n  high: 2\n", "f.yaml:4:1: spec: low must be below high"},
 		{"ignored", "spec:\n" + good + "  color: NONE\n", ""},
-		{"bytes", "spec:\n" + good + "  data: YWJj\n", `f.yaml:7:9: spec.data: must be at most 2 bytes, got the text "YWJj"`},
-		{"optional", "spec:\n" + good + "  opt: ''\n", `f.yaml:7:8: spec.opt: must be at least 2 characters, got the text ""`},
+		{"bytes", "spec:\n" + good + "  data: YWJj\n", `f.yaml:7:9: spec.data: must be at most 2 bytes, got the string "YWJj"`},
+		{"optional", "spec:\n" + good + "  opt: ''\n", `f.yaml:7:8: spec.opt: must be at least 2 characters, got the string ""`},
 		{"loop", "spec:\n" + good + "  all: [2, 3]\n", "f.yaml:7:3: spec.all: want even numbers"},
 		{"predefined", "spec:\n" + good + "  codes: [ABC, x]\n", "f.yaml:7:16: spec.codes[1]: must be a code"},
 		{"fails, others are still told", "spec:\n  image: x\n  items:\n  - {name: ab}\n  - {name: b, div: 3}\n  all: [1]\n  item: {name: ab, div: 1}\n",
 			"f.yaml:7:5: spec.items[0].div: a rule of test.Item.div cannot be evaluated for this value\n" +
-				"f.yaml:8:12: spec.items[1].name: must be at least 2 characters, got the text \"b\"\n" +
+				"f.yaml:8:12: spec.items[1].name: must be at least 2 characters, got the string \"b\"\n" +
 				"f.yaml:9:3: spec.all: want even numbers"},
 	} {
 		got := checkSpec(t, envelope, rules, c.spec)
@@ -191,11 +191,11 @@ func TestRulesOfKind(t *testing.T) {
 		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "timestamp(this).getHours('Local') > 3"}];`, `t.proto:10:3: a: rule "x": getHours: want the zone "UTC" or an offset like "+02:00", written out: other zones differ from machine to machine`},
 		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "timestamp(this).getDate(this) > 3"}];`, `t.proto:10:3: a: rule "x": getDate: want the zone "UTC" or an offset like "+02:00", written out: other zones differ from machine to machine`},
 		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "timestamp('2020-01-01T00:00:00Z').getFullYear('Europe/Berlin') > 3"}];`, `t.proto:10:3: a: rule "x": getFullYear: want the zone "UTC" or an offset like "+02:00", written out: other zones differ from machine to machine`},
-		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "string(timestamp(this) + duration('4800h')).endsWith('Z')"}];`, `t.proto:10:3: a: rule "x": string: a rule that reads a time from a text may not make a text of one`},
-		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "'%s'.format([timestamp('2020-01-01T00:00:00+01:00')]).endsWith('Z')"}];`, `t.proto:10:3: a: rule "x": format: a rule that reads a time from a text may not make a text of one`},
+		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "string(timestamp(this) + duration('4800h')).endsWith('Z')"}];`, `t.proto:10:3: a: rule "x": string: a rule that reads a time from a string may not make a string of one`},
+		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "'%s'.format([timestamp('2020-01-01T00:00:00+01:00')]).endsWith('Z')"}];`, `t.proto:10:3: a: rule "x": format: a rule that reads a time from a string may not make a string of one`},
 		{`google.protobuf.Timestamp a = 1 [(buf.validate.field).timestamp.lt_now = true];`, `t.proto:10:3: a: a rule that reads the clock`},
 		{`repeated google.protobuf.Timestamp a = 1 [(buf.validate.field).repeated.items.timestamp.within.seconds = 1];`, `t.proto:10:3: a: a rule that reads the clock`},
-		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "this.replace('a', this) == ''"}];`, `t.proto:10:3: a: rule "x": replace: want literal texts`},
+		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "this.replace('a', this) == ''"}];`, `t.proto:10:3: a: rule "x": replace: want literal strings`},
 		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "'%x'.format(['%x'.format([this])]) == ''"}];`, `t.proto:10:3: a: rule "x": format: a format inside another`},
 		{`string a = 1 [(buf.validate.field).cel = {id: "x", expression: "strings.quote(this) == ''"}];`, `t.proto:10:3: a: rule "x": strings.quote: not in rules`},
 		{`repeated string a = 1 [(buf.validate.field).cel = {id: "x", expression: "this.join(this[0]) == ''"}];`, `t.proto:10:3: a: rule "x": join: want a separator`},
@@ -216,7 +216,7 @@ func TestPredefinedRule(t *testing.T) {
 		literalLoops(9):            `codes.proto:5:3: is_code: rule "string.code": a predefined rule may not go over lists or maps`,
 		"this == string(now)":      `codes.proto:5:3: is_code: rule "string.code": now: a rule may not read the clock`,
 		"this >":                   `codes.proto:5:3: is_code: rule "string.code": Syntax error`,
-		"this.replace('', 'a')":    `codes.proto:5:3: is_code: rule "string.code": replace: want literal texts`,
+		"this.replace('', 'a')":    `codes.proto:5:3: is_code: rule "string.code": replace: want literal strings`,
 		"this.nothing == rule + 1": `t.proto:`,
 	} {
 		_, rules, problems := kindOf(t, ruled, predefined(expression))

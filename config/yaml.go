@@ -147,7 +147,7 @@ func newDocument(file string, root *yaml.Node) (*Document, Problems) {
 		case n == nil || isNull(n) || n.Tag == "!!str":
 			problems = append(problems, doc.Problem(root, CodeDocument, "%s: missing, every document needs an apiVersion and a kind", required.field))
 		default:
-			problems = append(problems, doc.Problem(n, CodeType, "%s: want a text, got %s", required.field, formOf(n)))
+			problems = append(problems, doc.Problem(n, CodeType, "%s: want a string, got %s", required.field, formOf(n)))
 		}
 	}
 	if name := Lookup(Lookup(root, "metadata"), "name"); !isPrintable(doc.Name) {
@@ -333,7 +333,7 @@ func (r *yamlReader) mergeInto(content []*yaml.Node, taken, before map[string]bo
 			continue // of what it stands in, which is a problem already
 		}
 		if source.Kind != yaml.MappingNode {
-			r.problem(value, "<<: want a mapping to merge, or a list of them")
+			r.problem(value, "<<: want a map to merge, or a list of them")
 			continue
 		}
 		for i := 0; i+1 < len(source.Content); i += 2 {
@@ -369,7 +369,7 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 		key := n.Content[i]
 		switch {
 		case key.Kind == yaml.MappingNode: // {{ x }} of a template language mostly
-			r.problem(key, "a key must be a plain name, got a mapping: a text that begins with { stands in quotes")
+			r.problem(key, "a key must be a plain name, got a map: a string that begins with { stands in quotes")
 			continue
 		case key.Kind != yaml.ScalarNode:
 			r.problem(key, "a key must be a plain name, got %s", formOf(key))
@@ -380,7 +380,7 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 		case key.Tag != "!!str" && key.Tag != "!!int":
 			r.problem(key, "a key that is %s: write it in quotes", formOf(key))
 		case key.Tag == "!!int" && (key.Value == "-0" || !decimal.MatchString(key.Value)):
-			r.problem(key, "a key that is another text to some YAML readers: write it in quotes, or the decimal number")
+			r.problem(key, "a key that is another string to some YAML readers: write it in quotes, or the decimal number")
 		}
 		var first *yaml.Node
 		if seen != nil {
@@ -411,7 +411,7 @@ func (r *yamlReader) checkTag(n *yaml.Node) bool {
 		return true
 	}
 	// What is taken for its name may be the value of a Secret.
-	r.problem(n, "a tag (!) is not understood: write the value plainly, in quotes if it is a text that begins with !")
+	r.problem(n, "a tag (!) is not understood: write the value plainly, in quotes if it is a string that begins with !")
 	return false
 }
 
@@ -428,7 +428,7 @@ func (r *yamlReader) checkScalar(n *yaml.Node) bool {
 	case n.Style&yaml.TaggedStyle != 0: // its type is written down
 		return true
 	case ambiguousBool[n.Value]:
-		r.problem(n, "a word that is a boolean to some YAML readers and text to others: write it in quotes, or true or false")
+		r.problem(n, "a word that is a boolean to some YAML readers and a string to others: write it in quotes, or true or false")
 	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value):
 		r.problem(n, "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number")
 	case n.Tag == "!!timestamp":
@@ -490,14 +490,14 @@ func formOf(n *yaml.Node) string {
 	case n.Tag == "!!int", n.Tag == "!!float":
 		return "a number"
 	}
-	return "a text"
+	return "a string"
 }
 
 // describe says what a node is, for "want ..., got ...".
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
-		return "a mapping"
+		return "a map"
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.AliasNode:
@@ -511,7 +511,7 @@ func describe(n *yaml.Node) string {
 	case "!!int", "!!float":
 		return "the number " + n.Value
 	}
-	return "the text " + strconv.Quote(Shorten(n.Value))
+	return "the string " + strconv.Quote(Shorten(n.Value))
 }
 
 // Shorten cuts a text that is too long for a message.

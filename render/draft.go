@@ -311,7 +311,7 @@ func (d *draft) phase(metadata map[string]any) int {
 	}
 	phase, err := strconv.Atoi(text)
 	if err != nil || phase < 0 || phase > maxPhase {
-		d.problem(config.CodeObject, []any{"metadata", "annotations", AnnotationPhase}, "want an integer from 0 to %d as text, got %q", maxPhase, config.Shorten(text))
+		d.problem(config.CodeObject, []any{"metadata", "annotations", AnnotationPhase}, "want an integer from 0 to %d as a string, got %q", maxPhase, config.Shorten(text))
 	}
 	return phase
 }

@@ -29,7 +29,7 @@ func explainCommand() *cobra.Command {
 		Long: `Show the description, type and fields of a kind, or of the field that the path
 leads to. KIND is an easy kind of the monorepo, a kind of Kubernetes, or one of
 swell's own documents (Repository, Cluster, Rollout, Defaults, EasyKind, Daemon).
-Lists and mappings on the path are passed through. Of an easy kind also the
+Lists and maps on the path are passed through. Of an easy kind also the
 objects are shown that it stands for; spec.override.ID leads on into them.
 
 Kinds of Kubernetes have no descriptions here: their schemas are embedded

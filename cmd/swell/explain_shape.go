@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,9 +18,9 @@ import (
 
 // shape is what is told of a type, whichever schema it comes from.
 type shape struct {
-	typ      string // "a text", "a list of Port"
+	typ      string // "a string", "a list of Port"
 	doc      string // paragraphs, with an empty line between
-	elements bool   // fields and values are those of the items of a list or a mapping
+	elements bool   // fields and values are those of the items of a list or a map
 	// key tells types with fields apart, to notice one inside itself.
 	key any
 	// fields are made when they are asked for: a type may be inside itself.
@@ -50,17 +51,17 @@ func (s *shape) allFields() []field {
 // wellKnownShapes are the messages that are written in a form of their own.
 var wellKnownShapes = map[protoreflect.FullName]string{
 	"google.protobuf.Duration": "a duration like 30s or 1h30m", "google.protobuf.Timestamp": "a time like 2006-01-02T15:04:05Z",
-	"google.protobuf.Value": "anything", "google.protobuf.Struct": "a mapping of anything", "google.protobuf.ListValue": "a list of anything",
+	"google.protobuf.Value": "anything", "google.protobuf.Struct": "a map of anything", "google.protobuf.ListValue": "a list of anything",
 	"google.protobuf.DoubleValue": "a number", "google.protobuf.FloatValue": "a number", "google.protobuf.BoolValue": "true or false",
 	"google.protobuf.Int64Value": "a 64-bit integer", "google.protobuf.UInt64Value": "a 64-bit integer from 0",
 	"google.protobuf.Int32Value": "a 32-bit integer", "google.protobuf.UInt32Value": "a 32-bit integer from 0",
-	"google.protobuf.StringValue": "a text", "google.protobuf.BytesValue": "bytes in base64",
+	"google.protobuf.StringValue": "a string", "google.protobuf.BytesValue": "bytes in base64",
 	"google.protobuf.FieldMask": "paths of fields like a,b.c",
 	"google.protobuf.Any":       "nothing: which message it holds is not known",
 }
 
 var scalarShapes = map[protoreflect.Kind]string{
-	protoreflect.StringKind: "a text", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
+	protoreflect.StringKind: "a string", protoreflect.BytesKind: "bytes in base64", protoreflect.BoolKind: "true or false",
 	protoreflect.Int32Kind: "a 32-bit integer", protoreflect.Sint32Kind: "a 32-bit integer", protoreflect.Sfixed32Kind: "a 32-bit integer",
 	protoreflect.Int64Kind: "a 64-bit integer", protoreflect.Sint64Kind: "a 64-bit integer", protoreflect.Sfixed64Kind: "a 64-bit integer",
 	protoreflect.Uint32Kind: "a 32-bit integer from 0", protoreflect.Fixed32Kind: "a 32-bit integer from 0",
@@ -73,7 +74,7 @@ func messageShape(m protoreflect.MessageDescriptor) shape {
 		return shape{typ: typ}
 	}
 	if m.FullName() == "google.protobuf.Empty" { // Google's comment is for programmers
-		return shape{typ: "an empty mapping", key: m.FullName(), fields: func() []field { return nil }}
+		return shape{typ: "an empty map", key: m.FullName(), fields: func() []field { return nil }}
 	}
 	return shape{typ: string(m.Name()), doc: comment(m), key: m.FullName(), fields: func() []field {
 		fields := make([]field, m.Fields().Len())
@@ -95,22 +96,36 @@ func fieldShape(f protoreflect.FieldDescriptor) shape {
 	switch {
 	case f.IsMap():
 		s := fieldShape(f.MapValue())
-		return s.in("a mapping of " + article(scalarShapes[f.MapKey().Kind()]) + " to " + article(s.typ))
+		return s.in("a map of " + article(scalarShapes[f.MapKey().Kind()]) + " to " + article(s.typ))
 	case f.IsList():
 		s := singleShape(f)
-		return s.in("a list of " + article(s.typ))
+		return s.in("a list of " + plural(s.typ))
 	}
 	return singleShape(f)
 }
 
-// in is the shape of a list or a mapping of s.
+// in is the shape of a list or a map of s.
 func (s shape) in(typ string) shape {
 	s.typ, s.elements = typ, true
 	return s
 }
 
 // article is a type's name without "a" in front.
-func article(typ string) string { return strings.TrimPrefix(typ, "a ") }
+func article(typ string) string { return strings.TrimPrefix(strings.TrimPrefix(typ, "a "), "an ") }
+
+var countable = regexp.MustCompile(`^an? ((?:[0-9]+-bit |empty )?[a-z]+)`)
+
+// plural is what many values of a type are called: strings of "a string". The
+// name of a message or an enum stays as it is.
+func plural(typ string) string {
+	return countable.ReplaceAllStringFunc(typ, func(noun string) string {
+		noun = article(noun)
+		if stem, ok := strings.CutSuffix(noun, "y"); ok {
+			return stem + "ies"
+		}
+		return noun + "s"
+	})
+}
 
 func singleShape(f protoreflect.FieldDescriptor) shape {
 	switch {
@@ -178,25 +193,25 @@ func paragraphs(text string) string {
 // lazyHardShape is the shape of a kind of Kubernetes, whose type is put
 // together only when it is asked for.
 func lazyHardShape(k *schema.Kind) shape {
-	return shape{typ: "a mapping", key: k, fields: func() []field { return hardFields(k.Type()) }}
+	return shape{typ: "a map", key: k, fields: func() []field { return hardFields(k.Type()) }}
 }
 
 func hardShape(t *schema.Type) shape {
 	switch t.Form {
 	case schema.Object:
-		return shape{typ: "a mapping", key: t, fields: func() []field { return hardFields(t) }}
+		return shape{typ: "a map", key: t, fields: func() []field { return hardFields(t) }}
 	case schema.Any, schema.Map:
 		if len(t.Fields) > 0 {
-			return shape{typ: "a mapping, also of fields that are not listed", key: t, fields: func() []field { return hardFields(t) }}
+			return shape{typ: "a map, also of fields that are not listed", key: t, fields: func() []field { return hardFields(t) }}
 		}
 		if t.Form == schema.Any {
 			break
 		}
 		s := hardShape(t.Elem)
-		return s.in("a mapping of text to " + article(s.typ))
+		return s.in("a map of string to " + article(s.typ))
 	case schema.List:
 		s := hardShape(t.Elem)
-		typ := "a list of " + article(s.typ)
+		typ := "a list of " + plural(s.typ)
 		if len(t.Keys) > 0 {
 			typ += ", told apart by " + strings.Join(t.Keys, ", ")
 		}
@@ -245,13 +260,13 @@ func withOverrideField(spec shape, objects []kind.Object, hard *schema.Set) shap
 		}
 		return append(fields, field{name: kind.OverrideField, shape: overrideShape(objects, hard),
 			doc: "Patches of the objects that the spec stands for, by their ids. Each id holds update: a list of path and value. " +
-				"A mapping as value is merged field by field, null removes, everything else replaces."})
+				"A map as value is merged field by field, null removes, everything else replaces."})
 	}
 	return spec
 }
 
 func overrideShape(objects []kind.Object, hard *schema.Set) shape {
-	return shape{typ: "a mapping by object id", closed: true, fields: func() []field {
+	return shape{typ: "a map by object id", closed: true, fields: func() []field {
 		var fields []field
 		for _, o := range objects {
 			s := shape{typ: "update: a list of path and value"}

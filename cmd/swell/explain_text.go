@@ -151,7 +151,7 @@ func (e *explanation) objects(k *explained) {
 			fmt.Fprint(e.out, wrap("for each "+o.Each, column))
 		}
 	}
-	fmt.Fprintf(e.out, "\n%s", wrap("In place of a text or bytes a spec may say {fromFile: NAME}, a file in the unit's folder or below it.", ""))
+	fmt.Fprintf(e.out, "\n%s", wrap("In place of a string or bytes a spec may say {fromFile: NAME}, a file in the unit's folder or below it.", ""))
 }
 
 // firstSentence is a comment up to its first full stop, without the default.

@@ -17,7 +17,7 @@ import (
 
 // Formats that several verbs write. In all of them JSON and YAML hold the same
 // value: apiVersion, kind, fields in lower camel case that are only ever added,
-// times as RFC 3339, durations as texts like "1m30s".
+// times as RFC 3339, durations as strings like "1m30s".
 const (
 	formatTable    = "table"
 	formatWide     = "wide"

@@ -119,7 +119,7 @@ after another.
 
  1. Load the kinds.
  2. Write what swell check accepts in a spec of the kind: its fields and no
-    others, fromFile in place of texts, spec.override.
+    others, fromFile in place of strings, spec.override.
  3. With --dir, write a file for each kind into the folder instead, with a name
     like easy.example.com_runtime_v1.json.` + schemaExitCodes,
 		Example: `  swell schema json Runtime

@@ -368,7 +368,7 @@ func guardSplit(args []ref.Val) error {
 
 func guardSearch(args []ref.Val) error {
 	if length(args[0])*length(args[1]) > maxProduct {
-		return errors.New("texts that are too long to search one in the other")
+		return errors.New("strings that are too long to search one in the other")
 	}
 	return nil
 }

@@ -243,5 +243,5 @@ func text(value any) (string, error) {
 	case bool:
 		return strconv.FormatBool(v), nil
 	}
-	return "", fmt.Errorf("want a value that can stand inside a text, got %s", schema.Describe(value))
+	return "", fmt.Errorf("want a value that can stand inside a string, got %s", schema.Describe(value))
 }

@@ -110,7 +110,7 @@ func readFile(at, name ref.Val) ref.Val {
 	case len(content) > config.MaxFileSize:
 		return types.NewErr("file: %q: larger than %d MiB", name, config.MaxFileSize>>20)
 	case !utf8.Valid(content):
-		return types.NewErr("file: %q: want a text in UTF-8; a field of type bytes takes other files with fromFile", name)
+		return types.NewErr("file: %q: want text in UTF-8; a field of type bytes takes other files with fromFile", name)
 	}
 	if err := place.budget.spend(uint64(len(content) >> 10)); err != nil {
 		return types.WrapErr(err)

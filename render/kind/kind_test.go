@@ -167,7 +167,7 @@ func TestExpressions(t *testing.T) {
 		{"hash(self.spec.any) == hash({'list': [1, 'no', null, 2.5], 'deep': {'on': true}}) ? 'same' : 'other'", "same"},
 		{"file('app.toml')", "a = 1\n"},
 		{"file(self.spec.text)", `!"file\(self.spec.text\)": file: "hello": file does not exist \(from kinds/thing/kind.yaml:12:19\)`},
-		{"file('image.png')", "!want a text in UTF-8"},
+		{"file('image.png')", "!want text in UTF-8"},
 		{"template('app.tmpl', self.spec)", `sas=2;vla=1;"hello"`},
 		{"template('sub/in.tmpl', self.spec)", `<b>b,a{"deep":{"on":true},"list":[1,"no",null,2.5]}`},
 		{"template('bad.tmpl', self.spec)", `!kinds/thing/bad.tmpl:2:3: map has no entry for key "nosuch"`},
@@ -287,7 +287,7 @@ func TestLoadData(t *testing.T) {
 	}
 	for at, want := range map[string]bool{"good": true, "good a": true, "good a b": false, "good a c": false, "nosuch": false} {
 		if got := data.IsMapping(strings.Fields(at)); got != want {
-			t.Errorf("%s is a mapping: %t", at, got)
+			t.Errorf("%s is a map: %t", at, got)
 		}
 	}
 	if data.Hash([]string{"good", "a", "c"}) != data.Hash([]string{"nosuch"}) {

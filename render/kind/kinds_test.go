@@ -124,7 +124,7 @@ func TestNested(t *testing.T) {
 	slow := decodeThing(t, kinds, strings.Replace(thing, "mode: FAST\n  modes", "mode: SLOW\n  modes", 1))
 	rendered, _ = slow.Render(place)
 	_, problems = part.DecodeValue(rendered[0].Object, at, slow.doc, []config.Position{at(nil)}, nil)
-	if len(problems) != 1 || problems[0].String() != `kinds/thing/kind.yaml:12:1: spec.level: want one of the enum's names, got the text "NOSUCH", want one of HIGH, LOW` {
+	if len(problems) != 1 || problems[0].String() != `kinds/thing/kind.yaml:12:1: spec.level: want one of the enum's names, got the string "NOSUCH", want one of HIGH, LOW` {
 		t.Errorf("got %s", problems)
 	}
 }
@@ -142,7 +142,7 @@ func TestLoadProblems(t *testing.T) {
 		"nested field": {strings.Replace(nestedThing, "size:", "sise:", 1), otherKind(nil, "part", "int32 size = 1; Level level = 2;", partObjects),
 			[]string{`kinds/thing/kind.yaml:13:9: spec.objects[0].template.spec.sise: unknown field, did you mean "size"?`}},
 		"nested type": {nestedThing, otherKind(nil, "part", "string size = 1; Level level = 2;", strings.ReplaceAll(partObjects, "self.spec.size-3", "3")),
-			[]string{`kinds/thing/kind.yaml:13:15: spec.objects[0].template.spec.size: "self.spec.count": want a text, got int`}},
+			[]string{`kinds/thing/kind.yaml:13:15: spec.objects[0].template.spec.size: "self.spec.count": want a string, got int`}},
 		"nested broken": {nestedThing, otherKind(nil, "part", "int32 size = 1; Level level = 2;", strings.ReplaceAll(partObjects, "self.spec.size", "self.spec.sise")),
 			[]string{`kinds/part/kind.yaml:8:97: spec.objects[0].template.data.size: "string(1/(self.spec.sise-3))": undefined field 'sise'`,
 				`kinds/thing/kind.yaml:9:7: spec.objects[0].template: kind Part does not load, see kinds/part`}},
@@ -295,7 +295,7 @@ func TestSecretExpression(t *testing.T) {
 	}
 	spec = strings.NewReplacer("ConfigMap", "Secret", "data: {out", "stringData: {out", "${", "x${").Replace(oneExpression("self.spec.hosts"))
 	_, problems = evaluate(t, newTree(spec, nil), Inputs{})
-	if len(problems) != 1 || !strings.Contains(problems[0].String(), "can stand inside a text") {
+	if len(problems) != 1 || !strings.Contains(problems[0].String(), "can stand inside a string") {
 		t.Errorf("got %s", problems)
 	}
 }

@@ -93,7 +93,7 @@ func (p *patterns) match(text, written string) ref.Val {
 	}
 	compiled := known.(pattern)
 	if len(text)*compiled.instructions > maxMatching {
-		return types.NewErr("matches: a text of %d bytes is too long for a pattern of %d steps", len(text), compiled.instructions)
+		return types.NewErr("matches: a string of %d bytes is too long for a pattern of %d steps", len(text), compiled.instructions)
 	}
 	return types.Bool(compiled.MatchString(text))
 }

@@ -88,7 +88,7 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		b.WriteString(t.texts[i])
 		value, present, err := x.value(scope)
 		if err == nil && !present {
-			err = fmt.Errorf("%q: absent, but it stands inside a text", x.text)
+			err = fmt.Errorf("%q: absent, but it stands inside a string", x.text)
 		}
 		var s string
 		if err == nil {
@@ -96,7 +96,7 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		}
 		var unread *readError
 		if err != nil && x.secret && !errors.As(err, &unread) {
-			err = fmt.Errorf("%q: want a value that can stand inside a text", x.text)
+			err = fmt.Errorf("%q: want a value that can stand inside a string", x.text)
 		}
 		if err != nil {
 			return nil, false, &evalError{x.at, err}
@@ -151,7 +151,7 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 		t = &schema.Type{Form: schema.Object, Fields: t.Fields}
 	}
 	if t.Form != schema.Any && t.Form != schema.Object && t.Form != schema.Map {
-		c.problemAt(n, config.CodeType, "want %s, got a mapping", t.Form)
+		c.problemAt(n, config.CodeType, "want %s, got a map", t.Form)
 		return static{}
 	}
 	m := &mapping{}
@@ -159,7 +159,7 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if strings.Contains(key.Value, "${") {
-			c.problemAt(key, config.CodeKind, "%s: an expression cannot be a key: make the whole mapping one", key.Value)
+			c.problemAt(key, config.CodeKind, "%s: an expression cannot be a key: make the whole map one", key.Value)
 			continue
 		}
 		field := t.Field(key.Value)
@@ -240,7 +240,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 	}
 	whole := len(codes) == 1 && texts[0] == "" && texts[1] == ""
 	if !whole && t.Form != schema.Any && !schema.Fits(t.Form, "1") {
-		c.problemAt(n, config.CodeType, "want %s, got a text with an expression in it", t.Form)
+		c.problemAt(n, config.CodeType, "want %s, got a string with an expression in it", t.Form)
 		return static{}
 	}
 	var expressions []*expression

@@ -110,11 +110,11 @@ func (r *templateRun) join(separator string, list any) (string, error) {
 func describe(value any) string {
 	switch value.(type) {
 	case map[string]any:
-		return "a mapping"
+		return "a map"
 	case nil:
 		return "nothing"
 	case string:
-		return "a text"
+		return "a string"
 	case []any:
 		return "a list"
 	case bool:
@@ -160,7 +160,7 @@ func (r *templateRun) compare(a, b any) (int, error) {
 	x, isNumber := number(a)
 	y, areNumbers := number(b)
 	if !isNumber || !areNumbers {
-		return 0, fmt.Errorf("want two texts or two numbers to compare, got %s and %s", describe(a), describe(b))
+		return 0, fmt.Errorf("want two strings or two numbers to compare, got %s and %s", describe(a), describe(b))
 	}
 	return x.Cmp(y), nil
 }

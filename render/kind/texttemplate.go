@@ -54,7 +54,7 @@ func parseTemplate(file string, content []byte) (*textTemplate, *config.Problem)
 		return &config.Problem{Position: config.Position{File: file, Line: line}, Code: config.CodeKind, Message: message}
 	}
 	if !utf8.Valid(content) {
-		return nil, problem(0, "want a text in UTF-8")
+		return nil, problem(0, "want text in UTF-8")
 	}
 	parsed, err := gotemplate.New(file).Option("missingkey=error").Funcs((&templateRun{}).functions()).Parse(string(content))
 	if err != nil {

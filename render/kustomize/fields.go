@@ -32,12 +32,12 @@ func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string
 		return nil
 	case reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			return wrong("a mapping")
+			return wrong("a map")
 		}
 		return k.checkStruct(n, want, path)
 	case reflect.Map:
 		if n.Kind != yaml.MappingNode {
-			return wrong("a mapping")
+			return wrong("a map")
 		}
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
@@ -45,7 +45,7 @@ func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string
 		}
 	case reflect.String:
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-			return wrong("a text: write it in quotes")
+			return wrong("a string: write it in quotes")
 		}
 	case reflect.Bool:
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {

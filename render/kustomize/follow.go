@@ -190,7 +190,7 @@ func dates(docs []*config.Document) config.Problems {
 	look = func(doc *config.Document, n *yaml.Node) {
 		quoted := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 		if n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && date.MatchString(n.Value) {
-			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a text to others: write it in quotes"))
+			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a string to others: write it in quotes"))
 		}
 		for _, child := range n.Content {
 			look(doc, child)

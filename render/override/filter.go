@@ -75,7 +75,7 @@ func checkFilter(n *parsing.ASTNode) error {
 			return fmt.Errorf("%s: no function of filters%s", config.Shorten(name), hint)
 		}
 	case parsing.ASTMultiSelectHash, parsing.ASTMultiSelectList:
-		return fmt.Errorf("a filter cannot make new lists and mappings: compare the fields one by one")
+		return fmt.Errorf("a filter cannot make new lists and maps: compare the fields one by one")
 	case parsing.ASTValueProjection:
 		return fmt.Errorf("* has no order in a filter: name the field")
 	case parsing.ASTArithmeticExpression, parsing.ASTArithmeticUnaryExpression:

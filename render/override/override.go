@@ -72,7 +72,7 @@ func Read(doc *config.Document, n *yaml.Node) (Overrides, config.Problems) {
 		return o, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return o, config.Problems{doc.Problem(n, config.CodeOverride, "spec.override: want a mapping of object ids")}
+		return o, config.Problems{doc.Problem(n, config.CodeOverride, "spec.override: want a map of object ids")}
 	}
 	var problems config.Problems
 	for i := 0; i+1 < len(n.Content); i += 2 {

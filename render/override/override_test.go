@@ -137,7 +137,7 @@ func TestApplyProblems(t *testing.T) {
 		{"    - {path: '\"\"', value: 1}", "want a name between the quotes"},
 		{"    - {path: metadata, value: {name: {a: b}}}", "metadata.name: an override cannot change"},
 		{"    - {path: kind, value: {a: b}}", "kind: an override cannot change"},
-		{"    - {path: spec.template.metadata.annotations.\"a.b/c\".x, value: 1}", "it is a text and no mapping"},
+		{"    - {path: spec.template.metadata.annotations.\"a.b/c\".x, value: 1}", "it is a string and no map"},
 		{"    - {path: \"spec.template.spec.containers[?image=='x']\", value: 1}", "the list there has 2 items"},
 		{"    - {path: spec, value: 1, more: 1}\n  100%d-s:\n    update: {}", "spec.override.100%d-s: update: want a list"},
 	} {

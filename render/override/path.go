@@ -135,7 +135,7 @@ func parseStep(rest string) (step, int, error) {
 		var name string
 		err := json.Unmarshal([]byte(m), &name)
 		if err != nil {
-			return step{}, 0, fmt.Errorf("%s: not a text in double quotes as JSON has it", m)
+			return step{}, 0, fmt.Errorf("%s: not a string in double quotes as JSON has it", m)
 		}
 		if name == "" {
 			err = fmt.Errorf("want a name between the quotes at %s", quoted(rest))

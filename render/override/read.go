@@ -52,7 +52,7 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) {
 func read(doc *config.Document, place string, n *yaml.Node, others []string) (*Override, config.Problems) {
 	r := reader{doc: doc, place: place}
 	if n.Kind != yaml.MappingNode {
-		r.problem(n, "want a mapping with %s", oneOf(verbs))
+		r.problem(n, "want a map with %s", oneOf(verbs))
 		return nil, r.problems
 	}
 	lists := map[string]*yaml.Node{}
@@ -139,7 +139,7 @@ func (r *reader) isText(n *yaml.Node, where string) bool {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		return true
 	}
-	r.problem(n, "%s: want a text", where)
+	r.problem(n, "%s: want a string", where)
 	return false
 }
 
@@ -158,7 +158,7 @@ func (op *operation) misuse() string {
 	_, mapping := op.value.(map[string]any)
 	switch {
 	case len(op.path) == 0 && op.verb == verbUpdate && !mapping:
-		return "@ is the whole object: want a mapping to merge into it"
+		return "@ is the whole object: want a map to merge into it"
 	case len(op.path) == 0 && op.verb != verbUpdate:
 		return "@ is the whole object, which cannot be replaced or removed: name its fields"
 	case op.value == nil && (op.verb == verbSet || op.verb == verbAppend):

@@ -46,7 +46,7 @@ func (w *walk) descend(value any, t *schema.Type, depth int) any {
 	case byName:
 		m, ok := value.(map[string]any)
 		if !ok {
-			w.misses(depth, fmt.Sprintf("it is %s and no mapping", form(value)))
+			w.misses(depth, fmt.Sprintf("it is %s and no map", form(value)))
 			return value
 		}
 		if m[s.name] == nil && (depth < len(w.op.path)-1 || w.op.verb == verbRemove || w.op.verb == verbUpdate && w.op.value == nil) {
@@ -57,7 +57,7 @@ func (w *walk) descend(value any, t *schema.Type, depth int) any {
 	case byValue:
 		m, ok := value.(map[string]any)
 		if !ok {
-			w.misses(depth, fmt.Sprintf("it is %s and no mapping", form(value)))
+			w.misses(depth, fmt.Sprintf("it is %s and no map", form(value)))
 			return value
 		}
 		names := present(m)

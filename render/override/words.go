@@ -91,13 +91,13 @@ func (w *walk) itemNames(items []any, t *schema.Type) string {
 func form(value any) string {
 	switch value.(type) {
 	case map[string]any:
-		return "a mapping"
+		return "a map"
 	case []any:
 		return "a list"
 	case nil:
 		return "nothing"
 	case string:
-		return "a text"
+		return "a string"
 	case bool:
 		return "true or false"
 	}

@@ -181,7 +181,7 @@ func spoil(t *rapid.T, typ *Type, object map[string]any) (where []any, mistake s
 					continue
 				}
 				if field.Form == String || field.Form == Boolean || field.Form == Integer {
-					places = append(places, place{below, func() { v[name] = map[string]any{"a": "b"} }, "a mapping"})
+					places = append(places, place{below, func() { v[name] = map[string]any{"a": "b"} }, "a map"})
 				}
 				if l, ok := v[name].([]any); ok && len(l) > 0 && (len(field.Keys) > 0 || field.Set) {
 					twice := slices.Concat(below, []any{len(l)})

@@ -324,14 +324,14 @@ func Fits(form Form, value any) bool {
 func Describe(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
-		return "a mapping"
+		return "a map"
 	case []any:
 		return "a list"
 	case string:
 		if len(v) > 60 {
 			v = strings.ToValidUTF8(v[:60], "") + "..."
 		}
-		return fmt.Sprintf("the text %q", v)
+		return fmt.Sprintf("the string %q", v)
 	case bool:
 		return fmt.Sprintf("the boolean %t", v)
 	case nil:

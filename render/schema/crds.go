@@ -202,7 +202,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 		d.at(func() {
 			m, ok := item.(map[string]any)
 			if !ok {
-				d.problem(config.CodeType, "want a mapping, got %s", Describe(item))
+				d.problem(config.CodeType, "want a map, got %s", Describe(item))
 				return
 			}
 			v := version{name: get[string](d, m, "name"), served: get[bool](d, m, "served")}
@@ -261,7 +261,7 @@ func (d *definition) validations(s map[string]any) {
 		d.at(func() {
 			m, ok := item.(map[string]any)
 			if !ok {
-				d.problem(config.CodeType, "want a mapping, got %s", Describe(item))
+				d.problem(config.CodeType, "want a map, got %s", Describe(item))
 				return
 			}
 			rule := get[string](d, m, "rule")

@@ -119,7 +119,7 @@ func TestBrokenDefinitions(t *testing.T) {
 		{"- {required: [size]}", "- {required: [size], type: object}", `oneOf[0].type: not allowed inside allOf, anyOf, oneOf and not: say it outside`},
 		{"x-kubernetes-list-map-keys: [name]", "x-kubernetes-list-map-keys: [nmae]", `ports.x-kubernetes-list-map-keys[0]: "nmae": the items have no such field, did you mean "name"?`},
 		{"required: [name, port]", "required: [port]", `ports.x-kubernetes-list-map-keys[0]: "name": want it required or with a default`},
-		{"default: 3", "default: many", `spec.properties.replicas.default: want an integer, got the text "many"`},
+		{"default: 3", "default: many", `spec.properties.replicas.default: want an integer, got the string "many"`},
 		{"default: 3", "default: 300", `spec.properties.replicas.default: want at most 9, got the number 300`},
 		{"items: {type: string}", "uniqueItems: true", `zones: items: missing, every list says of what`},
 		{"items: {type: string}", "items: {type: string}, uniqueItems: true", `zones.uniqueItems: not allowed, write x-kubernetes-list-type: set`},

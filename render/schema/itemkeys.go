@@ -134,7 +134,7 @@ func (c *keyCheck) complete(n *yaml.Node, keys []string, item protoreflect.Messa
 			complete = false
 		case itemKey(item, f) == "":
 			c.below(key, func() {
-				c.problem(at, config.CodeRule, "want a text that is not empty: the items of the list are told apart by it")
+				c.problem(at, config.CodeRule, "want a string that is not empty: the items of the list are told apart by it")
 			})
 			complete = false
 		}

@@ -90,7 +90,7 @@ func (in *inliner) isKey(f protoreflect.FieldDescriptor, key string) bool {
 	}
 	scalar := []string{"text", "int32", "uint32", "int64", "uint64", "boolean", "enum"}
 	if field.IsList() || field.IsMap() || !slices.Contains(scalar, form(field)) {
-		in.report(f, "%s: key %q: want a text, a whole number, an enum or true or false", f.FullName(), key)
+		in.report(f, "%s: key %q: want a string, a whole number, an enum or true or false", f.FullName(), key)
 		return false
 	}
 	if !in.client && fieldOptionsOf(field).clientOnly && !fieldOptionsOf(f).clientOnly {

@@ -121,10 +121,10 @@ func (c *checker) text(r *Rules, s string) {
 		c.size(utf8.RuneCountInString(s), r.MinLength, r.MaxLength, "characters")
 	}
 	if r.Pattern != nil && !r.Pattern.MatchString(s) {
-		c.broken(s, "a text that matches %s", config.Shorten(r.Pattern.String()))
+		c.broken(s, "a string that matches %s", config.Shorten(r.Pattern.String()))
 	}
 	if r.Format != "" && formats[r.Format] && !strfmt.Default.Validates(r.Format, s) {
-		c.broken(s, "a text of the format %s", r.Format)
+		c.broken(s, "a string of the format %s", r.Format)
 	}
 }
 

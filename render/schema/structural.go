@@ -53,7 +53,7 @@ func get[T any](d *definition, m map[string]any, name string) T {
 	}
 	typed, ok := value.(T)
 	if !ok {
-		want := map[string]string{"string": "a text", "bool": "true or false", "[]interface {}": "a list", "map[string]interface {}": "a mapping"}[fmt.Sprintf("%T", zero)]
+		want := map[string]string{"string": "a string", "bool": "true or false", "[]interface {}": "a list", "map[string]interface {}": "a map"}[fmt.Sprintf("%T", zero)]
 		d.problemAt(name, config.CodeType, "want %s, got %s", want, Describe(value))
 	}
 	return typed
@@ -254,7 +254,7 @@ func (d *definition) names(s map[string]any, field string) (names []string) {
 	for i, item := range get[[]any](d, s, field) {
 		name, ok := item.(string)
 		if !ok {
-			d.at(func() { d.problem(config.CodeType, "want a text, got %s", Describe(item)) }, field, i)
+			d.at(func() { d.problem(config.CodeType, "want a string, got %s", Describe(item)) }, field, i)
 			continue
 		}
 		names = append(names, name)

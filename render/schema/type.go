@@ -26,8 +26,8 @@ const (
 	Base64                  // bytes as text
 )
 
-var formNames = [...]string{"anything", "a mapping", "a mapping", "a list", "a text", "an integer", "a number", "true or false",
-	"an integer or a text", "a quantity like 500m or 1Gi", "a text in base64"}
+var formNames = [...]string{"anything", "a map", "a map", "a list", "a string", "an integer", "a number", "true or false",
+	"an integer or a string", "a quantity like 500m or 1Gi", "a string in base64"}
 
 func (f Form) String() string { return formNames[f] }
 

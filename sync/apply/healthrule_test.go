@@ -52,7 +52,7 @@ func TestJudgeByRule(t *testing.T) {
 		{"leaving", "", "{metadata: {deletionTimestamp: '2026-01-01T00:00:00Z'}, status: {ready: true}}", Health{Progressing, "resource scheduled for deletion"}},
 		{"not seen yet", "", "{metadata: {generation: 3}, status: {ready: true, observedGeneration: 2}}",
 			Health{Progressing, "generation is 3, but latest observed generation is 2"}},
-		{"not seen yet, as a text", "", "{metadata: {generation: 3}, status: {bad: true, observedGeneration: '2'}}",
+		{"not seen yet, as a string", "", "{metadata: {generation: 3}, status: {bad: true, observedGeneration: '2'}}",
 			Health{Progressing, "generation is 3, but latest observed generation is 2"}},
 		{"seen", "", "{metadata: {generation: 3}, status: {ready: true, observedGeneration: '3'}}", Health{State: Healthy}},
 	} {

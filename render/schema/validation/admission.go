@@ -108,7 +108,7 @@ func admissionRule(m map[string]any) (found Flaws) {
 		}
 		for i, item := range l {
 			if item == "" && field != "apiGroups" {
-				found = append(found, want("a text that is not empty").item(i).at(field)...)
+				found = append(found, want("a string that is not empty").item(i).at(field)...)
 			}
 		}
 	}

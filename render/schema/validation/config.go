@@ -90,7 +90,7 @@ func registryLogin(data, texts map[string]any, key string) Flaws {
 	}
 	var login map[string]any
 	if json.Unmarshal(content, &login) != nil {
-		return say("want a mapping in JSON").at(key).at(field)
+		return say("want a map in JSON").at(key).at(field)
 	}
 	return nil
 }

@@ -243,7 +243,7 @@ var (
 	// nonEmpty is for a text that has to say something.
 	nonEmpty = texts(func(s string) string {
 		if s == "" {
-			return "a text that is not empty"
+			return "a string that is not empty"
 		}
 		return ""
 	})
