@@ -54,7 +54,7 @@ func (d *Daemon) loadGuarded() (err error) {
 	return nil
 }
 
-// hear takes in what was approved since the last time, and makes it due.
+// hear takes in what was approved or rejected since the last time, and makes it due.
 func (d *Daemon) hear(r *Record) {
 	g := &d.guarded
 	changes, err := d.Store.Changes()
@@ -64,6 +64,9 @@ func (d *Daemon) hear(r *Record) {
 	known := g.approved
 	if err == nil {
 		g.approvals, err = d.Store.Approvals()
+	}
+	if err == nil {
+		g.plans, err = d.Store.Plans()
 	}
 	if err != nil {
 		r.Err = err
@@ -82,7 +85,7 @@ func (d *Daemon) hear(r *Record) {
 	}
 }
 
-// heard says whether somebody approved something since the last pass.
+// heard says whether somebody approved or rejected something since the last pass.
 func (d *Daemon) heard() bool {
 	changes, err := d.Store.Changes()
 	return err != nil || changes != d.guarded.heard // the pass reports the error

@@ -214,6 +214,48 @@ func TestApprovalIsBoundToThePlan(t *testing.T) {
 	w.until("the rest", func() bool { return w.there(all[:15]...) == 0 })
 }
 
+// TestRejectedPlan: what is rejected stays held and says by whom, over a restart
+// too; another plan is not rejected; approved after all, it goes.
+func TestRejectedPlan(t *testing.T) {
+	w := newWorld(t)
+	all := names(15)
+	reject := func(p store.Plan) {
+		w.must(store.Reject(w.Context(), filepath.Join(w.dir, "state"), p.Digest, store.Rejection{At: w.now, By: "ada", Reason: "still read"}))
+	}
+	rejected := func(p store.Plan) string {
+		return fmt.Sprintf("%d deletions pending: rejected by ada: still read; take the change back in Git, or approve it after all: swell approve %s", len(p.Deletions), p.Digest.Short())
+	}
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "1", all[12:]...)
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	first := w.plan()
+	reject(first)
+	w.until("the rejection", func() bool { return w.unit("app").Waiting == rejected(first) })
+	w.stop()
+	w.start()
+	w.idle(time.Hour)
+	w.want("after a restart", w.unit("app").Waiting, rejected(first))
+	if n := w.there(all...); n != 45 {
+		t.Errorf("%d of 45 objects", n)
+	}
+
+	w.app("app", "1", all[13:]...)
+	w.commit()
+	w.until("another plan", func() bool { return len(w.plans()) == 1 && w.plan().Digest != first.Digest })
+	second := w.plan()
+	w.until("which nobody rejected", func() bool {
+		return w.unit("app").Waiting == fmt.Sprintf("%d deletions pending: swell approve %s", len(second.Deletions), second.Digest.Short())
+	})
+	reject(second)
+	w.until("the second rejection", func() bool { return w.unit("app").Waiting == rejected(second) })
+	w.approve(second)
+	w.until("the deletions", func() bool { return w.there(all[:13]...) == 0 })
+	w.until("the end", func() bool { return w.unit("app").Waiting == "" && len(w.plans()) == 0 })
+}
+
 // TestApprovalLapses: an approval that was never used ends when the commit wants
 // the objects again.
 func TestApprovalLapses(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 
 // plansOf makes plans of what is held: one for each unit, so that one team's
 // deletions do not stand in another's way, or a single one when it is held because
-// of what the commit deletes in all. Those that were there before keep their time.
+// of what the commit deletes in all. Those that were there before keep their time, and
+// who rejected them.
 func plansOf(v approval.Verdict, before []store.Plan, now time.Time) []store.Plan {
 	byUnit := map[config.UnitPath][]store.Deletion{}
 	for deletion, why := range v.Held {
@@ -30,15 +31,15 @@ func plansOf(v approval.Verdict, before []store.Plan, now time.Time) []store.Pla
 		}
 		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ObjectID: deletion.ObjectID, UID: deletion.UID, Why: why})
 	}
-	since := map[render.Digest]time.Time{}
+	known := map[render.Digest]store.Plan{}
 	for _, p := range before {
-		since[p.Digest] = p.At
+		known[p.Digest] = p
 	}
 	var plans []store.Plan
 	for _, unit := range slices.Sorted(maps.Keys(byUnit)) {
 		plan := store.NewPlan(unit, now, byUnit[unit])
-		if at, known := since[plan.Digest]; known {
-			plan.At = at
+		if was, ok := known[plan.Digest]; ok {
+			plan.At, plan.Rejected = was.At, was.Rejected
 		}
 		plans = append(plans, plan)
 	}
@@ -125,7 +126,7 @@ func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Tra
 
 // waitText is what a unit says while n deletions of its own are in a plan.
 func waitText(n int, p store.Plan) string {
-	text := fmt.Sprintf("%s pending: swell approve %s", diff.Count(n, "deletion"), p.Digest.Short())
+	text := fmt.Sprintf("%s pending: %s", diff.Count(n, "deletion"), p.Ask())
 	if p.Unit == "" {
 		text += fmt.Sprintf(" (%s of the whole fleet)", diff.Count(len(p.Deletions), "deletion"))
 	}

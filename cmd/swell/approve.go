@@ -22,8 +22,8 @@ import (
 )
 
 func approveCommand() *cobra.Command {
-	var file, output string
-	var yes bool
+	var file, output, reason string
+	var yes, reject bool
 	cmd := &cobra.Command{
 		Use:   "approve [PLAN] --config FILE",
 		Short: "Approve deletions that the daemon holds back",
@@ -37,18 +37,35 @@ prefix of it, print every deletion of the plan, ask, and approve them: these
 objects, by their UIDs, and no others. The daemon may be running or not; it still
 looks at each object before it deletes it.
 
+With --reject, note instead that the plan is not to be carried out, and why. Nothing
+is deleted, as before, and all that tells of the plan says who rejected it: whoever
+made the change takes it back in Git. An approval still wins over it. A plan that
+changes is another one, which nobody rejected.
+
 To keep an object instead, bring it back in the monorepo, or annotate the live one
 with swell.sh/prune: disabled or client.lifecycle.config.k8s.io/deletion: detach,
 which let go of it.
 
-Exit codes: 0 approved, or the plans are listed; 1 not approved: the answer was
+Exit codes: 0 approved or rejected, or the plans are listed; 1 not approved: the answer was
 no; 2 there is no such plan, nobody could be asked, or the state could not be read
 or written.`,
 		Example: `  swell approve
   swell approve 3fa9c1d2
-  swell approve 3fa9c1d2 --yes`,
+  swell approve 3fa9c1d2 --yes
+  swell approve 3fa9c1d2 --reject --reason "the database is still read"`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case reject && len(args) == 0:
+				return hinted{errors.New("--reject: want a plan"), "swell approve lists them"}
+			case reject && yes:
+				return errors.New("--reject and --yes: want one of them")
+			case reason != "" && !reject:
+				return errors.New("--reason: want --reject with it")
+			}
+			if err := oneLineReason(reason); err != nil {
+				return err
+			}
 			settings, err := readDaemonConfig(file)
 			if err != nil {
 				return err
@@ -64,8 +81,14 @@ or written.`,
 			if err != nil {
 				return err
 			}
+			if reject {
+				return rejectPlan(cmd, settings.State, plan, reason)
+			}
 			if err := deletionListing(plan).write(cmd.OutOrStdout(), output); err != nil {
 				return err
+			}
+			if plan.Rejected != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "swell: plan %s: %s\n", plan.Digest.Short(), plan.Rejected.Text())
 			}
 			if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", diff.Count(len(plan.Deletions), "object"))); err != nil {
 				return err
@@ -80,7 +103,19 @@ or written.`,
 	configFlag(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; required where there is no terminal to ask on")
+	cmd.Flags().BoolVar(&reject, "reject", false, "note that the plan is not to be carried out")
+	cmd.Flags().StringVar(&reason, "reason", "", "with --reject: why")
 	return cmd
+}
+
+func rejectPlan(cmd *cobra.Command, dir string, plan store.Plan, reason string) error {
+	r := store.Rejection{At: time.Now(), By: whoami(), Reason: reason}
+	if err := store.Reject(cmd.Context(), dir, plan.Digest, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait as before, until the change is taken back in Git or the plan is approved\n",
+		plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
+	return nil
 }
 
 func readPlans(dir string) ([]store.Plan, error) {
@@ -136,18 +171,20 @@ type planStatus struct {
 	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
 	Since     time.Time        `json:"since"`
 	Deletions []store.Deletion `json:"deletions"`
+	Rejected  *store.Rejection `json:"rejected,omitempty"`
 }
 
 func planListing(plans []store.Plan) *listing {
 	l := &listing{kind: "DeletionPlanList", columns: heads("PLAN", "DELETIONS", "OF", "SINCE", "WHY"), nothing: "nothing waits for approval"}
 	for _, p := range plans {
-		l.add(planStatus{p.Digest, p.Unit, p.At.UTC(), p.Deletions}, p.Digest.Short(), p.Digest.Short(), strconv.Itoa(len(p.Deletions)), planOf(p),
+		l.add(planStatus{p.Digest, p.Unit, p.At.UTC(), p.Deletions, p.Rejected}, p.Digest.Short(), p.Digest.Short(), strconv.Itoa(len(p.Deletions)), planOf(p),
 			p.At.UTC().Format(time.RFC3339), planWhy(p))
 	}
 	return l
 }
 
-// planWhy is the first reason in a plan and how many others there are.
+// planWhy is the first reason in a plan, how many others there are, and who
+// rejected it.
 func planWhy(p store.Plan) string {
 	reasons := map[string]bool{}
 	for _, d := range p.Deletions {
@@ -156,6 +193,9 @@ func planWhy(p store.Plan) string {
 	text := p.Deletions[0].Why
 	if more := len(reasons) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %s)", diff.Count(more, "other reason"))
+	}
+	if p.Rejected != nil {
+		text += "; " + p.Rejected.Text()
 	}
 	return text
 }

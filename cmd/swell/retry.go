@@ -48,8 +48,8 @@ could not be read or written.`,
 			if all && len(args) > 0 {
 				return errors.New("--all and a name: want one of them")
 			}
-			if strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-				return errors.New("--reason: want one line without control characters")
+			if err := oneLineReason(reason); err != nil {
+				return err
 			}
 			s, err := openState(file)
 			if err != nil {
@@ -95,6 +95,14 @@ could not be read or written.`,
 	cmd.Flags().BoolVar(&all, "all", false, "everything that could be tried again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
 	return cmd
+}
+
+// oneLineReason refuses what would not stand in one line of the history.
+func oneLineReason(reason string) error {
+	if strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return errors.New("--reason: want one line without control characters")
+	}
+	return nil
 }
 
 // unitOrTarget finds what a name is: a unit or a folder of units, or else a target

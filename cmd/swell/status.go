@@ -81,10 +81,11 @@ type fleetStatus struct {
 
 // planSummary is deletions that wait for approval.
 type planSummary struct {
-	Plan      string          `json:"plan"`
-	Unit      config.UnitPath `json:"unit,omitempty"` // empty: the whole fleet
-	Deletions int             `json:"deletions"`
-	Since     time.Time       `json:"since"`
+	Plan      string           `json:"plan"`
+	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
+	Deletions int              `json:"deletions"`
+	Since     time.Time        `json:"since"`
+	Rejected  *store.Rejection `json:"rejected,omitempty"`
 }
 
 // clusterStatus is a cluster of which not everything is known.
@@ -162,9 +163,9 @@ func (f *fleetStatus) readNotes(s *store.Store, below string) error {
 		if p.Unit != "" && !within(string(p.Unit), below) {
 			continue
 		}
-		f.Plans = append(f.Plans, planSummary{p.Digest.Short(), p.Unit, len(p.Deletions), p.At.UTC()})
-		f.notes = append(f.notes, fmt.Sprintf("plan %s: %s of %s pending since %s: swell approve %s",
-			p.Digest.Short(), diff.Count(len(p.Deletions), "deletion"), planOf(p), p.At.UTC().Format(time.RFC3339), p.Digest.Short()))
+		f.Plans = append(f.Plans, planSummary{p.Digest.Short(), p.Unit, len(p.Deletions), p.At.UTC(), p.Rejected})
+		f.notes = append(f.notes, fmt.Sprintf("plan %s: %s of %s pending since %s: %s",
+			p.Digest.Short(), diff.Count(len(p.Deletions), "deletion"), planOf(p), p.At.UTC().Format(time.RFC3339), p.Ask()))
 	}
 	clusters, err := s.Clusters()
 	if err != nil {

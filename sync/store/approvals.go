@@ -53,6 +53,17 @@ type Plan struct {
 	At time.Time `json:"at"`
 	// Deletions sorted by unit, target and object; never empty.
 	Deletions []Deletion `json:"deletions"`
+	// Rejected says who rejected it; nil for nobody.
+	Rejected *Rejection `json:"rejected,omitempty"`
+}
+
+// Ask says what the plan waits for.
+func (p *Plan) Ask() string {
+	ask := "swell approve " + p.Digest.Short()
+	if p.Rejected != nil {
+		ask = p.Rejected.Text() + ": " + ask
+	}
+	return ask
 }
 
 // NewPlan sorts the deletions.
@@ -83,22 +94,27 @@ func (s *Store) Plans() ([]Plan, error) {
 	if s.schema < 2 {
 		return nil, nil
 	}
+	rejections, err := s.rejections()
+	if err != nil {
+		return nil, err
+	}
 	var plans []Plan
-	err := s.query(func(rows *sql.Rows) error {
+	err = s.query(func(rows *sql.Rows) error {
 		var p Plan
 		var at stamp
 		var deletions []byte
 		if err := rows.Scan((*string)(&p.Digest), (*string)(&p.Unit), &at, &deletions); err != nil {
 			return err
 		}
-		p.At = at.Time
+		p.At, p.Rejected = at.Time, rejections[p.Digest]
 		plans = append(plans, p)
 		return json.Unmarshal(deletions, &plans[len(plans)-1].Deletions)
 	}, `SELECT digest, unit, at, deletions FROM plans ORDER BY unit, digest`)
 	return plans, err
 }
 
-// PutPlans makes the plans the ones that wait, in place of all others.
+// PutPlans makes the plans the ones that wait, in place of all others. Who rejected
+// them stays, and is not read from them.
 func (tx *Tx) PutPlans(plans []Plan) error {
 	if err := tx.exec(`DELETE FROM plans`); err != nil {
 		return err
@@ -113,7 +129,7 @@ func (tx *Tx) PutPlans(plans []Plan) error {
 			return err
 		}
 	}
-	return nil
+	return tx.dropRejections()
 }
 
 // Approvals are what was approved and is not done, the oldest first.
@@ -158,23 +174,47 @@ func Approve(ctx context.Context, dir string, digest render.Digest, by string, a
 }
 
 func (tx *Tx) approve(digest render.Digest, by string, at time.Time) error {
-	var unit string
-	var deletions []byte
-	err := tx.tx.QueryRow(`SELECT unit, deletions FROM plans WHERE digest = ?`, string(digest)).Scan(&unit, &deletions)
-	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("plan %s: %w", digest.Short(), ErrNoPlan)
-	}
-	var listed []Deletion
-	if err = errors.Join(err, json.Unmarshal(deletions, &listed)); err != nil {
-		return fmt.Errorf("read state: %w", err)
-	}
-	err = tx.exec(`INSERT INTO approvals (digest, at, by, deletions) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET deletions = excluded.deletions`,
-		string(digest), stored(at), by, deletions)
+	unit, listed, err := tx.plan(digest)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("plan %s: %d deletions, by %s", digest.Short(), len(listed), by)
-	return tx.AddHistory([]Event{{Time: at, Unit: config.UnitPath(unit), Kind: "approved", Text: text}})
+	deletions, err := json.Marshal(listed)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		tx.exec(`INSERT INTO approvals (digest, at, by, deletions) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET deletions = excluded.deletions`,
+			string(digest), stored(at), by, deletions),
+		tx.exec(`DELETE FROM rejections WHERE digest = ?`, string(digest)))
+	if err != nil {
+		return err
+	}
+	return tx.AddHistory([]Event{{Time: at, Unit: unit, Kind: "approved", Text: judgedText(digest, len(listed), by)}})
+}
+
+// judgedText is a plan in the history.
+func judgedText(digest render.Digest, deletions int, by string) string {
+	s := "s"
+	if deletions == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("plan %s: %d deletion%s, by %s", digest.Short(), deletions, s, by)
+}
+
+// plan is the unit and the deletions of a plan that waits.
+func (tx *Tx) plan(digest render.Digest) (unit config.UnitPath, deletions []Deletion, err error) {
+	var list []byte
+	err = tx.tx.QueryRow(`SELECT unit, deletions FROM plans WHERE digest = ?`, string(digest)).Scan((*string)(&unit), &list)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil, fmt.Errorf("plan %s: %w", digest.Short(), ErrNoPlan)
+	}
+	if err == nil {
+		err = json.Unmarshal(list, &deletions)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("read state: %w", err)
+	}
+	return unit, deletions, nil
 }
 
 // Changes is a number that becomes another one when somebody else than this

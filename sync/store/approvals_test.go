@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -212,4 +213,73 @@ func TestOlderSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestReject: a rejection stands beside its plan and in the history, over a
+// restart, until the plan changes or is approved after all.
+func TestReject(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	one, other := NewPlan("shop/cart", noon, []Deletion{deletion(1), deletion(2)}), NewPlan("shop/till", noon, []Deletion{deletion(3)})
+	update(t, s, func(tx *Tx) error { return tx.PutPlans([]Plan{one, other}) })
+	before := value[int64](t)(s.Changes())
+	first := Rejection{At: noon.Add(time.Hour), By: "ada", Reason: "still read"}
+	if err := Reject(t.Context(), dir, one.Digest, first); err != nil {
+		t.Fatal(err)
+	}
+	if after := value[int64](t)(s.Changes()); after == before {
+		t.Error("the daemon hears nothing")
+	}
+	again := Rejection{At: noon.Add(2 * time.Hour), By: "bob"}
+	if err := errors.Join(Reject(t.Context(), dir, one.Digest, again), Reject(t.Context(), dir, other.Digest, first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	one.Rejected, other.Rejected = &again, &first
+	same(t, []Plan{one, other}, value[[]Plan](t)(s.Plans()))
+	same(t, "rejected by bob; take the change back in Git, or approve it after all: swell approve "+one.Digest.Short(), one.Ask())
+	same(t, "rejected by ada: still read; take the change back in Git, or approve it after all", first.Text())
+	var told []string
+	for _, e := range value[[]Event](t)(s.History("shop/cart", 10)) {
+		told = append(told, e.Kind+" "+e.Text)
+	}
+	same(t, []string{"rejected plan " + one.Digest.Short() + ": 2 deletions, by bob", "rejected plan " + one.Digest.Short() + ": 2 deletions, by ada: still read"}, told)
+
+	if err := Approve(t.Context(), dir, one.Digest, "eve", noon); err != nil {
+		t.Fatal(err)
+	}
+	one.Rejected = nil
+	same(t, []Plan{one, other}, value[[]Plan](t)(s.Plans()))
+	if err := Reject(t.Context(), dir, one.Digest, first); !errors.Is(err, ErrApproved) {
+		t.Errorf("a plan that is approved: %v", err)
+	}
+	changed := NewPlan("shop/till", noon, []Deletion{deletion(3), deletion(4)})
+	update(t, s, func(tx *Tx) error { return tx.PutPlans([]Plan{changed}) })
+	other.Rejected = nil
+	update(t, s, func(tx *Tx) error { return tx.PutPlans([]Plan{other}) })
+	same(t, []Plan{other}, value[[]Plan](t)(s.Plans()))
+	if err := Reject(t.Context(), dir, changed.Digest, first); !errors.Is(err, ErrNoPlan) {
+		t.Errorf("a plan that is gone: %v", err)
+	}
+}
+
+// TestPlansOfAnOlderSchema: plans are read from a state that knows no rejections.
+func TestPlansOfAnOlderSchema(t *testing.T) {
+	dir := t.TempDir()
+	db := connect(filepath.Join(dir, fileName), "mode=rwc", 1)
+	_, err := db.Exec(strings.Join(schemas[:rejectionsSchema-1], "") + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, rejectionsSchema-1) +
+		`INSERT INTO plans (digest, unit, deletions) VALUES ('d', 'shop/cart', '[]')`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	want := []Plan{{Digest: "d", Unit: "shop/cart", Deletions: []Deletion{}}}
+	old := value[*Store](t)(OpenReadOnly(dir))
+	same(t, want, value[[]Plan](t)(old.Plans()))
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, want, value[[]Plan](t)(open(t, dir).Plans()))
 }

@@ -108,10 +108,15 @@ CREATE TABLE orders (
 ALTER TABLE inventory ADD COLUMN written TEXT NOT NULL DEFAULT '';
 
 CREATE TABLE holder (state TEXT NOT NULL, place TEXT NOT NULL, processes TEXT NOT NULL);
+`, `
+CREATE TABLE rejections (digest TEXT PRIMARY KEY, at TEXT, by TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 `}
 
-// ordersSchema is the version that brought the table of orders.
-const ordersSchema = 7
+// The versions that brought the tables of orders and of rejections.
+const (
+	ordersSchema     = 7
+	rejectionsSchema = 9
+)
 
 // connect makes a pool of connections; none is opened before it is used.
 func connect(file, mode string, connections int) *sql.DB {

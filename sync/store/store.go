@@ -30,6 +30,8 @@
 //	            at, deletions    deletions is the JSON of a list of [Deletion]
 //	approvals   digest, at, by,  what was approved of them and is not carried
 //	            deletions        out yet, see [Approval]
+//	rejections  digest, at, by,  who rejected one of the plans, see [Rejection];
+//	            reason           since version 9
 //	deleted     unit, target,    how many objects were deleted since the commit
 //	            commit, objects  that the unit's release began with; the row of
 //	                             no unit and target counts all since the newest
@@ -65,8 +67,8 @@
 // says how to go on. It is never changed, and never taken for a new start: only
 // the absence of the file is one.
 //
-// The tables approvals and orders are the ones that others than the daemon write
-// to, see [Approve] and [Give]. The daemon hears of it by [Store.Changes].
+// The tables approvals, rejections and orders are the ones that others than the daemon
+// write to, see [Approve], [Reject] and [Give]. The daemon hears of it by [Store.Changes].
 //
 // # Losing it
 //
