@@ -348,8 +348,12 @@ func TestOutageForgetsACluster(t *testing.T) {
 	before := w.allUIDs()
 	w.write("fleet/fleet.yaml", strings.Replace(fleet, fleet[strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2"):strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Rollout")], "", 1))
 	w.replace("services/kust/swell.yaml", "match: {labels: {site: two}}", "match: {labels: {ring: canary}}")
+	w.replace("services/kust/kustomization.yaml", w.tenant+"-c", w.tenant+"-a")
 	w.commit()
 	w.rest()
+	if !w.settledAll() {
+		t.Errorf("left: %s\n%s", w.heldTexts(), w.describe())
+	}
 	if gone := lost(before, w.allUIDs()); len(gone) > 0 {
 		t.Errorf("%d of %d objects are gone: %q", len(gone), len(before), gone)
 	}

@@ -412,8 +412,8 @@ func TestNamespaceWithAnIntendedObject(t *testing.T) {
 	w := newWorld(t)
 	ns := w.tenant + "-data"
 	own := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n"
-	const refused = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: %s, namespace: %s}\n" +
-		"spec: {accessModes: [ReadWriteOncePod, ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	// Only the server knows which addresses its Services may have.
+	const refused = "---\napiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: %s}\nspec: {clusterIP: 192.0.2.1, ports: [{port: 80}]}\n"
 	w.write("fleet/fleet.yaml", strings.NewReplacer("ring: canary}", "ring: canary, data: here}", "{name: c}", "{name: c, labels: {data: here}}", "- {name: rest,", "- {name: rest, maxFailures: 1,").Replace(fleet))
 	w.policy("data", "{placement: {topology: cell, match: {labels: {data: [here]}}}}")
 	w.policy("other", "{placement: {match: {labels: {site: two}}}}")
@@ -427,13 +427,13 @@ func TestNamespaceWithAnIntendedObject(t *testing.T) {
 	for _, unit := range []string{"data", "other"} {
 		w.until("the refusal of "+unit, func() bool {
 			u := w.unit(unit)
-			return u != nil && strings.Contains(u.Rollout.Failure+u.Rollout.Reason, "may not use ReadWriteOncePod")
+			return u != nil && strings.Contains(u.Rollout.Failure+u.Rollout.Reason, "failed to allocate IP")
 		})
 	}
 	// As if the daemon had been killed when it was about to make it on dev-2/c.
 	w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
 		return tx.Intend([]store.Entry{{Unit: "services/data", Target: "dev-2/c", Version: "v1",
-			ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: ns, Name: "never"}}})
+			ID: render.ObjectID{Kind: "Service", Namespace: ns, Name: "never"}}})
 	}))
 	w.drop("data")
 	w.approve(w.plan())
@@ -444,7 +444,7 @@ func TestNamespaceWithAnIntendedObject(t *testing.T) {
 	if !w.exists(namespaces, "", ns) {
 		t.Fatalf("the namespace that another unit is about to write to is gone\n%s", w.describe())
 	}
-	if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "PersistentVolumeClaim/"+ns+"/intended of unit services/other is in it") {
+	if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "Service/"+ns+"/intended of unit services/other is in it") {
 		t.Errorf("reason %q", reason)
 	}
 }
