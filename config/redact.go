@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,11 +22,16 @@ const Redacted = "(secret)"
 // second line of defence: messages about a place that may hold a secret, see
 // [SecretPlaces], have no value in them in the first place.
 //
+// Words that everybody knows ("password", "postgres", field names) tell nothing
+// about a secret that has them in it: where all that stands there of a secret is
+// such words, they are shown. A secret of several of them is hidden as a whole.
+//
 // The zero value and nil hide nothing. It is safe for concurrent use once all
 // texts are in it.
 type Redactor struct {
 	texts []string
 	known map[string]bool
+	words map[string]bool // see Know
 }
 
 const (
@@ -37,7 +43,20 @@ const (
 	// shortest is the length in bytes from which a secret that is shorter than
 	// shownPart is hidden, where it stands as a word of its own.
 	shortest = 4
+	// guessed is the length of a secret that hides nothing: it is in every message.
+	guessed = 2
 )
+
+// Know adds names that stand in messages, such as fields of kinds: they are shown
+// as common words are.
+func (r *Redactor) Know(names ...string) {
+	if r.words == nil {
+		r.words = map[string]bool{}
+	}
+	for _, name := range names {
+		eachWord(name, func(from, to int) { r.words[lower(name[from:to])] = true })
+	}
+}
 
 // Add adds a text that may be a secret; an empty one is none, and the scheme of
 // a URL is no part of one.
@@ -103,7 +122,7 @@ func (r *Redactor) Redact(text string) string {
 	if r.Empty() || text == "" {
 		return text
 	}
-	return r.redact(newSearch(text, shownPart))
+	return r.redact(newSearch(text, shownPart, r.words))
 }
 
 // RedactAll redacts texts in place; the secrets are gone through once.
@@ -116,7 +135,7 @@ func (r *Redactor) RedactAll(texts []*string) {
 	for i, text := range texts {
 		all[i] = strings.ReplaceAll(*text, separator, " ")
 	}
-	for i, text := range strings.Split(r.redact(newSearch(strings.Join(all, separator), shownPart)), separator) {
+	for i, text := range strings.Split(r.redact(newSearch(strings.Join(all, separator), shownPart, r.words)), separator) {
 		*texts[i] = text
 	}
 }
@@ -167,7 +186,7 @@ func (r *Redactor) Quotes(message string) bool {
 	if r.Empty() {
 		return false
 	}
-	return r.quotes(newSearch(message, quotedPart), lower(strings.Join(strings.Fields(message), " ")))
+	return r.quotes(newSearch(message, quotedPart, r.words), lower(strings.Join(strings.Fields(message), " ")))
 }
 
 // QuotedIn are those of the texts that a message may show, see [Redactor.Quotes].
@@ -176,7 +195,7 @@ func QuotedIn(message string, texts []string) (quoted []string) {
 	if len(texts) == 0 {
 		return nil
 	}
-	s, folded := newSearch(message, quotedPart), lower(strings.Join(strings.Fields(message), " "))
+	s, folded := newSearch(message, quotedPart, nil), lower(strings.Join(strings.Fields(message), " "))
 	for _, text := range texts {
 		var r Redactor
 		if r.Add(text); r.quotes(s, folded) {
@@ -189,13 +208,13 @@ func QuotedIn(message string, texts []string) (quoted []string) {
 // quotes is Quotes of a message that is indexed, and that is folded: in lower case,
 // with single spaces.
 func (r *Redactor) quotes(s *search, folded string) bool {
-	s.found = false
 	for _, text := range r.texts {
+		if len(text) <= guessed {
+			continue
+		}
 		for _, form := range forms(text) {
-			if short := strings.Join(strings.Fields(form), " "); len(short) <= quotedPart && strings.Contains(folded, short) {
-				return true
-			}
-			if s.mark(form); s.found {
+			short := strings.Join(strings.Fields(form), " ")
+			if len(short) <= quotedPart && !s.isCommon(short) && strings.Contains(folded, short) || s.mark(form) == secret {
 				return true
 			}
 		}
@@ -231,6 +250,9 @@ func forms(text string) []string {
 		if skip == 0 {
 			encoded = base64.StdEncoding.EncodeToString(part)
 		}
+		if encoded == "" {
+			continue
+		}
 		add(encoded)
 		if strings.ContainsAny(encoded, "+/") {
 			add(strings.NewReplacer("+", "-", "/", "_").Replace(encoded))
@@ -258,26 +280,42 @@ func lower(text string) string {
 	return string(b)
 }
 
-// search looks for parts of secrets in a text. It is the text that is indexed:
-// it is short, and secrets may be large.
+// search looks for parts of secrets in a text. It is the text that is indexed,
+// once for all secrets: it is short, and secrets may be large.
 type search struct {
 	text, lower string
-	part        int            // how many bytes in a row are a part
-	at          map[uint64]int // where a part was last seen; before holds those before it
+	words       map[string]bool // common ones beside those of everybody
+	part        int             // how many bytes in a row are a part
+	at          map[uint64]*spot
 	before      []int
-	hidden      []bool // by byte
-	found       bool
+	hidden      []level // by byte
+	common      []bool  // by byte: it is of a common word, or between words; nil until it is asked for
 }
 
-func newSearch(text string, part int) *search {
-	s := &search{text: text, lower: lower(text), part: part, at: map[uint64]int{}, hidden: make([]bool, len(text)), before: make([]int, len(text))}
+// spot is a part of the text.
+type spot struct {
+	last  int   // where it was last seen; search.before holds those before it
+	found level // what is known of it once a secret has it
+}
+
+// level says what bytes of a text are.
+type level byte
+
+const (
+	plain    level = iota // of no secret
+	wordOnly              // of a secret, and no more than common words
+	secret
+)
+
+func newSearch(text string, part int, words map[string]bool) *search {
+	s := &search{text: text, lower: lower(text), part: part, words: words, at: map[uint64]*spot{}, hidden: make([]level, len(text)), before: make([]int, len(text))}
 	for i := 0; i+part <= len(text); i++ {
 		key := s.key(s.lower[i : i+part])
-		before, ok := s.at[key]
-		if !ok {
-			before = -1
+		if at := s.at[key]; at != nil {
+			s.before[i], at.last = at.last, i
+		} else {
+			s.before[i], s.at[key] = -1, &spot{last: i}
 		}
-		s.before[i], s.at[key] = before, i
 	}
 	return s
 }
@@ -290,46 +328,70 @@ func (s *search) key(part string) uint64 {
 	return key
 }
 
-// mark hides a form of a secret and its parts.
-func (s *search) mark(form string) {
+// mark marks a form of a secret and its parts, and says what was found of it.
+func (s *search) mark(form string) (found level) {
 	if len(form) < s.part {
-		s.markWord(form)
-		return
+		return s.markWord(form)
 	}
 	mask := uint64(1)<<(8*s.part) - 1 // all of it for 8 bytes
 	var key uint64
+	whole, words := true, false
 	for i := range len(form) {
 		if key = (key<<8 | uint64(form[i])) & mask; i+1 < s.part {
 			continue
 		}
-		at, ok := s.at[key]
-		if !ok {
+		at := s.at[key]
+		if at == nil {
+			whole = false
 			continue
 		}
-		delete(s.at, key) // hidden everywhere
-		for ; at >= 0; at = s.before[at] {
-			s.hide(at, at+s.part)
+		s.markSpot(at)
+		found, words = max(found, at.found), words || at.found == wordOnly
+	}
+	if whole && words { // all of a secret of several words
+		found = max(found, s.each(form, func(from, to int) bool { return countWords(s.text[from:to]) != 1 }))
+	}
+	return found
+}
+
+// markSpot marks a part wherever it stands.
+func (s *search) markSpot(at *spot) {
+	if at.found != plain {
+		return
+	}
+	for i := at.last; i >= 0; i = s.before[i] {
+		what := wordOnly
+		if slices.Contains(s.commonBytes()[i:i+s.part], false) {
+			what = secret
 		}
+		s.hide(i, i+s.part, what)
+		at.found = max(at.found, what)
 	}
 }
 
 // markWord hides a short form where it is a word of its own. One of small
 // letters alone is as likely a word of the message.
-func (s *search) markWord(form string) {
-	if len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" {
-		return
+func (s *search) markWord(form string) level {
+	if len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" || s.isCommon(form) {
+		return plain
 	}
+	return s.each(form, func(from, to int) bool {
+		return !(from > 0 && isWordByte(s.lower[from-1])) && !(to < len(s.lower) && isWordByte(s.lower[to]))
+	})
+}
+
+// each hides a form wherever it stands as is wanted.
+func (s *search) each(form string, wanted func(from, to int) bool) (found level) {
 	for from := 0; ; {
 		i := strings.Index(s.lower[from:], form)
 		if i < 0 {
-			return
+			return found
 		}
-		start := from + i
-		end := start + len(form)
-		if !(start > 0 && isWordByte(s.lower[start-1])) && !(end < len(s.lower) && isWordByte(s.lower[end])) {
-			s.hide(start, end)
+		if start := from + i; wanted(start, start+len(form)) {
+			s.hide(start, start+len(form), secret)
+			found = secret
 		}
-		from = start + 1
+		from += i + 1
 	}
 }
 
@@ -337,29 +399,35 @@ func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
 }
 
-func (s *search) hide(from, to int) {
-	s.found = true
+func (s *search) hide(from, to int, what level) {
 	for i := from; i < to; i++ {
-		s.hidden[i] = true
+		s.hidden[i] = max(s.hidden[i], what)
 	}
 }
 
-// redacted is the text with one word for each run of hidden bytes.
+// redacted is the text with one word for each run of hidden bytes. Common words
+// are hidden with what they stand beside.
 func (s *search) redacted() string {
-	if !s.found {
+	if !slices.Contains(s.hidden, secret) {
 		return s.text
 	}
 	var b strings.Builder
 	for i := 0; i < len(s.text); {
-		if !s.hidden[i] {
+		run, what := i, plain
+		for run < len(s.text) && (s.hidden[run] != plain || run > i && !utf8.RuneStart(s.text[run])) {
+			what = max(what, s.hidden[run])
+			run++
+		}
+		switch {
+		case run == i:
 			b.WriteByte(s.text[i])
-			i++
-			continue
+			run++
+		case what == secret:
+			b.WriteString(Redacted)
+		default:
+			b.WriteString(s.text[i:run])
 		}
-		b.WriteString(Redacted)
-		for i < len(s.text) && (s.hidden[i] || !utf8.RuneStart(s.text[i])) {
-			i++
-		}
+		i = run
 	}
 	return strings.ToValidUTF8(b.String(), "")
 }

@@ -416,3 +416,23 @@ func HasSecrets(message protoreflect.MessageDescriptor) bool {
 	}
 	return has(message)
 }
+
+// FieldNames are the names of all fields of a message and below it, as JSON has
+// them, each once.
+func FieldNames(message protoreflect.MessageDescriptor) (names []string) {
+	seen := map[protoreflect.FullName]bool{}
+	var gather func(m protoreflect.MessageDescriptor)
+	gather = func(m protoreflect.MessageDescriptor) {
+		if m == nil || seen[m.FullName()] {
+			return
+		}
+		seen[m.FullName()] = true
+		for i := range m.Fields().Len() {
+			names = append(names, m.Fields().Get(i).JSONName())
+			gather(m.Fields().Get(i).Message())
+		}
+	}
+	gather(message)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

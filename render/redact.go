@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -73,7 +74,8 @@ func (s *Snapshot) KindMessage(apiVersion, kind string) (message protoreflect.Me
 // problems of one unit.
 const maxRedacted = 64 << 20
 
-// secretsIn gathers what may be a secret in files of the tree.
+// secretsIn gathers what may be a secret in files of the tree. Names of fields of
+// the easy kinds in them are none.
 func (w *world) secretsIn(files []string) *config.Redactor {
 	var r config.Redactor
 	slices.Sort(files)
@@ -89,9 +91,22 @@ func (w *world) secretsIn(files []string) *config.Redactor {
 		roots, _ := config.DecodeAll(content) // what stands before a mistake
 		for _, root := range roots {
 			r.AddPlaces(config.SecretPlaces(root, w.messageOf))
+			r.Know(w.fieldNames(root)...)
 		}
 	}
 	return &r
+}
+
+// fieldNames are the names of the fields of a document of an easy kind.
+func (w *world) fieldNames(root *yaml.Node) []string {
+	apiVersion, kind := config.Lookup(root, "apiVersion"), config.Lookup(root, "kind")
+	if w.kinds == nil || apiVersion == nil || kind == nil {
+		return nil
+	}
+	if easy := w.kinds.ByName(apiVersion.Value, kind.Value); easy != nil {
+		return config.FieldNames(easy.Message())
+	}
+	return nil
 }
 
 // redact hides secrets in the problems and notes of the unit: what stands in

@@ -94,6 +94,10 @@ func (p *planter) value() string {
 		return `"${` + t() + `}"`
 	case 13:
 		return strconv.Itoa(10+p.Intn(80)) + p.digits()[1:] + ".5e" + p.pick("3", "999")
+	case 14: // words that are shown, around one that must not be
+		return "secret-" + t() + "-password"
+	case 15:
+		return "postgres://username:" + t() + "@localhost:5432/database"
 	}
 	return t()
 }
