@@ -63,7 +63,9 @@ func (l *loader) checkTenants() {
 }
 
 // checkWaves finds waves that pick no target: mostly a mistyped label, which
-// would switch the wave off without a word. docs are those of the fleet.
+// would switch the wave off without a word. A value that no target has is no
+// problem beside others that pick some: it would hold the whole fleet when the
+// last cluster of a region goes. docs are those of the fleet.
 func (l *loader) checkWaves(docs []*Document) {
 	for _, doc := range docs {
 		rollout := l.repository.Rollouts[doc.Name]
@@ -71,7 +73,10 @@ func (l *loader) checkWaves(docs []*Document) {
 			continue
 		}
 		for i, wave := range rollout.Waves {
-			if why := l.repository.Void(wave.Match); why != "" {
+			if _, label := l.repository.unknownIn(wave.Match); !label && l.repository.picks(wave.Match) {
+				continue
+			}
+			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
 				l.problem(doc.at("spec.waves[%d].match: wave %q: %s", CodeFleet, "spec", "waves", i, "match")(i, wave.Name, why))
 			}
 		}
@@ -90,24 +95,11 @@ func (r *Repository) picks(m Match) bool {
 	return false
 }
 
-// Void says what of a match picks nothing: labels and values that no target of
-// the fleet has, with those that there are; or all labels together. It is empty
-// when there is no such thing.
-func (r *Repository) Void(m Match) string {
-	known := r.labels()
-	var unknown []string
-	for _, label := range slices.Sorted(maps.Keys(m.Labels)) {
-		values, there := known[label]
-		if !there {
-			unknown = append(unknown, Shorten(label)+DidYouMean(label, slices.Collect(maps.Keys(known))))
-			continue
-		}
-		for _, value := range m.Labels[label] {
-			if !slices.Contains(values, value) {
-				unknown = append(unknown, fmt.Sprintf("%s: %s%s", Shorten(label), Shorten(value), DidYouMean(value, values)))
-			}
-		}
-	}
+// WhyNoTarget says what of a match no target of the fleet has: labels and values,
+// with those that there are; or all labels together. It is empty when there is no
+// such thing.
+func (r *Repository) WhyNoTarget(m Match) string {
+	unknown, _ := r.unknownIn(m)
 	switch {
 	case len(unknown) > 0:
 		return "no target of the fleet has " + strings.Join(unknown, "; ")
@@ -115,6 +107,26 @@ func (r *Repository) Void(m Match) string {
 		return "picks no target of the fleet: none has all of these labels"
 	}
 	return ""
+}
+
+// unknownIn are the labels and values of a match that no target has, for
+// messages; label says that there is a label among them.
+func (r *Repository) unknownIn(m Match) (unknown []string, label bool) {
+	known := r.labels()
+	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+		values, there := known[name]
+		if !there {
+			label = true
+			unknown = append(unknown, Shorten(name)+DidYouMean(name, slices.Collect(maps.Keys(known))))
+			continue
+		}
+		for _, value := range m.Labels[name] {
+			if !slices.Contains(values, value) {
+				unknown = append(unknown, fmt.Sprintf("%s: %s%s", Shorten(name), Shorten(value), DidYouMean(value, values)))
+			}
+		}
+	}
+	return unknown, label
 }
 
 // labels are the values of each label that targets have.

@@ -122,13 +122,14 @@ type Defaults struct {
 }
 
 // Reference is something that Defaults name and that must be there: a rule that
-// picks nothing is void without a word.
+// picks nothing would do nothing without a word.
 type Reference struct {
 	At    Position
 	Place string // "spec.drift[0].match", for messages
 	// Match must pick a target of the fleet.
 	Match Match
-	// Kind must be one of hard objects; empty for a match.
+	// Kind is of hard objects; empty for a match. One that nobody knows may be in
+	// a cluster only.
 	Kind string
 }
 

@@ -24,16 +24,7 @@ func DidYouMean(got string, known []string) string {
 	if len(got) > longest || len(known) > most {
 		return ""
 	}
-	best, bestDistance := "", 1+max(1, len(got)/3)
-	for _, name := range known {
-		if len(name) > longest {
-			continue
-		}
-		if d := editDistance(strings.ToLower(got), strings.ToLower(name)); d < bestDistance || d == bestDistance && best != "" && name < best {
-			best, bestDistance = name, d
-		}
-	}
-	if best != "" {
+	if best := nearestName(got, known, max(1, len(got)/3)); best != "" {
 		return fmt.Sprintf(", did you mean %q?", best)
 	}
 	const few = 12
@@ -45,6 +36,29 @@ func DidYouMean(got string, known []string) string {
 		sorted[i] = Shorten(sorted[i])
 	}
 	return ", want one of " + strings.Join(sorted, ", ")
+}
+
+// Misspelt is the known name that a name was surely meant to be; empty when it may
+// well be another one: it is one letter in four away.
+func Misspelt(got string, known []string) string {
+	if len(got) > longest || len(known) > most {
+		return ""
+	}
+	return nearestName(got, known, len(got)/4)
+}
+
+// nearestName is the known name that is nearest, and at most so many letters away.
+func nearestName(got string, known []string, away int) string {
+	best, bestDistance := "", away+1
+	for _, name := range known {
+		if len(name) > longest {
+			continue
+		}
+		if d := editDistance(strings.ToLower(got), strings.ToLower(name)); d < bestDistance || d == bestDistance && best != "" && name < best {
+			best, bestDistance = name, d
+		}
+	}
+	return best
 }
 
 // editDistance counts insertions, deletions, substitutions and swaps of

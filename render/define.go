@@ -297,8 +297,8 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		return problems
 	}
 	switch found := w.placed(d); {
-	case found.void != "":
-		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: %s", found.void)
+	case found.why != "":
+		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: %s", found.why)
 	case len(placed) == 0 && found.closed != "":
 		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target that takes tenant %q: it is not among the tenants of cluster %s", d.Tenant, found.closed)
 	case len(placed) == 0:
@@ -317,33 +317,37 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 // checkReferences finds what Defaults name and nothing has.
 func (w *world) checkReferences(references []config.Reference) (problems config.Problems) {
 	for _, r := range references {
-		if why := w.void(r); why != "" {
+		if why := w.whyNothing(r); why != "" {
 			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference, Message: r.Place + ": " + why})
 		}
 	}
 	return problems
 }
 
-// void says why a reference picks nothing; empty when it picks something. One in
+// whyNothing says why a reference picks nothing; empty when it picks something. One in
 // the root holds for every unit, and is looked up once.
-func (w *world) void(r config.Reference) string {
-	find, _ := w.voids.LoadOrStore(r.At, sync.OnceValue(func() string {
+func (w *world) whyNothing(r config.Reference) string {
+	find, _ := w.unmatched.LoadOrStore(r.At, sync.OnceValue(func() string {
 		if r.Kind != "" {
-			return w.voidKind(r.Kind)
+			return w.whyNoKind(r.Kind)
 		}
-		return w.repository.Void(r.Match)
+		return w.repository.WhyNoTarget(r.Match)
 	}))
 	return find.(func() string)()
 }
 
-// voidKind says why no hard object can be of a kind; empty when one can.
-func (w *world) voidKind(name string) string {
+// whyNoKind says why no hard object can be of a kind; empty when one can. One that
+// is near to none may be defined in a cluster and not in Git.
+func (w *world) whyNoKind(name string) string {
 	names := w.hardNames()
-	switch {
-	case slices.Contains(names, name), w.hard.troubled():
+	if slices.Contains(names, name) || w.hard.troubled() {
 		return ""
-	case slices.ContainsFunc(w.kinds.Declared(), func(k *kind.Kind) bool { return k.Name == name }):
+	}
+	if slices.ContainsFunc(w.kinds.Declared(), func(k *kind.Kind) bool { return k.Name == name }) {
 		return fmt.Sprintf("%q is an easy kind: want the kind of the objects that it stands for", config.Shorten(name))
 	}
-	return fmt.Sprintf("%q: no such kind%s", config.Shorten(name), config.DidYouMean(name, names))
+	if meant := config.Misspelt(name, names); meant != "" {
+		return fmt.Sprintf("%q: no such kind, did you mean %q?", config.Shorten(name), meant)
+	}
+	return ""
 }

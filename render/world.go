@@ -37,7 +37,7 @@ type world struct {
 	builds     sync.Map        // *build by unit
 	defaults   defaultOverrides
 	names      sync.Map // by kind, see [world.named]
-	voids      sync.Map // func() string by the position of a reference, see [world.void]
+	unmatched  sync.Map // func() string by the position of a reference, see [world.whyNothing]
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -123,7 +123,7 @@ type places struct {
 // placed is what is known of a placement.
 type placed struct {
 	places []place
-	void   string // why it picks nothing, see [config.Repository.Void]
+	why    string // it picks nothing, see [config.Repository.WhyNoTarget]
 	closed string // the first cluster that is picked and does not take the tenant
 }
 
@@ -181,7 +181,7 @@ func (w *world) placed(d *config.Defaults) placed {
 	if d.Placement.WholeClusters {
 		all = p.clusters
 	}
-	found := placed{void: w.repository.Void(d.Placement.Match)}
+	found := placed{why: w.repository.WhyNoTarget(d.Placement.Match)}
 	for _, place := range all {
 		switch {
 		case !d.Placement.Match.Matches(place.target.Labels):
