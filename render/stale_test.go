@@ -4,6 +4,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -55,6 +56,25 @@ func TestDefinitionLines(t *testing.T) {
 	var c Compiler
 	sameAsCold(t, &c, with(exampleRuntime(t), map[string]string{"services/gadgets/x.yaml": bad}))
 	sameAsCold(t, &c, with(exampleRuntime(t), map[string]string{"services/gadgets/x.yaml": strings.Replace(bad, "spec:\n", "spec:\n  # a comment\n\n", 1)}))
+}
+
+// TestDataLines: a problem that names a line of data follows it when it moves.
+func TestDataLines(t *testing.T) {
+	kind := "apiVersion: swell.sh/v1\nkind: EasyKind\nmetadata: {name: x}\nspec:\n  message: example.x.X\n  objects:\n  - id: space\n    template:\n" +
+		"      apiVersion: v1\n      kind: Namespace\n      metadata: {name: a, annotations: {a: \"${data.limits.rooms.small}\"}}\n"
+	proto := "syntax = \"proto3\";\npackage example.x;\nimport \"library/go/k8s/protoc_gen_crd/proto/crd.proto\";\nmessage X {\n" +
+		"  option (protoc_gen_crd.k8s_crd) = {api_group: \"easy.example.com\", kind: \"X\"};\n  Spec spec = 1;\n}\nmessage Spec { string key = 1; }\n"
+	files := with(exampleRuntime(t), map[string]string{
+		"data/limits.yaml": "rooms: 4\n", "kinds/x/kind.yaml": kind, "kinds/x/x.proto": proto,
+		"services/a/x.yaml": "apiVersion: easy.example.com/v1\nkind: X\nmetadata: {name: a}\nspec: {key: a}\n",
+	})
+	var c Compiler
+	for line, content := range []string{"rooms: 4\n", "# Of each region.\nrooms: 4\n"} {
+		s := sameAsCold(t, &c, with(files, map[string]string{"data/limits.yaml": content}))
+		if want := fmt.Sprintf("data.limits.rooms is a number (data/limits.yaml:%d:8), want a map with small", line+1); !strings.Contains(s.Problems.String(), want) {
+			t.Errorf("got %s, want %s", s.Problems, want)
+		}
+	}
 }
 
 // TestDefinitionRenamed: a custom resource waited for a definition that was gone.

@@ -257,11 +257,12 @@ func readOverrides(doc *config.Document, easy *kind.Kind) (override.Overrides, c
 // inputs are what templates may read besides the spec, on one target.
 func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
 	return kind.Inputs{
-		File:    u.file,
-		Files:   u.files,
-		Data:    u.reads.noteData,
-		Collect: func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
-		Secrets: func() []string { return u.secrets },
+		File:     u.file,
+		Files:    u.files,
+		Data:     u.reads.noteData,
+		DataFile: func(file string) { u.reads.note(readFile, file) },
+		Collect:  func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
+		Secrets:  func() []string { return u.secrets },
 	}
 }
 

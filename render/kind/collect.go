@@ -130,6 +130,7 @@ func (l *loader) collections() {
 		where := "spec.collect." + name
 		if !(&environment{names: map[string]bool{"self": true, "target": true, "unit": true, "data": true}}).free(name) {
 			l.problem(node, "%s: want a new name of letters and digits that is no word of CEL", where)
+			l.spoil(name)
 			continue
 		}
 		c := &Collection{Name: name, Scope: ScopeTenant, OnInvalid: OnInvalidExclude, At: l.doc.At(node)}
@@ -147,11 +148,15 @@ func (l *loader) collections() {
 		default:
 			l.problem(valueNode(node, "onInvalid"), "%s.onInvalid: want exclude or hold, got %q", where, config.Shorten(def.OnInvalid))
 		}
-		if other := l.collectedKind(node, where, def.APIVersion, def.Kind); other != nil {
+		other := l.collectedKind(node, where, def.APIVersion, def.Kind)
+		if other == nil {
+			l.spoil(name)
+		} else {
 			c.APIVersion, c.Kind, c.message = other.kind.APIVersion(), other.kind.Name, other.kind.collected
 			l.used = append(l.used, use{to: other, at: node, where: where})
 			if clash := sameName(l.kind.envelope, c.message); clash != "" {
 				l.problem(node, "%s: message %s is declared by this kind and by %s: give one of them another name or put it into a file that both import", where, clash, other.kind.Folder)
+				l.spoil(name)
 				continue
 			}
 			l.kind.collections = append(l.kind.collections, c)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/swell-sh/swell/config"
 )
 
@@ -26,16 +28,18 @@ const maxDataFile = 1 << 20
 // nil *Data has no files. It is safe for concurrent use.
 type Data struct {
 	root *fact
-	// broken are the files and folders with a problem, sorted. No kind that
-	// reads data loads then: what is absent may only be unreadable.
-	broken []string
-	names  []string // of all files, those with a problem too
+	// problems are the files with a problem, and the names that expressions have for
+	// them; the folder has none. No kind that reads one loads: what is absent may
+	// only be unreadable.
+	problems map[string]string
+	names    []string // of all files, those with a problem too
 }
 
 // fact is one value of the facts.
 type fact struct {
 	value any      // plain
 	path  []string // from the root
+	at    config.Position
 	keys  []string // of a mapping, sorted
 	below map[string]*fact
 	size  conversion // written out
@@ -45,10 +49,10 @@ var dataName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // LoadData reads the files *.yaml directly in a folder of the tree. A folder
 // that is not there holds no facts. While a file has a problem, kinds that read
-// data do not load.
+// it do not load.
 func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 	var problems config.Problems
-	values := map[string]any{}
+	root := newFact(nil, map[string]any{}, nil, nil)
 	entries, err := tree.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		problems = append(problems, config.FileProblem(folder, err))
@@ -59,7 +63,7 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 			continue // a README
 		}
 		name := strings.TrimSuffix(e.Name(), path.Ext(file))
-		switch _, taken := values[name]; {
+		switch taken := root.below[name] != nil; {
 		case !e.Type().IsRegular():
 			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "want plain files only in the folder of data"})
 			continue
@@ -71,24 +75,28 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDuplicate, Message: fmt.Sprintf("data.%s: there is another file of that name", name)})
 			continue
 		}
-		value, found := readData(tree, file)
+		f, found := readData(tree, file, name)
 		problems = append(problems, found...)
 		if len(found) == 0 {
-			values[name] = value
+			root.put(name, f)
 		}
 	}
-	data := &Data{root: newFact(nil, values)}
+	slices.Sort(root.keys)
+	data := &Data{root: root, problems: map[string]string{}, names: slices.Clone(root.keys)}
 	problems = problems.Sorted()
 	for _, p := range problems {
-		data.broken = append(data.broken, p.File)
-		data.names = append(data.names, strings.TrimSuffix(path.Base(p.File), path.Ext(p.File)))
+		if p.File == folder {
+			data.problems[folder] = ""
+			continue
+		}
+		data.problems[p.File] = strings.TrimSuffix(path.Base(p.File), path.Ext(p.File))
+		data.names = append(data.names, data.problems[p.File])
 	}
-	data.broken = slices.Compact(data.broken)
-	data.names = slices.Compact(slices.Sorted(slices.Values(append(data.names, data.root.keys...))))
+	data.names = slices.Compact(slices.Sorted(slices.Values(data.names)))
 	return data, problems
 }
 
-func readData(tree config.Tree, file string) (any, config.Problems) {
+func readData(tree config.Tree, file, name string) (*fact, config.Problems) {
 	content, err := tree.ReadFile(file)
 	if err == nil && len(content) > maxDataFile {
 		err = config.Refusal(fmt.Sprintf("%d bytes: want at most %d KiB of facts in one file", len(content), maxDataFile>>10))
@@ -105,31 +113,50 @@ func readData(tree config.Tree, file string) (any, config.Problems) {
 	case len(docs) > 1:
 		return nil, config.Problems{docs[1].Problem(docs[1].Node, config.CodeDocument, "want one YAML document, got another one")}
 	}
-	return docs[0].Plain(docs[0].Node)
+	value, problems := docs[0].Plain(docs[0].Node)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return newFact([]string{name}, value, docs[0], docs[0].Node), nil
 }
 
-func newFact(at []string, value any) *fact {
-	f := &fact{value: value, path: at, size: conversion{nodes: 1}}
+// newFact is the value that a node of a document holds. Without them, nobody knows
+// where it is written.
+func newFact(path []string, value any, doc *config.Document, n *yaml.Node) *fact {
+	f := &fact{value: value, path: path, size: conversion{nodes: 1}}
+	if n != nil {
+		f.at = doc.At(n)
+	}
 	mapping, ok := value.(map[string]any)
 	if !ok {
 		f.size = sizeOf(value)
 		return f
 	}
 	f.below = make(map[string]*fact, len(mapping))
+	nodes := make(map[string]*yaml.Node, len(mapping))
+	for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+		nodes[n.Content[i].Value] = n.Content[i+1]
+	}
 	for key, value := range mapping {
-		f.keys = append(f.keys, key)
-		f.below[key] = newFact(append(slices.Clip(at), key), value)
-		f.size.add(f.below[key].size)
-		f.size.bytes += len(key)
+		f.put(key, newFact(append(slices.Clip(path), key), value, doc, nodes[key]))
 	}
 	slices.Sort(f.keys)
 	return f
 }
 
+// put adds a value to a mapping, whose keys are to be sorted after that.
+func (f *fact) put(key string, below *fact) {
+	f.value.(map[string]any)[key] = below.value
+	f.keys = append(f.keys, key)
+	f.below[key] = below
+	f.size.add(below.size)
+	f.size.bytes += len(key)
+}
+
 // facts is the root of all facts.
 func (d *Data) facts() *fact {
 	if d == nil {
-		return newFact(nil, map[string]any{})
+		return newFact(nil, map[string]any{}, nil, nil)
 	}
 	return d.root
 }

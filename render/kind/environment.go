@@ -22,8 +22,6 @@ type environment struct {
 	names   map[string]bool
 	files   []string            // of data, which `data` must name
 	options []cel.ProgramOption // of every program
-	// usesData is set by the first expression that reads data.
-	usesData *bool
 }
 
 // Names that functions of expressions find their inputs under. The macros of
@@ -68,7 +66,7 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 	if err != nil {
 		return nil, err
 	}
-	return &environment{cel: env, names: names, files: data.Files(), options: []cel.ProgramOption{guards}, usesData: new(bool)}, nil
+	return &environment{cel: env, names: names, files: data.Files(), options: []cel.ProgramOption{guards}}, nil
 }
 
 // registry is the types of a kind's messages. Enums are their names: CEL has

@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -69,10 +70,6 @@ func (e *environment) checkData(checked *ast.AST) error {
 		var operand ast.Expr
 		var name string
 		switch x.Kind() {
-		case ast.IdentKind:
-			if x.AsIdent() == "data" && !*e.usesData { // not written any more once the kind is loaded
-				*e.usesData = true
-			}
 		case ast.SelectKind:
 			if !x.AsSelect().IsTestOnly() {
 				operand, name = x.AsSelect().Operand(), x.AsSelect().FieldName()
@@ -122,6 +119,11 @@ func (x *expression) explain(scope *scope, err error) error {
 		reason = fmt.Sprintf("takes more than %d steps", maxCost)
 	case strings.HasPrefix(reason, "no such key: "):
 		reason += x.missing(scope, strings.TrimPrefix(reason, "no such key: "))
+	}
+	for _, shape := range []string{"no such key", "unsupported index type", "no such overload"} {
+		if strings.Contains(reason, shape) {
+			reason = cmp.Or(x.misread(scope), reason)
+		}
 	}
 	return &explained{fmt.Sprintf("%q: %s", x.text, reason), err}
 }

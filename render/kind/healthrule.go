@@ -53,7 +53,7 @@ var healthEnvironment = sync.OnceValue(func() *environment {
 	if err != nil {
 		panic(err)
 	}
-	return &environment{cel: env, options: []cel.ProgramOption{guards}, usesData: new(bool)}
+	return &environment{cel: env, options: []cel.ProgramOption{guards}}
 })
 
 // CompileHealthRule compiles the expressions of a rule.

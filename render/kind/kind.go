@@ -144,6 +144,8 @@ type loader struct {
 	protos    map[string]string // where imports were found, by their names, if not there
 	used      []use
 	twice     bool // there is another kind of the name
+	reads     dataReads
+	bad       []string // names that collect and let were to bind, and that have a problem
 	problems  config.Problems
 }
 
@@ -222,8 +224,8 @@ func (l *loader) compile() {
 	l.kind.adapter = l.env.cel.CELTypeAdapter()
 	l.lets(l.def)
 	l.objects(l.def)
-	if data := l.kind.data; data != nil && *l.env.usesData && len(data.broken) > 0 {
-		l.problem(l.doc.Node, "the kind reads data, of which %s has a problem", strings.Join(data.broken, ", "))
+	if broken := l.kind.data.broken(&l.reads); len(broken) > 0 {
+		l.problem(l.doc.Node, "the kind reads data, of which %s has a problem", strings.Join(broken, ", "))
 	}
 }
 
@@ -268,16 +270,19 @@ func (l *loader) lets(def definition) {
 		node := l.spec("let").Content[i]
 		if !l.env.free(def.Name) {
 			l.problem(node, "spec.let[%d].name: want a new name of letters and digits that is no word of CEL, got %q", i, def.Name)
+			l.spoil(def.Name)
 			continue
 		}
 		if def.Value == "" {
 			l.problem(node, "spec.let[%d].value: missing", i)
+			l.spoil(def.Name)
 			continue
 		}
 		value := valueNode(node, "value")
-		compiled, err := l.env.compile(def.Value, l.doc.At(value))
+		compiled, err := l.expression(l.env, value, def.Value)
 		if err != nil {
-			l.problem(value, "spec.let[%d].value: %s", i, err)
+			l.failed(err, value, "spec.let[%d].value", i)
+			l.spoil(def.Name)
 			continue
 		}
 		l.kind.lets = append(l.kind.lets, let{name: def.Name, expression: *compiled})
@@ -333,9 +338,9 @@ func (l *loader) each(o *object, node *yaml.Node, i int, each map[string]string)
 			l.problem(at, "spec.objects[%d].each: want a new name of letters and digits that is no word of CEL, got %q", i, name)
 			return nil
 		}
-		compiled, err := l.env.compile(text, l.doc.At(at.Content[1]))
+		compiled, err := l.expression(l.env, at.Content[1], text)
 		if err != nil {
-			l.problem(at.Content[1], "spec.objects[%d].each.%s: %s", i, name, err)
+			l.failed(err, at.Content[1], "spec.objects[%d].each.%s", i, name)
 			return nil
 		}
 		item, err := compiled.itemType()
@@ -356,12 +361,12 @@ func (l *loader) each(o *object, node *yaml.Node, i int, each map[string]string)
 
 func (l *loader) condition(env *environment, node *yaml.Node, i int, text string) *expression {
 	at := valueNode(node, "when")
-	compiled, err := env.compile(text, l.doc.At(at))
+	compiled, err := l.expression(env, at, text)
 	if err == nil {
 		err = compiled.wantBool()
 	}
 	if err != nil {
-		l.problem(at, "spec.objects[%d].when: %s", i, err)
+		l.failed(err, at, "spec.objects[%d].when", i)
 		return nil
 	}
 	return compiled

@@ -296,18 +296,24 @@ func TestLoadData(t *testing.T) {
 }
 
 // TestBrokenData: a file that did not parse was absent to data.?file, and units
-// were rendered without it.
+// were rendered without it. Kinds that read other files alone load.
 func TestBrokenData(t *testing.T) {
 	hard, err := schema.Kubernetes("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for x, want := range map[string]string{
-		"string(data.?a.?x.orValue(1))": "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
-		"string(data.a.x)":              "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
-		"'no data'":                     "",
+		"string(data.?a.?x.orValue(1))":  "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(data.a.x)":               "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(data['a'].x)":            "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(data[self.spec.text].x)": "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(size(data))":             "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(has(data.a))":            "kinds/thing/kind.yaml:1:1: the kind reads data, of which data/a.yaml has a problem",
+		"string(data.b.x)":               "",
+		"string(data.?b.?x.orValue(1))":  "",
+		"'no data'":                      "",
 	} {
-		tree := newTree(oneExpression(x), map[string]string{"data/a.yaml": "x: [\n"})
+		tree := newTree(oneExpression(x), map[string]string{"data/a.yaml": "x: [\n", "data/b.yaml": "x: 1\n"})
 		data, problems := LoadData(tree, "data")
 		if len(problems) != 1 {
 			t.Errorf("got %s", problems)

@@ -347,7 +347,7 @@ func (l *loader) ownHash() string {
 	for _, file := range slices.Sorted(maps.Keys(l.tree.read)) {
 		fmt.Fprintf(sum, "%q %s\n", file, l.tree.read[file])
 	}
-	if l.env != nil && *l.env.usesData {
+	if l.env != nil && l.reads.any() {
 		fmt.Fprintf(sum, "data %q\n", l.env.files)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

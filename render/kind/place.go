@@ -31,12 +31,21 @@ type Inputs struct {
 	// so is one that turns out to be absent. With there set, no more was seen
 	// than that a mapping is there. Paths must not be changed. Nil: nobody asks.
 	Data func(path []string, there bool)
+	// DataFile is told of each file data/*.yaml of which a message names a line. Nil:
+	// nobody asks.
+	DataFile func(file string)
 	// Collect lists the documents of a collection, in the order that templates
 	// see them in. Nil: every collection is empty.
 	Collect func(c *Collection) ([]*Collected, error)
 	// Secrets are texts that specs on this target may have taken from others:
 	// from what they collect. Nil: none.
 	Secrets func() []string
+}
+
+func (in *Inputs) tellLines(file string) {
+	if in.DataFile != nil {
+		in.DataFile(file)
+	}
 }
 
 // secretsOf are the texts that no message of rendering the spec may show.

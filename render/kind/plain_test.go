@@ -142,7 +142,7 @@ func TestSizeOf(t *testing.T) {
 	if _, _, err := converted.plain(types.DefaultTypeAdapter.NativeToValue(value)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := fact.plain(&facts{fact: newFact(nil, value)}); err != nil {
+	if _, _, err := fact.plain(&facts{fact: newFact(nil, value, nil, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	if want := (conversion{nodes: 9, bytes: 12}); converted != want || fact != want {

@@ -245,12 +245,15 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 	}
 	var expressions []*expression
 	for _, code := range codes {
-		x, err := c.env.compile(code, c.doc.At(n))
+		x, err := c.expression(c.env, n, code)
 		if err == nil {
 			x.secret = c.secret
 		}
 		if err == nil && whole {
 			err = x.fits(t)
+		}
+		if errors.Is(err, errSpoiled) {
+			return static{}
 		}
 		if err != nil {
 			c.problemAt(n, config.CodeKind, "%s", err)
