@@ -154,18 +154,19 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 	return kinds
 }
 
-// claim finds kinds that take the names of another one, or of one of hard, and
-// returns where each name is taken.
+// claim finds kinds that take the names of another one, or of one of Kubernetes'
+// own, and returns where each name is taken. A definition in the tree that has one
+// is the problem of its unit.
 func (a *kindLoader) claim(hard *schema.Set) map[string]string {
-	owners, claims, first := hard.Owners(), map[string]string{}, map[string]*loader{}
+	builtIn, claims, first := hard.BuiltInNames(), map[string]string{}, map[string]*loader{}
 	for _, l := range a.loaders {
 		if l.kind.Name == "" || l.kind.native != nil {
 			continue
 		}
 		at := l.kind.easy.Position()
 		for _, name := range l.kind.easy.Claim().Names() {
-			if owner := owners[name]; owner != "" {
-				l.taken(name, owner)
+			if builtIn[name] {
+				l.taken(name, "Kubernetes itself")
 			}
 			switch other := first[name]; {
 			case other == nil:

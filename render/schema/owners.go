@@ -15,23 +15,20 @@ import (
 // matter.
 type Claim struct{ Group, Kind, Plural string }
 
-// Owners are who has the names of the kinds of a set: "Kubernetes itself", or
-// what the definition is called. The keys are those of [Claim.Names].
-func (s *Set) Owners() map[string]string {
+// BuiltInNames says which names are those of Kubernetes' own kinds. The keys are
+// those of [Claim.Names]. Definitions in the tree give way to easy kinds: they are
+// one unit's, and a kind is everybody's.
+func (s *Set) BuiltInNames() map[string]bool {
 	if s == nil {
 		return nil
 	}
-	owners := make(map[string]string, 2*len(s.kinds))
+	names := make(map[string]bool, len(s.kinds))
 	for name, k := range s.kinds {
-		owner := k.crd
-		if owner == "" {
-			owner = "Kubernetes itself"
-		} else {
-			owners[k.definition] = owner
+		if k.crd == "" {
+			names[groupKind(name)] = true
 		}
-		owners[groupKind(name)] = owner
 	}
-	return owners
+	return names
 }
 
 // Names are the keys of what is claimed: the kind in its group, and the name of
