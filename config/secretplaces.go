@@ -158,7 +158,7 @@ func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescr
 	switch {
 	case field == nil && mayChangeSecret[key.Value]:
 		f.add(key, n, secretOverride)
-	case field == nil && HasSecrets(message), field != nil && redacted(field):
+	case (field == nil || wrongForm(field, n)) && HasSecrets(message), field != nil && redacted(field):
 		f.add(key, n, secretField)
 	case field == nil || !HasSecrets(elementOf(field)):
 		f.walk(n)
@@ -175,6 +175,18 @@ func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescr
 	default:
 		f.message(key, n, field.Message())
 	}
+}
+
+// wrongForm says whether a field of scalars holds a mapping, or a list that it
+// should not: `mode: {password:x}`.
+func wrongForm(field protoreflect.FieldDescriptor, n *yaml.Node) bool {
+	switch {
+	case elementOf(field) != nil || field.IsMap():
+		return false
+	case field.IsList():
+		return n.Kind == yaml.MappingNode || slices.ContainsFunc(n.Content, func(item *yaml.Node) bool { return item.Kind != yaml.ScalarNode })
+	}
+	return n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode
 }
 
 // elementOf is the message of a field's values; nil where they are scalars.

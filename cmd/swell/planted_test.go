@@ -281,7 +281,7 @@ func (p *planter) spec(name string, good bool) string {
 			case 0:
 				fields[0] = "password: {fromFile: " + p.pick("token.txt", t()) + "}"
 			case 1:
-				fields = append(fields, p.pick("pin", "wait", "flag", "blob2", "type", "mode", "ruled")+": "+p.value())
+				fields = append(fields, p.pick("pin", "wait", "flag", "blob2", "type", "mod", "ruled")+": "+p.value())
 			case 2:
 				fields[2] = "conn: " + p.value()
 			case 3:
