@@ -108,6 +108,7 @@ func (d *Defaults) addOverrides(doc *Document, specs []overrideSpec) Problems {
 			problems = append(problems, doc.at("%s.kind: missing, want the kind of the documents that it holds for", CodeReference, "spec", "overrides", i)(place))
 		}
 		d.refer(doc, spec.Match, "spec", "overrides", i)
+		d.referObject(doc, spec.Kind, spec.Object, "spec", "overrides", i)
 		own = append(own, &Override{Doc: doc, Node: doc.node("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
 	}
 	d.Overrides = slices.Concat(d.Overrides, own) // never into the inherited array

@@ -119,6 +119,7 @@ func (d *Defaults) addPolicy(doc *Document, spec policySpec) Problems {
 		d.refer(doc, r.Match, "spec", "ignore", i)
 		if r.Kind != "" {
 			d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
+			d.referObject(doc, r.Kind, r.Object, "spec", "ignore", i)
 		}
 	}
 	drift, found := driftRules(doc, spec)
@@ -139,6 +140,13 @@ func (d *Defaults) refer(doc *Document, written matchSpec, path ...any) {
 		return
 	}
 	d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Match: match})
+}
+
+// referObject notes the name of an object that a rule at a path is about.
+func (d *Defaults) referObject(doc *Document, kind, object string, path ...any) {
+	if path = append(path, "object"); object != "" {
+		d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Kind: kind, Object: object})
+	}
 }
 
 func driftRules(doc *Document, spec policySpec) (rules []DriftRule, problems Problems) {

@@ -131,6 +131,9 @@ type Reference struct {
 	// Kind is of hard objects; empty for a match. One that nobody knows may be in
 	// a cluster only.
 	Kind string
+	// Object is the name of an object of the kind. Of Defaults in a unit's own folder
+	// it must be one of the unit's; others hold for units that may do without it.
+	Object string
 }
 
 // Override is one item of spec.overrides of Defaults: changes to the objects
@@ -223,7 +226,7 @@ func (l *loader) load(previous *Repository) {
 		if err != nil && !isOddName(err) {
 			p := FileProblem(root, err)
 			if p.File == root {
-				p.Message = "folder of units, named in " + settingsFile + ": " + p.Message
+				p.Message = "folder of units (spec.units of " + settingsFile + ", default services): " + p.Message
 			}
 			l.problem(p)
 			continue
@@ -267,6 +270,7 @@ func (l *loader) layout() (layout, bool) {
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
+	missing := false
 	for i, name := range found.folders() {
 		if !fs.ValidPath(name) || name == "." {
 			at := folderPath(i)
@@ -279,6 +283,15 @@ func (l *loader) layout() (layout, bool) {
 			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.protoPath: %q: want a folder relative to the root, like %q", name, "third_party/proto"))
 			return layout{}, false
 		}
+	}
+	for field, name := range map[string]string{"kinds": spec.Kinds, "data": spec.Data, "schemas": spec.Schemas} {
+		if _, err := l.tree.Hash(name); name != "" && errors.Is(err, fs.ErrNotExist) { // the defaults need not be there
+			l.problem(docs[0].Problem(docs[0].node("spec", field), CodeReference, "spec.%s: %q: no such folder", field, Shorten(name)))
+			missing = true
+		}
+	}
+	if missing { // what is in it would be missed everywhere
+		return layout{}, false
 	}
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {

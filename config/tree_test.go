@@ -87,7 +87,7 @@ func TestHashNamesFile(t *testing.T) {
 	}{
 		{"fleet/more/a\xe9.yaml", &fstest.MapFile{}, `fleet/more: entry "a\xe9.yaml": name is not UTF-8`},
 		{"kinds/x/a\xe9.yaml", &fstest.MapFile{}, `kinds/x: entry "a\xe9.yaml": name is not UTF-8`},
-		{"services", &fstest.MapFile{Data: []byte("elsewhere"), Mode: fs.ModeSymlink}, "services: folder of units, named in swell.yaml: a symbolic link: only plain files and folders are read"},
+		{"services", &fstest.MapFile{Data: []byte("elsewhere"), Mode: fs.ModeSymlink}, "services: folder of units (spec.units of swell.yaml, default services): a symbolic link: only plain files and folders are read"},
 	} {
 		files := fstest.MapFS{
 			"swell.yaml":   {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},

@@ -115,6 +115,29 @@ func (o *Object) Annotation(key string) string {
 	return object.Metadata.Annotations[key]
 }
 
+func unknownAnnotation(key string) bool {
+	return strings.HasPrefix(key, reserved) && !slices.Contains(known, key)
+}
+
+// ownMarks finds annotations and labels of an easy spec that look like swell's and
+// are none. Known ones are for the kind, which may hand them on to its objects.
+func ownMarks(doc *config.Document) (problems config.Problems) {
+	metadata := config.Lookup(doc.Node, "metadata")
+	keys := func(field string, bad func(key string) bool, text func(key string) string) {
+		n := config.Lookup(metadata, field)
+		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i]; bad(key.Value) {
+				problems = append(problems, doc.Problem(key, config.CodeObject, "metadata.%s[%q]: %s", field, config.Shorten(key.Value), text(key.Value)))
+			}
+		}
+	}
+	keys("annotations", unknownAnnotation, func(key string) string { return "unknown annotation of swell" + config.DidYouMean(key, known) })
+	keys("labels", func(key string) bool { return strings.HasPrefix(key, reserved) }, func(string) string {
+		return "swell looks for it among the annotations only: move it there"
+	})
+	return problems
+}
+
 // applying checks the annotations that say how the object is applied. A word
 // that nobody knows would be taken for none.
 func (d *draft) applying(id ObjectID, metadata map[string]any) {
@@ -152,7 +175,7 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if strings.HasPrefix(key, reserved) && key != AnnotationHookRun && key != AnnotationUnit && !slices.Contains(known, key) {
+		if key != AnnotationHookRun && key != AnnotationUnit && unknownAnnotation(key) {
 			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, known))
 		}
 	}

@@ -317,6 +317,9 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 // checkReferences finds what Defaults name and nothing has.
 func (w *world) checkReferences(references []config.Reference) (problems config.Problems) {
 	for _, r := range references {
+		if r.Object != "" { // see [unitRenderer.idleNames]
+			continue
+		}
 		if why := w.whyNothing(r); why != "" {
 			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference, Message: r.Place + ": " + why})
 		}

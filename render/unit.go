@@ -121,7 +121,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	if len(u.problems) > 0 || len(placed) == 0 {
 		return
 	}
-	u.problems = u.idleOverrides()
+	u.problems = append(u.idleOverrides(), u.idleNames(out.bundles)...)
 	if len(out.bundles) == 0 && !u.silent {
 		where := "its 1 target"
 		if len(placed) > 1 {
@@ -139,6 +139,34 @@ func (u *unitRenderer) idleOverrides() (problems config.Problems) {
 	for _, src := range u.sources {
 		if src.spec != nil {
 			problems = append(problems, src.overrides.Idle(slices.Sorted(slices.Values(u.rendered[src.doc])))...)
+		}
+	}
+	return problems
+}
+
+// idleNames are names of objects in Defaults of the unit's own folder that none of
+// its objects has: who mistypes one would have no rule at all. Ids in easy kinds are
+// checked where the overrides are read.
+func (u *unitRenderer) idleNames(bundles []*Bundle) (problems config.Problems) {
+	for _, r := range u.unit.Defaults.References {
+		if r.Object == "" || path.Dir(r.At.File) != string(u.unit.Path) {
+			continue
+		}
+		u.reads.note(readNamed, r.Kind)
+		if ids, broken := objectsOf(u.kinds, r.Kind); len(ids) > 0 || broken {
+			continue
+		}
+		var names []string
+		for _, b := range bundles {
+			for _, o := range b.Objects {
+				if o.ID.Kind == r.Kind {
+					names = append(names, o.ID.Name)
+				}
+			}
+		}
+		if !slices.Contains(names, r.Object) {
+			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference,
+				Message: fmt.Sprintf("%s: %q: the unit has no %s of this name on any target%s", r.Place, config.Shorten(r.Object), config.Shorten(r.Kind), config.DidYouMean(r.Object, names))})
 		}
 	}
 	return problems
@@ -237,7 +265,7 @@ func localConfig(doc *config.Document) *yaml.Node {
 func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
-	problems = slices.Concat(problems, more, u.repeated(doc))
+	problems = slices.Concat(problems, more, u.repeated(doc), ownMarks(doc))
 	u.problems = append(u.problems, problems...)
 	u.silent = u.silent || len(easy.ObjectIDs()) == 0 // others collect it
 	if spec != nil {

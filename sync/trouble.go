@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -49,10 +50,31 @@ func (d *Daemon) troubled() map[string]string {
 			now["cluster "+name] = err.Error()
 		}
 	}
+	if stray := d.strayClusters(); stray != "" {
+		now[store.AboutConfiguration] = stray
+	}
 	for about, text := range now {
 		now[about] = strings.ReplaceAll(text, "\n", "; ")
 	}
 	return now
+}
+
+// strayClusters says which clusters of the daemon's configuration the fleet does
+// not have. It may be that the fleet gets them later, so it stops nothing.
+func (d *Daemon) strayClusters() string {
+	if d.snapshot == nil || d.snapshot.Held || d.snapshot.Repository == nil {
+		return ""
+	}
+	var names, stray []string
+	for _, c := range d.snapshot.Repository.Clusters {
+		names = append(names, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Clusters)) {
+		if !slices.Contains(names, name) {
+			stray = append(stray, fmt.Sprintf("cluster %q: the fleet has no cluster of this name%s", name, config.DidYouMean(name, names)))
+		}
+	}
+	return strings.Join(stray, "; ")
 }
 
 // tellTroubles stores what keeps the daemon from its work, where that changed.
@@ -78,6 +100,9 @@ func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
 			d.state.Resume(cluster) // the next pass goes on there
 			d.wake()
 		}
+	}
+	if stray := now[store.AboutConfiguration]; stray != "" && stray != d.troubles[store.AboutConfiguration].Text {
+		d.Log.Warn("configuration", "text", stray)
 	}
 	d.troubles = troubles
 }

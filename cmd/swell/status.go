@@ -49,7 +49,7 @@ is not known, 2 the state could not be read.`,
 			if !fleet.Running {
 				fmt.Fprintln(cmd.ErrOrStderr(), "swell: the daemon is not running; this is the last recorded state")
 			}
-			if len(fleet.Conditions)+len(fleet.notes) > 0 || slices.ContainsFunc(units, func(u unitStatus) bool { return u.Status != standingDone }) {
+			if fleet.ails() || len(fleet.notes) > 0 || slices.ContainsFunc(units, func(u unitStatus) bool { return u.Status != standingDone }) {
 				return exit(exitProblems)
 			}
 			return nil
@@ -93,6 +93,11 @@ type clusterStatus struct {
 	Cluster string       `json:"cluster"`
 	Survey  store.Survey `json:"survey,omitempty"`
 	Unknown string       `json:"unknown,omitempty"` // kinds that could not be listed
+}
+
+// ails says whether something keeps the daemon from its work.
+func (f *fleetStatus) ails() bool {
+	return slices.ContainsFunc(f.Conditions, func(t store.Trouble) bool { return t.About != store.AboutConfiguration })
 }
 
 func (f *fleetStatus) write(w io.Writer) error {

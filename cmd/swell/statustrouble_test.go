@@ -25,6 +25,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		return tx.SetTroubles([]store.Trouble{
+			{About: store.AboutConfiguration, Since: at, Text: `cluster "vla1": the fleet has no cluster of this name`},
 			{About: "commit 1234567", Since: at, Text: "not taken: fleet/a.yaml:1:1: spec: missing"},
 			{About: "git", Since: at, Text: "git: no route to host"},
 			{About: "unit services/late", Since: at, Text: "not released yet: services/late/a.yaml:1:1: spec: missing"},
@@ -36,7 +37,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 	}
 	for output, want := range map[string]string{
 		"table services/late": "unit services/late: not released yet: services/late/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\n",
-		"table":               "commit 1234567: not taken: fleet/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\ngit: no route to host (since 2026-03-01T12:00:00Z)\n",
+		"table":               "commit 1234567: not taken: fleet/a.yaml:1:1: spec: missing (since 2026-03-01T12:00:00Z)\nconfiguration: cluster \"vla1\": the fleet has no cluster of this name (since 2026-03-01T12:00:00Z)\ngit: no route to host (since 2026-03-01T12:00:00Z)\n",
 		"json":                `"text": "git: no route to host"`,
 	} {
 		var out bytes.Buffer
@@ -63,5 +64,18 @@ func TestStatusShowsTroubles(t *testing.T) {
 	cmd.SetErr(&out)
 	if err := cmd.Execute(); err == nil || strings.Contains(out.String(), "not running") || !strings.Contains(out.String(), `"running": true`) {
 		t.Errorf("while a daemon runs: %v, %s", err, out.String())
+	}
+}
+
+// TestConfigurationAilsNobody: what the daemon's configuration has too much is told
+// of, and is no reason to call the fleet unwell.
+func TestConfigurationAilsNobody(t *testing.T) {
+	f := fleetStatus{Conditions: []store.Trouble{{About: store.AboutConfiguration, Text: "x"}}}
+	var out bytes.Buffer
+	if err := f.write(&out); err != nil || f.ails() || !strings.HasPrefix(out.String(), "configuration: x (since ") {
+		t.Errorf("ails: %t, %v, %s", f.ails(), err, &out)
+	}
+	if f.Conditions = append(f.Conditions, store.Trouble{About: "git"}); !f.ails() {
+		t.Error("trouble with Git ails nobody")
 	}
 }

@@ -11,11 +11,15 @@ import (
 // Trouble is what keeps the daemon from its work as a whole, or from a cluster.
 type Trouble struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
-	// with the path of one that was never released.
+	// with the path of one that was never released; or [AboutConfiguration].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
 }
+
+// AboutConfiguration is what the daemon's configuration names and the fleet does not
+// have. It keeps nobody from anything.
+const AboutConfiguration = "configuration"
 
 // SetTroubles replaces all troubles.
 func (tx *Tx) SetTroubles(troubles []Trouble) error {
