@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -61,10 +60,8 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			case err == nil || snapshot.Held:
 			case unit != "":
 				return err
-			case slices.ContainsFunc(snapshot.Repository.UnitFolders(), func(folder string) bool { return within(found.below, folder) || within(folder, found.below) }):
-				return fmt.Errorf("%s: no unit in this folder or below it", args[0])
-			default: // a folder of kinds or of the fleet: what is in it concerns all units
-				found.below = ""
+			default:
+				return noUnit(args[0])
 			}
 			found.Problems = problemsBelow(snapshot, found.below)
 			if output == formatText {

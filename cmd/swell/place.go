@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -54,11 +57,11 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 	}
 	src, err := source.OpenLocal(p.repo)
 	if err != nil {
-		return nil, "", fmt.Errorf("%q is no folder, and %w", name, err)
+		return nil, "", noFolder(name, err)
 	}
 	commit, err = src.Resolve(name)
 	if err != nil {
-		return nil, "", fmt.Errorf("%q is neither a folder nor a Git revision: %w", name, err)
+		return nil, "", noFolder(name, err)
 	}
 	tree, err = src.Tree(commit)
 	if err != nil {
@@ -69,6 +72,38 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 		return nil, "", hinted{fmt.Errorf("%s: no %s in %q of this commit", commit.Short(), repositoryFile, dir), "--path names the monorepo's folder inside the Git repository"}
 	}
 	return config.Sub(tree, dir), commit, nil
+}
+
+// noFolder is the error for a name that is no folder; why is why it is no Git
+// revision either.
+func noFolder(name string, why error) error {
+	const hint = "name a folder of the monorepo or a Git revision; without an argument it is the monorepo that the current folder is in"
+	switch _, err := os.Stat(name); {
+	case err == nil:
+		return hinted{fmt.Errorf("%s: a file, want a folder or a Git revision", name), hint}
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+		return err
+	case errors.Is(why, source.ErrNoRevision):
+		return hinted{fmt.Errorf("%s: no such folder, branch, tag or commit%s", name, nearFolder(name)), hint}
+	}
+	return hinted{fmt.Errorf("%s: no such folder%s, and as a Git revision: %w", name, nearFolder(name), why), hint}
+}
+
+// nearFolder suggests a folder that stands beside one that is not there.
+func nearFolder(name string) string {
+	dir, base := filepath.Split(filepath.Clean(name))
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	suggestion := config.DidYouMean(base, names)
+	if err != nil || !strings.HasPrefix(suggestion, ", did you mean") {
+		return "" // or a list of all of them
+	}
+	return suggestion
 }
 
 func isFolder(name string) bool {
@@ -99,8 +134,8 @@ func findMonorepo(folder string) (string, error) {
 			return up, nil
 		case err == nil:
 			highest = up
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", err
+		case at == abs && !errors.Is(err, fs.ErrNotExist):
+			return "", err // further up it is somebody else's
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
 			break

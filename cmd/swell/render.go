@@ -71,7 +71,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 			}
 			units, err := pick(snapshot, unit, target)
 			if err != nil && flag == "" && unit != "" && target == "" {
-				return fmt.Errorf("%s: no unit in this folder or below it", args[0])
+				return noUnit(args[0])
 			}
 			if err != nil {
 				return err
@@ -176,6 +176,11 @@ func didYouMean(got string, units []config.UnitPath) string {
 		names[i] = string(u)
 	}
 	return config.DidYouMean(got, names)
+}
+
+// noUnit is the error for a folder of the monorepo that is not for units, or has none.
+func noUnit(folder string) error {
+	return hinted{fmt.Errorf("%s: no unit in this folder or below it", folder), "without an argument it is the whole monorepo, with its kinds, data and fleet"}
 }
 
 // unitUsage is what --unit means.

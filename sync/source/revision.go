@@ -122,7 +122,7 @@ func (s *Source) resolveName(name string) (plumbing.Hash, error) {
 	if digits := strings.ToLower(name); len(name) >= minShort && len(name) < 40 && strings.Trim(digits, "0123456789abcdef") == "" {
 		return s.resolveShort(digits)
 	}
-	return plumbing.ZeroHash, errors.New("no such branch, tag or commit")
+	return plumbing.ZeroHash, ErrNoRevision
 }
 
 // resolveShort finds the one commit, or tag of a commit, that begins with
@@ -140,7 +140,7 @@ func (s *Source) resolveShort(digits string) (plumbing.Hash, error) {
 	}
 	switch len(found) {
 	case 0:
-		return plumbing.ZeroHash, errors.New("no such branch, tag or commit")
+		return plumbing.ZeroHash, ErrNoRevision
 	case 1:
 		return found[0], nil
 	}

@@ -58,6 +58,8 @@ var (
 	// ErrBranchGone says that the repository answers and has no such branch:
 	// deleted, renamed, misspelt, or the repository is empty.
 	ErrBranchGone = errors.New("not found")
+	// ErrNoRevision means that nothing in the repository has the name.
+	ErrNoRevision = errors.New("no such branch, tag or commit")
 )
 
 // Config says which branch to follow and where to keep its objects.
