@@ -47,8 +47,17 @@ const rulesProto = "buf/validate/validate.proto"
 // file by the name written in the import; the well-known types and
 // buf/validate/validate.proto need no file. Every error of the file and its
 // imports is a problem with its position.
-func CompileProto(name string, open func(name string) ([]byte, error)) (compiled protoreflect.FileDescriptor, problems Problems) {
-	c := protoCompiler{open: open}
+func CompileProto(name string, open func(name string) ([]byte, error)) (protoreflect.FileDescriptor, Problems) {
+	return compileProto(name, protoCompiler{open: open})
+}
+
+// CompileProtoJSON is CompileProto with fields named as in JSON, in all files that
+// renamed says yes for: export_to is exportTo.
+func CompileProtoJSON(name string, open func(name string) ([]byte, error), renamed func(file string) bool) (protoreflect.FileDescriptor, Problems) {
+	return compileProto(name, protoCompiler{open: open, renamed: renamed})
+}
+
+func compileProto(name string, c protoCompiler) (compiled protoreflect.FileDescriptor, problems Problems) {
 	defer func() {
 		if len(problems) > 0 {
 			compiled, problems = nil, problems.Sorted()
@@ -72,6 +81,7 @@ const (
 
 type protoCompiler struct {
 	open             func(name string) ([]byte, error)
+	renamed          func(file string) bool // nil: no file
 	files, size      int
 	public           int
 	problems, unread Problems
@@ -112,7 +122,7 @@ func (c *protoCompiler) compile(name string) protoreflect.FileDescriptor {
 	if len(c.problems)+len(c.unread) > 0 {
 		return nil
 	}
-	return indexed(files[0])
+	return c.indexed(files[0])
 }
 
 func (c *protoCompiler) report(err reporter.ErrorWithPos) error {

@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 
@@ -82,7 +83,7 @@ func newRegistry(envelope protoreflect.MessageDescriptor, collections []*Collect
 	for _, c := range collections {
 		roots = append(roots, c.message.ParentFile())
 	}
-	seen := map[string]bool{}
+	seen := map[string]protoreflect.FileDescriptor{}
 	for _, root := range roots {
 		if err := registerFiles(r, root, seen); err != nil {
 			return registry{}, err
@@ -99,11 +100,14 @@ var celFiles = map[string]bool{
 }
 
 // registerFiles registers a file after all that it imports.
-func registerFiles(r *types.Registry, file protoreflect.FileDescriptor, seen map[string]bool) error {
-	if seen[file.Path()] || celFiles[file.Path()] {
+func registerFiles(r *types.Registry, file protoreflect.FileDescriptor, seen map[string]protoreflect.FileDescriptor) error {
+	if known := seen[file.Path()]; known != nil || celFiles[file.Path()] {
+		if known != nil && known != file && !sameNames(known.Messages(), file.Messages()) {
+			return fmt.Errorf("collects a kind that has messages of %s too and names their fields otherwise, see spec.fieldNames", file.Path())
+		}
 		return nil
 	}
-	seen[file.Path()] = true
+	seen[file.Path()] = file
 	imports := file.Imports()
 	for i := range imports.Len() {
 		if err := registerFiles(r, imports.Get(i).FileDescriptor, seen); err != nil {
@@ -111,6 +115,23 @@ func registerFiles(r *types.Registry, file protoreflect.FileDescriptor, seen map
 		}
 	}
 	return r.RegisterDescriptor(file)
+}
+
+// sameNames says whether fields of the messages of one file, compiled twice, have
+// the same names.
+func sameNames(a, b protoreflect.MessageDescriptors) bool {
+	for i := range a.Len() {
+		fields := a.Get(i).Fields()
+		for j := range fields.Len() {
+			if fields.Get(j).Name() != b.Get(i).Fields().Get(j).Name() {
+				return false
+			}
+		}
+		if !sameNames(a.Get(i).Messages(), b.Get(i).Messages()) {
+			return false
+		}
+	}
+	return true
 }
 
 // reserved words of CEL cannot be names.

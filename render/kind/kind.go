@@ -155,8 +155,9 @@ func (l *loader) problem(n *yaml.Node, format string, args ...any) {
 
 // definition is an EasyKind's spec as it is written, without its templates.
 type definition struct {
-	Message string
-	Collect map[string]struct {
+	Message    string
+	FieldNames string
+	Collect    map[string]struct {
 		APIVersion, Kind, Scope string
 		OnInvalid               string
 	}

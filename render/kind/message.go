@@ -24,7 +24,7 @@ var boundProto string
 // after a problem.
 func (l *loader) message(name string) protoreflect.MessageDescriptor {
 	file := path.Join(l.kind.Folder, path.Base(l.kind.Folder)+".proto")
-	compiled, problems := config.CompileProto(file, l.openProto)
+	compiled, problems := l.compileProto(file)
 	if len(problems) > 0 {
 		l.problems = append(l.problems, problems...)
 		return nil
@@ -49,6 +49,21 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 		return nil
 	}
 	return found
+}
+
+// compileProto compiles the .proto with the names of fields that the kind wants.
+// Files that swell brings are options and the like: those stay as they are.
+func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, config.Problems) {
+	switch l.def.FieldNames {
+	case "", "proto":
+		return config.CompileProto(file, l.openProto)
+	case "json":
+		return config.CompileProtoJSON(file, l.openProto, func(file string) bool {
+			_, carried := schema.ProtoFile(file)
+			return !carried && !strings.HasPrefix(file, "google/protobuf/") && !strings.HasPrefix(file, "google/api/")
+		})
+	}
+	return nil, config.Problems{l.doc.Problem(l.spec("fieldNames"), config.CodeType, "spec.fieldNames: want proto or json, got %q", config.Shorten(l.def.FieldNames))}
 }
 
 // Schema is the schemas made from the message that the kind names. It is only
