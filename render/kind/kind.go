@@ -388,6 +388,7 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 		if easy.kind.envelope == nil {
 			return nil // a problem by the use
 		}
+		c.secret = c.secret || easy.kind.secrets
 		return c.compile(n, schema.OfMessage(easy.kind.envelope))
 	}
 	hard := l.hard.Kind(apiVersion, kindName)

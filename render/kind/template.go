@@ -225,7 +225,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 			c.problemAt(n, config.CodeType, "%s", err)
 			return static{}
 		}
-		return static{value}
+		return c.constant(n, t, value)
 	}
 	texts, codes, err := splitExpressions(n.Value)
 	if err != nil && c.secret {
@@ -236,7 +236,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 		return static{}
 	}
 	if len(codes) == 0 {
-		return static{texts[0]}
+		return c.constant(n, t, texts[0])
 	}
 	whole := len(codes) == 1 && texts[0] == "" && texts[1] == ""
 	if !whole && t.Form != schema.Any && !schema.Fits(t.Form, "1") {
@@ -265,6 +265,19 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 		return expressions[0]
 	}
 	return &interpolation{texts: texts, expressions: expressions}
+}
+
+// constant is a scalar without expressions. What the schema says of it alone holds
+// for every spec; what is missing beside it may come with an override.
+func (c *compiler) constant(n *yaml.Node, t *schema.Type, value any) template {
+	check := schema.Check
+	if c.secret {
+		check = schema.CheckSecret
+	}
+	for _, v := range check(t, value) {
+		c.problemAt(n, v.Code, "%s", v.Message)
+	}
+	return static{value}
 }
 
 // splitExpressions takes a scalar apart: texts around and between its ${}

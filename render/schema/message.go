@@ -4,7 +4,13 @@
 package schema
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // OfMessage is the type of easy documents of a message with the fields
@@ -91,11 +97,36 @@ func valueType(field protoreflect.FieldDescriptor, known map[protoreflect.FullNa
 	case protoreflect.BoolKind:
 		return &Type{Form: Boolean}
 	case protoreflect.EnumKind:
-		return &Type{Form: IntOrString}
+		return &Type{Form: IntOrString, Rules: &Rules{check: enumRule(field.Enum().Values())}}
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		return &Type{Form: IntOrString} // a text where JSON cannot hold it
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return &Type{Form: Number}
 	}
 	return &Type{Form: Integer}
+}
+
+// enumRule finds values that are neither a name nor a number of an enum.
+func enumRule(values protoreflect.EnumValueDescriptors) validation.Rule {
+	return func(value any) validation.Flaws {
+		switch v := value.(type) {
+		case string:
+			if values.ByName(protoreflect.Name(v)) != nil {
+				return nil
+			}
+		case int64:
+			if v == int64(int32(v)) && values.ByNumber(protoreflect.EnumNumber(v)) != nil {
+				return nil
+			}
+		}
+		const most = 12
+		if values.Len() > most {
+			return validation.Flaws{{Want: fmt.Sprintf("one of the %d names of the enum", values.Len()), Got: true}}
+		}
+		names := make([]string, values.Len())
+		for i := range names {
+			names[i] = strconv.Quote(string(values.Get(i).Name()))
+		}
+		return validation.Flaws{{Want: "one of " + strings.Join(names, ", "), Got: true}}
+	}
 }
