@@ -110,8 +110,7 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
-			d.noteMade(j, intended)
-			if err := errors.Join(tx.Intend(intended), tx.Suspect(suspect), tx.Confirm(j.claims()),
+			if err := errors.Join(d.noteMade(j, intended), tx.Intend(intended), tx.Suspect(suspect), tx.Confirm(j.claims()),
 				tx.Displace(j.cluster, slices.Concat(intended, suspect))); err != nil {
 				return err
 			}

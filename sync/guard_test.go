@@ -544,3 +544,66 @@ spec:
 		t.Error("the Job is left, and nobody knows it any more")
 	}
 }
+
+// numbered are ConfigMaps of a namespace, as documents.
+func numbered(namespace, name string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d, namespace: %s}\n", name, i, namespace)
+	}
+	return b.String()
+}
+
+// TestWhatMovesInReplacesNothing: a unit takes over as many objects as it drops of
+// its own. They were there before, so they make up for none of those that go.
+func TestWhatMovesInReplacesNothing(t *testing.T) {
+	w := newWorld(t)
+	ns := w.tenant + "-c"
+	w.onTwo("giver", numbered(ns, "moving", 12)+numbered(ns, "giver", 1))
+	w.onTwo("taker", numbered(ns, "dropped", 12)+numbered(ns, "taker", 1))
+	w.until("all", w.soon(func() bool { return w.settledAll() }))
+	w.write("services/giver/objects.yaml", numbered(ns, "giver", 1))
+	w.write("services/taker/objects.yaml", numbered(ns, "moving", 12)+numbered(ns, "taker", 1))
+	w.commit()
+	w.rest()
+	if plan := w.plan(); plan.Unit != "services/taker" || len(plan.Deletions) != 12 {
+		t.Errorf("a plan of %q with %d deletions", plan.Unit, len(plan.Deletions))
+	}
+	for _, name := range []string{"moving-0", "moving-11", "dropped-0", "dropped-11"} {
+		if !w.exists(configMaps, ns, name) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+}
+
+// TestNewObjectsReplaceOnlyWhatGoesWithThem: while a deletion waits for approval,
+// objects are added. They make up for none of those that a later commit drops.
+func TestNewObjectsReplaceOnlyWhatGoesWithThem(t *testing.T) {
+	w := newWorld(t)
+	ns := w.tenant + "-c"
+	const store = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: store, namespace: %s}\nspec:\n  replicas: 0\n  serviceName: store\n" +
+		"  selector: {matchLabels: {app: store}}\n  template:\n    metadata: {labels: {app: store}}\n    spec: {containers: [{name: main, image: registry.example.com/store:1}]}\n"
+	const web = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: %s}\nspec:\n  replicas: 0\n" +
+		"  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: main, image: registry.example.com/web:1}]}\n"
+	old := fmt.Sprintf(web, ns) + numbered(ns, "old", 12)
+	w.onTwo("shop", fmt.Sprintf(store, ns)+old)
+	w.until("all", w.soon(func() bool { return w.settledAll() }))
+	w.write("services/shop/objects.yaml", old)
+	w.commit()
+	w.rest()
+	if plan := w.plan(); len(plan.Deletions) != 1 {
+		t.Fatalf("a plan with %d deletions", len(plan.Deletions))
+	}
+	w.write("services/shop/objects.yaml", old+numbered(ns, "new", 12))
+	w.commit()
+	w.rest()
+	w.write("services/shop/objects.yaml", fmt.Sprintf(web, ns)+numbered(ns, "new", 12))
+	w.commit()
+	w.rest()
+	if plan := w.plan(); len(plan.Deletions) != 13 {
+		t.Errorf("a plan with %d deletions", len(plan.Deletions))
+	}
+	if !w.exists(configMaps, ns, "old-0") || !w.exists(configMaps, ns, "old-11") {
+		t.Error("what new objects do not replace is gone")
+	}
+}

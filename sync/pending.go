@@ -75,26 +75,58 @@ func comparePlaced(a, b render.Placed) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
-// noteMade takes in what a job is about to make that was not there before.
-func (d *Daemon) noteMade(j *job, intended []store.Entry) {
+// noteMade takes in what a job is about to make that was not there before. What
+// another unit has in the cluster is taken over, not made.
+func (d *Daemon) noteMade(j *job, intended []store.Entry) error {
 	if len(intended) == 0 {
-		return
+		return nil
+	}
+	delete(d.guarded.pending, j.place())
+	ids := make([]render.ObjectID, len(intended))
+	for i, e := range intended {
+		ids[i] = e.ID
+	}
+	moved, err := d.Store.Elsewhere(j.place(), ids)
+	if err != nil {
+		return err
 	}
 	sorts := map[string]int{}
-	for _, e := range intended {
-		sorts[string(approval.SortOf(e.ID))]++
+	for _, id := range ids {
+		if !moved[id] {
+			sorts[string(approval.SortOf(id))]++
+		}
 	}
 	d.state.Makes(j.Unit, j.Target, sorts)
-	delete(d.guarded.pending, j.place())
+	return nil
 }
 
-// noteLost takes in what a job deleted: lost is how many of it nothing replaced.
+// noteLost takes in what a job deleted, how many of it nothing replaced, and what
+// is left to delete.
 func (d *Daemon) noteLost(j *job) {
 	sorts := make([]string, len(j.deleted))
 	for i, e := range j.deleted {
 		sorts[i] = string(approval.SortOf(e.ID))
 	}
 	j.unreplaced = d.state.Loses(j.Unit, j.Target, sorts)
+	if j.Prune && j.outcome.Result == rollout.Healthy {
+		d.state.Owes(j.Unit, j.Target, j.leftBehind())
+	}
+}
+
+// leftBehind counts by sort what the job's unit has and does not want, after the
+// job has deleted what it may.
+func (j *job) leftBehind() map[string]int {
+	gone := idsOf(j.bundle)
+	for _, e := range j.forgotten {
+		gone[e.ID] = true
+	}
+	left := map[string]int{}
+	for id := range j.inventory {
+		if !gone[id] {
+			left[string(approval.SortOf(id))]++
+		}
+	}
+	return left
 }
 
 // ends says which work the good bundle of a place has and the job's does not,

@@ -59,20 +59,19 @@ func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview
 			return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
 		}
 	}
-	p := &preview{base: base}
+	p := &preview{base: base, moved: map[clusterObject]render.Placed{}}
 	p.state = rollout.Settled(wantOf(base, &rollout.State{}, plain(base)))
 	if why := refused(head, base.Repository.Name); why != "" {
 		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
 	} else {
 		p.wanted = wantOf(head, p.state, plain(head))
 	}
-	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base}
+	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }
 	return p
 }
 
 func (p *preview) findMoved() error {
-	p.moved = map[clusterObject]render.Placed{}
 	changed := map[render.Placed]bool{}
 	for path, u := range p.state.Units {
 		for name := range u.Targets {
@@ -165,8 +164,12 @@ type clusterObject struct {
 	id      render.ObjectID
 }
 
-// brought is the inventory of a fleet that has all bundles of a snapshot.
-type brought struct{ *render.Snapshot }
+// brought is the inventory of a fleet that has all bundles of a snapshot. moved are
+// the objects of it that only other bundles of the next one want.
+type brought struct {
+	*render.Snapshot
+	moved map[clusterObject]render.Placed
+}
 
 func entryOf(at render.Placed, o *render.Object) store.Entry {
 	e := store.Entry{Unit: at.Unit, Target: at.Target, ID: o.ID, Version: o.Version, Digest: o.Digest, Keep: o.Annotation(render.AnnotationPrune) == render.PruneDisabled}
@@ -190,6 +193,16 @@ func (b brought) Inventory(path config.UnitPath, target config.TargetName) (map[
 
 func (b brought) each(places map[render.Placed]bool, see func(store.Entry)) error {
 	return eachOf(b, places, see)
+}
+
+func (b brought) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
+	found := map[render.ObjectID]bool{}
+	for _, id := range ids {
+		if from, there := b.moved[clusterObject{at.Target.Cluster(), id}]; there && from != at {
+			found[id] = true
+		}
+	}
+	return found, nil
 }
 
 func (b brought) Count() (n int, err error) {

@@ -24,6 +24,9 @@ type inventory interface {
 	// each hands over what there is at the places, and may hand over more.
 	each(places map[render.Placed]bool, see func(store.Entry)) error
 	Count() (int, error)
+	// Elsewhere are those of the objects that the cluster has of another unit, or of
+	// the same one on another target.
+	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
 }
 
 // stored is the inventory of the store.
@@ -165,9 +168,19 @@ func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.
 			return err
 		}
 		l.Remains = approval.Remaining(bundle)
+		var fresh []render.ObjectID
 		for _, o := range bundle.Objects {
 			if _, there := inventory[o.ID]; !there {
-				l.Made[approval.SortOf(o.ID)]++
+				fresh = append(fresh, o.ID)
+			}
+		}
+		moved, err := p.has.Elsewhere(at, fresh)
+		if err != nil {
+			return err
+		}
+		for _, id := range fresh {
+			if !moved[id] { // what moves in replaces nothing
+				l.Made[approval.SortOf(id)]++
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Makes notes how many objects of each sort are about to be made on a target, that
-// were not there before. Sorts are the caller's, see package approval.
+// the cluster did not have before. Sorts are the caller's, see package approval.
 func (s *State) Makes(path config.UnitPath, name config.TargetName, sorts map[string]int) {
 	u := s.Units[path]
 	if u == nil || u.Targets[name] == nil || len(sorts) == 0 {
@@ -54,4 +54,28 @@ func (s *State) Loses(path config.UnitPath, name config.TargetName, sorts []stri
 		s.touch(path)
 	}
 	return lost
+}
+
+// Owes takes in how many objects of each sort are left to delete on a target after
+// all was deleted that may be: of what was made, no more than that is there to
+// replace something.
+func (s *State) Owes(path config.UnitPath, name config.TargetName, left map[string]int) {
+	u := s.Units[path]
+	if u == nil || u.Targets[name] == nil {
+		return
+	}
+	t := u.Targets[name]
+	var made map[string]int // an empty map is not stored
+	for sort, n := range t.Made {
+		if n = min(n, left[sort]); n > 0 {
+			if made == nil {
+				made = map[string]int{}
+			}
+			made[sort] = n
+		}
+	}
+	if !maps.Equal(made, t.Made) {
+		t.Made = made
+		s.touch(path)
+	}
 }

@@ -193,6 +193,31 @@ func (s *Store) Holders(cluster string, id render.ObjectID) ([]Entry, error) {
 		id.Name, id.Namespace, id.Kind, id.Group, cluster)
 }
 
+// Elsewhere are those of the objects that are on record in the place's cluster for
+// another unit, or for the same one on another target.
+func (s *Store) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	stmt, err := s.reader.Prepare(`SELECT EXISTS (SELECT 1 FROM inventory WHERE name = ?1 AND namespace = ?2 AND kind = ?3 AND "group" = ?4
+		AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0') AND NOT (target = ?6 AND unit = ?7))`)
+	if err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	defer stmt.Close()
+	found := map[render.ObjectID]bool{}
+	for _, id := range ids {
+		var there bool
+		if err := stmt.QueryRow(id.Name, id.Namespace, id.Kind, id.Group, at.Target.Cluster(), string(at.Target), string(at.Unit)).Scan(&there); err != nil {
+			return nil, fmt.Errorf("read state: %w", err)
+		}
+		if there {
+			found[id] = true
+		}
+	}
+	return found, nil
+}
+
 // InventoryAfter is the next part of [Store.ClusterInventory], n entries at
 // most, after an object; the zero Object is before the first one.
 func (s *Store) InventoryAfter(cluster string, after Object, n int) ([]Entry, error) {

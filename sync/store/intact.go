@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Replaced means that the state in the folder is not the one that was opened any
@@ -88,13 +90,13 @@ func find(file io.ReaderAt, text []byte) (int64, error) {
 // [Replaced] when it is not. It costs four system calls, and opens no file: see
 // [Store].
 func (s *Store) Intact() error {
-	for file, was := range s.opened.files {
+	for _, file := range slices.Sorted(maps.Keys(s.opened.files)) { // the log goes with its file, which comes first
 		switch now, err := os.Stat(file); {
 		case errors.Is(err, fs.ErrNotExist):
 			return &Replaced{file, "was removed or renamed"}
 		case err != nil:
 			return err
-		case !os.SameFile(was, now):
+		case !os.SameFile(s.opened.files[file], now):
 			return &Replaced{file, "was replaced by another file"}
 		}
 	}
