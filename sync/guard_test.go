@@ -581,13 +581,13 @@ func TestWhatMovesInReplacesNothing(t *testing.T) {
 func TestNewObjectsReplaceOnlyWhatGoesWithThem(t *testing.T) {
 	w := newWorld(t)
 	ns := w.tenant + "-c"
-	const store = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: store, namespace: %s}\nspec:\n  replicas: 0\n  serviceName: store\n" +
-		"  selector: {matchLabels: {app: store}}\n  template:\n    metadata: {labels: {app: store}}\n    spec: {containers: [{name: main, image: registry.example.com/store:1}]}\n"
+	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: disk, namespace: %s}\n" +
+		"spec: {accessModes: [ReadWriteOnce], storageClassName: \"\", volumeName: nowhere, resources: {requests: {storage: 1Gi}}}\n"
 	const web = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: %s}\nspec:\n  replicas: 0\n" +
 		"  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: main, image: registry.example.com/web:1}]}\n"
 	old := fmt.Sprintf(web, ns) + numbered(ns, "old", 12)
-	w.onTwo("shop", fmt.Sprintf(store, ns)+old)
-	w.until("all", w.soon(func() bool { return w.settledAll() }))
+	w.onTwo("shop", fmt.Sprintf(claim, ns)+old)
+	w.rest()
 	w.write("services/shop/objects.yaml", old)
 	w.commit()
 	w.rest()
