@@ -229,7 +229,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 		begun = append(begun, j)
 	}
 	for name, jobs := range byCluster {
-		c := d.clusters[name]
+		c, term := d.clusters[name], d.compared[name]
 		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
 		d.beside.begin(ctx, name, jobs, func(own context.Context, j *job) {
 			conn, err := reach()
@@ -240,7 +240,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 				j.ended(unreached(err), err.Error())
 				return
 			}
-			d.do(own, conn, j)
+			d.do(own, conn.Fenced(c.lease.during(term)), j)
 			if j.lost && j.outcome.Result == rollout.Unreachable {
 				c.Lost(ctx, errors.New(j.outcome.Reason))
 			}

@@ -113,6 +113,18 @@ func (l *lease) fence() error {
 	return why
 }
 
+// during is the fence of what began in a term of the Lease: it ends with the term.
+// In the next one the cluster is compared with the state first, as somebody else may
+// have written there in between.
+func (l *lease) during(term int) func() error {
+	return func() error {
+		if is, why := l.term(); is != term {
+			return cmp.Or(why, error(notWriter{fmt.Errorf("cluster %s: %s was not held all the time; it is tried again once the cluster is compared with the state", l.cluster, l.text())}))
+		}
+		return nil
+	}
+}
+
 // notWriter is the error for a cluster whose Lease is not ours, or cannot be kept.
 type notWriter struct{ error }
 

@@ -97,6 +97,9 @@ type Cluster struct {
 	// user is whom requests are made as; empty: whoever the connection's
 	// credentials are of.
 	user string
+	// fence is asked before each write of this view, see [Cluster.Fenced]; nil: all
+	// that [Options.Fence] lets through is sent.
+	fence func() error
 }
 
 // connection is what all views of an API server share.
@@ -159,7 +162,13 @@ func (c *Cluster) As(user string) *Cluster {
 	if c.user == user {
 		return c
 	}
-	return &Cluster{connection: c.connection, user: user}
+	return &Cluster{connection: c.connection, user: user, fence: c.fence}
+}
+
+// Fenced is the same API server, where each write is also subject to fence, as to
+// [Options.Fence].
+func (c *Cluster) Fenced(fence func() error) *Cluster {
+	return &Cluster{connection: c.connection, user: c.user, fence: fence}
 }
 
 // Identity is the UID of the kube-system namespace: two clusters never share

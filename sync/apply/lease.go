@@ -62,11 +62,16 @@ func (c *Cluster) lease(ctx context.Context, req *request, lease *coordinationv1
 
 // fenced is the error for a write that must not be sent; nil when it may.
 func (c *call) fenced(req *request) *Error {
-	if c.options.Fence == nil || !req.writes() {
+	if !req.writes() {
 		return nil
 	}
-	if err := c.options.Fence(); err != nil {
-		return &Error{Op: req.op, Object: req.object, class: ErrFenced, cause: err, unsent: true, Message: "not tried: " + oneLine(err.Error())}
+	for _, fence := range []func() error{c.options.Fence, c.fence} {
+		if fence == nil {
+			continue
+		}
+		if err := fence(); err != nil {
+			return &Error{Op: req.op, Object: req.object, class: ErrFenced, cause: err, unsent: true, Message: "not tried: " + oneLine(err.Error())}
+		}
 	}
 	return nil
 }

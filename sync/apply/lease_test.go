@@ -51,4 +51,10 @@ func TestFence(t *testing.T) {
 	if got := applyOne(t, c); got.Err != nil || writes.Load() != 1 {
 		t.Errorf("open: %v, %d writes", got.Err, writes.Load())
 	}
+	view := c.Fenced(func() error { return closed })
+	for name, v := range map[string]*Cluster{"view": view, "view of a view": view.As("somebody")} {
+		if got := applyOne(t, v); !errors.Is(got.Err, ErrFenced) || !errors.Is(got.Err, closed) || writes.Load() != 1 {
+			t.Errorf("%s: %v, %d writes", name, got.Err, writes.Load())
+		}
+	}
 }

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+// TestAJobEndsWithItsTerm: what began in one term of a Lease writes nothing in the
+// next, although the Lease is held again.
+func TestAJobEndsWithItsTerm(t *testing.T) {
+	l := &lease{cluster: "dev", namespace: "kube-system", name: "swell", times: defaultLeaseTimes, last: &coordinationv1.Lease{}, renewed: time.Now(), terms: 1}
+	first, second := l.during(1), l.during(2)
+	if err := errors.Join(first(), l.fence()); err != nil {
+		t.Errorf("in its term: %v", err)
+	}
+	l.last = nil
+	if first() == nil || second() == nil {
+		t.Error("it writes while somebody else has the Lease")
+	}
+	l.last, l.terms = &coordinationv1.Lease{}, 2
+	if err := first(); !errors.As(err, new(notWriter)) {
+		t.Errorf("in the next term: %v", err)
+	}
+	if err := second(); err != nil {
+		t.Errorf("what began in the next term: %v", err)
+	}
+	var none *lease
+	if err := none.during(1)(); err != nil {
+		t.Errorf("where no Lease is kept: %v", err)
+	}
+}
