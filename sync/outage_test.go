@@ -359,6 +359,28 @@ func TestOutageForgetsACluster(t *testing.T) {
 	}
 }
 
+// TestABrokenUnitOnAClusterThatLeft: the cluster is forgotten also by a unit of which
+// nothing else is released, although it was in the middle of something there.
+func TestABrokenUnitOnAClusterThatLeft(t *testing.T) {
+	w := newSurveyor(t)
+	ns := w.tenant + "-c"
+	w.write("services/shop/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: shop}\nspec: {placement: {match: {labels: {site: two}}}}\n")
+	w.write("services/shop/objects.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: refused, namespace: "+ns+"}\nspec: {clusterIP: 192.0.2.1, ports: [{port: 80}]}\n")
+	w.commit()
+	w.release()
+	w.until("the refusal", func() bool { return strings.Contains(w.unit("shop").Rollout.Failure, "failed to allocate IP") })
+	cluster := strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2")
+	w.write("fleet/fleet.yaml", fleet[:cluster]+fleet[strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Rollout"):])
+	w.commit() // no target of the fleet is in site two any more
+	w.pass()
+	w.stop()
+	w.start()
+	w.rest()
+	if u := w.unit("shop"); u == nil || u.Blocked == "" || len(u.Targets) > 0 {
+		t.Errorf("left: %s", w.describe())
+	}
+}
+
 // TestOutageApproved: several commits come one after the other while it is held,
 // and the daemon dies before the approval is known to it. Then exactly the list
 // goes, the canary first.

@@ -200,7 +200,7 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	}
 	if !d.gitKnown() && (older != "" || len(strangers) > 0 || is.Survey == store.Unsurveyed) {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
-		d.surveyTrouble[name] = fmt.Errorf("cluster %s: it holds what the state does not know, and what Git wants of that is not known yet: %s", name, older)
+		d.surveyTrouble[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strangers))
 		return
 	}
 	d.surveyAt[name] = r.At.Add(surveyPause)
@@ -231,6 +231,17 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	d.surveys[name] = is
 	d.guarded.pending = nil
 	d.openUp(name, found)
+}
+
+// notOnRecord says in which way a cluster holds what the state does not know.
+func notOnRecord(older string, strangers []store.Entry) string {
+	switch {
+	case older != "":
+		return older
+	case len(strangers) > 0:
+		return fmt.Sprintf("the state does not know %s that swell made there, such as %s", diff.Count(len(strangers), "object"), strangers[0].ID)
+	}
+	return "the state does not know it"
 }
 
 // openUp says that what a survey of the cluster had to tell is in the state: it

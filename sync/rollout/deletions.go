@@ -51,6 +51,9 @@ const ForgottenText = "its cluster left the fleet; its objects stay as they are"
 
 // FateOf is what becomes of what the unit has on the target.
 func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
+	if w.Refused() == "" && w.Clusters != nil && !w.Clusters[name.Cluster()] {
+		return Forgotten
+	}
 	if !w.Known(u.Path) {
 		return Stays
 	}
@@ -63,8 +66,6 @@ func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
 		}
 	}
 	switch {
-	case !placed && w.Clusters != nil && !w.Clusters[name.Cluster()]:
-		return Forgotten
 	case !placed:
 		return Cleaned
 	case want.Digest == "" || spec.WaveOf(&config.Target{Labels: want.Labels}) < 0:

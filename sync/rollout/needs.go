@@ -30,10 +30,15 @@ func (p *pass) refresh(u *Unit) {
 // server takes what it can, and the rest is tried again.
 func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {
-		if path == u.Path || p.met(path, name) || p.reaches(path, u.Path, name, nil) {
+		withheld := u.Rollout.Status == Progressing && p.withheld(path, name)
+		if path == u.Path || p.met(path, name) && !withheld || p.reaches(path, u.Path, name, nil) {
 			continue
 		}
-		p.reason(u, t, fmt.Sprintf("waits for unit %s to be applied there", path))
+		text := fmt.Sprintf("waits for unit %s to be applied there", path)
+		if withheld {
+			text += ", which waits for approval"
+		}
+		p.reason(u, t, text)
 		return true
 	}
 	if t.Trouble == NoTrouble && t.Step == "" {
@@ -66,6 +71,13 @@ func (p *pass) met(path config.UnitPath, name config.TargetName) bool {
 		return false
 	}
 	return t.Wanted == "" || u.Rollout.Status == Held || u.Rollout.Status == RolledBack
+}
+
+// withheld says whether the unit comes to bring something to the target as soon as
+// somebody approves what it deletes.
+func (p *pass) withheld(path config.UnitPath, name config.TargetName) bool {
+	w := p.want.Units[path]
+	return p.held == "" && w != nil && p.want.Withheld[path] != "" && w.Targets[name].Digest != ""
 }
 
 // reaches says whether from waits on the target for to, directly or not.

@@ -96,6 +96,7 @@ type Transition struct {
 // before the first action is carried out.
 func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
+	p.forgetLeft()
 	paths := p.unsettled()
 	for _, path := range paths {
 		p.release(path)

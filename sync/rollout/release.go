@@ -47,6 +47,35 @@ func (p *pass) release(path config.UnitPath) {
 	}
 }
 
+// forgetLeft drops the targets whose cluster left the fleet, also of units of which
+// nothing else is released: nobody comes there any more, and nothing waits for it.
+func (p *pass) forgetLeft() {
+	fleet := p.want.Clusters
+	if p.held != "" || fleet == nil || maps.Equal(fleet, p.state.fleet) {
+		return
+	}
+	p.state.fleet = fleet
+	for _, path := range slices.Sorted(maps.Keys(p.state.Units)) {
+		u := p.state.Units[path]
+		left := false
+		for _, name := range u.names() {
+			if fleet[name.Cluster()] {
+				continue
+			}
+			if !u.Targets[name].nothing() {
+				p.note(u, name, "forgotten", ForgottenText)
+			}
+			delete(u.Targets, name)
+			left = true
+		}
+		if left {
+			u.keepCommits()
+			u.settled = false
+			p.state.touch(path)
+		}
+	}
+}
+
 // block notes why the commit is not, or not wholly, released.
 func (p *pass) block(u *Unit, why string) {
 	if why == u.Blocked {
@@ -131,12 +160,8 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		t := u.Targets[name]
 		wt, fate := w.Targets[name], p.want.FateOf(u, name)
 		switch {
-		case (fate == Cleaned || fate == Forgotten) && t.nothing():
+		case fate == Cleaned && t.nothing():
 			delete(u.Targets, name)
-			continue
-		case fate == Forgotten:
-			delete(u.Targets, name)
-			p.note(u, name, "forgotten", ForgottenText)
 			continue
 		case fate == Cleaned:
 			t.Wanted = ""

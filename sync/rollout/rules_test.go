@@ -45,7 +45,7 @@ import (
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
-//	gone UNIT
+//	gone UNIT [TARGET]
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {
@@ -148,7 +148,7 @@ func (s *script) do(words []string) {
 		if len(rest) > 1 {
 			s.want.Held = rest[1]
 		}
-	case "unit", "needs", "frozen", "clusters":
+	case "unit", "needs", "frozen", "clusters", "withheld":
 		s.document(verb, rest)
 	case "decide":
 		s.decide()
@@ -192,6 +192,11 @@ func (s *script) document(verb string, rest []string) {
 		s.want.Units[path] = u
 	}
 	switch verb {
+	case "withheld":
+		if s.want.Withheld == nil {
+			s.want.Withheld = map[config.UnitPath]string{}
+		}
+		s.want.Withheld[path] = strings.Join(rest[1:], " ")
 	case "frozen":
 		u.Frozen = strings.Join(rest[1:], " ")
 	case "needs":
@@ -333,6 +338,12 @@ func success(a Action) Outcome {
 
 func (s *script) look(verb string, rest []string) {
 	u := s.state.Units[config.UnitPath(rest[0])]
+	if verb == "gone" && len(rest) > 1 {
+		if u == nil || u.Targets[config.TargetName(rest[1])] != nil {
+			s.fatalf("target %s is still there, or the unit is gone", rest[1])
+		}
+		return
+	}
 	if verb == "gone" {
 		if u != nil {
 			s.fatalf("unit is still there: %s", u.Rollout.Status)

@@ -67,6 +67,8 @@ type State struct {
 	Notices Notices
 
 	changed map[config.UnitPath]bool
+	// fleet are the clusters of the fleet that targets were last held against.
+	fleet map[string]bool
 }
 
 // Unit is the state of one unit. It exists from the unit's first rollout until
