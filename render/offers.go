@@ -223,14 +223,7 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 			return
 		}
 		invalid = append(invalid, doc.problems[0].String())
-		note := config.Problem{Position: doc.position, Code: config.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, doc.problems[0])}
-		if !u.noted[note.Message] { // on another target, or for another spec
-			if u.noted == nil {
-				u.noted = map[string]bool{}
-			}
-			u.noted[note.Message] = true
-			u.notes = append(u.notes, note)
-		}
+		u.leaveOut(c, doc.position, doc.problems[0].String())
 	})
 	if len(unread) > 0 { // to leave it out would take it away from the fleet
 		return nil, fmt.Errorf("%s: what is collected could not be read: %w", c.Kind, unread)
@@ -239,6 +232,19 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 		return nil, config.Refusal(fmt.Sprintf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0]))
 	}
 	return items, nil
+}
+
+// leaveOut notes a document that is left out of a collection.
+func (u *unitRenderer) leaveOut(c *kind.Collection, at config.Position, why string) {
+	note := config.Problem{Position: at, Code: config.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, why)}
+	if u.noted[note.Message] { // on another target, or for another spec
+		return
+	}
+	if u.noted == nil {
+		u.noted = map[string]bool{}
+	}
+	u.noted[note.Message] = true
+	u.notes = append(u.notes, note)
 }
 
 func overlap(a, b map[string]bool) bool {

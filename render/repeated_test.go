@@ -33,3 +33,38 @@ func TestRepeatedDocument(t *testing.T) {
 		t.Errorf("in another unit: %v", s.Problems)
 	}
 }
+
+// TestRepeatedKey: documents of two units to which a collector gives the same name
+// were both in its configuration, which then had a key twice.
+func TestRepeatedKey(t *testing.T) {
+	keyed := func(key string) map[string]string {
+		change := map[string]string{"services/shop/other/x.yaml": easySpec("Pipe", "cart", "{source: again}")}
+		for _, kind := range []string{"vector", "gather"} {
+			file := "kinds/" + kind + "/kind.yaml"
+			change[file] = strings.Replace(string(richFiles()[file].Data), "{kind: Pipe, ", "{kind: Pipe, key: "+key+", ", 1)
+		}
+		return change
+	}
+	var c Compiler
+	s := snapshot(&c, with(richFiles(), keyed("item.metadata.name")))
+	vector := s.Units.Get("services/platform/vector")
+	if data := dataOf(t, s, vector.Path, "vector"); strings.Contains(data, "again") || !strings.Contains(data, "cart:cart=cart") {
+		t.Errorf("collected: %s, want the first one alone", data)
+	}
+	const note = `services/shop/other/x.yaml:1:1: left out of pipes by services/platform/vector: Pipe cart at services/shop/other/x.yaml:1:1 has the key "cart" of Pipe cart at services/shop/cart/pipe.yaml:1:1: give one of them another name`
+	if got := vector.Notes.String(); got != note {
+		t.Errorf("notes: %s, want %s", got, note)
+	}
+	gather := s.Units.Get("services/shop/gather")
+	if len(gather.Problems) != 1 || !strings.Contains(gather.Problems[0].Message, `collect pipes: Pipe cart at services/shop/other/x.yaml:1:1 has the key "cart" of Pipe cart at services/shop/cart/pipe.yaml:1:1`) {
+		t.Errorf("what holds: %v, want one problem that names both", gather.Problems)
+	}
+	if s := snapshot(&c, with(richFiles(), keyed("item.unit.path + item.metadata.name"))); len(s.Problems) > 0 || len(s.Units.Get(vector.Path).Notes) > 0 {
+		t.Errorf("with a key of its own: %v", s.Problems)
+	}
+	for key, want := range map[string]string{"item.spec": "want a string, got", "item.nme": "undefined field 'nme'", "self.metadata.nme": "undefined field"} {
+		if got := snapshot(new(Compiler), with(richFiles(), keyed(key))).Problems.String(); !strings.Contains(got, "spec.collect.pipes.key: ") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", key, got, want)
+		}
+	}
+}

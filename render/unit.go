@@ -290,6 +290,7 @@ func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
 		Data:     u.reads.noteData,
 		DataFile: func(file string) { u.reads.note(readFile, file) },
 		Collect:  func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
+		LeftOut:  func(c *kind.Collection, item *kind.Collected, why string) { u.leaveOut(c, item.Position(), why) },
 		Secrets:  func() []string { return u.secrets },
 	}
 }

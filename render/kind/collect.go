@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -48,6 +49,7 @@ type Collection struct {
 	At               config.Position
 
 	message protoreflect.MessageDescriptor
+	key     *expression // nil for none
 }
 
 // Collections are what the kind collects, by name. They are read whenever the
@@ -58,7 +60,12 @@ func (k *Kind) Collections() []*Collection { return k.collections }
 type Collected struct {
 	message *dynamicpb.Message
 	secrets []string // what its secret fields hold
+	what    string   // "Pipe cart at services/shop/cart/pipe.yaml:1:1"
+	at      config.Position
 }
+
+// Position is where the document begins.
+func (c *Collected) Position() config.Position { return c.at }
 
 // Secrets are the texts of its fields that are marked as secret.
 func (c *Collected) Secrets() []string { return c.secrets }
@@ -73,7 +80,8 @@ func NewCollected(spec *Spec, unit *config.Unit) *Collected {
 		return true
 	})
 	item.Set(k.collected.Fields().ByName("unit"), protoreflect.ValueOfMessage(unitMessage(unit)))
-	return &Collected{item, spec.Secrets()}
+	at := spec.doc.Position()
+	return &Collected{item, spec.Secrets(), fmt.Sprintf("%s %s at %s", k.Name, spec.name, at), at}
 }
 
 // collectedMessage is the kind's envelope with the unit added.
@@ -164,6 +172,32 @@ func (l *loader) collections() {
 	}
 }
 
+// itemName is what the key of a collection calls a document.
+const itemName = "item"
+
+// collectionKeys compiles the keys of collections.
+func (l *loader) collectionKeys() {
+	for _, c := range l.kind.collections {
+		text, node := l.def.Collect[c.Name].Key, config.Lookup(l.spec("collect"), c.Name)
+		if text == "" {
+			continue
+		}
+		env, err := l.env.with(itemName, cel.ObjectType(string(c.message.FullName())))
+		if err != nil {
+			l.problem(node, "spec.collect.%s: %s", c.Name, err)
+			continue
+		}
+		c.key, err = l.expression(env, valueNode(node, "key"), text)
+		if err == nil && c.key.typ.Kind() != cel.StringKind {
+			err = fmt.Errorf("%q: want a string, got %s", text, c.key.typ)
+		}
+		if err != nil {
+			c.key = nil
+			l.failed(err, valueNode(node, "key"), "spec.collect.%s.key", c.Name)
+		}
+	}
+}
+
 // collectedKind finds the kind to collect: by apiVersion and kind, or by kind
 // alone where only one kind has that name.
 func (l *loader) collectedKind(node *yaml.Node, where, apiVersion, kindName string) *loader {
@@ -240,6 +274,10 @@ func (s *Spec) collect(scope *scope) error {
 		if err := scope.spend(uint64(len(items))); err != nil {
 			return &evalError{c.At, err}
 		}
+		items, err := s.distinct(scope, c, items)
+		if err != nil {
+			return err
+		}
 		values := make([]ref.Val, len(items))
 		for i, item := range items {
 			values[i] = s.kind.adapter.NativeToValue(item.message)
@@ -247,4 +285,40 @@ func (s *Spec) collect(scope *scope) error {
 		scope.bind(c.Name, types.NewRefValList(s.kind.adapter, values))
 	}
 	return nil
+}
+
+// distinct are the items whose keys no item before them has. The others are left
+// out with a note, or hold, as the collection says.
+func (s *Spec) distinct(scope *scope, c *Collection, items []*Collected) ([]*Collected, error) {
+	if c.key == nil {
+		return items, nil
+	}
+	var kept []*Collected
+	first := map[any]*Collected{}
+	for _, item := range items {
+		bound := len(scope.bound)
+		scope.bind(itemName, s.kind.adapter.NativeToValue(item.message))
+		key, _, err := c.key.value(scope)
+		scope.bound = scope.bound[:bound]
+		if err != nil {
+			return nil, err
+		}
+		before := first[key]
+		if before == nil {
+			first[key] = item
+			kept = append(kept, item)
+			continue
+		}
+		why := fmt.Sprintf("%s has the same key as %s", item.what, before.what)
+		if text, ok := key.(string); ok && len(item.secrets)+len(before.secrets) == 0 {
+			why = fmt.Sprintf("%s has the key %q of %s", item.what, config.Shorten(text), before.what)
+		}
+		if c.OnInvalid != OnInvalidExclude {
+			return nil, &evalError{c.At, config.Refusal(fmt.Sprintf("collect %s: %s: give one of them another name", c.Name, why))}
+		}
+		if scope.place.inputs.LeftOut != nil {
+			scope.place.inputs.LeftOut(c, item, why+": give one of them another name")
+		}
+	}
+	return kept, nil
 }

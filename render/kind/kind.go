@@ -159,7 +159,7 @@ type definition struct {
 	FieldNames string
 	Collect    map[string]struct {
 		APIVersion, Kind, Scope string
-		OnInvalid               string
+		OnInvalid, Key          string
 	}
 	Let     []struct{ Name, Value string }
 	Objects []struct {
@@ -223,6 +223,7 @@ func (l *loader) compile() {
 		return
 	}
 	l.kind.adapter = l.env.cel.CELTypeAdapter()
+	l.collectionKeys()
 	l.lets(l.def)
 	l.objects(l.def)
 	if broken := l.kind.data.broken(&l.reads); len(broken) > 0 {

@@ -37,6 +37,8 @@ type Inputs struct {
 	// Collect lists the documents of a collection, in the order that templates
 	// see them in. Nil: every collection is empty.
 	Collect func(c *Collection) ([]*Collected, error)
+	// LeftOut is told of an item whose key another one has. Nil: nobody asks.
+	LeftOut func(c *Collection, item *Collected, why string)
 	// Secrets are texts that specs on this target may have taken from others:
 	// from what they collect. Nil: none.
 	Secrets func() []string
