@@ -82,7 +82,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 		return
 	}
 	if !d.snapshot.Held && d.wanted.Refused() != "" {
-		r.fail(fmt.Errorf("commit %s: %s", commit.Short(), d.wanted.Refused()))
+		r.fail(errors.New(ofCommit(commit, d.wanted.Refused())))
 	}
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -41,13 +42,22 @@ func (d *Daemon) want() *rollout.Wanted {
 // the monorepo had, empty before the first commit.
 func refused(s *render.Snapshot, repository string) string {
 	if s.Held {
-		return fmt.Sprintf("commit %s: %s", s.Commit.Short(), someProblems(s.Problems))
+		return ofCommit(s.Commit, someProblems(s.Problems))
 	}
 	if name := s.Repository.Name; repository != "" && name != repository {
-		return fmt.Sprintf("commit %s: swell.yaml: metadata.name: was %s and is %s: all that was applied is marked with the old name: put it back",
-			s.Commit.Short(), repository, name)
+		return ofCommit(s.Commit, fmt.Sprintf("swell.yaml: metadata.name: was %s and is %s: all that was applied is marked with the old name: put it back",
+			repository, name))
 	}
 	return ""
+}
+
+// ofCommit says once which commit a text is about; a folder is none.
+func ofCommit(commit config.Commit, text string) string {
+	if commit == "" {
+		return text
+	}
+	about := "commit " + commit.Short() + ": "
+	return about + strings.TrimPrefix(text, about)
 }
 
 // wantOf is what a snapshot wants of its units, and of those that there are.
