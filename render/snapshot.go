@@ -62,6 +62,11 @@ type Unit struct {
 	body cache.Key
 }
 
+// Empty says that the unit's problem is that it renders to nothing.
+func (u *Unit) Empty() bool {
+	return len(u.Problems) == 1 && u.Problems[0].Code == config.CodeEmpty && u.Problems[0].File == string(u.Path)
+}
+
 // Placement is a unit on one of its targets.
 type Placement struct {
 	Target *config.Target

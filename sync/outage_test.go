@@ -315,6 +315,9 @@ func TestOutage(t *testing.T) {
 				if u.Blocked != "" && u.Rollout.ID != writes[path] {
 					t.Errorf("%s: blocked, and its rollout %d began", path, u.Rollout.ID)
 				}
+				if empty := strings.Contains(u.Blocked, "renders to nothing"); empty != (u.BlockedBy == rollout.ObstacleEmpty) {
+					t.Errorf("%s: blocked by %q: %s", path, u.BlockedBy, u.Blocked)
+				}
 				if strings.Contains(u.Blocked, "loses all workloads") && !strings.Contains(u.Blocked, "swell approve ") {
 					t.Errorf("%s: blocked without a way out: %s", path, u.Blocked)
 				}

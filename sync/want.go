@@ -94,7 +94,7 @@ func keepRollouts(was, is map[string]*config.Rollout) map[string]*config.Rollout
 func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {
 	w := &rollout.WantedUnit{Rollout: spec}
 	if len(unit.Problems) > 0 {
-		w.Frozen = someProblems(unit.Problems)
+		w.Frozen, w.Empty = someProblems(unit.Problems), unit.Empty()
 		return w
 	}
 	w.Targets = make(map[config.TargetName]rollout.WantedTarget, len(unit.Placements))

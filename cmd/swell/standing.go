@@ -150,9 +150,9 @@ func ofRollout(u *rollout.Unit) standing {
 		is = standingHeld
 	}
 	switch {
-	case strings.Contains(u.Blocked, "is quarantined"):
+	case u.BlockedBy == rollout.ObstacleQuarantine:
 		is = worse(is, standingQuarantined)
-	case strings.Contains(u.Blocked, "renders to nothing"):
+	case u.BlockedBy == rollout.ObstacleEmpty:
 		is = worse(is, standingEmpty)
 	case u.Blocked != "":
 		is = worse(is, standingBlocked)

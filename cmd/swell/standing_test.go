@@ -34,11 +34,14 @@ func TestStanding(t *testing.T) {
 		{"drift that was just seen", func(_ *rollout.Unit, on *rollout.Target) { on.Drifted = true }, nil, standingDrifted, 0},
 		{"drift of another unit", func(u *rollout.Unit, _ *rollout.Target) { u.Path = "services/web" }, drift("report"), standingDone, 1},
 		{"a problem", func(u *rollout.Unit, _ *rollout.Target) { u.Blocked = "a.yaml:1:1: no" }, nil, standingBlocked, 1},
+		{"a problem that quotes other words", func(u *rollout.Unit, _ *rollout.Target) {
+			u.Blocked = `a.yaml:1:1: "is quarantined, renders to nothing": no`
+		}, nil, standingBlocked, 1},
 		{"a quarantined bundle", func(u *rollout.Unit, _ *rollout.Target) {
-			u.Blocked = "bundle d2 for target sas-1/a is quarantined: it failed"
+			u.Blocked, u.BlockedBy = "bundle d2 for target sas-1/a is quarantined: it failed", rollout.ObstacleQuarantine
 		}, nil, standingQuarantined, 1},
 		{"an empty render", func(u *rollout.Unit, _ *rollout.Target) {
-			u.Blocked = "the unit renders to nothing on every target: nothing is deleted"
+			u.Blocked, u.BlockedBy = "the unit renders to nothing on every target: nothing is deleted", rollout.ObstacleEmpty
 		}, nil, standingEmpty, 1},
 		{"an empty render on one target", func(_ *rollout.Unit, on *rollout.Target) { on.Wave = -1 }, nil, standingEmpty, 0},
 		{"after a rollback", func(u *rollout.Unit, _ *rollout.Target) {

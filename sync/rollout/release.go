@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +22,7 @@ func (p *pass) release(path config.UnitPath) {
 	case u == nil:
 		u = &Unit{Path: path}
 		p.start(u, *w.Rollout, w)
-		p.block(u, u.unpicked(w))
+		p.block(u, u.unpicked(w), "")
 		if p.state.Units == nil {
 			p.state.Units = map[config.UnitPath]*Unit{}
 		}
@@ -32,18 +31,22 @@ func (p *pass) release(path config.UnitPath) {
 		if u.Rollout.Release != gone {
 			p.start(u, u.Rollout.Spec, nil)
 		}
-		p.block(u, "")
+		p.block(u, "", "")
 	case w.frozen() != "":
-		p.block(u, w.frozen())
+		p.block(u, w.frozen(), w.obstacle())
 	default:
 		if u.Rollout.Release != w.Release() {
-			if why := cmp.Or(u.quarantined(w), p.want.Withheld[path]); why != "" {
-				p.block(u, why)
+			if why := u.quarantined(w); why != "" {
+				p.block(u, why, ObstacleQuarantine)
+				return
+			}
+			if why := p.want.Withheld[path]; why != "" {
+				p.block(u, why, "")
 				return
 			}
 			p.start(u, *w.Rollout, w)
 		}
-		p.block(u, u.unpicked(w))
+		p.block(u, u.unpicked(w), "")
 	}
 }
 
@@ -77,7 +80,11 @@ func (p *pass) forgetLeft() {
 }
 
 // block notes why the commit is not, or not wholly, released.
-func (p *pass) block(u *Unit, why string) {
+func (p *pass) block(u *Unit, why string, by Obstacle) {
+	if by != u.BlockedBy { // also of a row from before there was such a field
+		u.BlockedBy = by
+		p.state.touch(u.Path)
+	}
 	if why == u.Blocked {
 		return
 	}

@@ -360,6 +360,11 @@ func (s *script) look(verb string, rest []string) {
 		return
 	}
 	got := map[string]string{"status": string(u.Rollout.Status), "reason": u.Rollout.Reason, "blocked": u.Blocked}[verb]
+	for obstacle, words := range map[Obstacle]string{ObstacleQuarantine: "is quarantined", ObstacleEmpty: "renders to nothing"} {
+		if strings.Contains(u.Blocked, words) != (u.BlockedBy == obstacle) {
+			s.fatalf("blocked is %q, by %q", u.Blocked, u.BlockedBy)
+		}
+	}
 	pattern := "^" + strings.Join(rest[1:], " ") + "$"
 	if ok, err := regexp.MatchString(pattern, got); err != nil || !ok {
 		s.fatalf("%s is %q, want %q (%v)", verb, got, pattern, err)

@@ -92,10 +92,21 @@ type Unit struct {
 	// Waiting says which deletions of the unit wait for approval. They fail
 	// nothing: the rollout goes on without them.
 	Waiting string `json:"waiting,omitempty"`
+	// BlockedBy is the kind of what Blocked tells of.
+	BlockedBy Obstacle `json:"blockedBy,omitempty"`
 
 	// settled says that nothing can change before a new commit or an outcome.
 	settled bool
 }
+
+// Obstacle is a kind of reason why the newest commit is not released. The zero value
+// is any that has no word of its own, a problem for one.
+type Obstacle string
+
+const (
+	ObstacleQuarantine Obstacle = "quarantine" // a bundle of it failed before
+	ObstacleEmpty      Obstacle = "empty"      // it renders to nothing
+)
 
 // Quarantined says when and why a bundle was put away.
 type Quarantined struct {

@@ -43,6 +43,8 @@ type WantedUnit struct {
 	// Frozen says why nothing may be taken from the commit for this unit;
 	// empty: it may. It should be the same text from commit to commit.
 	Frozen string
+	// Empty says that it is frozen because it renders to nothing.
+	Empty bool
 	// Rollout is the unit's own. A unit without one, or without waves, is
 	// taken for frozen.
 	Rollout *config.Rollout
@@ -101,6 +103,14 @@ func (w *WantedUnit) frozen() string {
 		return "the unit has no rollout with waves"
 	case w.empty():
 		return "the unit renders to nothing on every target: nothing is deleted; remove its folder to remove it"
+	}
+	return ""
+}
+
+// obstacle is the kind of what frozen says.
+func (w *WantedUnit) obstacle() Obstacle {
+	if w.Frozen != "" && w.Empty || w.Frozen == "" && w.Rollout != nil && len(w.Rollout.Waves) > 0 && w.empty() {
+		return ObstacleEmpty
 	}
 	return ""
 }
