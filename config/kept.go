@@ -17,7 +17,7 @@ import (
 // objects along: only whoever removes the folder removes the unit.
 func (r *Repository) Kept(unit UnitPath) string {
 	for _, root := range r.roots {
-		if isBelow(string(unit), root.path) {
+		if Within(string(unit), root.path) {
 			return root.kept(string(unit))
 		}
 	}

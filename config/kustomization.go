@@ -140,7 +140,7 @@ func usesOf(all []*kustomization) *uses {
 // is no base of what is in it: kustomize takes that for a cycle too.
 func (u *uses) baseFor(folder string) *kustomization {
 	for _, k := range u.named[folder] {
-		if !isBelow(k.folder(), folder) && !u.leadToItself(folder) {
+		if !Within(k.folder(), folder) && !u.leadToItself(folder) {
 			return k
 		}
 	}
@@ -189,9 +189,6 @@ func (u *uses) leadToItself(folder string) bool {
 	}
 	return leads(folder)
 }
-
-// isBelow says whether the folder is dir, or below it.
-func isBelow(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
 
 // readOwn reads the folder's own file of kustomize, if it has one. Where there
 // are several, which is a problem of the unit, all that they name counts.

@@ -295,7 +295,7 @@ func (l *loader) layout() (layout, bool) {
 	}
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
-			if within(a, b) || within(b, a) {
+			if Within(a, b) || Within(b, a) {
 				l.problem(docs[0].Problem(docs[0].node(folderPath(i)...), CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
@@ -312,8 +312,10 @@ func folderPath(i int) []any {
 	return []any{"spec", "units", i - 4}
 }
 
-// within says whether the folder is dir or below it.
-func within(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
+// Within says whether a path is dir or below it. All is within "." and "", the root.
+func Within(name, dir string) bool {
+	return dir == "" || dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
+}
 
 // read reads the documents of one file of the fleet; a problem is recorded.
 func (l *loader) read(file string) ([]*Document, bool) {

@@ -14,7 +14,7 @@ import (
 // path in spec: tenant, or labels and the label. It is in the nearest swell.yaml
 // that has it. The files are read again, since few ever ask.
 func (r *Repository) DefaultsAt(unit UnitPath, field ...string) (at Position, ok bool) {
-	for dir := string(unit); slices.ContainsFunc(r.layout.units, func(root string) bool { return within(dir, root) }); dir = path.Dir(dir) {
+	for dir := string(unit); slices.ContainsFunc(r.layout.units, func(root string) bool { return Within(dir, root) }); dir = path.Dir(dir) {
 		for _, doc := range r.Documents(path.Join(dir, settingsFile)) {
 			if n := lookupAll(Lookup(doc.Node, "spec"), field...); n != nil && n.Value != "" {
 				return doc.At(n), true

@@ -167,7 +167,7 @@ func (rs reads) filesUnchanged(w *world) bool {
 // below it.
 func (rs reads) elsewhere(unit config.UnitPath) bool {
 	for _, r := range rs {
-		if (r.what == readFile || r.what == readFolder) && r.name != string(unit) && !strings.HasPrefix(r.name, string(unit)+"/") {
+		if (r.what == readFile || r.what == readFolder) && !config.Within(r.name, string(unit)) {
 			return true
 		}
 	}

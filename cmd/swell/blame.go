@@ -260,7 +260,7 @@ func (q *question) find(object string) ([]hit, error) {
 		for _, b := range bundles {
 			for _, o := range b.Objects {
 				known = append(known, o.ID.Kind+"/"+o.ID.Name)
-				if within(string(b.Target), q.target) && isKind(o.ID, kindName) && o.ID.Name == name && (namespace == "" || o.ID.Namespace == namespace) {
+				if config.Within(string(b.Target), q.target) && isKind(o.ID, kindName) && o.ID.Name == name && (namespace == "" || o.ID.Namespace == namespace) {
 					hits = append(hits, hit{u.Path, b.Target, o.ID})
 				}
 			}

@@ -107,7 +107,7 @@ type checked struct {
 func (c *checked) printNotes(w io.Writer) {
 	var notes config.Problems
 	for _, unit := range c.Units.All() {
-		if within(string(unit.Path), c.below) {
+		if config.Within(string(unit.Path), c.below) {
 			notes = append(notes, unit.Notes...)
 		}
 	}
@@ -154,7 +154,7 @@ func (c *checked) summary() string {
 	}
 	units, objects, bundles, frozen := 0, 0, 0, 0
 	for _, u := range c.Units.All() {
-		if c.Units.StandIn(u) || !within(string(u.Path), c.below) {
+		if c.Units.StandIn(u) || !config.Within(string(u.Path), c.below) {
 			continue
 		}
 		units++

@@ -86,7 +86,7 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 		}
 		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
 		for _, b := range bundles {
-			if name := b.Target.Cluster(); within(string(b.Target), l.target) {
+			if name := b.Target.Cluster(); config.Within(string(b.Target), l.target) {
 				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
 				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit)})
 			}
@@ -173,7 +173,7 @@ func (l *liveDiff) deletions() {
 	}
 	for _, e := range entries {
 		unit := l.snapshot.Units.Get(e.Unit)
-		if e.UID == "" || !within(string(e.Target), l.target) || unit != nil && len(unit.Problems) > 0 || len(l.compiler.Wants(e.Target.Cluster(), e.ID)) > 0 {
+		if e.UID == "" || !config.Within(string(e.Target), l.target) || unit != nil && len(unit.Problems) > 0 || len(l.compiler.Wants(e.Target.Cluster(), e.ID)) > 0 {
 			continue
 		}
 		l.deleted(e)

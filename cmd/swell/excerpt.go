@@ -228,7 +228,7 @@ func (s *sources) kinds(file string) config.KindMessage {
 	if s.snapshot == nil {
 		return nil
 	}
-	kindless := slices.Contains(config.KustomizationFiles, path.Base(file)) || isBelow(file, s.snapshot.Repository.Data)
+	kindless := slices.Contains(config.KustomizationFiles, path.Base(file)) || s.snapshot.Repository.Data != "" && config.Within(file, s.snapshot.Repository.Data)
 	return func(apiVersion, kind string) (protoreflect.MessageDescriptor, bool) {
 		if kind == "" && kindless {
 			return nil, true
@@ -236,8 +236,6 @@ func (s *sources) kinds(file string) config.KindMessage {
 		return s.snapshot.KindMessage(apiVersion, kind)
 	}
 }
-
-func isBelow(file, folder string) bool { return folder != "" && strings.HasPrefix(file, folder+"/") }
 
 // runeColumn is the place's column counted in runes. YAML's are; in a .proto
 // a tab reaches to the next multiple of 8; in text that is no UTF-8 or has a

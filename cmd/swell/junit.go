@@ -104,7 +104,7 @@ func (c *checked) unitCases() []junitSuite {
 	byFolder := map[string]int{}
 	for unit := range c.Repository.Units() {
 		rendered := c.Units.Get(unit.Path)
-		if rendered != nil && c.Units.StandIn(rendered) || !within(string(unit.Path), c.below) {
+		if rendered != nil && c.Units.StandIn(rendered) || !config.Within(string(unit.Path), c.below) {
 			continue
 		}
 		folder := path.Dir(string(unit.Path))

@@ -132,7 +132,7 @@ func (t *kindTest) results(s *render.Snapshot, folders config.Folders) (map[stri
 	got := map[string]string{}
 	problems := slices.Clone(s.Repository.Problems)
 	for _, p := range s.Problems {
-		if s.Held || p.Unit != "" || within(p.File, t.kind) {
+		if s.Held || p.Unit != "" || config.Within(p.File, t.kind) {
 			problems = append(problems, p)
 		}
 	}

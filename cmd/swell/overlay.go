@@ -36,7 +36,7 @@ func layOver(tree config.Tree, files []txtar.File, replaced ...string) (config.T
 
 // isReplaced says whether a name is of a replaced folder or below it.
 func (o *overlay) isReplaced(name string) bool {
-	return slices.ContainsFunc(o.replaced, func(folder string) bool { return within(name, folder) })
+	return slices.ContainsFunc(o.replaced, func(folder string) bool { return config.Within(name, folder) })
 }
 
 // isAbove says whether a replaced folder is below the one of that name.

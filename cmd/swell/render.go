@@ -13,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,12 +113,12 @@ func pick(s *render.Snapshot, unit, target string) ([]*render.Unit, error) {
 	var units []*render.Unit
 	targets := 0
 	for _, u := range s.Units.Sorted() {
-		if !within(string(u.Path), unit) {
+		if !config.Within(string(u.Path), unit) {
 			continue
 		}
 		units = append(units, u)
 		for _, on := range u.Placements {
-			if on.Digest != "" && within(string(on.Target.Name), target) {
+			if on.Digest != "" && config.Within(string(on.Target.Name), target) {
 				targets++
 			}
 		}
@@ -160,7 +159,7 @@ func writeUnit(w io.Writer, s *render.Snapshot, unit *render.Unit, target string
 	}
 	slices.SortFunc(bundles, func(a, b *render.Bundle) int { return cmp.Compare(a.Target, b.Target) })
 	for _, b := range bundles {
-		if !within(string(b.Target), target) {
+		if !config.Within(string(b.Target), target) {
 			continue
 		}
 		if err := write(w, b); err != nil {
@@ -194,7 +193,7 @@ func problemsBelow(s *render.Snapshot, below string) config.Problems {
 	}
 	var problems config.Problems
 	for _, u := range s.Units.Sorted() {
-		if within(string(u.Path), below) {
+		if config.Within(string(u.Path), below) {
 			problems = append(problems, u.Problems...)
 		}
 	}
@@ -209,10 +208,6 @@ func unitFlag(value string) string {
 		return ""
 	}
 	return path.Clean(filepath.ToSlash(value))
-}
-
-func within(name, prefix string) bool {
-	return prefix == "" || name == prefix || strings.HasPrefix(name, prefix+"/")
 }
 
 func writeYAML(w io.Writer, b *render.Bundle) error {

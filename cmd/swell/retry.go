@@ -111,7 +111,7 @@ func unitOrTarget(state *rollout.State, name string) (config.UnitPath, config.Ta
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 	places := map[config.TargetName]bool{}
 	for path, u := range state.Units {
-		if within(string(path), name) {
+		if config.Within(string(path), name) {
 			return config.UnitPath(name), "", nil
 		}
 		for target := range u.Targets {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -44,7 +45,7 @@ func unitsBelow(s *store.Store, below string) ([]*rollout.Unit, error) {
 	}
 	var units []*rollout.Unit
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		if within(string(path), below) {
+		if config.Within(string(path), below) {
 			units = append(units, state.Units[path])
 		}
 	}

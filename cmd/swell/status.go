@@ -129,7 +129,7 @@ func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err 
 	}
 	fleet.Conditions = slices.DeleteFunc(conditions, func(t store.Trouble) bool {
 		unit, isUnits := strings.CutPrefix(t.About, "unit ")
-		return isUnits && !within(unit, below)
+		return isUnits && !config.Within(unit, below)
 	})
 	told := below == "" && len(fleet.Conditions) > 0 ||
 		slices.ContainsFunc(fleet.Conditions, func(t store.Trouble) bool { return strings.HasPrefix(t.About, "unit ") })
@@ -165,7 +165,7 @@ func (f *fleetStatus) readNotes(s *store.Store, below string) error {
 		return err
 	}
 	for _, p := range plans {
-		if p.Unit != "" && !within(string(p.Unit), below) {
+		if p.Unit != "" && !config.Within(string(p.Unit), below) {
 			continue
 		}
 		f.Plans = append(f.Plans, planSummary{p.Digest.Short(), p.Unit, len(p.Deletions), p.At.UTC(), p.Rejected})

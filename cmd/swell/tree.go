@@ -96,7 +96,7 @@ func growTrees(ctx context.Context, file, below, target string) (trees []unitTre
 	if err != nil {
 		return nil, nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return !within(string(e.Target), target) })
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return !config.Within(string(e.Target), target) })
 	if len(entries) == 0 {
 		if err := noUnits(s, below); err != nil {
 			return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 )
@@ -67,4 +68,16 @@ func read(name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return io.ReadAll(f)
+}
+
+// Names are the names of all zones, sorted.
+func Names() []string {
+	var names []string
+	for _, f := range archive().File {
+		if !f.FileInfo().IsDir() {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -78,7 +77,7 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 		if c.full {
 			return k
 		}
-		if slices.ContainsFunc(chain, func(user string) bool { return within(user, use.folder) }) {
+		if slices.ContainsFunc(chain, func(user string) bool { return config.Within(user, use.folder) }) {
 			c.problem(use.at, config.CodeReference, "%q: a cycle: it leads here already, or holds what does", use.folder)
 			continue
 		}
@@ -92,11 +91,6 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 		}
 	}
 	return k
-}
-
-// within says whether the folder is dir or below it.
-func within(folder, dir string) bool {
-	return folder == dir || dir == "." || strings.HasPrefix(folder, dir+"/")
 }
 
 // read reads a folder's kustomization and all files that it names. A problem

@@ -169,7 +169,7 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 		c.unread(k, n, file, field, err)
 		return nil, false
 	}
-	if !within(file, k.folder) {
+	if !config.Within(file, k.folder) {
 		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, shownPath(field, file)))
 		return nil, false
 	}

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -53,7 +52,7 @@ func (u *Unit) failed() bool {
 func (s *State) Retry(below config.UnitPath, at config.TargetName, text string, now time.Time) []Transition {
 	var all []Transition
 	for path, u := range s.Units {
-		if below != "" && path != below && !strings.HasPrefix(string(path), string(below)+"/") {
+		if !config.Within(string(path), string(below)) {
 			continue
 		}
 		if !u.retry(at, instant(now)) {

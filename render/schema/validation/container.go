@@ -14,7 +14,7 @@ import (
 
 var containerTypes = types{
 	core + "Container": {Self: mapping(container), Fields: map[string]Rule{
-		"name": dnsLabel, "ports": uniquePortNames, "resources": mapping(containerResources), "volumeDevices": devices}},
+		"name": dnsLabel, "ports": uniquePortNames, "resources": mapping(containerResources), "volumeDevices": onlyOnce("name", "this volume is there already: remove one of them")}},
 	core + "EphemeralContainer": {Fields: map[string]Rule{"name": dnsLabel}},
 	core + "ContainerPort":      {Fields: map[string]Rule{"containerPort": port, "hostPort": portOrNone, "name": orEmpty(portName)}},
 	core + "EnvVar":             {Self: mapping(envVar), Fields: map[string]Rule{"name": env}},
@@ -206,18 +206,6 @@ func mount(m map[string]any) Flaws {
 		}
 	}
 	return nil
-}
-
-// devices finds a volume that is there twice.
-func devices(v any) (found Flaws) {
-	l, _ := v.([]any)
-	for i, item := range l {
-		m, _ := item.(map[string]any)
-		if name := text(m, "name"); name != "" && sameName(l[:i], name) >= 0 {
-			found = append(found, say("this volume is there already: remove one of them").at("name").item(i)...)
-		}
-	}
-	return found
 }
 
 // containerResources is about what a container asks for and may have. What it

@@ -54,8 +54,15 @@ func annotations(v any) (found Flaws) {
 }
 
 // labelRequirement is one condition of a selector.
-func labelRequirement(m map[string]any) Flaws {
+func labelRequirement(m map[string]any) Flaws { return requirement(m, false) }
+
+// requirement is one condition for labels, fields or scopes. numbers says that Gt
+// and Lt may compare.
+func requirement(m map[string]any, numbers bool) Flaws {
 	values := list(m, "values")
+	if m["values"] != nil && values == nil {
+		return nil // another problem
+	}
 	switch operator := text(m, "operator"); {
 	case m["operator"] == nil:
 		return nil // another problem
@@ -67,6 +74,12 @@ func labelRequirement(m map[string]any) Flaws {
 		if len(values) > 0 {
 			return say("remove it: Exists and DoesNotExist take no values").at("values")
 		}
+	case numbers && (operator == "Gt" || operator == "Lt"):
+		if len(values) != 1 {
+			return say("values: want one, as Gt and Lt take")
+		}
+	case numbers:
+		return want("one of In, NotIn, Exists, DoesNotExist, Gt, Lt").at("operator")
 	default:
 		return want("one of In, NotIn, Exists, DoesNotExist").at("operator")
 	}

@@ -13,7 +13,7 @@ import (
 var quotaTypes = types{
 	core + "ResourceQuotaSpec":                 {Self: mapping(quota)},
 	core + "ScopedResourceSelectorRequirement": {Self: mapping(scopeRequirement)},
-	core + "LimitRangeSpec":                    {Fields: map[string]Rule{"limits": limitTypes}, Optional: []string{"limits"}},
+	core + "LimitRangeSpec":                    {Fields: map[string]Rule{"limits": onlyOnce("type", "this type is there already: put both into one item")}, Optional: []string{"limits"}},
 	core + "LimitRangeItem":                    {Self: mapping(limitItem)},
 }
 
@@ -108,21 +108,6 @@ func scopeRequirement(m map[string]any) Flaws {
 		return say("remove it: Exists and DoesNotExist take no values").at("values")
 	}
 	return nil
-}
-
-func limitTypes(v any) (found Flaws) {
-	l, _ := v.([]any)
-	for i, item := range l {
-		m, _ := item.(map[string]any)
-		kind := text(m, "type")
-		for _, other := range l[:i] {
-			if o, _ := other.(map[string]any); kind != "" && o["type"] == kind {
-				found = append(found, say("this type is there already: put both into one item").at("type").item(i)...)
-				break
-			}
-		}
-	}
-	return found
 }
 
 // limitItem is about the limits of one type.

@@ -68,31 +68,7 @@ func affinityTerm(m map[string]any) (found Flaws) {
 }
 
 // nodeRequirement is one condition for the labels or fields of a node.
-func nodeRequirement(m map[string]any) Flaws {
-	values := list(m, "values")
-	if m["values"] != nil && values == nil {
-		return nil // another problem
-	}
-	switch operator := text(m, "operator"); {
-	case m["operator"] == nil:
-		return nil // another problem
-	case operator == "In" || operator == "NotIn":
-		if len(values) == 0 {
-			return missing("values", ", In and NotIn need some")
-		}
-	case operator == "Exists" || operator == "DoesNotExist":
-		if len(values) > 0 {
-			return say("remove it: Exists and DoesNotExist take no values").at("values")
-		}
-	case operator == "Gt" || operator == "Lt":
-		if len(values) != 1 {
-			return say("values: want one, as Gt and Lt take")
-		}
-	default:
-		return want("one of In, NotIn, Exists, DoesNotExist, Gt, Lt").at("operator")
-	}
-	return nil
-}
+func nodeRequirement(m map[string]any) Flaws { return requirement(m, true) }
 
 // matchField is one condition for the fields of a node, which has one of them.
 func matchField(m map[string]any) (found Flaws) {

@@ -19,7 +19,7 @@ var storageTypes = types{
 	storage + "CSIDriverSpec":                 {Fields: map[string]Rule{"tokenRequests": tokens, "volumeLifecycleModes": each(texts(lifecycleMode)), "fsGroupPolicy": oneText("File", "None", "ReadWriteOnceWithFSType")}},
 	storage + "TokenRequest":                  {Fields: map[string]Rule{"expirationSeconds": tokenSeconds}, Optional: []string{"audience"}},
 	storage + "CSIStorageCapacity":            {Fields: map[string]Rule{"storageClassName": dnsName, "capacity": notNegative}},
-	core + "TopologySelectorTerm":             {Fields: map[string]Rule{"matchLabelExpressions": every(each(mapping(topologyValues)), topologyKeys)}},
+	core + "TopologySelectorTerm":             {Fields: map[string]Rule{"matchLabelExpressions": every(each(mapping(topologyValues)), onlyOnce("key", "this key is there already: put all values into one item"))}},
 	core + "TopologySelectorLabelRequirement": {Fields: map[string]Rule{"key": labelKey, "values": some("value")}},
 }
 
@@ -65,21 +65,6 @@ func topologyValues(m map[string]any) (found Flaws) {
 		for _, other := range values[:i] {
 			if same(v, other) {
 				found = append(found, say("this value is there already: remove one of them").item(i).at("values")...)
-				break
-			}
-		}
-	}
-	return found
-}
-
-// topologyKeys finds a key that is there twice.
-func topologyKeys(v any) (found Flaws) {
-	l, _ := v.([]any)
-	for i, item := range l {
-		m, _ := item.(map[string]any)
-		for _, other := range l[:i] {
-			if o, _ := other.(map[string]any); text(m, "key") != "" && same(o["key"], m["key"]) {
-				found = append(found, say("this key is there already: put all values into one item").at("key").item(i)...)
 				break
 			}
 		}

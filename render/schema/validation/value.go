@@ -315,3 +315,20 @@ func oneText(known ...string) Rule {
 	wanted := "one of " + strings.Join(known, ", ")
 	return texts(func(s string) string { return unless(slices.Contains(known, s), wanted) })
 }
+
+// onlyOnce finds items whose field has the text that an item before them has.
+func onlyOnce(field, advice string) Rule {
+	return func(v any) (found Flaws) {
+		l, _ := v.([]any)
+		seen := map[string]bool{}
+		for i, item := range l {
+			m, _ := item.(map[string]any)
+			value := text(m, field)
+			if value != "" && seen[value] {
+				found = append(found, say(advice).at(field).item(i)...)
+			}
+			seen[value] = true
+		}
+		return found
+	}
+}
