@@ -40,7 +40,8 @@ func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard confi
 		return nil, err
 	}
 	p.verdict = approval.Judge(in)
-	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+	p.play()
+	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Left: p.left, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
 }
 
 // preview is the prospect of a fleet that has what base wants.
@@ -51,20 +52,44 @@ type preview struct {
 	// moved are objects of base that only other bundles of head want, and where they
 	// are.
 	moved map[clusterObject]render.Placed
+	// without and with are the fleet after head is carried out without and with the
+	// approvals that it takes; nil where all comes about.
+	without, with *rollout.State
+}
+
+// plainly is what a commit wants of a unit, whatever came before.
+func plainly(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
+	return func(unit *render.Unit) *rollout.WantedUnit {
+		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
+	}
+}
+
+// settled is the state of a fleet that has what base wants.
+func (p *preview) settled() *rollout.State {
+	return rollout.Settled(wantOf(p.base, &rollout.State{}, plainly(p.base)))
+}
+
+// play finds out which units wait for others, where there are some that do not
+// come: those with a problem, and those that are to be approved.
+func (p *preview) play() {
+	if len(p.broken)+len(p.verdict.Withheld) == 0 {
+		return
+	}
+	p.wanted.Withheld = p.verdict.Withheld
+	p.without = p.settled()
+	p.without.Play(p.wanted)
+	p.wanted.Withheld = nil
+	p.with = p.settled()
+	p.with.Play(p.wanted)
 }
 
 func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview {
-	plain := func(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
-		return func(unit *render.Unit) *rollout.WantedUnit {
-			return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
-		}
-	}
 	p := &preview{base: base, moved: map[clusterObject]render.Placed{}}
-	p.state = rollout.Settled(wantOf(base, &rollout.State{}, plain(base)))
+	p.state = p.settled()
 	if why := refused(head, base.Repository.Name); why != "" {
 		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
 	} else {
-		p.wanted = wantOf(head, p.state, plain(head))
+		p.wanted = wantOf(head, p.state, plainly(head))
 	}
 	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }
@@ -99,8 +124,18 @@ func (p *preview) unit(path config.UnitPath) *rollout.Unit {
 // kept says why all that a unit has stays as it is.
 func (p *preview) kept(path config.UnitPath) string { return p.wanted.WhyFrozen(path) }
 
+// left says that the unit's cluster left the fleet.
+func (p *preview) left(at render.Placed) bool {
+	return p.had(at) && p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten
+}
+
 // staysAsIs says why what a unit has on a target, if anything, stays as it is.
 func (p *preview) staysAsIs(at render.Placed) string {
+	if p.with != nil {
+		if why := p.with.Waits(at, p.wanted); why != "" {
+			return why
+		}
+	}
 	if p.wanted.FateOf(p.unit(at.Unit), at.Target) != rollout.Stays {
 		return ""
 	}
@@ -140,7 +175,18 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 
 // withheld says why nothing of a unit is written before somebody approves what it
 // deletes.
-func (p *preview) withheld(path config.UnitPath) string { return p.verdict.Withheld[path] }
+func (p *preview) withheld(path config.UnitPath) string {
+	if why := p.verdict.Withheld[path]; why != "" || p.without == nil || p.wanted.Units[path] == nil {
+		return why
+	}
+	why := ""
+	for name := range p.wanted.Units[path].Targets { // it waits for one that is withheld
+		if why = p.without.Waits(render.Placed{Unit: path, Target: name}, p.wanted); why == "" {
+			return ""
+		}
+	}
+	return why
+}
 
 // was is the object as another bundle of base has it in the cluster.
 func (p *preview) was(at render.Placed, id render.ObjectID) (*render.Object, render.Placed) {

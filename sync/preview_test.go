@@ -91,7 +91,7 @@ var runtimeObjects = []string{"deployment", "service", "config", "disruption", "
 // edits are what people do to a monorepo.
 var edits = []func(t *rapid.T, f files){
 	func(t *rapid.T, f files) { // another image
-		for name := range f {
+		for _, name := range slices.Sorted(maps.Keys(f)) {
 			if strings.HasSuffix(name, "/runtime.yaml") && rapid.Bool().Draw(t, "image") {
 				f.replace(name, ".0", ".1")
 			}
@@ -352,7 +352,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 			switch {
 			case action == diff.Held && approved && brokenNear(head, brokenUnits(head), c.Unit) == "":
 				action = diff.Deleted
-			case action == diff.Held, action == diff.Left, withheld[c.Unit]:
+			case action == diff.Held, action == diff.Left, withheld[c.Unit] && action != diff.Forgotten:
 				continue
 			}
 			all[placed(render.Placed{Unit: c.Unit, Target: target}, id)] = action

@@ -39,6 +39,9 @@ const (
 type Outlook struct {
 	// Kept says why all that a unit has stays as it is.
 	Kept func(config.UnitPath) string
+	// Left says that the cluster of a target left the fleet. What units have there is
+	// forgotten, also what a unit has of which nothing else is taken.
+	Left func(render.Placed) bool
 	// Stays says why what a unit has on a target stays as it is.
 	Stays func(render.Placed) string
 	// Had says whether the bundle of base ever came to the target.
@@ -119,6 +122,9 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 		was, is := base.Units.Get(path), head.Units.Get(path)
 		if was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0 {
 			report.Unknown = append(report.Unknown, path)
+			if err := report.left(path, base, outlook); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if sameBundles(was, is) {
@@ -136,7 +142,7 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 	if outlook.Kept != nil {
 		if why := outlook.Kept(path); why != "" {
 			r.Kept = append(r.Kept, Kept{Unit: path, Reason: why})
-			return nil
+			return r.left(path, base, outlook)
 		}
 	}
 	before, err := bundlesOf(base, base.Units.Get(path))
@@ -155,6 +161,23 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 			r.Withheld = append(r.Withheld, Kept{Unit: path, Reason: why})
 		}
 	}
+	return nil
+}
+
+// left tells what a unit has in clusters that left the fleet.
+func (r *Report) left(path config.UnitPath, base *render.Snapshot, outlook Outlook) error {
+	unit := base.Units.Get(path)
+	if outlook.Left == nil || unit == nil || len(unit.Problems) > 0 {
+		return nil
+	}
+	before, err := bundlesOf(base, unit)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(before, func(target config.TargetName, _ *render.Bundle) bool {
+		return !outlook.Left(render.Placed{Unit: path, Target: target})
+	})
+	r.Changes = append(r.Changes, outlook.unit(path, before, nil)...)
 	return nil
 }
 

@@ -35,8 +35,11 @@ func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 			continue
 		}
 		text := fmt.Sprintf("waits for unit %s to be applied there", path)
-		if withheld {
+		switch w := p.want.Units[path]; {
+		case withheld:
 			text += ", which waits for approval"
+		case p.held == "" && w != nil && w.frozen() != "":
+			text += ", which has a problem"
 		}
 		p.reason(u, t, text)
 		return true
