@@ -18,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // A whole fleet was once deleted by one word in what all its units share. Here that
@@ -437,6 +438,33 @@ func TestOutageApproved(t *testing.T) {
 	}
 	if approvals, err := w.store.Approvals(); err != nil || len(approvals) > 0 {
 		t.Errorf("approvals %v, %v", approvals, err)
+	}
+}
+
+// TestRetryAfterAnApprovedRelease: a release that was approved ended the canary's
+// workload, and was turned back, which brought it back. To try it again ends another
+// object than the one that was approved, so it waits for approval once more.
+func TestRetryAfterAnApprovedRelease(t *testing.T) {
+	w := smallFleet(t)
+	w.replace("kinds/app/kind.yaml", "when: data.switches.deploy", `when: "self.metadata.name != 'app-0'"`)
+	w.theirs("blocked")
+	w.app("app-0", "2", "one-0, two-0, blocked")
+	w.commit()
+	w.rest()
+	w.approve(w.plan())
+	w.until("the way back", func() bool { return w.unit("app-0").Rollout.Status == rollout.RolledBack })
+	w.rest()
+	before := w.get("dev-1/a", deployments, "app-0")
+	if before == nil {
+		t.Fatalf("the canary's workload did not come back\n%s", w.describe())
+	}
+	w.must(store.Give(t.Context(), filepath.Join(w.dir, "state"), store.Order{At: time.Now(), By: "ann", Verb: store.OrderRetry, Unit: "services/app-0"}))
+	w.rest()
+	if text := w.unit("app-0").Blocked; !strings.Contains(text, "loses all workloads") || !strings.Contains(text, "swell approve "+w.plan().Digest.Short()) {
+		t.Errorf("blocked %q\n%s", text, w.describe())
+	}
+	if after := w.get("dev-1/a", deployments, "app-0"); after == nil || after.GetUID() != before.GetUID() {
+		t.Error("the workload is gone, or another one")
 	}
 }
 
