@@ -285,7 +285,7 @@ func (l *loader) layout() (layout, bool) {
 		}
 	}
 	for field, name := range map[string]string{"kinds": spec.Kinds, "data": spec.Data, "schemas": spec.Schemas} {
-		if _, err := l.tree.Hash(name); name != "" && errors.Is(err, fs.ErrNotExist) { // the defaults need not be there
+		if _, err := l.tree.Hash(name); name != "" && name != field && errors.Is(err, fs.ErrNotExist) { // the defaults, named as the fields are, need not be there
 			l.problem(docs[0].Problem(docs[0].node("spec", field), CodeReference, "spec.%s: %q: no such folder", field, Shorten(name)))
 			missing = true
 		}

@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -159,16 +161,25 @@ var edits = []func(t *rapid.T, f files){
 	},
 }
 
+// tester is a test, or a check of one.
+type tester interface {
+	rapid.TB
+	Cleanup(func())
+	Context() context.Context
+}
+
 // fleetOf is a daemon whose fleet has all of a commit, with clusters that take all
 // they are told and are well at once.
 type fleetOf struct {
-	*rapid.T
+	tester
 	d    *Daemon
 	now  time.Time
 	live map[clusterObject]render.Digest
 	uids int
 	did  map[string]diff.Action
 	last []rollout.Action
+	// unjudged begins releases that nobody judged before.
+	unjudged bool
 }
 
 func placed(at render.Placed, id render.ObjectID) string {
@@ -182,13 +193,13 @@ func (f *fleetOf) must(err error) {
 	}
 }
 
-func newFleetOf(t *rapid.T, dir string, shared *cache.Cache, base *render.Snapshot, baseTree config.Tree) *fleetOf {
+func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot, baseTree config.Tree) *fleetOf {
 	s, err := store.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	f := &fleetOf{T: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
+	f := &fleetOf{tester: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
 	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
 	f.must(err)
 	f.d = d
@@ -205,6 +216,7 @@ func newFleetOf(t *rapid.T, dir string, shared *cache.Cache, base *render.Snapsh
 		for target := range unit.Targets {
 			bundle, err := base.Bundle(path, target)
 			f.must(err)
+			unit.Targets[target].Runs = string(approval.WorkOf(approval.Remaining(bundle)))
 			for _, o := range bundle.Objects {
 				e := entryOf(render.Placed{Unit: path, Target: target}, o)
 				e.UID = f.uid()
@@ -235,7 +247,9 @@ func (f *fleetOf) run() {
 		f.now = f.now.Add(20 * time.Minute)
 		r := Record{At: f.now}
 		f.d.hear(&r)
-		f.d.withhold(&r)
+		if !f.unjudged {
+			f.d.withhold(&r)
+		}
 		plan := f.d.decide(&r)
 		jobs := f.d.guard(f.Context(), &r, f.d.prepare(f.Context(), &r, plan))
 		f.must(r.Err)
@@ -425,4 +439,37 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 			rt.Fatalf("after approval (-said +did):\n%s", d)
 		}
 	})
+}
+
+// TestACanaryWithoutItsWorkload: should a release begin that nobody judged, the
+// canary which has no workload any more is not healthy, however well all that is
+// left of it may be. The next wave does not come, and the release is turned back.
+func TestACanaryWithoutItsWorkload(t *testing.T) {
+	f := exampleFiles(t)
+	var compiler render.Compiler
+	shared := cache.Memory()
+	base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
+	f.replace("kinds/runtime/kind.yaml", "  - id: deployment\n    when: here", "  - id: deployment\n    when: false && here")
+	fleet := newFleetOf(t, t.TempDir(), shared, base, baseTree)
+	fleet.d.Compiler.Snapshot("base", baseTree)
+	fleet.d.take("head", f.tree())
+	fleet.unjudged = true
+	fleet.run()
+	back := map[config.UnitPath]bool{}
+	for path, u := range fleet.d.state.Units {
+		if u.Begun(fleet.d.wanted) && len(base.Units.Get(path).Placements) > 1 && strings.Contains(u.Rollout.Failure, "workload") {
+			back[path] = true
+			if u.Rollout.Status != rollout.RolledBack {
+				t.Errorf("%s is %s: %s", path, u.Rollout.Status, u.Rollout.Reason)
+			}
+		}
+	}
+	if len(back) < 5 {
+		t.Errorf("%d units were turned back for the workloads that they lost", len(back))
+	}
+	for object, action := range fleet.did {
+		if unit := config.UnitPath(strings.Fields(object)[1]); back[unit] && action == diff.Deleted {
+			t.Errorf("%s was deleted", object)
+		}
+	}
 }
