@@ -109,7 +109,7 @@ func (d *Daemon) noteLost(j *job) {
 	}
 	j.unreplaced = d.state.Loses(j.Unit, j.Target, sorts)
 	if j.Prune && j.outcome.Result == rollout.Healthy {
-		d.state.Owes(j.Unit, j.Target, j.leftBehind())
+		d.state.CapMade(j.Unit, j.Target, j.leftBehind())
 	}
 }
 

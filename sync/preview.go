@@ -40,15 +40,16 @@ func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard confi
 		return nil, err
 	}
 	p.verdict = approval.Judge(in)
-	p.play()
-	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Left: p.left, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+	p.simulate()
+	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
 }
 
 // preview is the prospect of a fleet that has what base wants.
 type preview struct {
 	prospect
-	base    *render.Snapshot
-	verdict approval.Verdict
+	base       *render.Snapshot
+	baseWanted *rollout.Wanted
+	verdict    approval.Verdict
 	// moved are objects of base that only other bundles of head want, and where they
 	// are.
 	moved map[clusterObject]render.Placed
@@ -57,39 +58,38 @@ type preview struct {
 	without, with *rollout.State
 }
 
-// plainly is what a commit wants of a unit, whatever came before.
-func plainly(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
-	return func(unit *render.Unit) *rollout.WantedUnit {
+// plainly is what a commit wants of its units, whatever came before.
+func plainly(s *render.Snapshot, known *rollout.State) *rollout.Wanted {
+	return wantOf(s, known, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
-	}
+	})
 }
 
-// settled is the state of a fleet that has what base wants.
-func (p *preview) settled() *rollout.State {
-	return rollout.Settled(wantOf(p.base, &rollout.State{}, plainly(p.base)))
-}
-
-// play finds out which units wait for others, where there are some that do not
+// simulate finds out which units wait for others, where there are some that do not
 // come: those with a problem, and those that are to be approved.
-func (p *preview) play() {
+func (p *preview) simulate() {
 	if len(p.broken)+len(p.verdict.Withheld) == 0 {
 		return
 	}
+	p.with = rollout.Settled(p.baseWanted)
+	p.with.Simulate(p.wanted)
+	if p.without = p.with; len(p.verdict.Withheld) == 0 {
+		return
+	}
 	p.wanted.Withheld = p.verdict.Withheld
-	p.without = p.settled()
-	p.without.Play(p.wanted)
+	p.without = rollout.Settled(p.baseWanted)
+	p.without.Simulate(p.wanted)
 	p.wanted.Withheld = nil
-	p.with = p.settled()
-	p.with.Play(p.wanted)
 }
 
 func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview {
 	p := &preview{base: base, moved: map[clusterObject]render.Placed{}}
-	p.state = p.settled()
+	p.baseWanted = plainly(base, &rollout.State{})
+	p.state = rollout.Settled(p.baseWanted)
 	if why := refused(head, base.Repository.Name); why != "" {
 		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
 	} else {
-		p.wanted = wantOf(head, p.state, plainly(head))
+		p.wanted = plainly(head, p.state)
 	}
 	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }
@@ -124,8 +124,8 @@ func (p *preview) unit(path config.UnitPath) *rollout.Unit {
 // kept says why all that a unit has stays as it is.
 func (p *preview) kept(path config.UnitPath) string { return p.wanted.WhyFrozen(path) }
 
-// left says that the unit's cluster left the fleet.
-func (p *preview) left(at render.Placed) bool {
+// forgotten says that the unit's cluster left the fleet.
+func (p *preview) forgotten(at render.Placed) bool {
 	return p.had(at) && p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten
 }
 
@@ -173,19 +173,13 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 	return diff.Deleted, ""
 }
 
-// withheld says why nothing of a unit is written before somebody approves what it
-// deletes.
-func (p *preview) withheld(path config.UnitPath) string {
-	if why := p.verdict.Withheld[path]; why != "" || p.without == nil || p.wanted.Units[path] == nil {
+// withheld says why nothing of a unit is written to a target before somebody
+// approves what it deletes, or what a unit deletes that it waits for.
+func (p *preview) withheld(at render.Placed) string {
+	if why := p.verdict.Withheld[at.Unit]; why != "" || p.without == nil {
 		return why
 	}
-	why := ""
-	for name := range p.wanted.Units[path].Targets { // it waits for one that is withheld
-		if why = p.without.Waits(render.Placed{Unit: path, Target: name}, p.wanted); why == "" {
-			return ""
-		}
-	}
-	return why
+	return p.without.Waits(at, p.wanted)
 }
 
 // was is the object as another bundle of base has it in the cluster.

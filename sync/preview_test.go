@@ -354,9 +354,10 @@ func (f *fleetOf) prune(j *job) bool {
 // predicted is a report by target and object. Of units that are withheld, nothing
 // happens before the approval but what is forgotten.
 func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]diff.Action {
-	withheld := map[config.UnitPath]bool{}
-	for _, k := range r.Withheld {
-		withheld[k.Unit] = !approved
+	withheld := func(at render.Placed) bool {
+		return !approved && slices.ContainsFunc(r.Withheld, func(k diff.Kept) bool {
+			return k.Unit == at.Unit && (len(k.Targets) == 0 || slices.Contains(k.Targets, at.Target))
+		})
 	}
 	all := map[string]diff.Action{}
 	for _, c := range r.Changes {
@@ -366,7 +367,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 			switch {
 			case action == diff.Held && approved && brokenNear(head, brokenUnits(head), c.Unit) == "":
 				action = diff.Deleted
-			case action == diff.Held, action == diff.Left, withheld[c.Unit] && action != diff.Forgotten:
+			case action == diff.Held, action == diff.Left, withheld(render.Placed{Unit: c.Unit, Target: target}) && action != diff.Forgotten:
 				continue
 			}
 			all[placed(render.Placed{Unit: c.Unit, Target: target}, id)] = action

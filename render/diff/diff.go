@@ -39,9 +39,9 @@ const (
 type Outlook struct {
 	// Kept says why all that a unit has stays as it is.
 	Kept func(config.UnitPath) string
-	// Left says that the cluster of a target left the fleet. What units have there is
-	// forgotten, also what a unit has of which nothing else is taken.
-	Left func(render.Placed) bool
+	// Forgotten says that the cluster of a target left the fleet: what units have there
+	// is forgotten, also of a unit of which nothing else is taken.
+	Forgotten func(render.Placed) bool
 	// Stays says why what a unit has on a target stays as it is.
 	Stays func(render.Placed) string
 	// Had says whether the bundle of base ever came to the target.
@@ -52,9 +52,9 @@ type Outlook struct {
 	// Gone says what becomes of an object that head's bundle does not have, and why;
 	// no action where another bundle takes it over.
 	Gone func(render.Placed, *render.Object) (Action, string)
-	// Withheld says why nothing of a unit is written before its deletions are
+	// Withheld says why nothing of a unit is written to a target before deletions are
 	// approved.
-	Withheld func(config.UnitPath) string
+	Withheld func(render.Placed) string
 }
 
 // Change is one object of a unit that changes in the same way on some targets.
@@ -92,8 +92,8 @@ type Report struct {
 	// Kept are units, or units on some targets, that stay as they are although head
 	// has something else of them, sorted.
 	Kept []Kept `json:"kept,omitempty"`
-	// Withheld are units of which nothing is written before somebody has approved
-	// what they delete, sorted.
+	// Withheld are units, or units on some targets, of which nothing is written before
+	// somebody has approved what they, or units that they need, delete; sorted.
 	Withheld []Kept `json:"withheld,omitempty"`
 	// Refused says why nothing at all is taken from head.
 	Refused string `json:"refused,omitempty"`
@@ -122,7 +122,7 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 		was, is := base.Units.Get(path), head.Units.Get(path)
 		if was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0 {
 			report.Unknown = append(report.Unknown, path)
-			if err := report.left(path, base, outlook); err != nil {
+			if err := report.forget(path, base, outlook); err != nil {
 				return nil, err
 			}
 			continue
@@ -142,7 +142,7 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 	if outlook.Kept != nil {
 		if why := outlook.Kept(path); why != "" {
 			r.Kept = append(r.Kept, Kept{Unit: path, Reason: why})
-			return r.left(path, base, outlook)
+			return r.forget(path, base, outlook)
 		}
 	}
 	before, err := bundlesOf(base, base.Units.Get(path))
@@ -156,18 +156,44 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 	r.Kept = append(r.Kept, outlook.leave(path, before, after)...)
 	changes := outlook.unit(path, before, after)
 	r.Changes = append(r.Changes, changes...)
-	if outlook.Withheld != nil && len(changes) > 0 {
-		if why := outlook.Withheld(path); why != "" {
-			r.Withheld = append(r.Withheld, Kept{Unit: path, Reason: why})
-		}
-	}
+	r.Withheld = append(r.Withheld, outlook.wait(path, changes)...)
 	return nil
 }
 
-// left tells what a unit has in clusters that left the fleet.
-func (r *Report) left(path config.UnitPath, base *render.Snapshot, outlook Outlook) error {
+// wait says on which targets changes of a unit wait for approval.
+func (o *Outlook) wait(path config.UnitPath, changes []Change) (waits []Kept) {
+	if o.Withheld == nil {
+		return nil
+	}
+	targets := map[config.TargetName]bool{}
+	for _, c := range changes {
+		for _, target := range c.Targets {
+			targets[target] = true
+		}
+	}
+	n := 0
+	for _, target := range slices.Sorted(maps.Keys(targets)) {
+		why := o.Withheld(render.Placed{Unit: path, Target: target})
+		if why == "" {
+			continue
+		}
+		n++
+		if last := len(waits) - 1; last >= 0 && waits[last].Reason == why {
+			waits[last].Targets = append(waits[last].Targets, target)
+		} else {
+			waits = append(waits, Kept{path, []config.TargetName{target}, why})
+		}
+	}
+	if len(waits) == 1 && n == len(targets) {
+		waits[0].Targets = nil
+	}
+	return waits
+}
+
+// forget tells what a unit has in clusters that left the fleet.
+func (r *Report) forget(path config.UnitPath, base *render.Snapshot, outlook Outlook) error {
 	unit := base.Units.Get(path)
-	if outlook.Left == nil || unit == nil || len(unit.Problems) > 0 {
+	if outlook.Forgotten == nil || unit == nil || len(unit.Problems) > 0 {
 		return nil
 	}
 	before, err := bundlesOf(base, unit)
@@ -175,7 +201,7 @@ func (r *Report) left(path config.UnitPath, base *render.Snapshot, outlook Outlo
 		return err
 	}
 	maps.DeleteFunc(before, func(target config.TargetName, _ *render.Bundle) bool {
-		return !outlook.Left(render.Placed{Unit: path, Target: target})
+		return !outlook.Forgotten(render.Placed{Unit: path, Target: target})
 	})
 	r.Changes = append(r.Changes, outlook.unit(path, before, nil)...)
 	return nil

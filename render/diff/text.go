@@ -23,9 +23,10 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	var b strings.Builder
 	var unit config.UnitPath
-	withheld := map[config.UnitPath]string{}
+	withheld, told := map[config.UnitPath][]Kept{}, map[string]bool{}
 	for _, k := range r.Withheld {
-		withheld[k.Unit] = k.Reason
+		withheld[k.Unit] = append(withheld[k.Unit], k)
+		told[string(k.Unit)+": "+k.Reason] = true
 	}
 	for _, c := range r.Changes {
 		if c.Unit != unit {
@@ -34,12 +35,16 @@ func (r *Report) Write(w io.Writer) error {
 			}
 			unit = c.Unit
 			fmt.Fprintf(&b, "%s\n", unit)
-			if why := withheld[unit]; why != "" {
-				fmt.Fprintf(&b, "  nothing is written before its deletions are approved: %s\n", why)
+			for _, k := range withheld[unit] {
+				on := ""
+				if len(k.Targets) > 0 {
+					on = " on " + targetList(k.Targets)
+				}
+				fmt.Fprintf(&b, "  nothing is written%s before deletions are approved: %s\n", on, k.Reason)
 			}
 		}
 		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, targetList(c.Targets))
-		if c.Reason != "" && c.Reason != withheld[unit] {
+		if c.Reason != "" && !told[string(unit)+": "+c.Reason] {
 			fmt.Fprintf(&b, "    %s\n", c.Reason)
 		}
 		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {

@@ -177,6 +177,7 @@ func (s *State) Nudge(path config.UnitPath) {
 // the unit is not placed on is one that it leaves. A unit that there is none of
 // is made, so that it can leave.
 func (s *State) TakeIn(path config.UnitPath, name config.TargetName, commit config.Commit, now time.Time) {
+	s.fleet = nil // its cluster may have left it meanwhile
 	u := s.Units[path]
 	if u == nil {
 		spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}

@@ -56,10 +56,10 @@ func (s *State) Loses(path config.UnitPath, name config.TargetName, sorts []stri
 	return lost
 }
 
-// Owes takes in how many objects of each sort are left to delete on a target after
+// CapMade takes in how many objects of each sort are left to delete on a target after
 // all was deleted that may be: of what was made, no more than that is there to
 // replace something.
-func (s *State) Owes(path config.UnitPath, name config.TargetName, left map[string]int) {
+func (s *State) CapMade(path config.UnitPath, name config.TargetName, left map[string]int) {
 	u := s.Units[path]
 	if u == nil || u.Targets[name] == nil {
 		return

@@ -30,7 +30,8 @@ func (p *pass) refresh(u *Unit) {
 // server takes what it can, and the rest is tried again.
 func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {
-		withheld := u.Rollout.Status == Progressing && p.withheld(path, name)
+		begun := t.Dirty && !t.TriedAt.IsZero() // it is not left half-written
+		withheld := u.Rollout.Status == Progressing && !begun && p.withheld(path, name)
 		if path == u.Path || p.met(path, name) && !withheld || p.reaches(path, u.Path, name, nil) {
 			continue
 		}
@@ -80,7 +81,11 @@ func (p *pass) met(path config.UnitPath, name config.TargetName) bool {
 // somebody approves what it deletes.
 func (p *pass) withheld(path config.UnitPath, name config.TargetName) bool {
 	w := p.want.Units[path]
-	return p.held == "" && w != nil && p.want.Withheld[path] != "" && w.Targets[name].Digest != ""
+	if p.held != "" || w == nil || p.want.Withheld[path] == "" || w.Targets[name].Digest == "" {
+		return false
+	}
+	u := p.state.Units[path]
+	return u == nil || u.Targets[name] == nil || u.Targets[name].Applied != w.Targets[name].Digest
 }
 
 // reaches says whether from waits on the target for to, directly or not.

@@ -54,7 +54,7 @@ func (p *pass) release(path config.UnitPath) {
 // nothing else is released: nobody comes there any more, and nothing waits for it.
 func (p *pass) forgetLeft() {
 	fleet := p.want.Clusters
-	if p.held != "" || fleet == nil || maps.Equal(fleet, p.state.fleet) {
+	if p.held != "" || fleet == nil || p.state.fleet != nil && maps.Equal(fleet, p.state.fleet) {
 		return
 	}
 	p.state.fleet = fleet
@@ -65,8 +65,12 @@ func (p *pass) forgetLeft() {
 			if fleet[name.Cluster()] {
 				continue
 			}
-			if !u.Targets[name].nothing() {
+			t := u.Targets[name]
+			if !t.nothing() {
 				p.note(u, name, "forgotten", ForgottenText)
+			}
+			if t.Wanted != "" { // should the cluster come back with the same bundle, that is a release
+				u.Rollout.Release = ""
 			}
 			delete(u.Targets, name)
 			left = true
@@ -167,7 +171,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		t := u.Targets[name]
 		wt, fate := w.Targets[name], p.want.FateOf(u, name)
 		switch {
-		case fate == Cleaned && t.nothing():
+		case fate == Forgotten, fate == Cleaned && t.nothing():
 			delete(u.Targets, name)
 			continue
 		case fate == Cleaned:

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -33,28 +34,49 @@ func Settled(w *Wanted) *State {
 	return s
 }
 
-// Play carries the commit out in a fleet that takes all that it is told, and is well
-// at once. What is not as wanted after it waits for something that only another
-// commit, or an approval, brings about.
-func (s *State) Play(want *Wanted) {
+// Simulate carries the commit out in a fleet that takes all that it is told, and is
+// well at once. No wave soaks. What is not as wanted after it waits for something that
+// only another commit, or an approval, brings about.
+func (s *State) Simulate(want *Wanted) {
+	want = want.withoutSoak()
+	now := time.Unix(0, 0).UTC()
 	results := map[Kind]Result{Apply: Applied, Check: Healthy, Remove: Removed}
-	for now := time.Unix(0, 0).UTC(); ; {
+	for {
 		plan := s.Decide(want, now)
 		for _, a := range plan.Actions {
 			s.Record(Outcome{Action: a, Result: results[a.Kind], Pruned: a.Prune}, now)
 		}
-		switch {
-		case len(plan.Actions) > 0:
-		case !plan.Wake.After(now):
+		if len(plan.Actions) == 0 {
 			return
-		default:
-			now = plan.Wake
 		}
 	}
 }
 
-// Waits says why the target is not, or not yet, as the commit wants it; empty when it
-// is, or when the commit wants nothing of it.
+// withoutSoak is the same commit, of which no wave soaks.
+func (w *Wanted) withoutSoak() *Wanted {
+	quick := *w
+	quick.Units = make(map[config.UnitPath]*WantedUnit, len(w.Units))
+	specs := map[*config.Rollout]*config.Rollout{} // many units share one
+	for path, unit := range w.Units {
+		u := *unit
+		if u.Rollout != nil {
+			if specs[u.Rollout] == nil {
+				spec := *u.Rollout
+				spec.Waves = slices.Clone(spec.Waves)
+				for i := range spec.Waves {
+					spec.Waves[i].Soak = 0
+				}
+				specs[u.Rollout] = &spec
+			}
+			u.Rollout = specs[u.Rollout]
+		}
+		quick.Units[path] = &u
+	}
+	return &quick
+}
+
+// Waits says why the target does not have, or not yet, the bundle that the commit
+// brings there; empty when it has, or when the commit brings none.
 func (s *State) Waits(at Place, w *Wanted) string {
 	u := s.Units[at.Unit]
 	if u == nil || u.Targets[at.Target] == nil {
@@ -63,13 +85,7 @@ func (s *State) Waits(at Place, w *Wanted) string {
 		}
 		return ""
 	}
-	switch t := u.Targets[at.Target]; w.FateOf(u, at.Target) {
-	case Brought:
-		if digest := w.Units[at.Unit].Targets[at.Target].Digest; t.Holds(digest) {
-			return ""
-		}
-	case Cleaned:
-	default:
+	if w.FateOf(u, at.Target) != Brought || u.Targets[at.Target].Holds(w.Units[at.Unit].Targets[at.Target].Digest) {
 		return ""
 	}
 	return u.Rollout.Reason
