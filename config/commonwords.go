@@ -12,7 +12,8 @@ import (
 
 // commonText are the words, one a line and in order, that tell nothing of a
 // secret: those of field names, kinds and values of Kubernetes, of swell's own
-// messages, names of common programs and accounts, and well-known ports.
+// messages, names of common programs, and well-known ports. Passwords that programs
+// come with are none, unless a field has the name.
 //
 //go:embed commonwords.txt
 var commonText string

@@ -22,9 +22,11 @@ const Redacted = "(secret)"
 // second line of defence: messages about a place that may hold a secret, see
 // [SecretPlaces], have no value in them in the first place.
 //
-// Words that everybody knows ("password", "postgres", field names) tell nothing
-// about a secret that has them in it: where all that stands there of a secret is
-// such words, they are shown. A secret of several of them is hidden as a whole.
+// In messages, words that everybody knows ("postgres", field names) are shown where
+// they are all that stands there of a secret: swell wrote most of them itself. A
+// secret of several of them is hidden as a whole. In values, see
+// [Redactor.RedactValue], no word is an exception: `postgres://user:oracle@host`
+// says what a password is by where it stands.
 //
 // The zero value and nil hide nothing. It is safe for concurrent use once all
 // texts are in it.
@@ -149,17 +151,27 @@ func (r *Redactor) redact(s *search) string {
 	return s.redacted()
 }
 
-// RedactValue is a value as JSON has it with its texts redacted. Parts without
-// a secret are shared with the value given.
+// inValue is Redact of a text that is a value.
+func (r *Redactor) inValue(text string) string {
+	if text == "" {
+		return text
+	}
+	return r.redact(newValueSearch(text, shownPart))
+}
+
+// RedactValue is a value as JSON has it with its texts redacted: common words too,
+// short secrets as words of their own, and parts of secrets with other signs between
+// their words. Keys are redacted as messages are. Parts without a secret are shared
+// with the value given.
 func (r *Redactor) RedactValue(value any) any {
 	if r.Empty() {
 		return value
 	}
 	switch v := value.(type) {
 	case string:
-		return r.Redact(v)
+		return r.inValue(v)
 	case json.Number:
-		if text := r.Redact(v.String()); text != v.String() {
+		if text := r.inValue(v.String()); text != v.String() {
 			return text
 		}
 	case map[string]any:
@@ -189,13 +201,13 @@ func (r *Redactor) Quotes(message string) bool {
 	return r.quotes(newSearch(message, quotedPart, r.words), lower(strings.Join(strings.Fields(message), " ")))
 }
 
-// QuotedIn are those of the texts that a message may show, see [Redactor.Quotes].
-// The message is indexed once for all of them.
-func QuotedIn(message string, texts []string) (quoted []string) {
+// QuotedIn are those of the texts that a value may show, common words and parts too.
+// The value is indexed once for all of them.
+func QuotedIn(value string, texts []string) (quoted []string) {
 	if len(texts) == 0 {
 		return nil
 	}
-	s, folded := newSearch(message, quotedPart, nil), lower(strings.Join(strings.Fields(message), " "))
+	s, folded := newValueSearch(value, quotedPart), lower(strings.Join(strings.Fields(value), " "))
 	for _, text := range texts {
 		var r Redactor
 		if r.Add(text); r.quotes(s, folded) {
@@ -214,7 +226,7 @@ func (r *Redactor) quotes(s *search, folded string) bool {
 		}
 		for _, form := range forms(text) {
 			short := strings.Join(strings.Fields(form), " ")
-			if len(short) <= quotedPart && !s.isCommon(short) && strings.Contains(folded, short) || s.mark(form) == secret {
+			if len(short) <= quotedPart && (s.inValue || !s.isCommon(short)) && strings.Contains(folded, short) || s.mark(form) == secret {
 				return true
 			}
 		}
@@ -285,6 +297,9 @@ func lower(text string) string {
 type search struct {
 	text, lower string
 	words       map[string]bool // common ones beside those of everybody
+	spaced      *search         // of the text with one space between words; of a value only
+	from        []int           // where a byte of spaced stands in the text, and the text's end
+	inValue     bool            // no word is an exception
 	part        int             // how many bytes in a row are a part
 	at          map[uint64]*spot
 	before      []int
@@ -320,6 +335,38 @@ func newSearch(text string, part int, words map[string]bool) *search {
 	return s
 }
 
+// newValueSearch is newSearch in a value.
+func newValueSearch(text string, part int) *search {
+	s := newSearch(text, part, nil)
+	spaced, from := oneSpace(text)
+	s.spaced, s.from, s.inValue = newSearch(spaced, part, nil), from, true
+	s.spaced.inValue = true
+	return s
+}
+
+// oneSpace is the text with one space for what stands between words, escaped line
+// breaks too, and where each of its bytes comes from.
+func oneSpace(text string) (string, []int) {
+	text = escapedSpace.Replace(text)
+	var b strings.Builder
+	var from []int
+	for i := range len(text) {
+		c := text[i]
+		if strings.IndexByte(betweenWords, c) >= 0 {
+			if i > 0 && strings.IndexByte(betweenWords, text[i-1]) >= 0 {
+				continue
+			}
+			c = ' '
+		}
+		b.WriteByte(c)
+		from = append(from, i)
+	}
+	return b.String(), append(from, len(text))
+}
+
+// escapedSpace keeps the length of a text.
+var escapedSpace = strings.NewReplacer(`\n`, "  ", `\r`, "  ", `\t`, "  ")
+
 func (s *search) key(part string) uint64 {
 	var key uint64
 	for i := range len(part) {
@@ -329,7 +376,19 @@ func (s *search) key(part string) uint64 {
 }
 
 // mark marks a form of a secret and its parts, and says what was found of it.
-func (s *search) mark(form string) (found level) {
+func (s *search) mark(form string) level {
+	found := s.markForm(form)
+	if s.spaced == nil {
+		return found
+	}
+	spaced, _ := oneSpace(form)
+	if spaced = strings.TrimSpace(spaced); strings.Contains(spaced, " ") {
+		found = max(found, s.spaced.markForm(spaced))
+	}
+	return found
+}
+
+func (s *search) markForm(form string) (found level) {
 	if len(form) < s.part {
 		return s.markWord(form)
 	}
@@ -361,7 +420,7 @@ func (s *search) markSpot(at *spot) {
 	}
 	for i := at.last; i >= 0; i = s.before[i] {
 		what := wordOnly
-		if slices.Contains(s.commonBytes()[i:i+s.part], false) {
+		if s.inValue || slices.Contains(s.commonBytes()[i:i+s.part], false) {
 			what = secret
 		}
 		s.hide(i, i+s.part, what)
@@ -369,10 +428,10 @@ func (s *search) markSpot(at *spot) {
 	}
 }
 
-// markWord hides a short form where it is a word of its own. One of small
-// letters alone is as likely a word of the message.
+// markWord hides a short form where it is a word of its own. In a message, one of
+// small letters alone is as likely a word of it.
 func (s *search) markWord(form string) level {
-	if len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" || s.isCommon(form) {
+	if len(form) <= guessed || !s.inValue && (len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" || s.isCommon(form)) {
 		return plain
 	}
 	return s.each(form, func(from, to int) bool {
@@ -408,6 +467,11 @@ func (s *search) hide(from, to int, what level) {
 // redacted is the text with one word for each run of hidden bytes. Common words
 // are hidden with what they stand beside.
 func (s *search) redacted() string {
+	if s.spaced != nil {
+		for i, what := range s.spaced.hidden {
+			s.hide(s.from[i], s.from[i+1], what)
+		}
+	}
 	if !slices.Contains(s.hidden, secret) {
 		return s.text
 	}

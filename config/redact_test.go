@@ -5,6 +5,7 @@ package config
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +22,15 @@ func TestRedact(t *testing.T) {
 		secrets       []string
 		message, want string
 	}{
-		{"a common word", []string{"password", "username", "postgres", "https://", "postgres://", "template", "5432"},
-			`spec.template: unknown field "username", did you mean "password"? postgres listens on 5432, https://host/x`, ""},
-		{"a part of a word", []string{"ontainer", "passwords1", "replicas", "xreplicas"}, "spec.containerPort: 3 replicas, password", ""},
-		{"parts of a file", []string{config}, "kind: Config: no such kind, apiVersion: v1, password: missing", ""},
-		{"a secret with a common word", []string{"h4nter2x-password"}, "password: got h4nter2x-password", "password: got " + Redacted},
-		{"a part of it", []string{"h4nter2x-password"}, "password: got nter2x-password", "password: got " + Redacted},
-		{"a secret of common words", []string{"secret-password"}, "user: secret-password, password: secret", "user: " + Redacted + ", password: secret"},
-		{"a secret in camel case", []string{"SecretPassword"}, "got SecretPassword and secret: password", "got " + Redacted + " and secret: password"},
+		{"a common word", []string{"containers", "username", "postgres", "https://", "postgres://", "template", "5432"},
+			`spec.template: unknown field "username", did you mean "containers"? postgres listens on 5432, https://host/x`, ""},
+		{"a part of a word", []string{"ontainer", "passwords1", "replicas", "xreplicas"}, "spec.containerPort: 3 replicas, username", ""},
+		{"parts of a file", []string{config}, "kind: Config: no such kind, apiVersion: v1, username: missing", ""},
+		{"a secret with a common word", []string{"h4nter2x-username"}, "username: got h4nter2x-username", "username: got " + Redacted},
+		{"a part of it", []string{"h4nter2x-username"}, "username: got nter2x-username", "username: got " + Redacted},
+		{"a secret of common words", []string{"secret-username"}, "user: secret-username, username: secret", "user: " + Redacted + ", username: secret"},
+		{"a secret in camel case", []string{"SecretUsername"}, "got SecretUsername and secret: username", "got " + Redacted + " and secret: username"},
+		{"a password that many have", []string{"password", "administrator"}, "got password of administrator", "got " + Redacted + " of " + Redacted},
 		{"in a URL", []string{"postgres://admin:h4nter2x@db/x"}, "url postgres://admin:h4nter2x@db/x of postgres://localhost", "url " + Redacted + " of postgres://localhost"},
 		{"in base64", []string{"password"}, base64.StdEncoding.EncodeToString([]byte("password")), Redacted},
 		{"one that nobody knows", []string{"Tr0ub4dor&3"}, "got ub4dor&3 for port", "got " + Redacted + " for port"},
@@ -56,6 +58,45 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// TestRedactValue: passwords that are common words were shown in values, in the place
+// of the password, and so were parts of secrets of several such words.
+func TestRedactValue(t *testing.T) {
+	const file = "user: admin\npassword: production\n"
+	for _, test := range []struct {
+		name, secret string
+		value, want  any
+	}{
+		{"a short common word", "oracle", "postgres://username:oracle@host", "postgres://username:" + Redacted + "@host"},
+		{"a long one", "production", "postgres://username:production@host", "postgres://username:" + Redacted + "@host"},
+		{"of three letters", "sys", "user=sys x=system", "user=" + Redacted + " x=system"},
+		{"of four", "core", "Core of cores", Redacted + " of cores"},
+		{"of two", "db", "db", "db"},
+		{"a field name", "containers", "containers", Redacted},
+		{"a number", "5432", json.Number("5432"), Redacted},
+		{"a line of a file", file, "password: production", Redacted},
+		{"lines in other order", file, "password: production, user: admin", Redacted + ", " + Redacted},
+		{"other lines", "magic tree photon studio", "magic\n  tree\nphoton\nstudio", Redacted},
+		{"escaped lines", "magic tree photon studio", `"magic\ntree\r\nphoton\nstudio"`, `"` + Redacted + `"`},
+		{"other signs", "magic tree photon studio", "magic-tree-photon-studio", Redacted},
+		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x" + Redacted + "y"},
+		{"one word of several", "magic tree photon studio", "a tree", "a tree"},
+		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is" + Redacted},
+		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x" + Redacted + "y"},
+		{"a key", "containers", map[string]any{"containers": "containers"}, map[string]any{"containers": Redacted}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var r Redactor
+			r.Add(test.secret)
+			if diff := cmp.Diff(test.want, r.RedactValue(test.value)); diff != "" {
+				t.Error(diff)
+			}
+			if text, ok := test.value.(string); ok && test.want != test.value && QuotedIn(text, []string{test.secret}) == nil {
+				t.Error("the object does not keep the secret")
+			}
+		})
+	}
+}
+
 func TestRedactorKnows(t *testing.T) {
 	var r Redactor
 	r.Know("shopWarehouses")
@@ -66,27 +107,40 @@ func TestRedactorKnows(t *testing.T) {
 }
 
 // TestQuotes: a message was withheld for a secret of one letter or one common
-// word, and a secret that is a part of another was not found beside it.
+// word, and a secret that is a part of another was not found beside it. In a value,
+// a common word counts.
 func TestQuotes(t *testing.T) {
 	for _, test := range []struct {
 		message string
 		secrets []string
-		want    []string
+		quotes  bool
+		in      []string // what a value of that text holds
 	}{
-		{"no such key: password", []string{"password", "x", "se", "no", "key", "such-password", "mode"}, nil},
-		{"got 51234 hunter", []string{"1234", "hunter22"}, []string{"1234", "hunter22"}},
-		{"got abcdef77 there", []string{"abcdef77gh", "bcdef77"}, []string{"abcdef77gh", "bcdef77"}},
-		{"user: secret-password", []string{"secret-password", "password"}, []string{"secret-password"}},
+		{"no such key: username", []string{"username", "x", "se", "no", "key", "such-username", "mode"}, false, []string{"username", "key", "such-username"}},
+		{"no such key: password", []string{"password"}, true, []string{"password"}},
+		{"got 51234 hunter", []string{"1234", "hunter22"}, true, []string{"1234", "hunter22"}},
+		{"got abcdef77 there", []string{"abcdef77gh", "bcdef77"}, true, []string{"abcdef77gh", "bcdef77"}},
+		{"user: secret-username", []string{"secret-username", "username", "mode"}, true, []string{"secret-username", "username"}},
 	} {
-		if diff := cmp.Diff(test.want, QuotedIn(test.message, test.secrets)); diff != "" {
+		if diff := cmp.Diff(test.in, QuotedIn(test.message, test.secrets)); diff != "" {
 			t.Errorf("%s: %s", test.message, diff)
 		}
 		var r Redactor
 		for _, text := range test.secrets {
 			r.Add(text)
 		}
-		if got := r.Quotes(test.message); got != (test.want != nil) {
+		if got := r.Quotes(test.message); got != test.quotes {
 			t.Errorf("%s: got %t", test.message, got)
+		}
+	}
+}
+
+// TestDefaultPasswords: passwords that programs come with are no common words, other
+// than those that are names of fields.
+func TestDefaultPasswords(t *testing.T) {
+	for _, word := range []string{"admin", "administrator", "changeme", "demo", "guest", "letmein", "login", "magic", "oracle", "pass", "passwd", "password", "prod", "production", "public", "pwd", "test"} {
+		if CommonWords(word) {
+			t.Errorf("%s is shown in messages", word)
 		}
 	}
 }

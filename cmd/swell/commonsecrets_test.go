@@ -58,8 +58,8 @@ func TestCommonSecrets(t *testing.T) {
 	}{
 		{[]string{"check", "bad"}, []string{
 			`spec.replicas: want an integer`, `spec.template.spec.container: unknown field, did you mean "containers"?`, `type conversion error from 'string' to 'int'`}},
-		{[]string{"diff", "base", "head"}, []string{"+ spec.replicas: 3", "+ data.mode: quiet of postgres"}},
-		{[]string{"blame", "ConfigMap/spec", "head"}, []string{"quiet of postgres"}},
+		{[]string{"diff", "base", "head"}, []string{"+ spec.replicas: 3", "+ data.mode: quiet of (secret)"}},
+		{[]string{"blame", "ConfigMap/spec", "head"}, []string{"quiet of (secret)", "data.url: (secret)://(secret):(secret)@host"}},
 		{[]string{"check", "head"}, nil},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -72,6 +72,28 @@ func TestCommonSecrets(t *testing.T) {
 		}
 		if strings.Contains(got, "h4nter2x7Zq") {
 			t.Errorf("%v shows a secret:\n%s", test.args, got)
+		}
+	}
+}
+
+// TestCommonPasswords: a password that is a common word was shown in a value of
+// another object, where anyone sees that it is the password.
+func TestCommonPasswords(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for dir, password := range map[string]string{"base": "oracle", "head": "production"} {
+		p := commonSecrets("2", "plain")
+		p.files["services/a/spec/x.yaml"] = strings.Replace(p.files["services/a/spec/x.yaml"], "h4nter2x7Zq", password, 1)
+		p.write(t, dir)
+	}
+	for _, args := range [][]string{
+		{"diff", "base", "head"}, {"diff", "base", "head", "-o", "json"}, {"blame", "ConfigMap/spec", "head"}, {"blame", "ConfigMap/spec", "base"},
+		{"render", "head", "--explain", "--unit", "services/a/spec"},
+	} {
+		var stdout, stderr bytes.Buffer
+		execute(t.Context(), append(args, "--cache=none"), &stdout, &stderr)
+		got := stdout.String() + stderr.String()
+		if strings.Contains(got, "oracle") || strings.Contains(got, "production") || !strings.Contains(got, "(secret)") {
+			t.Errorf("%v: want the password hidden:\n%s", args, got)
 		}
 	}
 }
