@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -108,7 +109,10 @@ func oneLineReason(reason string) error {
 // unitOrTarget finds what a name is: a unit or a folder of units, or else a target
 // or a cluster that some unit is on.
 func unitOrTarget(state *rollout.State, name string) (config.UnitPath, config.TargetName, error) {
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+	given := name
+	if name = path.Clean(name); name == "." || name == "/" {
+		return "", "", hinted{fmt.Errorf("%q: want a unit, a target or a cluster", given), "--all retries everything"}
+	}
 	places := map[config.TargetName]bool{}
 	for path, u := range state.Units {
 		if config.Within(string(path), name) {

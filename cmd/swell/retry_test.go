@@ -38,13 +38,21 @@ swell: error: "services/shop/crat": no such unit, target or cluster, did you mea
 swell: hint: swell retry lists what could be tried again
 `},
 		{"retry vla --all", 2, "\nswell: error: --all and a name: want one of them\n"},
+		{"retry .", 2, "\nswell: error: \".\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
+		{"retry ./", 2, "\nswell: error: \"./\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
+		{"retry services/..", 2, "\nswell: error: \"services/..\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
+		{"retry EMPTY", 2, "\nswell: error: \"\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
 		{"retry services/shop/ --reason because", 0, "\nswell: retry of services/shop/ ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry sas/a", 0, "\nswell: retry of sas/a ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry vla", 0, "\nswell: retry of vla ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry --all", 0, "\nswell: retry of everything ordered: the daemon does not run: it takes it up when it starts\n"},
 	} {
 		var out bytes.Buffer
-		code := execute(t.Context(), append(strings.Fields(c.args), "-c", file), &out, &out)
+		args := append(strings.Fields(c.args), "-c", file)
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "EMPTY", "")
+		}
+		code := execute(t.Context(), args, &out, &out)
 		if diff := cmp.Diff(c.want, "\n"+out.String()); diff != "" || code != c.code {
 			t.Errorf("%s: exit code %d\n%s", c.args, code, diff)
 		}
