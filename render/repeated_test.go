@@ -68,3 +68,28 @@ func TestRepeatedKey(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyOfOneDocument: one document whose key could not be evaluated held the unit
+// that collects it, and nothing said which document it was.
+func TestKeyOfOneDocument(t *testing.T) {
+	change := map[string]string{"services/shop/gather/own.yaml": easySpec("Pipe", "fine", "{source: fine}") + "---\n" + easySpec("Pipe", "other", "{source: other}")}
+	for _, kind := range []string{"vector", "gather"} {
+		file := "kinds/" + kind + "/kind.yaml"
+		change[file] = strings.Replace(string(richFiles()[file].Data), "{kind: Pipe, ", "{kind: Pipe, key: item.unit.path + item.metadata.name + string(1 / (size(item.metadata.name) - 5)), ", 1)
+	}
+	s := snapshot(new(Compiler), with(richFiles(), change))
+	vector := s.Units.Get("services/platform/vector")
+	if len(vector.Problems) > 0 {
+		t.Fatal(vector.Problems)
+	}
+	if data := dataOf(t, s, vector.Path, "vector"); strings.Contains(data, "other") || !strings.Contains(data, "cart:cart=cart") {
+		t.Errorf("collected: %s, want all but one", data)
+	}
+	const why = "Pipe other at services/shop/gather/own.yaml:6:1: its key cannot be evaluated: \"item.unit.path + item.metadata.name + string(1 / (size(item.metadata.name) - 5))\": division by zero"
+	if got := vector.Notes.String(); got != "services/shop/gather/own.yaml:6:1: left out of pipes by services/platform/vector: "+why {
+		t.Errorf("notes: %s", got)
+	}
+	if got := s.Units.Get("services/shop/gather").Problems.String(); !strings.Contains(got, "collect pipes: "+why) {
+		t.Errorf("what holds: %s, want the document named", got)
+	}
+}

@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -301,7 +302,10 @@ func (s *Spec) distinct(scope *scope, c *Collection, items []*Collected) ([]*Col
 		key, _, err := c.key.value(scope)
 		scope.bound = scope.bound[:bound]
 		if err != nil {
-			return nil, err
+			if err := s.keyless(scope, c, item, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		before := first[key]
 		if before == nil {
@@ -321,4 +325,24 @@ func (s *Spec) distinct(scope *scope, c *Collection, items []*Collected) ([]*Col
 		}
 	}
 	return kept, nil
+}
+
+// keyless leaves out an item whose key cannot be evaluated, or returns the error that
+// holds. Why is not said beside secrets, since it may show one.
+func (s *Spec) keyless(scope *scope, c *Collection, item *Collected, err error) error {
+	var unread *readError
+	if scope.Over() || errors.As(err, &unread) {
+		return err
+	}
+	why := item.what + ": its key cannot be evaluated"
+	if len(item.secrets)+len(s.Secrets()) == 0 {
+		why += ": " + err.Error()
+	}
+	if c.OnInvalid != OnInvalidExclude {
+		return &evalError{c.At, config.Refusal(fmt.Sprintf("collect %s: %s", c.Name, why))}
+	}
+	if scope.place.inputs.LeftOut != nil {
+		scope.place.inputs.LeftOut(c, item, why)
+	}
+	return nil
 }
