@@ -6,8 +6,10 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -284,11 +286,24 @@ func (l *loader) layout() (layout, bool) {
 			return layout{}, false
 		}
 	}
-	for field, name := range map[string]string{"kinds": spec.Kinds, "data": spec.Data, "schemas": spec.Schemas} {
-		if _, err := l.tree.Hash(name); name != "" && name != field && errors.Is(err, fs.ErrNotExist) { // the defaults, named as the fields are, need not be there
-			l.problem(docs[0].Problem(docs[0].node("spec", field), CodeReference, "spec.%s: %q: no such folder", field, Shorten(name)))
-			missing = true
+	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}} {
+		field, name := named[0], named[1]
+		if name == "" || name == field { // the defaults, named as the fields are, need not be there
+			continue
 		}
+		if _, err := l.tree.Hash(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		meant := Misspelt(path.Base(name), l.unnamedBeside(name, found))
+		if field != "kinds" && meant == "" { // Git keeps no empty folder
+			continue
+		}
+		hint := ""
+		if meant != "" {
+			hint = fmt.Sprintf(", did you mean %q?", path.Join(path.Dir(name), meant))
+		}
+		l.problem(docs[0].Problem(docs[0].node("spec", field), CodeReference, "spec.%s: %q: no such folder%s", field, Shorten(name), hint))
+		missing = true
 	}
 	if missing { // what is in it would be missed everywhere
 		return layout{}, false
@@ -302,6 +317,18 @@ func (l *loader) layout() (layout, bool) {
 		}
 	}
 	return found, true
+}
+
+// unnamedBeside are the names of the folders beside a path that the layout does not
+// have.
+func (l *loader) unnamedBeside(name string, in layout) (names []string) {
+	entries, _ := l.tree.ReadDir(path.Dir(name))
+	for _, e := range entries {
+		if e.IsDir() && !slices.Contains(in.folders(), path.Join(path.Dir(name), e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // folderPath is where the folder of that index in [layout.folders] is written.

@@ -121,7 +121,8 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	if len(u.problems) > 0 || len(placed) == 0 {
 		return
 	}
-	u.problems = append(u.idleOverrides(), u.idleNames(out.bundles)...)
+	u.problems = u.idleOverrides()
+	u.notes = append(u.notes, u.idleNames(out.bundles)...)
 	if len(out.bundles) == 0 && !u.silent {
 		where := "its 1 target"
 		if len(placed) > 1 {
@@ -144,10 +145,11 @@ func (u *unitRenderer) idleOverrides() (problems config.Problems) {
 	return problems
 }
 
-// idleNames are names of objects in Defaults of the unit's own folder that none of
-// its objects has: who mistypes one would have no rule at all. Ids in easy kinds are
+// idleNames are notes of names of objects in Defaults of the unit's own folder that
+// none of its objects has: who mistypes one has no rule at all. They hold nothing: who
+// removes an object may leave the rule behind. Ids in easy kinds are
 // checked where the overrides are read.
-func (u *unitRenderer) idleNames(bundles []*Bundle) (problems config.Problems) {
+func (u *unitRenderer) idleNames(bundles []*Bundle) (notes config.Problems) {
 	for _, r := range u.unit.Defaults.References {
 		if r.Object == "" || path.Dir(r.At.File) != string(u.unit.Path) {
 			continue
@@ -165,11 +167,11 @@ func (u *unitRenderer) idleNames(bundles []*Bundle) (problems config.Problems) {
 			}
 		}
 		if !slices.Contains(names, r.Object) {
-			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference,
+			notes = append(notes, config.Problem{Position: r.At, Code: config.CodeReference,
 				Message: fmt.Sprintf("%s: %q: the unit has no %s of this name on any target%s", r.Place, config.Shorten(r.Object), config.Shorten(r.Kind), config.DidYouMean(r.Object, names))})
 		}
 	}
-	return problems
+	return notes
 }
 
 // noteRendered notes that a spec of the unit gives an object of this id.

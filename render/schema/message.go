@@ -83,7 +83,7 @@ func messageType(m protoreflect.MessageDescriptor, known map[protoreflect.FullNa
 	return t
 }
 
-// fromFile is what may stand in place of a text or of bytes.
+// fromFile is what may stand in place of a string or of bytes.
 var fromFile = map[string]*Type{"fromFile": {Form: String}}
 
 func valueType(field protoreflect.FieldDescriptor, known map[protoreflect.FullName]*Type) *Type {
@@ -99,7 +99,7 @@ func valueType(field protoreflect.FieldDescriptor, known map[protoreflect.FullNa
 	case protoreflect.EnumKind:
 		return &Type{Form: IntOrString, Rules: &Rules{check: enumRule(field.Enum().Values())}}
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return &Type{Form: IntOrString} // a text where JSON cannot hold it
+		return &Type{Form: IntOrString} // a string where JSON cannot hold it
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return &Type{Form: Number}
 	}
