@@ -312,6 +312,44 @@ func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
 	w.want("the plan", w.plan().Digest.Short(), plan.Digest.Short())
 }
 
+// TestTargetsForgetAPlanWithItsUnit: a plan ends because another unit has a problem,
+// and comes again when that is mended. What the targets say follows at once, and not
+// when they are tried the next time.
+func TestTargetsForgetAPlanWithItsUnit(t *testing.T) {
+	w := newWorld(t)
+	w.app("gone", "1", names(12)...)
+	w.commit()
+	w.release()
+	w.until("gone", w.is("gone", 1, rollout.Done))
+	w.drop("gone")
+	w.idle(time.Hour)
+	said := func(text string) func() bool {
+		return func() bool { return strings.Contains(w.unit("gone").Targets["dev-1/a"].Reason, text) }
+	}
+	if !said("swell approve " + w.plan().Digest.Short())() {
+		t.Fatal(w.describe())
+	}
+	soon := func(what string, ok func() bool) {
+		t.Helper()
+		for range 10 { // the daemon's time stands still
+			if w.pass(); ok() {
+				return
+			}
+			pause(t)
+		}
+		t.Errorf("%s\n%s", what, w.describe())
+	}
+	w.write("services/bad/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: bad}\nspec: {imaeg: x}\n")
+	w.commit()
+	soon("the problem is not told", said("which has a problem"))
+	if len(w.plans()) > 0 || said("swell approve")() {
+		t.Errorf("a plan is told of that there is not\n%s", w.describe())
+	}
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/bad")))
+	w.commit()
+	soon("the plan is not told", said("swell approve"))
+}
+
 // TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
 // deleted, not even what is free.
 func TestGuardThatCannotBeStored(t *testing.T) {

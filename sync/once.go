@@ -92,9 +92,15 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 // take makes a commit the one that is wanted. Jobs that go on beside the passes
 // and are about to delete what it wants end here.
 func (d *Daemon) take(commit config.Commit, tree config.Tree) {
+	before, brokenBefore := d.snapshot, d.broken
 	d.snapshot = d.Compiler.Snapshot(commit, tree)
 	d.watches.snapshot.Store(d.snapshot)
 	d.broken = brokenUnits(d.snapshot)
+	for path := range d.state.Units {
+		if len(brokenBefore) > 0 && brokenNear(before, brokenBefore, path) != brokenNear(d.snapshot, d.broken, path) {
+			d.state.Nudge(path) // what it has to delete may go now, or says what else it waits for
+		}
+	}
 	d.wanted = d.want()
 	d.guarded.newCommit()
 	known := readModes(d.snapshot, d.modes)

@@ -116,6 +116,9 @@ func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Tra
 		paths[path] = true
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if u := d.state.Units[path]; u != nil && u.Waiting != texts[path] {
+			d.state.Nudge(path) // what its targets say of the plan is to change with it
+		}
 		transitions = append(transitions, d.state.Await(path, texts[path], r.At)...)
 		if g.waiting[path] = texts[path] != ""; !g.waiting[path] {
 			delete(g.waiting, path)

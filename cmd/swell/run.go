@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -169,7 +170,9 @@ func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
 		}
 		if unit.Waiting != "" {
 			failed = true
-			fmt.Fprintf(w, "%s: %s\n", path, unit.Waiting)
+			if !strings.Contains(unit.Blocked, unit.Waiting) {
+				fmt.Fprintf(w, "%s: %s\n", path, unit.Waiting)
+			}
 		}
 		for _, t := range unit.Targets {
 			failed = failed || t.Trouble != rollout.NoTrouble

@@ -166,10 +166,10 @@ func (s *State) Nudge(path config.UnitPath) {
 			if t.Leftovers {
 				t.CheckedAt = time.Time{}
 			}
+			u.settled = false
+			s.touch(path)
 		}
 	}
-	u.settled = false
-	s.touch(path)
 }
 
 // TakeIn makes the unit look after objects on a target that were found there
