@@ -60,7 +60,7 @@ func (d *draft) problem(code config.Code, path []any, format string, args ...any
 func (d *draft) problemOf(code config.Code, path, value []any, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
-		message = schema.PathText(path) + ": " + message
+		message = d.pathText(path) + ": " + message
 	}
 	if d.touched != nil {
 		if at, _ := override.Origin(d.touched(), value); at.File != "" { // also of what was removed
@@ -82,7 +82,7 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 	}
 	if d.readsTenant != nil && len(path) > 0 && code != config.CodeUnknown && d.readsTenant(path) {
 		// What is wrong with the value follows from that, and differs from target to target.
-		message = schema.PathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
+		message = d.pathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
 	at := nodeAt(d.template, path)
@@ -94,6 +94,21 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 	}
 	d.problems = append(d.problems, p)
 }
+
+// pathText is a path as a message may show it: a key of a Secret's data that may be
+// a value is not.
+func (d *draft) pathText(path []any) string {
+	const keyed = 2 // the field and the key
+	if len(path) >= keyed && mayBeSecret(d.object) && slices.Contains(secretFields, path[0]) {
+		if key, ok := path[1].(string); ok && !config.PlainKey(key) {
+			path = slices.Clone(path)
+			path[1] = config.Redacted
+		}
+	}
+	return schema.PathText(path)
+}
+
+var secretFields = []any{"data", "stringData"}
 
 // violations become problems: all of them, or the first ones in the order of
 // their paths when there are very many.

@@ -392,6 +392,26 @@ func (p *planter) monorepo() {
 	p.kustomization("services/a/kust")
 	p.kustomization("services/a/kust2")
 	p.more()
+	p.env("services/a/env")
+	p.env("services/a/env2")
+}
+
+// env is a Secret from an env file with lines that kustomize takes for keys.
+func (p *planter) env(dir string) {
+	file := p.pick("app.env", "app.env", "env.yaml")
+	p.files[dir+"/kustomization.yaml"] = "namespace: shop\nsecretGenerator:\n- name: gen\n  " + p.pick("envs: ["+file+"]", "env: "+file) + "\n"
+	lines := []string{"USER=admin", "TOKEN=" + p.token()}
+	for range p.Intn(3) {
+		lines = append(lines, p.pick(
+			"TOKEN: "+p.token(),
+			p.token()+" = abc",
+			p.token()+"=abc",
+			"export A: '"+p.token()+"'",
+			"QUOTED=\"first\n"+p.token()+" second\"",
+			"KEY=\"-----BEGIN PRIVATE KEY-----\n"+p.token()+p.token()+"\n"+p.token()+"/+a==\n-----END PRIVATE KEY-----\"",
+		), "A"+strconv.Itoa(len(lines))+"=x")
+	}
+	p.files[dir+"/"+file] = strings.Join(lines, "\n") + "\n"
 }
 
 func (p *planter) write(t *testing.T, dir string) {
@@ -496,7 +516,7 @@ func runPlanted(t *testing.T, seed int64, oneIn int, withDaemon bool) (run plant
 	look("render -o name", names)
 	swell("render", "head", none) // its output is what is applied
 	swell("render", "head", none, "-o", "json")
-	for _, unit := range []string{"good", "hard", "kust", "kust2", "spec0", "secret0", "outer"} {
+	for _, unit := range []string{"good", "hard", "kust", "kust2", "env", "env2", "spec0", "secret0", "outer"} {
 		shown("render", "head", none, "--explain", "--unit", "services/a/"+unit)
 	}
 	for _, format := range []string{"text", "name", "json", "yaml", "markdown"} {

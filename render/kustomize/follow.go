@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -332,7 +333,9 @@ func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
 		envs = append(slices.Clip(envs), env)
 	}
 	for _, source := range envs {
-		c.data(k, source, source.Value, field+".envs")
+		if content, file, ok := c.data(k, source, source.Value, field+".envs"); ok {
+			c.envLines(content, file, field)
+		}
 	}
 	for _, literal := range items(n, "literals") {
 		if strings.Index(literal.Value, "=") < 1 {
@@ -341,10 +344,29 @@ func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
 	}
 }
 
-// data follows a file whose content becomes a value.
-func (c *closure) data(k *kustomization, n *yaml.Node, name, field string) {
-	if file, ok := c.local(k, n, name, field); ok {
-		c.file(k, n, file, field)
+// data follows a file whose content becomes a value, or values.
+func (c *closure) data(k *kustomization, n *yaml.Node, name, field string) (content []byte, file string, ok bool) {
+	if file, ok = c.local(k, n, name, field); ok {
+		content, ok = c.file(k, n, file, field)
+	}
+	return content, file, ok
+}
+
+var envKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
+// envLines holds the lines of an env file against what kustomize makes of them: all
+// before "=" is a key, and so is a line without it. That would show values, so no
+// message has the line. Lines that follow a wrong one are mostly of the same value.
+func (c *closure) envLines(content []byte, file, field string) {
+	was := false
+	for i, line := range strings.Split(strings.TrimPrefix(string(content), "\ufeff"), "\n") {
+		line = strings.TrimLeftFunc(strings.TrimSuffix(line, "\r"), unicode.IsSpace)
+		key, _, valued := strings.Cut(line, "=")
+		wrong := line != "" && line[0] != '#' && (!envKey.MatchString(key) || !valued && field == "secretGenerator")
+		if wrong && !was {
+			c.problem(config.Position{File: file, Line: i + 1, Column: 1}, config.CodeType, "%s.envs: want KEY=value on one line, with a key of letters, digits, -, _ and .", field)
+		}
+		was = wrong
 	}
 }
 

@@ -36,7 +36,7 @@ func PathText(path []any) string {
 			b.WriteString("[" + strconv.Itoa(s) + "]")
 		case string:
 			switch {
-			case strings.ContainsAny(s, `./[]"' `):
+			case strings.ContainsAny(s, `./[]()"' `):
 				fmt.Fprintf(&b, "[%q]", s)
 			case i > 0:
 				b.WriteString("." + s)
