@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/kind"
 )
 
 // Annotations that say how a hard object is applied.
@@ -119,22 +120,25 @@ func unknownAnnotation(key string) bool {
 	return strings.HasPrefix(key, reserved) && !slices.Contains(known, key)
 }
 
-// ownMarks finds annotations and labels of an easy spec that look like swell's and
-// are none. Known ones are for the kind, which may hand them on to its objects.
-func ownMarks(doc *config.Document) (problems config.Problems) {
+// ownMarks finds annotations and labels of swell on an easy spec, where they have no
+// effect: only objects are applied. A kind that reads them may hand known ones on.
+func ownMarks(doc *config.Document, easy *kind.Kind) (problems config.Problems) {
 	metadata := config.Lookup(doc.Node, "metadata")
-	keys := func(field string, bad func(key string) bool, text func(key string) string) {
+	for _, field := range []string{"annotations", "labels"} {
 		n := config.Lookup(metadata, field)
 		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
-			if key := n.Content[i]; bad(key.Value) {
-				problems = append(problems, doc.Problem(key, config.CodeObject, "metadata.%s[%q]: %s", field, config.Shorten(key.Value), text(key.Value)))
+			key := n.Content[i]
+			if !strings.HasPrefix(key.Value, reserved) || field == "annotations" && slices.Contains(known, key.Value) && easy.ReadsMetadata() {
+				continue
 			}
+			more := ""
+			if !slices.Contains(known, key.Value) {
+				more = "; it is no annotation of swell either" + config.DidYouMean(key.Value, known)
+			}
+			problems = append(problems, doc.Problem(key, config.CodeObject,
+				"metadata.%s[%q]: stands on an easy spec, where it has no effect: set it on the objects, by an override of metadata.annotations%s", field, config.Shorten(key.Value), more))
 		}
 	}
-	keys("annotations", unknownAnnotation, func(key string) string { return "unknown annotation of swell" + config.DidYouMean(key, known) })
-	keys("labels", func(key string) bool { return strings.HasPrefix(key, reserved) }, func(string) string {
-		return "swell looks for it among the annotations only: move it there"
-	})
 	return problems
 }
 

@@ -267,7 +267,7 @@ func localConfig(doc *config.Document) *yaml.Node {
 func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
-	problems = slices.Concat(problems, more, u.repeated(doc), ownMarks(doc))
+	problems = slices.Concat(problems, more, u.repeated(doc), ownMarks(doc, easy))
 	u.problems = append(u.problems, problems...)
 	u.silent = u.silent || len(easy.ObjectIDs()) == 0 // others collect it
 	if spec != nil {

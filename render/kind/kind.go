@@ -11,6 +11,7 @@ package kind
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,6 +42,18 @@ type Kind struct {
 	objects     []*object
 	native      *Go // of a kind in Go; it has no lets and objects
 	hash        string
+	metadata    bool // see ReadsMetadata
+}
+
+// ReadsMetadata says whether the kind may read more of a spec's metadata than its
+// name and namespace, and so may hand annotations on to its objects.
+func (k *Kind) ReadsMetadata() bool { return k.metadata }
+
+// selfRead is what of a spec an expression reads: "self" alone is more than the rest.
+var selfRead = regexp.MustCompile(`\bself\b(\.spec\b|\.metadata\.name(space)?\b)?`)
+
+func readsMetadata(content []byte) bool {
+	return slices.Contains(selfRead.FindAllString(string(content), -1), "self")
 }
 
 // APIVersion is what specs of the kind carry. The version is always v1.
@@ -195,7 +208,7 @@ func (l *loader) declare() {
 	if message == nil {
 		return
 	}
-	l.kind.message = message
+	l.kind.message, l.kind.metadata = message, readsMetadata(content)
 	envelope, err := config.Envelope(message)
 	if err == nil {
 		l.kind.collected, err = collectedMessage(envelope)
