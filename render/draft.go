@@ -105,6 +105,12 @@ func (d *draft) pathText(path []any) string {
 			path[1] = config.Redacted
 		}
 	}
+	const annotated = 3 // metadata, annotations and the key
+	if len(path) == annotated && mayBeSecret(d.object) && path[1] == "annotations" {
+		if key, ok := path[2].(string); ok && key != AnnotationHookRun && key != AnnotationUnit && unknownAnnotation(key) {
+			path = []any{path[0], path[1], reserved + config.Redacted}
+		}
+	}
 	return schema.PathText(path)
 }
 
