@@ -6,7 +6,11 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"regexp"
+	"strings"
 	"unicode/utf8"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // checkText finds what no text may hold, in YAML or in a file that a spec names.
@@ -67,6 +71,38 @@ func lineBreak(content []byte) (at int, message string) {
 		}
 	}
 	return 0, ""
+}
+
+// loneTagText is what a tag of a lone ! looks like, and more.
+var loneTagText = regexp.MustCompile(`!(\s|$)`)
+
+// loneTag finds a value with the tag !, which is a string to some YAML readers,
+// kubectl's among them, and whatever it looks like to others.
+func loneTag(file string, content []byte, root *yaml.Node) *Problem {
+	if !loneTagText.Match(content) {
+		return nil
+	}
+	lines := bytes.Split(content, []byte("\n"))
+	var find func(n *yaml.Node) *Problem
+	find = func(n *yaml.Node) *Problem {
+		if n.Kind == yaml.ScalarNode && n.Line > 0 && n.Line <= len(lines) {
+			text := []rune(string(lines[n.Line-1]))
+			words := strings.Fields(string(text[min(n.Column-1, len(text)):]))
+			for len(words) > 0 && strings.HasPrefix(words[0], "&") {
+				words = words[1:]
+			}
+			if len(words) > 0 && words[0] == "!" {
+				return &Problem{Position: Position{file, n.Line, n.Column}, Code: CodeSyntax, Message: "the tag !, which makes a string of any value to some YAML readers: remove it, or write the value in quotes"}
+			}
+		}
+		for _, child := range n.Content {
+			if p := find(child); p != nil {
+				return p
+			}
+		}
+		return nil
+	}
+	return find(root)
 }
 
 func textProblem(file string, content []byte, offset int, message string) *Problem {
