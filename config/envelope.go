@@ -64,7 +64,7 @@ func Envelope(message protoreflect.MessageDescriptor) (protoreflect.MessageDescr
 		if !slices.Contains(file.Dependency, on.Path()) {
 			file.Dependency = append(file.Dependency, on.Path())
 		}
-		return registerWithImports(imports, on)
+		return RegisterWithImports(imports, on)
 	}
 	for _, on := range []protoreflect.FileDescriptor{message.ParentFile(), metadata.ParentFile()} { // what both import is the kind's
 		if err := depend(on); err != nil {
@@ -124,13 +124,14 @@ func takeSyntax(file *descriptorpb.FileDescriptorProto, from protoreflect.FileDe
 	}
 }
 
-// registerWithImports makes a file known, and all that it imports.
-func registerWithImports(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
+// RegisterWithImports makes a file known, and all that it imports. Files that are known
+// already stay.
+func RegisterWithImports(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
 	if _, err := files.FindFileByPath(file.Path()); err == nil {
 		return nil
 	}
 	for i := range file.Imports().Len() {
-		if err := registerWithImports(files, file.Imports().Get(i).FileDescriptor); err != nil {
+		if err := RegisterWithImports(files, file.Imports().Get(i).FileDescriptor); err != nil {
 			return err
 		}
 	}

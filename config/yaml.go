@@ -78,14 +78,11 @@ func read(file string, content []byte, each func(string, *yaml.Node) ([]*Documen
 		if err != nil {
 			return docs, append(problems, syntaxProblem(file, content, err))
 		}
-		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
-			if p := loneTag(file, content, &root); p != nil {
-				return docs, append(problems, *p)
-			}
-			continue
-		}
-		if p := loneTag(file, content, &root); p != nil {
+		if p := loneTag(file, content, &root); p != nil { // also of a document that looks empty
 			return docs, append(problems, *p)
+		}
+		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 || isNull(root.Content[0]) {
+			continue
 		}
 		found, wrong := each(file, root.Content[0])
 		problems = append(problems, wrong...)

@@ -96,10 +96,8 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 	d.snapshot = d.Compiler.Snapshot(commit, tree)
 	d.watches.snapshot.Store(d.snapshot)
 	d.broken = brokenUnits(d.snapshot)
-	for path := range d.state.Units {
-		if len(brokenBefore) > 0 && brokenNear(before, brokenBefore, path) != brokenNear(d.snapshot, d.broken, path) {
-			d.state.Nudge(path) // what it has to delete may go now, or says what else it waits for
-		}
+	if len(brokenBefore) > 0 {
+		d.nudgeBeside(before, brokenBefore)
 	}
 	d.wanted = d.want()
 	d.guarded.newCommit()
@@ -111,6 +109,16 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 		owner, why := d.spared(j, id, inForce)
 		return owner != nil || why != ""
 	})
+}
+
+// nudgeBeside makes due what units have to delete that stayed for the sake of a unit
+// with a problem, in the snapshot before: it may go now, or waits for something else.
+func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
+	for path := range d.state.Units {
+		if brokenNear(before, broken, path) != brokenNear(d.snapshot, d.broken, path) {
+			d.state.Nudge(path)
+		}
+	}
 }
 
 // nameRepository notes the name of the monorepo for good, from the first commit

@@ -76,10 +76,10 @@ func (p *preview) simulate() {
 	if p.without = p.with; len(p.verdict.Withheld) == 0 {
 		return
 	}
-	p.wanted.Withheld = p.verdict.Withheld
+	unapproved := *p.wanted
+	unapproved.Withheld = p.verdict.Withheld
 	p.without = rollout.Settled(p.baseWanted)
-	p.without.Simulate(p.wanted)
-	p.wanted.Withheld = nil
+	p.without.Simulate(&unapproved)
 }
 
 func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview {

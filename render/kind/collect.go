@@ -106,10 +106,10 @@ func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.Mes
 		TypeName: new("." + string(unit.FullName())),
 	})
 	var files protoregistry.Files
-	if err := registerWithImports(&files, envelope.ParentFile()); err != nil {
+	if err := config.RegisterWithImports(&files, envelope.ParentFile()); err != nil {
 		return nil, err
 	}
-	if err := registerWithImports(&files, unit.ParentFile()); err != nil {
+	if err := config.RegisterWithImports(&files, unit.ParentFile()); err != nil {
 		return nil, err
 	}
 	built, err := protodesc.NewFile(file, &files)
@@ -117,18 +117,6 @@ func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.Mes
 		return nil, err
 	}
 	return built.Messages().Get(0), nil
-}
-
-func registerWithImports(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
-	if _, err := files.FindFileByPath(file.Path()); err == nil {
-		return nil
-	}
-	for i := range file.Imports().Len() {
-		if err := registerWithImports(files, file.Imports().Get(i).FileDescriptor); err != nil {
-			return err
-		}
-	}
-	return files.RegisterFile(file)
 }
 
 // collections reads spec.collect, once all kinds are declared.

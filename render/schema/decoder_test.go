@@ -97,16 +97,7 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 			t.Fatalf("%v\n%s", err, proto)
 		}
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("schema.json", value); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := c.Compile("schema.json")
+	_, compiled, err := compileText(string(text))
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, proto, text)
 	}

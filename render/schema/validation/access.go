@@ -82,7 +82,7 @@ func subjects(m map[string]any, namespaced bool) (found Flaws) {
 		switch kind, isText := subject["kind"].(string); {
 		case !isText:
 		case kind == "ServiceAccount":
-			f = append(f, orEmpty(dnsName)(subject["name"]).at("name")...)
+			f = append(f, except("", dnsName)(subject["name"]).at("name")...)
 			if group != "" {
 				f = append(f, say("remove it: a ServiceAccount is in the group of the core").at("apiGroup")...)
 			}

@@ -26,7 +26,7 @@ var admissionTypes = types{
 	admission + "ValidatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
 	admission + "ValidatingAdmissionPolicyBindingSpec": {Self: mapping(policyBinding), Fields: map[string]Rule{"policyName": dnsName}},
 	admission + "ParamKind":                            {Self: mapping(paramKind)},
-	admission + "ParamRef":                             {Self: mapping(paramRef), Fields: map[string]Rule{"name": orEmpty(segment)}},
+	admission + "ParamRef":                             {Self: mapping(paramRef), Fields: map[string]Rule{"name": except("", segment)}},
 	admission + "Validation":                           {Fields: map[string]Rule{"expression": nonBlank}},
 	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": nonBlank}},
 	admission + "Variable":                             {Fields: map[string]Rule{"name": nonEmpty, "expression": nonBlank}},

@@ -10,11 +10,11 @@ import (
 
 var claimTypes = types{
 	core + "PersistentVolumeClaim":     {Self: mapping(needs("spec"))},
-	core + "PersistentVolumeClaimSpec": {Self: mapping(claim), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": orEmpty(dnsName), "volumeAttributesClassName": orEmpty(dnsName)}},
+	core + "PersistentVolumeClaimSpec": {Self: mapping(claim), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": except("", dnsName), "volumeAttributesClassName": except("", dnsName)}},
 	core + "TypedLocalObjectReference": {Optional: []string{"kind", "name"}}, // a claim's source that is not good is ignored
-	core + "TypedObjectReference":      {Self: mapping(dataSource), Fields: map[string]Rule{"name": nonEmpty, "kind": nonEmpty, "apiGroup": orEmpty(dnsName), "namespace": orEmpty(dnsLabel)}},
+	core + "TypedObjectReference":      {Self: mapping(dataSource), Fields: map[string]Rule{"name": nonEmpty, "kind": nonEmpty, "apiGroup": except("", dnsName), "namespace": except("", dnsLabel)}},
 	core + "PersistentVolume":          {Self: mapping(needs("spec"))},
-	core + "PersistentVolumeSpec": {Self: mapping(persistentVolume), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": orEmpty(dnsName),
+	core + "PersistentVolumeSpec": {Self: mapping(persistentVolume), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": except("", dnsName),
 		"volumeAttributesClassName": dnsName, "nodeAffinity": mapping(func(m map[string]any) Flaws {
 			return nodeLabelValues(object(m, "required")).at("required")
 		})}},
@@ -100,7 +100,7 @@ func secretReference(m map[string]any) (found Flaws) {
 			found = append(found, missing(field, "")...)
 		}
 	}
-	return append(append(found, orEmpty(dnsName)(m["name"]).at("name")...), orEmpty(dnsLabel)(m["namespace"]).at("namespace")...)
+	return append(append(found, except("", dnsName)(m["name"]).at("name")...), except("", dnsLabel)(m["namespace"]).at("namespace")...)
 }
 
 func persistentVolume(m map[string]any) (found Flaws) {

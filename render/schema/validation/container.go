@@ -16,11 +16,11 @@ var containerTypes = types{
 	core + "Container": {Self: mapping(container), Fields: map[string]Rule{
 		"name": dnsLabel, "ports": uniquePortNames, "resources": mapping(containerResources), "volumeDevices": onlyOnce("name", "this volume is there already: remove one of them")}},
 	core + "EphemeralContainer": {Fields: map[string]Rule{"name": dnsLabel}},
-	core + "ContainerPort":      {Fields: map[string]Rule{"containerPort": port, "hostPort": portOrNone, "name": orEmpty(portName)}},
+	core + "ContainerPort":      {Fields: map[string]Rule{"containerPort": port, "hostPort": portOrNone, "name": except("", portName)}},
 	core + "EnvVar":             {Self: mapping(envVar), Fields: map[string]Rule{"name": env}},
 	core + "EnvVarSource":       {Self: mapping(envSource)},
 	core + "EnvFromSource": {Self: mapping(envFrom), Fields: map[string]Rule{
-		"prefix": orEmpty(env), "configMapRef": nameOf(prefix), "secretRef": nameOf(prefix)}},
+		"prefix": except("", env), "configMapRef": nameOf(prefix), "secretRef": nameOf(prefix)}},
 	core + "ConfigMapKeySelector":  {Self: mapping(needsName), Fields: map[string]Rule{"key": fileName, "name": dnsName}},
 	core + "SecretKeySelector":     {Self: mapping(needsName), Fields: map[string]Rule{"key": fileName, "name": dnsName}},
 	core + "ResourceFieldSelector": {Self: mapping(resourceField)},

@@ -20,11 +20,11 @@ var endpointTypes = types{
 		}
 		return found
 	}}},
-	core + "EndpointAddress":    {Fields: map[string]Rule{"ip": reachable, "hostname": orEmpty(dnsLabel), "nodeName": dnsName}},
-	core + "EndpointPort":       {Fields: map[string]Rule{"port": port, "name": orEmpty(dnsLabel), "appProtocol": labelKey}},
+	core + "EndpointAddress":    {Fields: map[string]Rule{"ip": reachable, "hostname": except("", dnsLabel), "nodeName": dnsName}},
+	core + "EndpointPort":       {Fields: map[string]Rule{"port": port, "name": except("", dnsLabel), "appProtocol": labelKey}},
 	discovery + "EndpointSlice": {Self: mapping(endpointSlice), Fields: map[string]Rule{"endpoints": atMost(1000, "endpoints")}},
 	discovery + "Endpoint":      {Fields: map[string]Rule{"addresses": every(some("address"), atMost(100, "addresses")), "nodeName": dnsName, "hostname": dnsLabel}},
-	discovery + "EndpointPort":  {Fields: map[string]Rule{"name": orEmpty(dnsLabel), "appProtocol": labelKey}},
+	discovery + "EndpointPort":  {Fields: map[string]Rule{"name": except("", dnsLabel), "appProtocol": labelKey}},
 	discovery + "EndpointHints": {Fields: map[string]Rule{"forZones": atMost(8, "zones")}},
 	discovery + "ForZone":       {Fields: map[string]Rule{"name": labelValue}},
 }

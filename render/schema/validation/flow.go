@@ -32,9 +32,9 @@ var flowTypes = types{
 		}
 		return nil
 	}), Fields: map[string]Rule{"verbs": every(some("verb"), starAlone, each(oneText("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy", "*"))), "apiGroups": every(some("group"), starAlone), "resources": every(some("resource"), starAlone),
-		"namespaces": every(starAlone, each(starOr(dnsLabel)))}},
+		"namespaces": every(starAlone, each(except("*", dnsLabel)))}},
 	flow + "NonResourcePolicyRule":             {Fields: map[string]Rule{"verbs": every(some("verb"), starAlone, each(oneText("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy", "*"))), "nonResourceURLs": every(some("URL"), starAlone, each(texts(urlPath)))}},
-	flow + "ServiceAccountSubject":             {Fields: map[string]Rule{"name": starOr(dnsName), "namespace": dnsLabel}},
+	flow + "ServiceAccountSubject":             {Fields: map[string]Rule{"name": except("*", dnsName), "namespace": dnsLabel}},
 	flow + "UserSubject":                       {Fields: map[string]Rule{"name": nonEmpty}},
 	flow + "GroupSubject":                      {Fields: map[string]Rule{"name": nonEmpty}},
 	flow + "PriorityLevelConfiguration":        {Self: mapping(needs("spec"))},
@@ -55,16 +55,6 @@ var flowTypes = types{
 		}
 		return nil
 	})},
-}
-
-// starOr makes a rule hold for what is not *.
-func starOr(rule Rule) Rule {
-	return func(v any) Flaws {
-		if v == "*" {
-			return nil
-		}
-		return rule(v)
-	}
 }
 
 // urlPath is the path of a request, perhaps with /* at its end.

@@ -13,13 +13,13 @@ const networking = "io.k8s.api.networking.v1."
 var networkTypes = types{
 	networking + "Ingress":               {Self: mapping(ingress)},
 	networking + "IngressSpec":           {Self: mapping(ingressSpec), Fields: map[string]Rule{"ingressClassName": dnsName}},
-	networking + "IngressRule":           {Fields: map[string]Rule{"host": orEmpty(host)}},
-	networking + "IngressTLS":            {Fields: map[string]Rule{"hosts": each(texts(tlsHost)), "secretName": orEmpty(dnsName)}},
+	networking + "IngressRule":           {Fields: map[string]Rule{"host": except("", host)}},
+	networking + "IngressTLS":            {Fields: map[string]Rule{"hosts": each(texts(tlsHost)), "secretName": except("", dnsName)}},
 	networking + "HTTPIngressRuleValue":  {Fields: map[string]Rule{"paths": some("path")}},
 	networking + "HTTPIngressPath":       {Self: mapping(ingressPath)},
 	networking + "IngressBackend":        {Self: mapping(func(m map[string]any) Flaws { return oneOf(m, []string{"service", "resource"}, "backend") }), Fields: map[string]Rule{"resource": mapping(backendResource)}},
 	networking + "IngressServiceBackend": {Self: mapping(serviceBackend), Fields: map[string]Rule{"name": dnsLabel}},
-	networking + "ServiceBackendPort":    {Fields: map[string]Rule{"name": orEmpty(portName), "number": portOrNone}},
+	networking + "ServiceBackendPort":    {Fields: map[string]Rule{"name": except("", portName), "number": portOrNone}},
 	networking + "IngressClass":          {Self: mapping(needs("spec"))},
 	networking + "IngressClassSpec": {Self: mapping(needs("controller")), Fields: map[string]Rule{"controller": texts(func(s string) string {
 		return unless(isDomainPath(s) && len(s) <= 250, "a name after a domain and a slash, like example.com/controller")
@@ -30,7 +30,7 @@ var networkTypes = types{
 	networking + "NetworkPolicyPeer":               {Self: mapping(peer)},
 	networking + "IPBlock":                         {Self: mapping(block), Fields: map[string]Rule{"cidr": cidr, "except": each(cidr)}},
 	networking + "IPAddressSpec":                   {Self: mapping(needs("parentRef"))},
-	networking + "ParentReference":                 {Self: mapping(parent), Fields: map[string]Rule{"group": orEmpty(dnsName), "resource": segment, "name": segment, "namespace": orEmpty(segment)}},
+	networking + "ParentReference":                 {Self: mapping(parent), Fields: map[string]Rule{"group": except("", dnsName), "resource": segment, "name": segment, "namespace": except("", segment)}},
 	networking + "IPAddress":                       {Name: texts(strictIP)},
 	networking + "ServiceCIDRSpec":                 {Self: mapping(needs("cidrs")), Fields: map[string]Rule{"cidrs": every(some("range"), atMost(2, "ranges"), each(texts(strictCIDR)))}},
 }

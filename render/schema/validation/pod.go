@@ -14,8 +14,8 @@ var podTypes = types{
 	core + "PodSpec": {Self: mapping(podSpec), Fields: map[string]Rule{
 		"containers": every(some("container"), images), "initContainers": images,
 		"nodeSelector": labels, "activeDeadlineSeconds": between(1, 1<<31-1),
-		"hostname": orEmpty(dnsLabel), "subdomain": orEmpty(dnsLabel),
-		"serviceAccountName": orEmpty(dnsName), "nodeName": orEmpty(dnsName), "priorityClassName": orEmpty(dnsName), "runtimeClassName": dnsName}},
+		"hostname": except("", dnsLabel), "subdomain": except("", dnsLabel),
+		"serviceAccountName": except("", dnsName), "nodeName": except("", dnsName), "priorityClassName": except("", dnsName), "runtimeClassName": dnsName}},
 	core + "PodTemplateSpec":   {Self: mapping(podTemplate)},
 	core + "HostAlias":         {Fields: map[string]Rule{"ip": ip, "hostnames": each(dnsName)}},
 	core + "PodReadinessGate":  {Fields: map[string]Rule{"conditionType": labelKey}},

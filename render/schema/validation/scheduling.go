@@ -4,7 +4,7 @@
 package validation
 
 var schedulingTypes = types{
-	core + "Toleration":               {Self: mapping(toleration), Fields: map[string]Rule{"key": orEmpty(labelKey)}},
+	core + "Toleration":               {Self: mapping(toleration), Fields: map[string]Rule{"key": except("", labelKey)}},
 	core + "TopologySpreadConstraint": {Self: mapping(spread), Fields: map[string]Rule{"maxSkew": positive, "topologyKey": nonEmpty, "whenUnsatisfiable": nonEmpty, "minDomains": positive}},
 	core + "NodeAffinity":             {Fields: map[string]Rule{"requiredDuringSchedulingIgnoredDuringExecution": mapping(nodeLabelValues)}},
 	core + "NodeSelector":             {Fields: map[string]Rule{"nodeSelectorTerms": some("term")}},

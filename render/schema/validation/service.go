@@ -21,7 +21,7 @@ var serviceTypes = types{
 		"ipFamilies":          families,
 		"healthCheckNodePort": portOrNone,
 	}},
-	core + "ServicePort":    {Fields: map[string]Rule{"port": port, "nodePort": portOrNone, "targetPort": targetPort, "name": orEmpty(dnsLabel), "appProtocol": labelKey}},
+	core + "ServicePort":    {Fields: map[string]Rule{"port": port, "nodePort": portOrNone, "targetPort": targetPort, "name": except("", dnsLabel), "appProtocol": labelKey}},
 	core + "ClientIPConfig": {Fields: map[string]Rule{"timeoutSeconds": between(1, 86400)}},
 }
 

@@ -23,7 +23,7 @@ var storageTypes = types{
 	core + "TopologySelectorLabelRequirement": {Fields: map[string]Rule{"key": labelKey, "values": some("value")}},
 }
 
-var provisioner = every(nonEmpty, orEmpty(anyCaseKey))
+var provisioner = every(nonEmpty, except("", anyCaseKey))
 
 func parameters(v any) Flaws {
 	m, _ := v.(map[string]any)

@@ -165,10 +165,10 @@ func texts(check func(s string) string) Rule {
 	}
 }
 
-// orEmpty makes a rule that holds for texts but an empty one.
-func orEmpty(rule Rule) Rule {
+// except makes a rule that holds for all values but one.
+func except(but string, rule Rule) Rule {
 	return func(value any) Flaws {
-		if value == "" {
+		if value == but {
 			return nil
 		}
 		return rule(value)

@@ -26,7 +26,7 @@ var workloadTypes = types{
 	apps + "ReplicaSet":      {Self: mapping(needs("spec"))},
 	apps + "ReplicaSetSpec":  {Self: mapping(lasting), Fields: map[string]Rule{"replicas": count, "minReadySeconds": count}},
 	apps + "StatefulSet":     {Self: mapping(needs("spec")), Name: dnsLabel},
-	apps + "StatefulSetSpec": {Self: mapping(statefulSet), Fields: map[string]Rule{"replicas": count, "minReadySeconds": count, "revisionHistoryLimit": count, "serviceName": orEmpty(dnsLabel)}},
+	apps + "StatefulSetSpec": {Self: mapping(statefulSet), Fields: map[string]Rule{"replicas": count, "minReadySeconds": count, "revisionHistoryLimit": count, "serviceName": except("", dnsLabel)}},
 	apps + "StatefulSetPersistentVolumeClaimRetentionPolicy": {Fields: map[string]Rule{"whenDeleted": oneText("Retain", "Delete"), "whenScaled": oneText("Retain", "Delete")}},
 	apps + "StatefulSetUpdateStrategy": {Self: mapping(func(m map[string]any) Flaws {
 		return noRolling(m, "OnDelete")
