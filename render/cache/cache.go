@@ -50,6 +50,9 @@ type Cache struct {
 	dir   string // empty: in memory
 	limit int64
 
+	// Both are used without a stream only. So they run no goroutine, and Close
+	// leaves them to the readers and writers that are still on their way: a
+	// Decoder that is closed in the middle of DecodeAll blocks it for ever.
 	packer   *zstd.Encoder
 	unpacker *zstd.Decoder
 
@@ -266,8 +269,7 @@ func (c *Cache) Close() error {
 		errs = append(errs, s.file.Close())
 	}
 	c.segments, c.entries, c.current, c.memory = nil, map[Key]place{}, nil, generations{}
-	c.unpacker.Close()
-	return errors.Join(append(errs, c.packer.Close())...)
+	return errors.Join(errs...)
 }
 
 func header(key Key, length uint32) [headerSize]byte {

@@ -383,21 +383,28 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TestClosedWhileUsed: Close may come at any time.
+// TestClosedWhileUsed: Close may come at any time, also in the middle of many
+// readings. A Get that never returns ends with the test's time.
 func TestClosedWhileUsed(t *testing.T) {
+	want := valueOf(1, 50_000)
 	for range 20 {
-		c := open(t, t.TempDir(), 100_000)
-		var group sync.WaitGroup
-		for range 3 {
+		c := open(t, t.TempDir(), 10<<20)
+		var group, begun sync.WaitGroup
+		for range 8 {
+			begun.Add(1)
 			group.Go(func() {
-				for i := range 200 {
-					c.Put(keyOf(i%20), valueOf(i%20, 1000))
-					if value, ok := c.Get(keyOf(i % 20)); ok && !bytes.Equal(value, valueOf(i%20, 1000)) {
+				for i := range 50 {
+					c.Put(keyOf(i%20), want)
+					if value, ok := c.Get(keyOf(i % 20)); ok && !bytes.Equal(value, want) {
 						t.Errorf("entry %d: got %.40q", i%20, value)
+					}
+					if i == 0 {
+						begun.Done()
 					}
 				}
 			})
 		}
+		begun.Wait()
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
