@@ -81,6 +81,35 @@ func TestFirstContact(t *testing.T) {
 	}
 }
 
+// TestRefusedWriteInTheHistory: of a write that the API server refused, the history
+// has the refusal with its reason, and does not say that anything was taken.
+func TestRefusedWriteInTheHistory(t *testing.T) {
+	w := newWorld(t)
+	w.release()
+	const unit, target = "services/late", "dev-1/a"
+	ns := w.tenant + "-a"
+	_, err := w.client("dev-1").Resource(configMaps).Namespace(ns).Patch(t.Context(), "two", types.ApplyPatchType,
+		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"},"data":{"image":"theirs"},"immutable":true}`), metav1.PatchOptions{FieldManager: "other"})
+	w.must(err)
+	w.defaults("adopt: take")
+	w.app("late", "1", "two")
+	w.commit()
+	w.until("the refusal", func() bool {
+		u := w.unit("late")
+		return u != nil && u.Targets[target].Reason != ""
+	})
+	history := w.history(unit, target)
+	if want := "apply ConfigMap/" + ns + "/two: "; !strings.Contains(history, want) || !strings.Contains(history, "immutable") {
+		t.Errorf("the history is %s, want the refusal of %s", history, want)
+	}
+	for _, kind := range []string{"taken: ", "adopted: ", "left: "} {
+		if strings.Contains("\n"+history, "\n"+kind) {
+			t.Errorf("the history is %s, and nothing was written", history)
+		}
+	}
+	w.want("the ConfigMap", fmt.Sprint(w.get(target, configMaps, "two").Object["data"]), "map[image:theirs]")
+}
+
 // TestIgnored: a rule that is new in Git ends a drift without a release, and the
 // next release leaves the field alone. So it is with an autoscaler, without any
 // rule.

@@ -37,16 +37,21 @@ func (s *sending) trim(ctx context.Context, meta *metav1.PartialObjectMetadata) 
 	if len(strange) == 0 {
 		return meta, nil
 	}
+	var removed []Change
 	for _, key := range strange {
 		change := Change{Field: fieldText(annotationPath(key)), Manager: UnknownManager}
 		if by := culpritOf(otherManagers(meta), annotationPath(key), entryTime(ownEntry(meta))); by != nil {
 			change.by(by)
 		}
-		s.r.Taken = append(s.r.Taken, change)
+		removed = append(removed, change)
 	}
-	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+	meta, err := s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
 		return ssa.PatchRemoveAnnotations(withManagedFields(meta), s.strange(meta)), nil
 	})
+	if err == nil {
+		s.r.Taken = append(s.r.Taken, removed...)
+	}
+	return meta, err
 }
 
 func annotationPath(key string) fieldpath.Path {

@@ -48,7 +48,8 @@ type Result struct {
 	// up; empty when it was not, or was ours.
 	Adopted string
 	// Taken are fields that others had set to something else, and that were
-	// taken from them, sorted by field.
+	// taken from them, sorted by field. What a failed write would have taken is
+	// not among them.
 	Taken []Change
 	// Left are fields with another value in Git that were left to those who
 	// hold them through the scale subresource.

@@ -4,6 +4,9 @@
 package apply
 
 import (
+	"errors"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +57,55 @@ func TestConflictWithAPersonIsTakenAndNamed(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRefusedTakesNothing: of a write that the server refused nothing is said to
+// be taken from others, left to them or adopted.
+func TestRefusedTakesNothing(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	first := one(t, c, object(t, scalable, ns, 2, "a"), "")
+	o := object(t, strings.Replace(scalable, "replicas:", "minReadySeconds: -1\n  replicas:", 1), ns, 3, "b")
+	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
+	mergeAs(t, "vim", o, `{"metadata":{"annotations":{"swell.sh/unit":"x"}}}`)
+	r := again(t, c, o, first)
+	if !errors.Is(r.Err, ErrRefused) || !strings.Contains(r.Err.Error(), "minReadySeconds") {
+		t.Fatalf("%+v", r)
+	}
+	if r.Taken != nil || r.Left != nil || r.Adopted != "" || r.Warnings != nil {
+		t.Errorf("taken %v, left %v, adopted %q, warnings %q", r.Taken, r.Left, r.Adopted, r.Warnings)
+	}
+	if unit := current(t, o).GetAnnotations()["swell.sh/unit"]; unit != "x" {
+		t.Errorf("vim's annotation is %q", unit)
+	}
+}
+
+// TestTakenWithoutAnAnswer: when the answer to a write by force is lost, nobody
+// knows whether fields were taken. A warning says so, and names them.
+func TestTakenWithoutAnAnswer(t *testing.T) {
+	lost := inTheWay{http: func(w http.ResponseWriter, r *http.Request, forward http.Handler, _ int) {
+		if r.URL.Query().Get("force") == "true" {
+			afterwards(gatewayTimeout)(w, r, forward)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}}
+	c, clear := lost.between(t)
+	ns := space(t)
+	first := one(t, c, configMap(t, ns, "a", "1"), "")
+	o := configMap(t, ns, "a", "2")
+	mergeAs(t, "vim", o, `{"data":{"value":"theirs"}}`)
+	clear(false)
+	r := again(t, c, o, first)
+	if !errors.Is(r.Err, ErrUnreachable) || r.Taken != nil {
+		t.Fatalf("%+v", r)
+	}
+	if diff := cmp.Diff([]string{"perhaps taken, the server's answer is unknown: .data.value: vim (Update)"}, r.Warnings); diff != "" {
+		t.Error(diff)
+	}
+	if got := valueOf(liveConfigMap(t, o)); got != "2" {
+		t.Errorf("the server has %q", got)
 	}
 }
 

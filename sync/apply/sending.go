@@ -61,6 +61,7 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 	}
 	meta, info, err := s.bring(ctx)
 	if err != nil {
+		s.takeBack(err)
 		return nil, info, err
 	}
 	s.outlived(meta)
@@ -76,6 +77,23 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 		slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
 	}
 	return meta, info, nil
+}
+
+// takeBack ends what the result says about others after a write that went wrong:
+// nothing was taken from them or left to them. Where the write may have gone
+// through unseen, a warning names what was to be taken.
+func (s *sending) takeBack(err error) {
+	taken := s.r.Taken
+	s.r.Taken, s.r.Left, s.r.Adopted, s.r.Warnings = nil, nil, "", nil
+	if len(taken) == 0 || isUnwritten(err) || errors.Is(err, ErrWebhook) {
+		return
+	}
+	texts := make([]string, len(taken))
+	for i, c := range taken {
+		texts[i] = c.String()
+	}
+	slices.Sort(texts)
+	s.r.Warnings = []string{"perhaps taken, the server's answer is unknown: " + enumerate(texts)}
 }
 
 // bring applies the object to the one that the inventory knows, or else makes
