@@ -17,11 +17,7 @@ import (
 func (l *loader) loadFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		p := FileProblem(dir, err)
-		if p.File == dir {
-			p.Message = "folder of the fleet: " + p.Message
-		}
-		l.problem(p)
+		l.problem(l.folderProblem(dir, err, "folder of the fleet (spec.fleet of "+settingsFile+", default fleet)", "spec", "fleet"))
 		return
 	}
 	l.repository.FleetHash = hash
@@ -288,12 +284,10 @@ func (l *loader) loadRollout(doc *Document) {
 		wave.Match, problems = w.Match.match(doc, "spec", "waves", i, "match", "labels")
 		l.problem(problems...)
 		var err error
-		if wave.MaxConcurrent, err = amount(w.MaxConcurrent); err != nil {
+		if wave.MaxConcurrent, err = amount(w.MaxConcurrent, 1); err != nil {
 			at("maxConcurrent", "%s", err)
-		} else if w.MaxConcurrent != nil && wave.MaxConcurrent == (Amount{}) {
-			at("maxConcurrent", "want at least 1 target or 1%%, got %v", w.MaxConcurrent)
 		}
-		if wave.MaxFailures, err = amount(w.MaxFailures); err != nil {
+		if wave.MaxFailures, err = amount(w.MaxFailures, 0); err != nil {
 			at("maxFailures", "%s", err)
 		}
 		if wave.Soak < 0 {

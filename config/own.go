@@ -185,24 +185,26 @@ func texts(value any) ([]string, error) {
 	return values, nil
 }
 
-// amount reads a number of targets or a percentage; nil is the zero Amount.
-func amount(value any) (Amount, error) {
+// amount reads a number of targets or a percentage, from least or least % on; nil
+// is the zero Amount.
+func amount(value any, least int) (Amount, error) {
+	var a Amount
+	ok, got := false, value
 	switch v := value.(type) {
 	case nil:
-		return Amount{}, nil
+		return a, nil
 	case float64:
-		if v != float64(int(v)) || v < 0 {
-			return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage, got %v", v)
-		}
-		return Amount{Count: int(v)}, nil
+		a.Count = int(v)
+		ok = v == float64(a.Count) && a.Count >= least
 	case string:
-		var percent int
-		if _, err := fmt.Sscanf(v, "%d%%", &percent); err != nil || fmt.Sprintf("%d%%", percent) != v || percent < 0 || percent > 100 {
-			return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage from 0%% to 100%%, got %q", v)
-		}
-		return Amount{Percent: percent}, nil
+		_, err := fmt.Sscanf(v, "%d%%", &a.Percent)
+		ok = err == nil && fmt.Sprintf("%d%%", a.Percent) == v && a.Percent >= least && a.Percent <= 100
+		got = fmt.Sprintf("%q", v)
 	}
-	return Amount{}, fmt.Errorf("want a whole number from 0 or a percentage, got %v", value)
+	if !ok {
+		return Amount{}, fmt.Errorf("want a whole number from %d or a percentage from %d%% to 100%%, got %v", least, least, got)
+	}
+	return a, nil
 }
 
 // duration reads what protojson made of a Duration: "600s"; empty is zero.

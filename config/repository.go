@@ -169,6 +169,7 @@ type layout struct {
 	fleet, kinds, data, schemas string
 	units                       []string
 	protoPath                   []string
+	doc                         *Document
 }
 
 func (l *layout) folders() []string {
@@ -226,11 +227,7 @@ func (l *loader) load(previous *Repository) {
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil && !isOddName(err) {
-			p := FileProblem(root, err)
-			if p.File == root {
-				p.Message = "folder of units (spec.units of " + settingsFile + ", default services): " + p.Message
-			}
-			l.problem(p)
+			l.problem(l.unitsProblem(root, err))
 			continue
 		}
 		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
@@ -267,7 +264,7 @@ func (l *loader) layout() (layout, bool) {
 		l.problem(docs[0].at("metadata.name: want a DNS label, which all that is applied is marked with, got %q", CodeType, "metadata", "name")(docs[0].Name))
 		return layout{}, false
 	}
-	found := layout{name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
+	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units, protoPath: spec.ProtoPath}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
@@ -280,9 +277,9 @@ func (l *loader) layout() (layout, bool) {
 			return layout{}, false
 		}
 	}
-	for _, name := range found.protoPath {
+	for i, name := range found.protoPath {
 		if !fs.ValidPath(name) || name == "." {
-			l.problem(docs[0].Problem(docs[0].Node, CodeType, "spec.protoPath: %q: want a folder relative to the root, like %q", name, "third_party/proto"))
+			l.problem(docs[0].at("spec.protoPath[%d]: %q: want a folder relative to the root, like %q", CodeType, "spec", "protoPath", i)(i, Shorten(name), "third_party/proto"))
 			return layout{}, false
 		}
 	}
@@ -294,15 +291,11 @@ func (l *loader) layout() (layout, bool) {
 		if _, err := l.tree.Hash(name); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		meant := Misspelt(path.Base(name), l.unnamedBeside(name, found))
-		if field != "kinds" && meant == "" { // Git keeps no empty folder
+		hint := l.folderHint(name, found)
+		if field != "kinds" && hint == "" { // Git keeps no empty folder
 			continue
 		}
-		hint := ""
-		if meant != "" {
-			hint = fmt.Sprintf(", did you mean %q?", path.Join(path.Dir(name), meant))
-		}
-		l.problem(docs[0].Problem(docs[0].node("spec", field), CodeReference, "spec.%s: %q: no such folder%s", field, Shorten(name), hint))
+		l.problem(found.missing(name, hint, "spec", field))
 		missing = true
 	}
 	if missing { // what is in it would be missed everywhere
@@ -317,6 +310,49 @@ func (l *loader) layout() (layout, bool) {
 		}
 	}
 	return found, true
+}
+
+// missing is the problem of a folder that is named on the path and is not there.
+func (y *layout) missing(name, hint string, path ...any) Problem {
+	return y.doc.at("%s: %q: no such folder%s", CodeReference, path...)(pathOf(path...), Shorten(name), hint)
+}
+
+// folderProblem is the problem of a folder that the layout names on the path, or has
+// by default. It is at the name; of a default, or of what is below the folder, at what
+// cannot be read. what says which folder a default is.
+func (l *loader) folderProblem(name string, err error, what string, path ...any) Problem {
+	y := &l.repository.layout
+	p := FileProblem(name, err)
+	switch at := y.doc.node(path...); {
+	case p.File != name:
+	case at.Value != name:
+		p.Message = what + ": " + p.Message
+	case errors.Is(err, fs.ErrNotExist):
+		return y.missing(name, l.folderHint(name, *y), path...)
+	default:
+		p.Position = y.doc.At(at)
+		p.Message = fmt.Sprintf("%s: %q: %s", pathOf(path...), Shorten(name), p.Message)
+	}
+	return p
+}
+
+// unitsProblem is the problem of a folder of units, or of one below it.
+func (l *loader) unitsProblem(name string, err error) Problem {
+	i := slices.Index(l.repository.layout.units, name)
+	if i < 0 {
+		return FileProblem(name, err)
+	}
+	return l.folderProblem(name, err, "folder of units (spec.units of "+settingsFile+", default services)", "spec", "units", i)
+}
+
+// folderHint is the end of a message about a folder that is not there: the one beside
+// it with a near name. It is empty when there is none.
+func (l *loader) folderHint(name string, in layout) string {
+	meant := Misspelt(path.Base(name), l.unnamedBeside(name, in))
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", path.Join(path.Dir(name), meant))
 }
 
 // unnamedBeside are the names of the folders beside a path that the layout does not
@@ -421,14 +457,10 @@ var errOther = errors.New("a file of another sort")
 // listProtos makes the content of the folders a part of what kinds are made of.
 func (l *loader) listProtos(folders []string) {
 	l.repository.ProtoPath = folders
-	for _, folder := range folders {
+	for i, folder := range folders {
 		hash, err := l.tree.Hash(folder)
 		if err != nil {
-			p := FileProblem(folder, err)
-			if p.File == folder {
-				p.Message = "folder of protos, named in " + settingsFile + ": " + p.Message
-			}
-			l.problem(p)
+			l.problem(l.folderProblem(folder, err, "folder of protos", "spec", "protoPath", i))
 			continue
 		}
 		l.repository.KindsHash += " " + folder + " " + hash

@@ -154,7 +154,7 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	current := &folder{path: dir, hash: hash, inherited: inherited}
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil && !isOddName(err) {
-		l.problem(FileProblem(dir, err))
+		l.problem(l.unitsProblem(dir, err))
 		return current
 	}
 	before := l.entries
