@@ -41,6 +41,9 @@ type draft struct {
 	// written is where in the spec the value at a path was written; nil, or ok is
 	// false, where that is not known.
 	written func(path []any) (at config.Position, ok bool)
+	// fromData names the value of data that the value at a path was taken from, and
+	// its line; empty when there is none. Nil for a hard document.
+	fromData func(path []any) string
 	// readsTenant says of a unit without a tenant whether a value was computed
 	// from it all the same; nil when the unit has one.
 	readsTenant func(path []any) bool
@@ -84,7 +87,7 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 		// What is wrong with the value follows from that, and differs from target to target.
 		message = d.pathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
-	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)
+	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s%s", d.doc.Kind, d.doc.Name, d.what(), message, d.fromOneOf([][]any{path}))
 	at := nodeAt(d.template, path)
 	p.Via = append(slices.Clip(d.chain), config.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
 	if d.written != nil && len(path) > 0 {
@@ -93,6 +96,26 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 		}
 	}
 	d.problems = append(d.problems, p)
+}
+
+// fromOneOf ends a message about one of the values at these paths, an outer one
+// before what is in it: the value of data that it was taken from. It is empty when
+// there is none, or more than one.
+func (d *draft) fromOneOf(paths [][]any) (text string) {
+	var named []any
+	for _, path := range paths {
+		if d.fromData == nil || len(path) == 0 || named != nil && len(path) > len(named) && slices.Equal(path[:len(named)], named) {
+			continue
+		}
+		switch from := d.fromData(path); {
+		case from == "":
+		case named != nil:
+			return ""
+		default:
+			text, named = ", from "+from, path
+		}
+	}
+	return text
 }
 
 // pathText is a path as a message may show it: a key of a Secret's data that may be

@@ -57,6 +57,11 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		if len(chain) == 0 {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
+		d.fromData = func(path []any) string {
+			o, _ := originOf(traced(), i, path)
+			value, _ := valueAt(object, path)
+			return src.spec.DataOf(e.templates, o, value)
+		}
 		if e.unit.Defaults.Tenant == "" {
 			d.readsTenant = func(path []any) bool { return readsTenant(traced(), i, path) }
 		}
@@ -68,32 +73,35 @@ func (e *expansion) expand(src source, chain []config.Position) {
 	}
 }
 
-// writtenAt is where in a spec the value at a path of its i-th object was
-// written; ok is false when it was not, or not in one place.
-func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (at config.Position, ok bool) {
+// originOf is what the value at a path of the i-th object comes from; ok is false
+// when nobody knows.
+func originOf(traced []kind.Traced, i int, path []any) (o kind.Origin, ok bool) {
 	if i >= len(traced) {
-		return at, false
+		return o, false
 	}
 	leaf := leafAt(traced[i].Leaves, path)
 	if leaf == nil {
+		return o, false
+	}
+	return leaf.Below(path[len(leaf.Path):]), true
+}
+
+// writtenAt is where in a spec the value at a path of its i-th object was
+// written; ok is false when it was not, or not in one place.
+func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (at config.Position, ok bool) {
+	o, ok := originOf(traced, i, path)
+	if !ok || len(o.Decides) != 1 || o.Decides[0].From != "self" {
 		return at, false
 	}
-	decides := leaf.Below(path[len(leaf.Path):]).Decides
-	if len(decides) != 1 || decides[0].From != "self" {
-		return at, false
-	}
-	n, found := nodeOf(doc.Node, decides[0].Path)
+	n, found := nodeOf(doc.Node, o.Decides[0].Path)
 	return doc.At(n), found
 }
 
 // readsTenant says whether the value at a path of the i-th object was computed
 // from the unit's tenant.
 func readsTenant(traced []kind.Traced, i int, path []any) bool {
-	if i >= len(traced) {
-		return false
-	}
-	leaf := leafAt(traced[i].Leaves, path)
-	return leaf != nil && slices.ContainsFunc(leaf.Reads, func(r kind.Read) bool {
+	o, _ := originOf(traced, i, path)
+	return slices.ContainsFunc(o.Reads, func(r kind.Read) bool {
 		return r.From == "unit" && len(r.Path) == 1 && r.Path[0] == "tenant"
 	})
 }
@@ -161,9 +169,12 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 		e.found.add(d.problems...)
 		return
 	}
+	values := map[config.Position][][]any{} // what stands there: several where an expression gave a map or a list
 	at := func(path []any) config.Position {
 		n := nodeAt(d.template, path)
-		return config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
+		at := config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
+		values[at] = append(values[at], path)
+		return at
 	}
 	spec, problems := nested.DecodeValue(d.object, at, src.doc, chain, e.file)
 	inner := source{doc: src.doc, spec: spec, secrets: d.secrets}
@@ -171,7 +182,7 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 		inner.overrides, problems = readOverrides(spec.Written(), nested)
 	}
 	for _, p := range problems {
-		q := src.doc.Problem(src.doc.Node, p.Code, "%s %s: %s: %s", src.doc.Kind, src.doc.Name, d.what(), p.Message)
+		q := src.doc.Problem(src.doc.Node, p.Code, "%s %s: %s: %s%s", src.doc.Kind, src.doc.Name, d.what(), p.Message, d.fromOneOf(values[p.Position]))
 		q.Via = append(slices.Clip(d.chain), p.Position)
 		e.found.add(q)
 	}

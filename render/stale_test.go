@@ -75,6 +75,13 @@ func TestDataLines(t *testing.T) {
 			t.Errorf("got %s, want %s", s.Problems, want)
 		}
 	}
+	files["kinds/x/kind.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(kind, "rooms.small", "rooms", 1))}
+	for line, content := range []string{"rooms: 4\n", "# Of each region.\nrooms: 4\n"} {
+		s := sameAsCold(t, &c, with(files, map[string]string{"data/limits.yaml": content}))
+		if want := fmt.Sprintf("want a string, got the number 4, from data.limits.rooms (data/limits.yaml:%d:8)", line+1); !strings.Contains(s.Problems.String(), want) {
+			t.Errorf("got %s, want %s", s.Problems, want)
+		}
+	}
 }
 
 // TestDefinitionRenamed: a custom resource waited for a definition that was gone.

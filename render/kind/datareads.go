@@ -5,6 +5,7 @@ package kind
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"cel.dev/cel-go/common/ast"
@@ -87,6 +88,71 @@ func (x *expression) misread(scope *scope) (found string) {
 		found = fmt.Sprintf("%s is %s (%s), want a map with %s", factText(f), describe(f.value), f.at, config.Shorten(key))
 	}))
 	return found
+}
+
+// DataOf names the value of data that a value of a rendered object was taken from
+// as it is, and where that stands: "data.images.nginx (data/images.yaml:3:8)".
+// It is empty when there is none, or more than one.
+func (s *Spec) DataOf(place *Place, o Origin, value any) string {
+	var from *fact
+	for _, r := range o.Decides {
+		if r.From != "data" {
+			continue
+		}
+		f := s.kind.data.nearest(r.Path).holding(value)
+		if f == nil || f.at.File == "" {
+			continue
+		}
+		if from != nil {
+			return ""
+		}
+		from = f
+	}
+	if from == nil {
+		return ""
+	}
+	place.inputs.tellLines(from.at.File)
+	return fmt.Sprintf("%s (%s)", factText(from), from.at)
+}
+
+// nearest is the fact at a path, or the one above it where the path goes on into a
+// list.
+func (d *Data) nearest(path []any) *fact {
+	f := d.facts()
+	for _, key := range path {
+		below := f.below[fmt.Sprint(key)]
+		if below == nil {
+			break
+		}
+		f = below
+	}
+	return f
+}
+
+// holding is the one fact in f that is the value, or the list that holds it; nil
+// when there is none.
+func (f *fact) holding(value any) (found *fact) {
+	switch items, _ := f.value.([]any); {
+	case reflect.DeepEqual(f.value, value), contains(items, value):
+		return f
+	}
+	for _, key := range f.keys {
+		in := f.below[key].holding(value)
+		if in != nil && found != nil {
+			return f // several
+		}
+		if in != nil {
+			found = in
+		}
+	}
+	return found
+}
+
+func contains(items []any, value any) bool {
+	return slices.ContainsFunc(items, func(item any) bool {
+		inner, _ := item.([]any)
+		return reflect.DeepEqual(item, value) || contains(inner, value)
+	})
 }
 
 // memberOf is [member], with an index that is a string only when it is evaluated.
