@@ -4,9 +4,7 @@
 package kustomize
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
@@ -40,8 +38,8 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 			k = inner
 		}
 	}
-	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(c.folders))) {
-		text = strings.ReplaceAll(text, "/"+folder, folder)
+	for folder := range c.folders {
+		text = regexp.MustCompile(`(^|[\s'"(\[])/(`+regexp.QuoteMeta(folder)+`[/\s'")\]:]|$)`).ReplaceAllString(text, "$1$2")
 	}
 	p := k.doc.Problem(k.doc.Node, config.CodeRender, "kustomize: ")
 	text = strings.TrimPrefix(dumps.ReplaceAllString(text, ""), "merging from generator : ")

@@ -252,41 +252,6 @@ func moved(n, text *yaml.Node, lines bool) *yaml.Node {
 	return &at
 }
 
-// patch follows an entry of patches, patchesJson6902 or replacements.
-func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
-	target, before := config.Lookup(n, "target"), len(c.patches)
-	c.secret = c.secret || targetsSecret(target)
-	if file := config.Lookup(n, "path"); file != nil {
-		c.patches = append(c.patches, c.values(k, file, field+".path")...)
-	}
-	if text := config.Lookup(n, "patch"); text != nil {
-		docs, problems := c.inline(k.doc, text)
-		c.problems = append(c.problems, problems...)
-		c.patches = append(c.patches, docs...)
-	}
-	if field == "patches" {
-		c.addMergePatches(c.patches[before:], target)
-	}
-}
-
-func targetsSecret(target *yaml.Node) bool {
-	kind := config.Lookup(target, "kind")
-	return kind != nil && config.MaySecret(kind.Value)
-}
-
-// inlineOrFile follows an entry of patchesStrategicMerge: kustomize takes what
-// does not read as an object for a path.
-func (c *closure) inlineOrFile(k *kustomization, n *yaml.Node, field string) {
-	var docs []*config.Document
-	if !strings.Contains(n.Value, "\n") && !strings.Contains(n.Value, ": ") {
-		docs = c.values(k, n, field)
-	} else {
-		docs = c.inlineObjects(k, n, field)
-	}
-	c.patches = append(c.patches, docs...)
-	c.addMergePatches(docs, nil)
-}
-
 // inlineObjects are objects that stand as a text in the kustomization. What
 // reads as an object here but not to kustomize must not be a remote place.
 func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []*config.Document {
@@ -405,19 +370,5 @@ func (c *closure) plugin(k *kustomization, n *yaml.Node, field string) {
 		case doc.Kind == "PatchTransformer":
 			c.patchTransformer(doc)
 		}
-	}
-}
-
-// patchTransformer notes the patch that a document of kustomize's own plugin
-// holds. Whether it can be read is for kustomize to say.
-func (c *closure) patchTransformer(doc *config.Document) {
-	text := config.Lookup(doc.Node, "patch")
-	if text == nil {
-		return
-	}
-	target := config.Lookup(doc.Node, "target")
-	c.secret = c.secret || targetsSecret(target)
-	if docs, problems := c.inline(doc, text); len(problems) == 0 {
-		c.addMergePatches(docs, target)
 	}
 }

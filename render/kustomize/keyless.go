@@ -64,7 +64,7 @@ func (c *closure) patchedKinds(patch mergePatch) []yaml.TypeMeta {
 		Name: text(patch.target, "name"),
 	}})
 	if err != nil {
-		return nil // kustomize says so
+		return nil // see checkTarget
 	}
 	for _, doc := range c.origins {
 		kind := yaml.TypeMeta{APIVersion: doc.APIVersion, Kind: doc.Kind}
