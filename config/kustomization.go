@@ -47,7 +47,7 @@ func (k *kustomization) folder() string { return path.Dir(k.file) }
 // taken word by word: its base is still none of the units.
 func readKustomization(file string, content []byte) *kustomization {
 	k := &kustomization{file: file, folders: map[string]int{}, names: map[string]int{}}
-	docs, problems := ReadValues(file, content)
+	docs, problems := ReadKustomization(file, content)
 	if len(problems) == 0 {
 		for _, doc := range docs {
 			k.component = len(docs) == 1 && doc.Kind == "Component"

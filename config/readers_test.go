@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,7 @@ var odd = []string{
 	"a: b # c\n", "a: b#c\n", "a: 'it''s'\n", "a: \"x\n  y\n\n  z\"\n", "a: x\n  y\n", "a: >\n  x\n  y\n\n  z\n", "a: |2\n   x\n", "a: |-\n  x\n", "a: |+\n  x\n\n\n", "a: >+\n\n  x\n\n", "a:\n- b\n-\n- - c\n", "a: -\n", "a: - b\n", "a: ?\n", "a: :\n", "a: b: c\n",
 	"a: \tb\n", "a:\tb\n", "\ta: b\n", "a:\n\t- b\n", "a: |\n\tx\n", "a: |\n  x\n\ty\n", "{a:\tb}\n", "\ufeffa: b\n", "a: \ufeffb\n", "a: b\ufeff\n", "a: *b\n", "*a : b\n", "&a a: *a\n", "&a : b\n", "a: &b\n", "a: &b\nc: *b\n",
 	"a: \x7f\n", "a: \"\\x7f\"\n", "a: \u00a0\n", "\u00a0a: b\n", "a: \u200bb\n", "a: \ufffe\n", "a: \U0010ffff\n", "a: b\r\nc: d\r\n", "a: |\r\n  x\r\n  y\r\n", "a: b\n\r\n", "a: 1\na: 2\n", "a: {b: 1, b: 2}\n", "\"a\": 1\na: 2\n", "a: b\n b: c\n", "a:\n  b\n c\n",
+	"|\n 0", "a: |\n  x", "a: >\n  x", "a: |+\n  x", "a: >+\n  x\n\n  y", "a: |-\n  x", "a: |\r\n  x", "a: |\n  x\r", "- |\n x\n  ", "a: |\n  x\n---\nb: |\n  y", "a: |", "a: 'x'", "a: # c", "- >2\n    x",
 }
 
 // FuzzReaders: YAML that is taken is read in the same way by the reader of
@@ -78,6 +80,22 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
+// TestLastLine: a block in a last line without its end has the same value and
+// place as in one that ends.
+func TestLastLine(t *testing.T) {
+	const text = "apiVersion: v1\nkind: A\nb: |\n  x"
+	for _, content := range []string{text, text + "\n"} {
+		docs, problems := ReadDocuments("x.yaml", []byte(content))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		n := Lookup(docs[0].Node, "b")
+		if got := fmt.Sprintf("%s %q", docs[0].At(n), n.Value); got != `x.yaml:3:4 "x\n"` {
+			t.Errorf("%q: got %s", content, got)
+		}
+	}
+}
+
 // notSplit are errors of kubectl about what YAML says of documents, and it does
 // not know: a %YAML line, a value behind ---.
 var notSplit = regexp.MustCompile(`invalid Yaml document separator|did not find expected <document start>`)
@@ -111,7 +129,11 @@ func asKubectl(content []byte) (values []any, err error) {
 	}
 }
 
+// asV3 reads documents with yaml.v3, the last line ended as kubectl ends it.
 func asV3(content []byte) (values []any, err error) {
+	if !bytes.HasSuffix(content, []byte("\n")) {
+		content = append(slices.Clip(content), '\n')
+	}
 	decoder := v3.NewDecoder(bytes.NewReader(content))
 	for {
 		var value any

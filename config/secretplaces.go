@@ -4,7 +4,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"regexp"
@@ -354,7 +353,7 @@ func WrittenKinds(text string) (kinds []string) {
 
 // DecodeAll gives what the documents of a text hold, up to the first mistake.
 func DecodeAll(text []byte) ([]*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder := newDecoder(text)
 	var roots []*yaml.Node
 	for {
 		var root yaml.Node

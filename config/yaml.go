@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,7 +52,7 @@ const (
 // items. A problem in one document leaves that document out, a syntax error
 // also those after it.
 func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
-	return read(file, content, newDocuments)
+	return read(file, content, newDecoder(content), newDocuments)
 }
 
 // ReadValues is [ReadDocuments] for YAML of any shape, such as a patch or the
@@ -59,16 +60,21 @@ func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
 // be a list or a scalar, and lists of objects stay what they are. No message
 // holds a value.
 func ReadValues(file string, content []byte) ([]*Document, Problems) {
-	return read(file, content, newValue)
+	return read(file, content, newDecoder(content), newValue)
 }
 
-func read(file string, content []byte, each func(string, *yaml.Node) ([]*Document, Problems)) ([]*Document, Problems) {
+// ReadKustomization is [ReadValues] for a kustomization, of which kustomize does
+// not end the last line, see [newDecoder].
+func ReadKustomization(file string, content []byte) ([]*Document, Problems) {
+	return read(file, content, yaml.NewDecoder(bytes.NewReader(content)), newValue)
+}
+
+func read(file string, content []byte, decoder *yaml.Decoder, each func(string, *yaml.Node) ([]*Document, Problems)) ([]*Document, Problems) {
 	if p := checkYAML(file, content); p != nil {
 		return nil, Problems{*p}
 	}
 	var docs []*Document
 	var problems Problems
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	for {
 		var root yaml.Node
 		err := decoder.Decode(&root)
@@ -92,6 +98,15 @@ func read(file string, content []byte, each func(string, *yaml.Node) ([]*Documen
 				Message: "the file is not read any further: " + why})
 		}
 	}
+}
+
+// newDecoder reads YAML as kubectl does, which ends the last line of a file that
+// has no line feed there: a block (| or >) in it ends with one as well.
+func newDecoder(content []byte) *yaml.Decoder {
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		content = append(slices.Clip(content), '\n')
+	}
+	return yaml.NewDecoder(bytes.NewReader(content))
 }
 
 // tooMany says why the rest of a file with so many documents and problems is

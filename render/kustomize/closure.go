@@ -104,7 +104,7 @@ func (c *closure) read(folder string) *kustomization {
 		return k
 	}
 	k.doc.File = file
-	docs, problems := config.ReadValues(file, content)
+	docs, problems := config.ReadKustomization(file, content)
 	c.problems = append(c.problems, problems...)
 	if len(problems) > 0 {
 		return k

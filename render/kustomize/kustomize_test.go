@@ -173,6 +173,38 @@ func onDisk(t *testing.T, archive *txtar.Archive) []string {
 	return lines
 }
 
+// TestLastLine: files whose last line has no end build to what kustomize itself
+// makes of them.
+func TestLastLine(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  "
+	for _, block := range []string{"a: |\n    b", "a: >\n    b", "a: |+\n    b", "a: |-\n    b", "a: |\n    b\n", "a: |\r\n    b", "a: b"} {
+		indented := strings.ReplaceAll("\n"+head+block, "\n", "\n  ")
+		for _, files := range [][]txtar.File{
+			{{Name: "kustomization.yaml", Data: []byte("resources: [x.yaml]\n")}, {Name: "x.yaml", Data: []byte(head + block)}},
+			{{Name: "kustomization.yaml", Data: []byte("resources: [x.yaml]\npatches: [{path: p.yaml}]\n")}, {Name: "p.yaml", Data: []byte(head + block)}},
+			{{Name: "kustomization.yaml", Data: []byte("resources: [x.yaml]\npatchesStrategicMerge:\n- |" + indented)}},
+			{{Name: "kustomization.yaml", Data: []byte("resources: [x.yaml]\npatches:\n- patch: |" + strings.ReplaceAll(indented, "\n", "\n  "))}},
+			{{Name: "kustomization.yaml", Data: []byte("resources: [x.yaml]\ncommonAnnotations:\n  " + block)}},
+		} {
+			archive := &txtar.Archive{Files: []txtar.File{{Name: "overlay/x.yaml", Data: []byte(head + "c: d\n")}}}
+			for _, f := range files {
+				archive.Files = append(archive.Files, txtar.File{Name: "overlay/" + f.Name, Data: f.Data})
+			}
+			result, problems := Build(config.Files(treeOf(archive)), "overlay", nil)
+			if len(problems) > 0 {
+				t.Fatal(block, problems)
+			}
+			var lines []string
+			for _, doc := range result.Documents {
+				lines = append(lines, object(t, doc))
+			}
+			if diff := cmp.Diff(onDisk(t, archive), lines); diff != "" {
+				t.Errorf("%q (-kustomize +got):\n%s", files, diff)
+			}
+		}
+	}
+}
+
 // TestConcurrent builds all archives many times at once.
 func TestConcurrent(t *testing.T) {
 	var group errgroup.Group
