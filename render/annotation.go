@@ -32,7 +32,7 @@ const (
 	// that of its unit.
 	AnnotationAdopt = "swell.sh/adopt"
 	// AnnotationPrune with the value [PruneDisabled], in Git or on the live object,
-	// keeps the object from being deleted: it is let go of instead.
+	// keeps the object from being deleted: it is orphaned instead.
 	AnnotationPrune = "swell.sh/prune"
 	PruneDisabled   = "disabled"
 	// AnnotationOwned says by [Globs] which of the object's annotations are ours:

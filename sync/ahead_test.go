@@ -41,7 +41,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 	r := Record{At: now}
 	d.fetch(t.Context(), &r)
 	pass := func() []*job {
-		jobs := d.prepare(t.Context(), &r, d.decide(&r))
+		jobs := d.writeAhead(t.Context(), &r, d.decide(&r))
 		if r.Err != nil || len(r.Errors) > 0 {
 			t.Fatal(r.Err, r.Errors)
 		}
@@ -65,9 +65,9 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		}
 		for _, j := range jobs {
 			j.ended(rollout.Applied, "")
-			d.beside.end(j)
+			d.executor.end(j)
 		}
-		d.record(t.Context(), &r, d.beside.takeEnded())
+		d.record(t.Context(), &r, d.executor.collect())
 		for path, unit := range d.state.Units { // health is not the matter here
 			for name := range unit.Targets {
 				if written[rollout.Place{Unit: path, Target: name}] {

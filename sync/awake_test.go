@@ -48,7 +48,7 @@ func TestAFightInAClusterThatLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := stateless(t, s)
-	if next := d.nextLook(); !next.IsZero() && next.Before(time.Now().Add(time.Hour)) {
+	if next := d.nextSweep(); !next.IsZero() && next.Before(time.Now().Add(time.Hour)) {
 		t.Errorf("the next look is due %s", next)
 	}
 }
@@ -56,13 +56,13 @@ func TestAFightInAClusterThatLeft(t *testing.T) {
 // TestACommitWhileAJobWaitsForItsTurn: a deletion that is not begun yet ends when
 // a commit wants the object, like one that is.
 func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
-	b := newBeside(make(chan struct{}, 1))
+	b := newExecutor(make(chan struct{}, 1))
 	var all []*job
 	for i := range unitsAtOnce + 1 {
 		j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: config.UnitPath(rune('a' + i)), Target: "dev/a"}, cluster: "dev"}
-		j.doomed = []store.Entry{{ID: render.ObjectID{Kind: "ConfigMap", Name: string(j.Unit)}}}
-		b.take(j)
-		b.claimDoomed(j)
+		j.prunable = []store.Entry{{ID: render.ObjectID{Kind: "ConfigMap", Name: string(j.Unit)}}}
+		b.tryLock(j)
+		b.lockPrunable(j)
 		all = append(all, j)
 	}
 	let := make(chan struct{})
@@ -81,7 +81,7 @@ func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
 		<-begun
 	}
 	last := all[len(all)-1]
-	b.recheck(func(j *job, _ render.ObjectID) bool { return j == last })
+	b.cancelStale(func(j *job, _ render.ObjectID) bool { return j == last })
 	close(let)
 	b.running.Wait()
 	for _, j := range all {

@@ -32,9 +32,9 @@ type job struct {
 	account string         // that it is done as; empty: swell's own
 	writers []string       // the accounts that may have written what is there
 
-	// elsewhere are the objects of the bundle that are another unit's by now, with
-	// its entries: see [Daemon.leaveOut].
-	elsewhere []handover
+	// foreign are the objects of the bundle that are another unit's by now, with
+	// its entries: see [Daemon.excludeForeign].
+	foreign []transfer
 
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
@@ -44,20 +44,20 @@ type job struct {
 	drifts    []apply.Drift // that a check came upon
 
 	// What the inventory holds and the unit does not want any more: see
-	// [Daemon.doom] and [Daemon.guard].
-	doomed []store.Entry // may be deleted
-	held   []store.Entry // wait for approval
-	kept   []store.Entry // are marked to be kept, so they are let go of
-	moved  []handover    // are another unit's now
-	left   []string      // why others stay, in one line each
-	waits  string        // what held waits for
-	ends   string        // the work that the bundle ends without approval, see [Daemon.ends]
+	// [Daemon.selectPrunable] and [Daemon.guard].
+	prunable []store.Entry // may be deleted
+	held     []store.Entry // wait for approval
+	kept     []store.Entry // are marked to be kept, so they are orphaned
+	moved    []transfer    // are another unit's now
+	left     []string      // why others stay, in one line each
+	waits    string        // what held waits for
+	ends     string        // the work that the bundle ends without approval, see [Daemon.ends]
 
-	givenUp []handover    // of moved, once it was done
-	deleted []store.Entry // objects that are gone now
+	released []transfer    // of moved, once it was done
+	deleted  []store.Entry // objects that are gone now
 	// unreplaced is how many of them no new object of their sort replaces.
 	unreplaced int
-	letGo      []string      // objects that stay and are not ours to look after any more, with the reason
+	orphaned   []string      // objects that stay and are not ours to look after any more, with the reason
 	changed    []store.Entry // that were approved, and are not what they were
 	drifted    []store.Entry // those of them to be corrected
 
@@ -65,8 +65,8 @@ type job struct {
 	lost  bool // the cluster did not answer
 }
 
-// handover is an object, and the other bundle that wants it and has it.
-type handover struct {
+// transfer is an object, and the other bundle that wants it and has it.
+type transfer struct {
 	store.Entry
 	to render.Placed
 }
@@ -75,17 +75,17 @@ func (j *job) ended(result rollout.Result, reason string) {
 	j.outcome = rollout.Outcome{Action: j.Action, Result: result, Reason: reason}
 }
 
-// prepare gets the bundles and the inventory that the plan's actions need, and
+// writeAhead gets the bundles and the inventory that the plan's actions need, and
 // writes ahead: the state that the plan was made from, and every object that
 // may be written. After it, and not before, clusters may be touched.
-func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*job {
+func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) []*job {
 	changed, dropped := d.state.Changed()
 	if r.Err != nil || ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
 		return nil
 	}
 	var jobs []*job
 	for _, action := range plan.Actions {
-		if !d.beside.free(action) || !d.beside.room(action.Target.Cluster()) {
+		if !d.executor.idle(action) || !d.executor.room(action.Target.Cluster()) {
 			continue // under way already, or for a later pass
 		}
 		j := &job{Action: action, cluster: action.Target.Cluster()}
@@ -93,10 +93,10 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 			j.ended(unreached(why), why.Error())
 		} else if barred {
 			continue // not for long
-		} else if err := d.equip(j); err != nil {
+		} else if err := d.resolve(j); err != nil {
 			// Not the bundle's fault: it is tried again, and fails no wave.
 			j.ended(rollout.Unavailable, err.Error())
-		} else if !d.beside.take(j) {
+		} else if !d.executor.tryLock(j) {
 			continue // of what it writes, something is being written or deleted
 		} else if action.Kind == rollout.Apply {
 			d.state.Writes(action.Unit, action.Target, j.tenant)
@@ -104,29 +104,29 @@ func (d *Daemon) prepare(ctx context.Context, r *Record, plan rollout.Plan) []*j
 		jobs = append(jobs, j)
 	}
 	for _, j := range jobs {
-		d.attend(j, r.At)
+		d.subscribe(j, r.At)
 	}
-	d.disturb(jobs)
+	d.markConcurrent(jobs)
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
-			if err := errors.Join(d.noteMade(j, intended), tx.Intend(intended), tx.Suspect(suspect), tx.Confirm(j.claims()),
-				tx.Displace(j.cluster, slices.Concat(intended, suspect))); err != nil {
+			if err := errors.Join(d.noteMade(j, intended), tx.Intend(intended), tx.MarkDirty(suspect), tx.Confirm(j.claims()),
+				tx.MarkOthersDirty(j.cluster, slices.Concat(intended, suspect))); err != nil {
 				return err
 			}
 		}
 		return d.putState(tx)
 	})
 	if r.Err != nil {
-		d.beside.drop(jobs)
+		d.executor.drop(jobs)
 		return nil
 	}
 	d.state.Stored()
 	return jobs
 }
 
-// equip finds what the job works with.
-func (d *Daemon) equip(j *job) error {
+// resolve finds what the job works with.
+func (d *Daemon) resolve(j *job) error {
 	if j.Kind != rollout.Remove {
 		bundle, err := d.bundle(j.Action)
 		if err != nil {
@@ -142,7 +142,7 @@ func (d *Daemon) equip(j *job) error {
 	if err != nil || j.bundle == nil {
 		return err
 	}
-	if err := d.leaveOut(j); err != nil {
+	if err := d.excludeForeign(j); err != nil {
 		return err
 	}
 	if j.Kind == rollout.Check {
@@ -231,7 +231,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 	for name, jobs := range byCluster {
 		c, term := d.clusters[name], d.compared[name]
 		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
-		d.beside.begin(ctx, name, jobs, func(own context.Context, j *job) {
+		d.executor.begin(ctx, name, jobs, func(own context.Context, j *job) {
 			conn, err := reach()
 			switch {
 			case own.Err() != nil:
@@ -246,15 +246,15 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 			}
 		})
 	}
-	d.beside.await(ctx, begun, d.Patience)
-	return append(ended, d.beside.takeEnded()...)
+	d.executor.await(ctx, begun, d.Patience)
+	return append(ended, d.executor.collect()...)
 }
 
 func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 	switch j.Kind {
 	case rollout.Apply:
 		results := conn.As(j.account).Apply(ctx, j.work)
-		j.take(results)
+		j.noteResults(results)
 		j.notes = notesOf(results)
 		if text := j.movedText(); text != "" {
 			j.notes = append(j.notes, note{"moved", text})
@@ -297,8 +297,8 @@ func (d *Daemon) healthRulesFor(a rollout.Action) (render.HealthRules, error) {
 	return commit.HealthRules, nil
 }
 
-// take notes what the inventory must learn.
-func (j *job) take(results []apply.Result) {
+// noteResults notes what the inventory must learn.
+func (j *job) noteResults(results []apply.Result) {
 	if j.objects == nil {
 		j.objects = map[apply.Action]int{}
 	}
@@ -312,7 +312,7 @@ func (j *job) take(results []apply.Result) {
 			if res.Action == apply.Deleted {
 				j.deleted = append(j.deleted, res.Entry)
 			} else {
-				j.letGo = append(j.letGo, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+				j.orphaned = append(j.orphaned, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 			}
 		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.inventory[res.ID]) {
 			// what is only looked at may have been written by another unit meanwhile

@@ -74,7 +74,7 @@ func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error)
 	if down != nil {
 		return nil, "", down
 	}
-	l, uid, err := c.look(ctx, before)
+	l, uid, err := c.identify(ctx, before)
 	switch {
 	case errors.Is(err, apply.ErrThrottled): // it is there, and busy
 		return nil, "", err
@@ -88,10 +88,10 @@ func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error)
 	return l.Cluster, uid, nil
 }
 
-// look asks for the cluster's identity, over the link or, when the kubeconfig
+// identify asks for the cluster's identity, over the link or, when the kubeconfig
 // is not that of the link any more, over a new one. A new kubeconfig that does
 // not lead to an answer is not taken up as long as the link does.
-func (c *cluster) look(ctx context.Context, before *link) (*link, string, error) {
+func (c *cluster) identify(ctx context.Context, before *link) (*link, string, error) {
 	if before == nil {
 		return c.connect(ctx)
 	}
@@ -164,9 +164,9 @@ func (c *cluster) hurry() {
 	c.retryAt = time.Time{}
 }
 
-// trouble is why the cluster cannot be reached, or not as its kubeconfig says;
+// condition is why the cluster cannot be reached, or not as its kubeconfig says;
 // nil when it can, as far as anybody has tried.
-func (c *cluster) trouble() error {
+func (c *cluster) condition() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.down != nil {
@@ -224,7 +224,7 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 	}
 	c.link, c.down, c.stale = nil, err, nil
 	go func() {
-		l := c.await(ctx)
+		l := c.awaitReconnect(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.link, c.down = l, nil
@@ -238,8 +238,8 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 // of the time that asking takes.
 const lookEvery = 2 * time.Second
 
-// await looks for the cluster until it answers; nil when ctx ended first.
-func (c *cluster) await(ctx context.Context) *link {
+// awaitReconnect looks for the cluster until it answers; nil when ctx ended first.
+func (c *cluster) awaitReconnect(ctx context.Context) *link {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {

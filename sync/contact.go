@@ -38,15 +38,15 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 // note is something about objects that went well all the same. The kinds:
 //
 //	adopted  an object of somebody else is the unit's from now on
-//	taken    fields were taken from others
+//	overwritten  fields of others were overwritten
 //	left     fields were left to others
 //	warning  an object is not quite as it was sent
 //	moved    objects of the bundle are left out, for they are another unit's
 //	deleted  objects are gone
-//	let go   an object stays, and nobody looks after it any more
+//	orphaned an object stays, and no unit has it any more
 //
 // They stand in the history as transitions; a text names the first object and
-// how many more there are. Of what is let go of nothing else is kept: each has a
+// how many more there are. Of what is orphaned nothing else is kept: each has a
 // transition of its own.
 type note struct{ kind, text string }
 
@@ -58,7 +58,7 @@ func notesOf(results []apply.Result) []note {
 			add("adopted", "was made by "+r.Adopted)
 		}
 		for _, c := range r.Taken {
-			add("taken", c.String())
+			add("overwritten", c.String())
 		}
 		for _, c := range r.Left {
 			add("left", c.String())
@@ -68,7 +68,7 @@ func notesOf(results []apply.Result) []note {
 		}
 	}
 	var notes []note
-	for _, kind := range []string{"adopted", "taken", "left", "warning"} {
+	for _, kind := range []string{"adopted", "overwritten", "left", "warning"} {
 		if text := firstOf(lines[kind]); text != "" {
 			notes = append(notes, note{kind, text})
 		}
@@ -83,8 +83,8 @@ func (j *job) noted(now time.Time) []rollout.Transition {
 	if text := firstOf(textsOf(j.deleted)); text != "" {
 		notes = append(slices.Clone(notes), note{"deleted", text})
 	}
-	for _, text := range j.letGo {
-		notes = append(slices.Clip(notes), note{"let go", text})
+	for _, text := range j.orphaned {
+		notes = append(slices.Clip(notes), note{"orphaned", text})
 	}
 	for _, n := range notes {
 		transitions = append(transitions, rollout.Transition{Time: now, Commit: j.Commit, Unit: j.Unit, Target: j.Target, Wave: j.Wave, Kind: n.kind, Text: n.text})

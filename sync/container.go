@@ -21,7 +21,7 @@ import (
 // it along, approved or not, kept or not. lines say which of them stay, and for what.
 func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
 	var first, containers []store.Entry
-	for _, e := range j.doomed {
+	for _, e := range j.prunable {
 		if e.ID.IsContainer() {
 			containers = append(containers, e)
 		} else {
@@ -57,7 +57,7 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 }
 
 // remaining are the entries of the job's cluster, and what is live there that swell
-// applied, without what the results say is gone or going. What somebody let go of,
+// applied, without what the results say is gone or going. What was orphaned,
 // or another monorepo has there, is in no inventory, but it is to stay.
 func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, results []apply.Result) (left []store.Entry, err error) {
 	inventory, err := d.Store.ClusterInventory(j.cluster)

@@ -54,7 +54,7 @@ type Options struct {
 	// AllowEmpty lets a commit without units remove all that there is.
 	AllowEmpty bool
 	// Patience is how long a pass waits for what it has begun. What takes longer
-	// goes on beside the passes, and a later one records it. Zero is 1 s.
+	// goes on in the background, and a later one records it. Zero is 1 s.
 	Patience time.Duration
 	// Poll is how often the branch is looked at. Zero is at every pass.
 	Poll time.Duration
@@ -80,39 +80,39 @@ type Daemon struct {
 	state      *rollout.State
 	repository string // the name of the monorepo; empty before the first commit was taken
 	clusters   map[string]*cluster
-	beside     *beside
-	looking    map[string]*look // under way, by cluster
-	lookSlots  chan struct{}    // one token per look that asks a cluster
-	// disturbed are the places of jobs that were under way at the same time as
+	executor   *executor
+	sweeping   map[string]*sweep // under way, by cluster
+	sweepSlots chan struct{}     // one token per sweep under way
+	// concurrent are the places of jobs that were under way at the same time as
 	// a sweep: it may have seen them half done.
-	disturbed map[rollout.Place]bool
-	// parked are suspects on places that a job is at work on. They are looked at
-	// when it is known what the job did.
-	parked map[rollout.Place]map[render.ObjectID]suspect
+	concurrent map[rollout.Place]bool
+	// postponed are suspects on places that a job is at work on. They are swept when
+	// it is known what the job did.
+	postponed map[rollout.Place]map[render.ObjectID]suspect
 
 	healthRules render.HealthRules // of the last fleet without a problem; nil when there was none
 
 	broken  []*render.Unit                   // of the snapshot
 	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
 
-	limits    config.Guard
-	guarded   guarded
-	obeyed    int64                         // [store.Store.Changes] when orders were read
-	hurried   atomic.Bool                   // see Hurry
-	surveys   map[string]store.ClusterState // by cluster
-	surveying map[string]chan surveyed      // those under way
-	surveyAt  map[string]time.Time          // when what was unknown is looked for again
+	limits     config.Guard
+	guarded    guarded
+	ordersRead int64                         // [store.Store.Changes] when orders were read
+	hurried    atomic.Bool                   // see Hurry
+	surveys    map[string]store.ClusterState // by cluster
+	surveying  map[string]chan surveyed      // those under way
+	surveyAt   map[string]time.Time          // when what was unknown is looked for again
 	// compared are the clusters whose objects were held against the state since
 	// the daemon began: no other is written to, see [Daemon.newerThan].
-	// surveyTrouble says why that did not come about.
-	awaits        map[string]awaited // what the rebuilding of a cluster waits for
-	compared      map[string]int     // by the term of the cluster's Lease, see lease.go
-	surveyTrouble map[string]error
-	leases        leases
+	// surveyFailures says why that did not come about.
+	awaits         map[string]awaited // what the rebuilding of a cluster waits for
+	compared       map[string]int     // by the term of the cluster's Lease, see lease.go
+	surveyFailures map[string]error
+	leases         leases
 
 	fetchFailed int                  // how often in a row it failed
 	fetching    chan fetched         // the look at the branch under way; nil when there is none
-	arrived     chan struct{}        // told when something beside the passes is over, or was seen
+	arrived     chan struct{}        // told when something in the background is over, or was seen
 	fetchAt     time.Time            // when the branch is looked at next
 	sweptAt     map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
@@ -122,18 +122,18 @@ type Daemon struct {
 	sweepNow   map[string]bool
 	watchAfter map[string]time.Time
 	watches    *watches
-	heed       *heed
+	informer   *informer
 	deepNext   map[string]time.Time // by cluster, see deepAt
 	modes      modes
-	book       *book
-	// troubles are those that the store knows, by what they are about.
-	troubles   map[string]store.Trouble
-	gitTrouble string // why the last look at the branch failed
-	// lookTrouble says by cluster why the last look for drift failed.
-	lookTrouble map[string]string
-	started     time.Time
-	cacheOff    bool              // and the log says so
-	told        map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
+	ledger     *driftLedger
+	// conditions are those that the store knows, by what they are about.
+	conditions map[string]store.Condition
+	gitFailure string // why the last look at the branch failed
+	// sweepFailures says by cluster why the last look for drift failed.
+	sweepFailures map[string]string
+	started       time.Time
+	cacheOff      bool              // and the log says so
+	warned        map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -142,25 +142,25 @@ func Open(options Options) (*Daemon, error) {
 		options.Now = time.Now
 	}
 	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, told: map[string]string{}, limits: config.DefaultGuard,
+		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, warned: map[string]string{}, limits: config.DefaultGuard,
 		sweepNow:   map[string]bool{},
-		watchAfter: map[string]time.Time{}, watches: newWatches(), heed: newHeed(), deepNext: map[string]time.Time{},
+		watchAfter: map[string]time.Time{}, watches: newWatches(), informer: newInformer(), deepNext: map[string]time.Time{},
 		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{},
-		awaits: map[string]awaited{}, compared: map[string]int{}, surveyTrouble: map[string]error{}}
+		awaits: map[string]awaited{}, compared: map[string]int{}, surveyFailures: map[string]error{}}
 	if options.Guard != nil {
 		d.limits = *options.Guard
 	}
-	d.started, d.obeyed = d.Now(), -1
-	d.beside, d.looking, d.disturbed = newBeside(d.arrived), map[string]*look{}, map[rollout.Place]bool{}
-	d.parked = map[rollout.Place]map[render.ObjectID]suspect{}
-	d.lookSlots = make(chan struct{}, clustersAtOnce)
+	d.started, d.ordersRead = d.Now(), -1
+	d.executor, d.sweeping, d.concurrent = newExecutor(d.arrived), map[string]*sweep{}, map[rollout.Place]bool{}
+	d.postponed = map[rollout.Place]map[render.ObjectID]suspect{}
+	d.sweepSlots = make(chan struct{}, clustersAtOnce)
 	d.Patience = cmp.Or(d.Patience, defaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit yet"}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
 	}
-	d.state.Notices = rollout.Notices{Stirred: map[rollout.Place]time.Time{}, Heard: map[rollout.Place]bool{}}
+	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
 	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
 		return nil, err
 	}
@@ -182,14 +182,14 @@ func Open(options Options) (*Daemon, error) {
 			}
 		}
 	}
-	if d.book, err = openBook(options.Store); err != nil {
+	if d.ledger, err = openDriftLedger(options.Store); err != nil {
 		return nil, err
 	}
-	d.lookTrouble = map[string]string{}
+	d.sweepFailures = map[string]string{}
 	if d.repository, err = options.Store.Repository(); err != nil {
 		return nil, err
 	}
-	if d.troubles, err = openTroubles(options.Store); err != nil {
+	if d.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}
 	if err := d.openLeases(context.Background()); err != nil {
@@ -211,7 +211,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	approvals := time.NewTicker(listenEvery)
+	approvals := time.NewTicker(approvalsEvery)
 	defer approvals.Stop()
 	for {
 		select {
@@ -220,7 +220,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-d.arrived:
 		case <-timer.C:
 		case <-approvals.C:
-			if !d.heard() {
+			if !d.approvalsChanged() {
 				continue
 			}
 		}
@@ -237,9 +237,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 }
 
-// listenEvery is how often the daemon looks whether something was approved. It
+// approvalsEvery is how often the daemon looks whether something was approved. It
 // costs one read of a number in memory.
-const listenEvery = 500 * time.Millisecond
+const approvalsEvery = 500 * time.Millisecond
 
 // minPause keeps passes that find nothing from following each other at once.
 const minPause = 5 * time.Millisecond
@@ -271,7 +271,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.beside.busy() || len(d.looking) > 0):
+		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.busy() || len(d.sweeping) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

@@ -22,27 +22,27 @@ import (
 // the watch saw something, and notes what differs: the next plan corrects it,
 // or it is only reported.
 func (d *Daemon) sweep(ctx context.Context, r *Record) {
-	begun := d.looks(r)
+	begun := d.dueSweeps(r)
 	for _, l := range begun {
-		d.beginLook(ctx, l)
+		d.startSweep(ctx, l)
 	}
-	looks := d.endedLooks(ctx, begun)
-	if ctx.Err() != nil || len(looks) == 0 {
+	ended := d.endedSweeps(ctx, begun)
+	if ctx.Err() != nil || len(ended) == 0 {
 		return
 	}
 	var corrected []store.Entry
-	for _, l := range looks {
-		corrected = append(corrected, d.takeIn(r, l)...)
+	for _, l := range ended {
+		corrected = append(corrected, d.recordSweep(r, l)...)
 	}
-	d.book.tidy(r.At)
+	d.ledger.tidy(r.At)
 	// In one transaction: an object whose digest is cleared is not judged by
 	// the next sweep, so it must be known that it has to be sent.
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := errors.Join(tx.Suspect(corrected), d.book.put(tx)); err != nil {
+		if err := errors.Join(tx.MarkDirty(corrected), d.ledger.put(tx)); err != nil {
 			return err
 		}
-		for _, l := range looks {
-			if err := d.putLook(tx, l); err != nil {
+		for _, l := range ended {
+			if err := d.putSweep(tx, l); err != nil {
 				return err
 			}
 		}
@@ -52,16 +52,16 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 		return
 	}
 	d.state.Stored()
-	d.book.stored()
-	for _, l := range looks {
-		d.follow(ctx, l)
+	d.ledger.stored()
+	for _, l := range ended {
+		d.watchKinds(ctx, l)
 	}
-	d.hush(r.At)
+	d.suppress(r.At)
 }
 
-func (d *Daemon) putLook(tx *store.Tx, l *look) error {
+func (d *Daemon) putSweep(tx *store.Tx, l *sweep) error {
 	var errs []error
-	if l.sweep && !l.failed() {
+	if l.full && !l.failed() {
 		errs = append(errs, tx.Swept(l.cluster, d.sweptAt[l.cluster]))
 	}
 	if l.deep.done {
@@ -70,57 +70,57 @@ func (d *Daemon) putLook(tx *store.Tx, l *look) error {
 	return errors.Join(errs...)
 }
 
-// failed says that the look has to be taken again soon. A kind that the server
+// failed says that the sweep has to be done again soon. A kind that the server
 // does not let us see is no such reason.
-func (l *look) failed() bool { return l.err != nil && (l.conn == nil || l.found.Lost) }
+func (l *sweep) failed() bool { return l.err != nil && (l.conn == nil || l.found.Lost) }
 
-// looks is what is due.
-func (d *Daemon) looks(r *Record) []*look {
-	suspects := d.gather(r)
-	d.book.clamp(r.At)
-	var due []*look
+// dueSweeps is what is due.
+func (d *Daemon) dueSweeps(r *Record) []*sweep {
+	suspects := d.drainSuspects(r)
+	d.ledger.clamp(r.At)
+	var due []*sweep
 	for name := range d.clusters {
-		if barred, _ := d.barred(name); barred || d.looking[name] != nil {
-			d.watches.putBack(name, suspects[name]) // for the look after that
+		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
+			d.watches.requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
 		if last := d.sweptAt[name]; last.After(r.At) {
 			d.sweptAt[name] = r.At // the clock was set back
 		}
 		at := d.sweepAt(name)
-		l := &look{cluster: name, sweep: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
+		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
 		if !d.sweepAfter[name].After(r.At) {
-			for _, of := range d.book.resting(name, r.At) {
+			for _, of := range d.ledger.dueFights(name, r.At) {
 				l.few = append(l.few, suspect{id: of.ID, anyway: true})
 			}
 		}
-		if l.sweep || len(l.few) > 0 || l.deep.due {
+		if l.full || len(l.few) > 0 || l.deep.due {
 			due = append(due, l)
 		}
 	}
-	slices.SortFunc(due, func(a, b *look) int { return strings.Compare(a.cluster, b.cluster) })
+	slices.SortFunc(due, func(a, b *sweep) int { return strings.Compare(a.cluster, b.cluster) })
 	return due
 }
 
 // maxFew is how many objects are looked at one by one.
 const maxFew = 200
 
-// entriesFor are the entries to look at, without those that nobody wants looked
-// at, and those of suspects that are parked. It turns many single looks into a
+// entriesFor are the entries to sweep, without those with drift off, and those of
+// suspects that are postponed. It turns a sweep of many suspects into a full
 // sweep.
-func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
+func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 	busy := map[rollout.Place]bool{}
-	for _, at := range d.beside.places() {
+	for _, at := range d.executor.places() {
 		busy[at] = true
 	}
 	spared := func(e store.Entry, s suspect) bool {
 		if at := e.Place(); busy[at] && !s.anyway {
-			d.park(at, s)
+			d.postpone(at, s)
 			return true
 		}
 		return d.clean(e, s)
 	}
-	if !l.sweep && len(l.few) <= maxFew {
+	if !l.full && len(l.few) <= maxFew {
 		var entries []store.Entry
 		for _, s := range l.few {
 			holders, err := d.Store.Holders(l.cluster, s.id)
@@ -144,10 +144,10 @@ func (d *Daemon) entriesFor(l *look) ([]store.Entry, error) {
 			s, ok := suspects[e.ID]
 			return !ok || spared(e, s)
 		})
-		if !l.sweep && len(few) <= maxFew {
+		if !l.full && len(few) <= maxFew {
 			return few, nil
 		}
-		l.sweep = true // costs less
+		l.full = true // costs less
 	}
 	l.gone = d.withoutEntry(l.cluster, all)
 	return slices.DeleteFunc(all, d.off), nil
@@ -164,7 +164,7 @@ func (d *Daemon) off(e store.Entry) bool { return d.modes.of(e.Unit, e.Target) =
 // withoutEntry are the objects that are known to have drifted and are not in
 // the inventory any more, or not to be looked at.
 func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object {
-	drifted := d.book.on(cluster)
+	drifted := d.ledger.on(cluster)
 	if len(drifted) == 0 {
 		return nil
 	}
@@ -175,9 +175,9 @@ func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object 
 	return slices.DeleteFunc(drifted, func(of store.Object) bool { return there[of] })
 }
 
-// takeIn notes what a look found, and returns the entries that the next plan
+// recordSweep notes what a sweep found, and returns the entries that the next plan
 // has to send again.
-func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
+func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
 	if l.err != nil {
 		r.fail(fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
 	}
@@ -188,18 +188,18 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 	case l.failed():
 		d.sweepAfter[l.cluster] = r.At.Add(sweepPause)
 		if d.Drift.Watch || d.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
-			d.lookTrouble[l.cluster] = "not looked at for drift: " + l.err.Error()
+			d.sweepFailures[l.cluster] = "not looked at for drift: " + l.err.Error()
 			d.sweepNow[l.cluster] = true
 		}
-	case l.sweep:
-		delete(d.lookTrouble, l.cluster)
+	case l.full:
+		delete(d.sweepFailures, l.cluster)
 		d.sweptAt[l.cluster] = r.At
 		delete(d.sweepNow, l.cluster)
 		r.Swept = append(r.Swept, l.cluster)
 	}
 	for _, of := range l.gone {
-		d.book.clear(of)
-		d.book.endFight(of)
+		d.ledger.clear(of)
+		d.ledger.endFight(of)
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, false, r.At)
 	d.noteGood(r, l.entries, l.found, false)
@@ -212,9 +212,9 @@ func (d *Daemon) takeIn(r *Record, l *look) (corrected []store.Entry) {
 }
 
 // noteGood notes which of the entries are as they were applied. What only a
-// deep look could see is not over because another one sees nothing.
+// deep sweep could see is not over because another one sees nothing.
 func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, deep bool) {
-	if len(d.book.drifts)+len(d.book.fights) == 0 {
+	if len(d.ledger.drifts)+len(d.ledger.fights) == 0 {
 		return
 	}
 	differs := make(map[store.Object]bool, len(found.Drifts))
@@ -226,15 +226,15 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 		if i >= len(found.Looked) || !found.Looked[i] || differs[of] {
 			continue
 		}
-		was, known := d.book.drifts[of]
+		was, known := d.ledger.drifts[of]
 		if known && was.Deep && !deep {
 			continue
 		}
 		if known {
-			d.book.clear(of)
-			d.say(r, of, "restored", of.ID.String()+": as it was applied")
+			d.ledger.clear(of)
+			d.event(r, of, "restored", of.ID.String()+": as it was applied")
 		}
-		if f, ok := d.book.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, r.At)) {
+		if f, ok := d.ledger.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, r.At)) {
 			d.endFight(r, of)
 		}
 	}
@@ -242,14 +242,14 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 
 // endFight forgets a fight, and says so if it was one.
 func (d *Daemon) endFight(r *Record, of store.Object) {
-	if f, ok := d.book.endFight(of); ok && f.Rounds > 0 {
-		d.say(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, fightText(f.Field, f.Manager)))
+	if f, ok := d.ledger.endFight(of); ok && f.Rounds > 0 {
+		d.event(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, fightText(f.Field, f.Manager)))
 	}
 }
 
-// say adds a transition about an object: "reported" and "restored" for drift
+// event adds a transition about an object: "reported" and "restored" for drift
 // that is not corrected, "fight" and "fight over".
-func (d *Daemon) say(r *Record, of store.Object, kind, text string) {
+func (d *Daemon) event(r *Record, of store.Object, kind, text string) {
 	t := rollout.Transition{Time: r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
 	if u := d.state.Units[of.Unit]; u != nil {
 		t.Commit, t.Rollout = u.Rollout.Commit, u.Rollout.ID
@@ -273,16 +273,16 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now t
 		case mode == config.DriftOff && !awaited:
 			continue
 		case mode == config.DriftReport && !awaited:
-			if d.book.note(drift, string(mode), now) {
-				d.say(r, of, "reported", DriftText(drift))
+			if d.ledger.note(drift, string(mode), now) {
+				d.event(r, of, "reported", DriftText(drift))
 			}
 		case drift.Kept:
 			d.noteFight(r, drift, fightText(drift.Changes[0].Field, drift.Changes[0].Manager), now)
-		case !d.contend(drift, now):
-			f := d.book.fights[of]
+		case !d.allowCorrection(drift, now):
+			f := d.ledger.fights[of]
 			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", fightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
 		default:
-			d.book.note(drift, string(mode), now)
+			d.ledger.note(drift, string(mode), now)
 			corrected = append(corrected, drift.Entry)
 			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
 				Action: rollout.Action{Kind: rollout.Sweep, Unit: of.Unit, Target: of.Target},
@@ -322,9 +322,9 @@ func (d *Daemon) releasing(path config.UnitPath) bool {
 
 func (d *Daemon) noteFight(r *Record, drift apply.Drift, text string, now time.Time) {
 	of := drift.Entry.Of()
-	before := d.book.drifts[of].Mode
-	if d.book.note(drift, fightMode, now) && before != fightMode {
-		d.say(r, of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
+	before := d.ledger.drifts[of].Mode
+	if d.ledger.note(drift, fightMode, now) && before != fightMode {
+		d.event(r, of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
 	}
 }
 
@@ -332,20 +332,20 @@ func (d *Daemon) noteFight(r *Record, drift apply.Drift, text string, now time.T
 // that does not help.
 const fightMode = "fight"
 
-// contend counts what an object lost, and says whether to correct it.
-func (d *Daemon) contend(drift apply.Drift, now time.Time) bool {
+// allowCorrection counts what an object lost, and says whether to correct it.
+func (d *Daemon) allowCorrection(drift apply.Drift, now time.Time) bool {
 	of := drift.Entry.Of()
-	f := d.book.fights[of]
+	f := d.ledger.fights[of]
 	f.Object, f.Digest = of, drift.Entry.Digest
-	f, correct := contend(f, lossesOf(drift, now), now)
-	d.book.putFight(f)
+	f, correct := countLosses(f, lossesOf(drift, now), now)
+	d.ledger.putFight(f)
 	return correct
 }
 
-// settled notes that what a job sent is now as the server answered, and that
+// clearDrift notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
-func (d *Daemon) settled(r *Record, j *job) {
-	if len(d.book.drifts)+len(d.book.fights) == 0 {
+func (d *Daemon) clearDrift(r *Record, j *job) {
+	if len(d.ledger.drifts)+len(d.ledger.fights) == 0 {
 		return
 	}
 	for i := range j.confirmed {
@@ -353,17 +353,17 @@ func (d *Daemon) settled(r *Record, j *job) {
 		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		if was, ok := d.book.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
-			d.say(r, e.Of(), "restored", e.ID.String()+": applied again")
+		if was, ok := d.ledger.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+			d.event(r, e.Of(), "restored", e.ID.String()+": applied again")
 		}
-		if f, ok := d.book.fights[e.Of()]; ok && f.Digest != "" && f.Digest != e.Digest {
+		if f, ok := d.ledger.fights[e.Of()]; ok && f.Digest != "" && f.Digest != e.Digest {
 			d.endFight(r, e.Of()) // Git brings something else
 		}
 	}
 	for i := range j.forgotten {
 		of := j.forgotten[i].Of()
-		d.book.clear(of)
-		d.book.endFight(of)
+		d.ledger.clear(of)
+		d.ledger.endFight(of)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 const (
 	fightLosses = 5
 	fightWindow = time.Minute
-	// minTruce is how long a fight rests when it was given up the first time;
+	// minBackoff is how long a fight rests when it was given up the first time;
 	// it doubles with each time, up to maxTruce.
-	minTruce = time.Minute
-	maxTruce = time.Hour
+	minBackoff = time.Minute
+	maxBackoff = time.Hour
 )
 
 // lossesOf are the fields that a drift lost.
@@ -35,9 +35,9 @@ func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
 	return losses
 }
 
-// contend takes in that fields of an object were lost once more, and says
+// countLosses takes in that fields of an object were lost once more, and says
 // whether to correct them. It is pure.
-func contend(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
+func countLosses(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
 	f.Losses = append(recent(f.Losses, now), lost...)
 	f, _ = clamped(f, now)
 	switch {
@@ -63,7 +63,7 @@ func contend(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight
 // clamped brings times that lie too far ahead to where they can be, after a
 // clock was set back; jumped is whether there were any.
 func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
-	if latest := now.Add(maxTruce); f.Until.After(latest) {
+	if latest := now.Add(maxBackoff); f.Until.After(latest) {
 		f.Until, jumped = latest, true
 	}
 	if f.Tried.After(now) {
@@ -74,13 +74,13 @@ func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
 
 // giveUp rests the fight, longer each time.
 func giveUp(f store.Fight, over store.Loss, now time.Time) store.Fight {
-	truce := maxTruce
+	pause := maxBackoff
 	if f.Rounds < 6 { // 1 min · 2⁶ is over an hour
-		truce = minTruce << f.Rounds
+		pause = minBackoff << f.Rounds
 	}
 	f.Field, f.Manager = over.Field, over.Manager
 	f.Rounds++
-	f.Until, f.Tried, f.Losses = now.Add(truce), time.Time{}, nil
+	f.Until, f.Tried, f.Losses = now.Add(pause), time.Time{}, nil
 	return f
 }
 

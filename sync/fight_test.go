@@ -20,7 +20,7 @@ func fought(f store.Fight, seconds ...int) (corrected []bool, end store.Fight) {
 	for _, s := range seconds {
 		now := noon.Add(time.Duration(s) * time.Second)
 		var correct bool
-		f, correct = contend(f, []store.Loss{{Field: ".spec.replicas", Manager: "hpa", At: now}}, now)
+		f, correct = countLosses(f, []store.Loss{{Field: ".spec.replicas", Manager: "hpa", At: now}}, now)
 		corrected = append(corrected, correct)
 	}
 	return corrected, f
@@ -39,7 +39,7 @@ func TestAFightIsMoreThanFiveLossesInAMinute(t *testing.T) {
 		"the clock was set back":   {[]int{3600, 3600, 3600, 3600, 3600, 0, 0}, []bool{true, true, true, true, true, true, true}},
 		"taken up after a minute":  {[]int{0, 0, 0, 0, 0, 0, 59, 60}, []bool{true, true, true, true, true, false, false, true}},
 		"lost again at once":       {[]int{0, 0, 0, 0, 0, 0, 60, 61, 180, 181}, []bool{true, true, true, true, true, false, true, false, false, true}},
-		"set back during a truce":  {[]int{7200, 7200, 7200, 7200, 7200, 7200, 0, 3599, 3600}, []bool{true, true, true, true, true, false, false, false, true}},
+		"set back during a pause":  {[]int{7200, 7200, 7200, 7200, 7200, 7200, 0, 3599, 3600}, []bool{true, true, true, true, true, false, false, false, true}},
 		"lost again after a while": {[]int{0, 0, 0, 0, 0, 0, 60, 121, 122}, []bool{true, true, true, true, true, false, true, true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,10 +61,10 @@ func TestTrucesGrow(t *testing.T) {
 		now = f.Until
 		lost := []store.Loss{{Field: ".a", Manager: "m", At: now}}
 		var correct bool
-		if f, correct = contend(f, lost, now); !correct {
-			t.Fatal("not taken up again after the truce")
+		if f, correct = countLosses(f, lost, now); !correct {
+			t.Fatal("not taken up again after the pause")
 		}
-		if f, correct = contend(f, lost, now); correct {
+		if f, correct = countLosses(f, lost, now); correct {
 			t.Fatal("corrected twice")
 		}
 	}
@@ -81,7 +81,7 @@ func TestOtherFieldsAreOtherLosses(t *testing.T) {
 	var f store.Fight
 	for _, field := range []string{".a", ".b", ".c", ".d", ".e", ".f", ".g"} {
 		var correct bool
-		if f, correct = contend(f, []store.Loss{{Field: field, At: noon}}, noon); !correct {
+		if f, correct = countLosses(f, []store.Loss{{Field: field, At: noon}}, noon); !correct {
 			t.Errorf("%s was not corrected", field)
 		}
 	}

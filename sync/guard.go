@@ -23,7 +23,7 @@ type guarded struct {
 	approved  map[approval.Deletion]bool
 	deleted   map[store.Place]store.Tally // see package store
 	waiting   map[config.UnitPath]bool    // units with plans
-	heard     int64                       // [store.Store.Changes] when approvals were read
+	changes   int64                       // [store.Store.Changes] when approvals were read
 
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
@@ -39,7 +39,7 @@ type guarded struct {
 
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.heard, g.stale, g.waiting, g.judged = -1, true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+	g.changes, g.stale, g.waiting, g.judged = -1, true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 	if g.plans, err = d.Store.Plans(); err != nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func (d *Daemon) loadGuarded() (err error) {
 	return nil
 }
 
-// hear takes in what was approved or rejected since the last time, and makes it due.
-func (d *Daemon) hear(r *Record) {
+// loadApprovals takes in what was approved or rejected since the last time, and makes it due.
+func (d *Daemon) loadApprovals(r *Record) {
 	g := &d.guarded
 	changes, err := d.Store.Changes()
-	if r.Err != nil || err == nil && changes == g.heard {
+	if r.Err != nil || err == nil && changes == g.changes {
 		return
 	}
 	known := g.approved
@@ -72,7 +72,7 @@ func (d *Daemon) hear(r *Record) {
 		r.Err = err
 		return
 	}
-	g.heard, g.stale = changes, true
+	g.changes, g.stale = changes, true
 	g.index()
 	units := map[config.UnitPath]bool{}
 	for deletion := range g.approved {
@@ -85,10 +85,10 @@ func (d *Daemon) hear(r *Record) {
 	}
 }
 
-// heard says whether somebody approved or rejected something since the last pass.
-func (d *Daemon) heard() bool {
+// approvalsChanged says whether somebody approved or rejected something since the last pass.
+func (d *Daemon) approvalsChanged() bool {
 	changes, err := d.Store.Changes()
-	return err != nil || changes != d.guarded.heard // the pass reports the error
+	return err != nil || changes != d.guarded.changes // the pass reports the error
 }
 
 // newCommit forgets what was known of the commit before.
@@ -125,11 +125,11 @@ func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
 		d.judgeDeletions(ctx, r, jobs)
 	}
 	if r.Err != nil || ctx.Err() != nil {
-		d.beside.drop(jobs)
+		d.executor.drop(jobs)
 		return nil
 	}
 	for _, j := range jobs {
-		d.beside.claimDoomed(j)
+		d.executor.lockPrunable(j)
 		if unit := d.state.Units[j.Unit]; len(j.held) > 0 && unit != nil {
 			j.waits = unit.Waiting
 		}
@@ -162,20 +162,20 @@ func (d *Daemon) withhold(r *Record) {
 	for _, path := range starts {
 		g.judged[path] = true
 	}
-	d.tellWithheld(verdict, plansOf(verdict, g.plans, r.At))
+	d.setWithheld(verdict, plansOf(verdict, g.plans, r.At))
 }
 
 func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 	deleting := false
 	for _, j := range jobs {
 		if j.outcome.Result == "" && j.deletes() {
-			d.doom(j)
-			deleting = deleting || len(j.doomed) > 0
+			d.selectPrunable(j)
+			deleting = deleting || len(j.prunable) > 0
 		}
 	}
 	g := &d.guarded
 	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting)+len(d.wanted.Withheld) == 0) {
-		return // nothing is doomed while the commit is not to be believed
+		return // nothing is selected while the commit is not to be believed
 	}
 	verdict, err := d.judge(jobs)
 	if err != nil {
@@ -183,12 +183,12 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 		return
 	}
 	for _, j := range jobs {
-		if j.doomed, j.held = split(j.doomed, verdict.Held); len(j.held) > 0 {
+		if j.prunable, j.held = split(j.prunable, verdict.Held); len(j.held) > 0 {
 			j.sparesHooks()
 		}
 	}
 	g.stale = false
-	r.Err = d.hold(ctx, r, verdict)
+	r.Err = d.savePlans(ctx, r, verdict)
 }
 
 // judge says which deletions wait for approval, of all that the commit comes to
@@ -220,7 +220,7 @@ func (d *Daemon) judge(jobs []*job) (approval.Verdict, error) {
 // sparesHooks has Jobs stay while something is held: one may be a hook that is to
 // run before what is deleted with it.
 func (j *job) sparesHooks() {
-	j.doomed = slices.DeleteFunc(j.doomed, func(e store.Entry) bool {
+	j.prunable = slices.DeleteFunc(j.prunable, func(e store.Entry) bool {
 		if e.ID.IsJob() {
 			j.left = append(j.left, fmt.Sprintf("%s stays with what waits for approval: it may be a hook of that", e.ID))
 		}

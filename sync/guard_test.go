@@ -521,7 +521,7 @@ func TestHeldDeletionIsSettledByHand(t *testing.T) {
 	w.must(client.Resource(statefulSets).Namespace(ns).Delete(t.Context(), "store", metav1.DeleteOptions{}))
 	w.until("the end", w.soon(func() bool { return w.unit("data") == nil && len(w.plans()) == 0 }))
 	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) || !w.exists(configMaps, ns, "settings") {
-		t.Error("what was let go of is gone")
+		t.Error("what was orphaned is gone")
 	}
 }
 

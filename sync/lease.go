@@ -350,7 +350,7 @@ func (d *Daemon) keepLeases(ctx context.Context) {
 	patience := time.NewTimer(leasePatience)
 	defer patience.Stop()
 	var fresh []*lease
-	for _, name := range d.surveyed() {
+	for _, name := range d.surveyedClusters() {
 		c := d.clusters[name]
 		if c == nil || c.lease == nil || c.lease.name != "" {
 			continue

@@ -60,7 +60,7 @@ func (w *world) writes(passes int) (n int) {
 // trouble is what the daemon says of a cluster.
 func (w *world) trouble(about string) string {
 	w.Helper()
-	troubles, err := w.store.Troubles()
+	troubles, err := w.store.Conditions()
 	w.must(err)
 	for _, t := range troubles {
 		if t.About == about {

@@ -30,11 +30,11 @@ type standing struct {
 	last bool
 }
 
-// yields says whether a unit leaves an object to another one; wants is whether
+// ownedByOther says whether a unit leaves an object to another one; wants is whether
 // the newest commit wants it of the unit itself. Who was not given the object yet
 // does not get it so. Where the commit says nothing, or wants it of both, it is
 // whose it was last.
-func yields(wants bool, other standing) bool {
+func ownedByOther(wants bool, other standing) bool {
 	switch {
 	case !other.holds:
 		return false
@@ -44,8 +44,8 @@ func yields(wants bool, other standing) bool {
 	return other.last
 }
 
-// leaveOut finds the objects of the job's bundle that are another unit's by now.
-func (d *Daemon) leaveOut(j *job) error {
+// excludeForeign finds the objects of the job's bundle that are another unit's by now.
+func (d *Daemon) excludeForeign(j *job) error {
 	if d.isNewest(j.Action) {
 		return nil
 	}
@@ -68,8 +68,8 @@ func (d *Daemon) leaveOut(j *job) error {
 			if err != nil {
 				return err
 			}
-			if yields(slices.Contains(wants, self), standing{wants: slices.Contains(wants, by), holds: holds, last: e.Digest != ""}) {
-				j.elsewhere = append(j.elsewhere, handover{e, by})
+			if ownedByOther(slices.Contains(wants, self), standing{wants: slices.Contains(wants, by), holds: holds, last: e.Digest != ""}) {
+				j.foreign = append(j.foreign, transfer{e, by})
 				break
 			}
 		}
@@ -135,9 +135,9 @@ func idsOf(b *render.Bundle) map[render.ObjectID]bool {
 	return ids
 }
 
-// heir is another bundle that is in force in the job's cluster and has an object;
+// currentOwner is another bundle that is in force in the job's cluster and has an object;
 // nil when there is none.
-func (d *Daemon) heir(j *job, id render.ObjectID, inForce objectsInForce) (*render.Placed, error) {
+func (d *Daemon) currentOwner(j *job, id render.ObjectID, inForce objectsInForce) (*render.Placed, error) {
 	holders, err := d.Store.Holders(j.cluster, id)
 	if err != nil {
 		return nil, err
@@ -157,11 +157,11 @@ func (d *Daemon) heir(j *job, id render.ObjectID, inForce objectsInForce) (*rend
 // sends are the objects of the bundle that the job is about: without those that
 // it leaves to other units.
 func (j *job) sends() []*render.Object {
-	if len(j.elsewhere) == 0 {
+	if len(j.foreign) == 0 {
 		return j.bundle.Objects
 	}
 	left := map[render.ObjectID]bool{}
-	for _, h := range j.elsewhere {
+	for _, h := range j.foreign {
 		left[h.ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(j.bundle.Objects), func(o *render.Object) bool { return left[o.ID] })
@@ -173,7 +173,7 @@ func (j *job) claims() []store.Entry {
 		return nil
 	}
 	var entries []store.Entry
-	for _, h := range j.elsewhere {
+	for _, h := range j.foreign {
 		e := h.Entry
 		e.Unit, e.Target, e.Digest, e.Ran, e.Found = j.Unit, j.Target, "", "", false
 		entries = append(entries, e)
@@ -184,7 +184,7 @@ func (j *job) claims() []store.Entry {
 // movedText says what the job leaves out; empty when that is nothing.
 func (j *job) movedText() string {
 	var lines []string
-	for _, h := range j.elsewhere {
+	for _, h := range j.foreign {
 		lines = append(lines, fmt.Sprintf("%s moved to %s", h.ID, placeText(j.Unit, h.to)))
 	}
 	return firstOf(lines)

@@ -37,7 +37,7 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 	if term == 0 {
 		return true, why
 	}
-	return term != d.compared[name], d.surveyTrouble[name]
+	return term != d.compared[name], d.surveyFailures[name]
 }
 
 // distrustTerms has clusters compared again whose Lease somebody else may have had
@@ -75,7 +75,7 @@ func (d *Daemon) newerThan(inventory, found []store.Entry) string {
 			if newer := d.newer(entries, live); newer != "" {
 				return newer
 			}
-		case !live.Keep && live.Written >= last: // what is kept may have been let go of
+		case !live.Keep && live.Written >= last: // what is kept may have been orphaned
 			return fmt.Sprintf("%s was made by swell at %s, and the state does not know it", live.ID, live.Written)
 		}
 	}
@@ -118,19 +118,19 @@ func (d *Daemon) reruns(e store.Entry) bool {
 func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found surveyed, why string) {
 	entries := d.assign(name, found.entries)
 	why = fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, why)
-	d.sayOfFleet(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
+	d.fleetEvent(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
 		why, diff.Count(len(entries), "object")))
 	r.Transitions = append(r.Transitions, d.state.Distrust(name, why, r.At)...)
 	is := d.surveys[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
 	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Distrust(name, found.entries), tx.TakeIn(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
+		return errors.Join(tx.Distrust(name, found.entries), tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
 	})
 	if r.Err != nil {
 		return
 	}
 	d.state.Stored()
-	d.book.forgetCluster(name)
+	d.ledger.forgetCluster(name)
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.openUp(name, found)

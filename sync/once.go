@@ -20,8 +20,8 @@ import (
 
 // Once is one pass. What went wrong with single units, targets or clusters, or
 // with Git, is in the record; its Err is set only when the store could not be
-// written. What takes longer than the patience goes on beside the passes, see
-// [beside], and is in the record of a later one; whoever makes no more passes
+// written. What takes longer than the patience goes on in the background, see
+// [executor], and is in the record of a later one; whoever makes no more passes
 // calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
@@ -30,25 +30,25 @@ func (d *Daemon) Once(ctx context.Context) Record {
 		d.hurry()
 	}
 	d.findClusters(&r)
-	d.record(ctx, &r, d.beside.takeEnded())
+	d.record(ctx, &r, d.executor.collect())
 	if r.Err == nil {
 		d.fetch(ctx, &r)
 		d.keepLeases(ctx)
 		d.rebuild(ctx, &r)
 		d.sweep(ctx, &r)
-		d.hear(&r)
-		d.obey(ctx, &r)
+		d.loadApprovals(&r)
+		d.takeOrders(ctx, &r)
 	}
-	d.hearken()
+	d.drainEvents()
 	d.withhold(&r)
 	plan := d.decide(&r)
-	jobs := d.guard(ctx, &r, d.prepare(ctx, &r, plan))
-	d.listen(ctx, &r, plan.Open)
-	d.watches.writing.Store(d.beside.clusters())
+	jobs := d.guard(ctx, &r, d.writeAhead(ctx, &r, plan))
+	d.syncWatches(ctx, &r, plan.Open)
+	d.watches.writing.Store(d.executor.clusters())
 	d.record(ctx, &r, d.carryOut(ctx, jobs))
-	d.watches.writing.Store(d.beside.clusters())
-	d.tellStale(&r)
-	d.tellTroubles(ctx, &r)
+	d.watches.writing.Store(d.executor.clusters())
+	d.reportStaleKubeconfigs(&r)
+	d.saveConditions(ctx, &r)
 	d.report(&r, plan)
 	return r
 }
@@ -63,21 +63,21 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	if err != nil {
 		if ctx.Err() == nil {
 			r.fail(err)
-			d.gitTrouble = err.Error()
+			d.gitFailure = err.Error()
 		}
 		return
 	}
-	d.gitTrouble = ""
+	d.gitFailure = ""
 	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
 		return
 	}
 	tree, err := d.Source.Tree(commit)
 	if err != nil {
-		d.gitTrouble = err.Error()
+		d.gitFailure = err.Error()
 		r.fail(err)
 		return
 	}
-	d.take(commit, config.Sub(tree, d.Path))
+	d.setCommit(commit, config.Sub(tree, d.Path))
 	if r.Err = d.nameRepository(ctx); r.Err != nil {
 		return
 	}
@@ -89,9 +89,9 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	r.NewCommit = true
 }
 
-// take makes a commit the one that is wanted. Jobs that go on beside the passes
+// setCommit makes a commit the one that is wanted. Jobs that go on in the background
 // and are about to delete what it wants end here.
-func (d *Daemon) take(commit config.Commit, tree config.Tree) {
+func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	before, brokenBefore := d.snapshot, d.broken
 	d.snapshot = d.Compiler.Snapshot(commit, tree)
 	d.watches.snapshot.Store(d.snapshot)
@@ -105,8 +105,8 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 	d.modes = known
 	d.watches.modes.Store(&known)
 	inForce := objectsInForce{}
-	d.beside.recheck(func(j *job, id render.ObjectID) bool {
-		owner, why := d.spared(j, id, inForce)
+	d.executor.cancelStale(func(j *job, id render.ObjectID) bool {
+		owner, why := d.retainReason(j, id, inForce)
 		return owner != nil || why != ""
 	})
 }
@@ -115,7 +115,7 @@ func (d *Daemon) take(commit config.Commit, tree config.Tree) {
 // with a problem, in the snapshot before: it may go now, or waits for something else.
 func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
 	for path := range d.state.Units {
-		if brokenNear(before, broken, path) != brokenNear(d.snapshot, d.broken, path) {
+		if blockingUnit(before, broken, path) != blockingUnit(d.snapshot, d.broken, path) {
 			d.state.Nudge(path)
 		}
 	}
@@ -140,7 +140,7 @@ func (d *Daemon) nameRepository(ctx context.Context) error {
 
 const (
 	// fetchPatience is how long a pass waits for Git. A longer fetch goes on
-	// beside the passes, so that a Git server that hangs holds up no rollout.
+	// in the background, so that a Git server that hangs holds up no rollout.
 	fetchPatience = 5 * time.Second
 	// fetchLimit is when a fetch is given up that gets on all the time: the first
 	// one may be large. One that does not get on ends much earlier, see package
@@ -173,7 +173,7 @@ func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, e
 	}
 	d.fetchAt = r.At.Add(d.Poll)
 	d.fetching = make(chan fetched, 1)
-	go d.look(ctx, d.fetching)
+	go d.fetchBranch(ctx, d.fetching)
 	timer := time.NewTimer(fetchPatience)
 	defer timer.Stop()
 	select {
@@ -204,8 +204,8 @@ func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err 
 	return answer.commit, answer.err, true
 }
 
-// look fetches, and wakes the daemon.
-func (d *Daemon) look(ctx context.Context, answer chan<- fetched) {
+// fetchBranch fetches, and wakes the daemon.
+func (d *Daemon) fetchBranch(ctx context.Context, answer chan<- fetched) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	commit, err := d.Source.Fetch(ctx)
@@ -231,9 +231,9 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 	now := d.Now()
 	var anew []store.Entry
 	for _, j := range jobs {
-		d.unpark(j.place())
+		d.requeue(j.place())
 		d.noteLost(j)
-		transitions, others, err := d.handOver(j, now)
+		transitions, others, err := d.transferOwnership(j, now)
 		if err != nil {
 			r.Err = err
 			return
@@ -250,8 +250,8 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		if slices.ContainsFunc(j.held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
 			d.state.Nudge(j.Unit) // it was approved meanwhile
 		}
-		d.settled(r, j)
-		d.unwatched(j.confirmed)
+		d.clearDrift(r, j)
+		d.requestSweep(j.confirmed)
 		j.drifted = d.noteDrifts(r, j.drifts, true, now)
 		r.Transitions = append(r.Transitions, j.noted(now)...)
 	}
@@ -265,18 +265,18 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 			return err
 		}
 		for _, j := range jobs {
-			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.Suspect(j.drifted)); err != nil {
+			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.MarkDirty(j.drifted)); err != nil {
 				return err
 			}
 		}
-		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.book.put(tx), d.putHistory(tx, r))
+		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.ledger.put(tx), d.putHistory(tx, r))
 	})
 	if r.Err == nil {
 		d.state.Stored()
-		d.book.stored()
+		d.ledger.stored()
 		r.stored = len(r.Transitions)
 	}
-	d.hush(now)
+	d.suppress(now)
 }
 
 // putState stores the units that changed.
@@ -323,7 +323,7 @@ func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.nextFetch(), earliest(d.nextSurvey(), earliest(d.nextLook(), plan.Wake)))
+	r.Next = earliest(d.nextFetch(), earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// obey carries out the orders that were given since the last time. An order, what
+// takeOrders carries out the orders that were given since the last time. An order, what
 // it changed and its line in the history are stored at once, so it is carried out
 // exactly once whenever the process ends.
-func (d *Daemon) obey(ctx context.Context, r *Record) {
+func (d *Daemon) takeOrders(ctx context.Context, r *Record) {
 	changes, err := d.Store.Changes()
-	if r.Err != nil || err == nil && changes == d.obeyed {
+	if r.Err != nil || err == nil && changes == d.ordersRead {
 		return
 	}
 	var orders []store.Order
@@ -28,7 +28,7 @@ func (d *Daemon) obey(ctx context.Context, r *Record) {
 	}
 	if err != nil || len(orders) == 0 {
 		if r.Err = err; err == nil {
-			d.obeyed = changes
+			d.ordersRead = changes
 		}
 		return
 	}
@@ -47,7 +47,7 @@ func (d *Daemon) obey(ctx context.Context, r *Record) {
 	})
 	if r.Err == nil {
 		d.state.Stored()
-		r.stored, d.obeyed = len(r.Transitions), changes
+		r.stored, d.ordersRead = len(r.Transitions), changes
 	}
 }
 
@@ -64,7 +64,7 @@ func (d *Daemon) retry(o *store.Order, now time.Time) []rollout.Transition {
 }
 
 // Hurry makes the daemon look at Git, at kubeconfigs, and at clusters whose last look
-// for drift failed, at once. It may be called beside the passes.
+// for drift failed, at once. It may be called in the background.
 func (d *Daemon) Hurry() {
 	d.hurried.Store(true)
 	d.wake()

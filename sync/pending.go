@@ -26,7 +26,7 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]approval.Loss, error) {
 	d.guarded.pending = pending
 	with := maps.Clone(pending)
 	for _, j := range jobs {
-		if len(j.doomed) > 0 {
+		if len(j.prunable) > 0 {
 			with[j.place()] = d.besides(j, with[j.place()])
 		}
 	}
@@ -63,7 +63,7 @@ func (d *Daemon) besides(j *job, l approval.Loss) approval.Loss {
 		l.Made = p.made(j.place())
 	}
 	l.Have, l.Gone = max(l.Have, len(j.inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
-	for _, e := range j.doomed {
+	for _, e := range j.prunable {
 		if !counted[e.ID] {
 			l.Gone = append(l.Gone, objectOf(e))
 		}

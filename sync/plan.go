@@ -46,16 +46,16 @@ func plansOf(v approval.Verdict, before []store.Plan, now time.Time) []store.Pla
 	return plans
 }
 
-// hold stores the plans, where anything changed.
-func (d *Daemon) hold(ctx context.Context, r *Record, v approval.Verdict) error {
+// savePlans stores the plans, where anything changed.
+func (d *Daemon) savePlans(ctx context.Context, r *Record, v approval.Verdict) error {
 	g := &d.guarded
 	plans := plansOf(v, g.plans, r.At)
 	same := slices.EqualFunc(plans, g.plans, func(a, b store.Plan) bool {
 		return a.Digest == b.Digest && a.Unit == b.Unit && slices.Equal(a.Deletions, b.Deletions)
 	})
-	r.Transitions = append(r.Transitions, d.await(r, plans)...)
-	d.tellWithheld(v, plans)
-	lapsed := d.lapse()
+	r.Transitions = append(r.Transitions, d.setPending(r, plans)...)
+	d.setWithheld(v, plans)
+	lapsed := d.expire()
 	changed, dropped := d.state.Changed()
 	if same && len(lapsed)+len(changed)+len(dropped) == 0 {
 		return nil
@@ -78,9 +78,9 @@ func (d *Daemon) hold(ctx context.Context, r *Record, v approval.Verdict) error 
 	return err
 }
 
-// tellWithheld says to the next Decide which releases do not begin, and by which
+// setWithheld says to the next Decide which releases do not begin, and by which
 // plan they would, and which begin with approval.
-func (d *Daemon) tellWithheld(v approval.Verdict, plans []store.Plan) {
+func (d *Daemon) setWithheld(v approval.Verdict, plans []store.Plan) {
 	d.wanted.Withheld, d.wanted.Approved = map[config.UnitPath]string{}, map[config.UnitPath]bool{}
 	for path, text := range waits(plans) {
 		if why := v.Withheld[path]; why != "" {
@@ -107,8 +107,8 @@ func waits(plans []store.Plan) map[config.UnitPath]string {
 	return texts
 }
 
-// await tells the units which plan their deletions are in.
-func (d *Daemon) await(r *Record, plans []store.Plan) (transitions []rollout.Transition) {
+// setPending tells the units which plan their deletions are in.
+func (d *Daemon) setPending(r *Record, plans []store.Plan) (transitions []rollout.Transition) {
 	texts := waits(plans)
 	g := &d.guarded
 	paths := maps.Clone(g.waiting)
@@ -136,10 +136,10 @@ func waitText(n int, p store.Plan) string {
 	return text
 }
 
-// lapse ends approvals of what is not to be deleted any more, so that they do
+// expire ends approvals of what is not to be deleted any more, so that they do
 // not count should it be, one day: it returns what is left of those that change.
 // While it is not known whether they are, approvals stay.
-func (d *Daemon) lapse() map[render.Digest][]store.Deletion {
+func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 	g := &d.guarded
 	if len(g.approvals) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (d *Daemon) lapse() map[render.Digest][]store.Deletion {
 	for i := range g.approvals {
 		a := &g.approvals[i]
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool {
-			unknown := !d.wanted.Known(deletion.Unit) || brokenNear(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
+			unknown := !d.wanted.Known(deletion.Unit) || blockingUnit(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
 			wanted := len(d.Compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
 			return !still[judged(deletion)] && (wanted || !unknown)
 		})
@@ -167,9 +167,9 @@ func (d *Daemon) lapse() map[render.Digest][]store.Deletion {
 	return lapsed
 }
 
-// withdraw takes approvals back: the object is not the one any more that was
+// revoke takes approvals back: the object is not the one any more that was
 // approved. It returns what is left of the approvals that change.
-func (g *guarded) withdraw(entries []store.Entry) map[render.Digest][]store.Deletion {
+func (g *guarded) revoke(entries []store.Entry) map[render.Digest][]store.Deletion {
 	changed := map[render.Digest][]store.Deletion{}
 	for i := range g.approvals {
 		a := &g.approvals[i]
@@ -219,7 +219,7 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
 	if len(changed) > 0 {
 		g.stale = true
 	}
-	for digest, left := range g.withdraw(changed) {
+	for digest, left := range g.revoke(changed) {
 		if err := tx.KeepApproval(digest, left); err != nil {
 			return err
 		}

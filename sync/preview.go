@@ -159,7 +159,7 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return "", ""
 	}
 	why := p.verdict.Held[deletionOf(e)]
-	if broken := brokenNear(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
+	if broken := blockingUnit(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
 		return diff.Left, mayBelong(broken)
 	}
 	switch {

@@ -207,7 +207,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout])
 	}))
-	d.state.Notices = rollout.Notices{Stirred: map[rollout.Place]time.Time{}, Heard: map[rollout.Place]bool{}}
+	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
 	earlier, err := render.NewCommit(baseTree, shared, "")
 	f.must(err)
 	d.commits[base.Commit] = earlier
@@ -246,12 +246,12 @@ func (f *fleetOf) run() {
 		}
 		f.now = f.now.Add(20 * time.Minute)
 		r := Record{At: f.now}
-		f.d.hear(&r)
+		f.d.loadApprovals(&r)
 		if !f.unjudged {
 			f.d.withhold(&r)
 		}
 		plan := f.d.decide(&r)
-		jobs := f.d.guard(f.Context(), &r, f.d.prepare(f.Context(), &r, plan))
+		jobs := f.d.guard(f.Context(), &r, f.d.writeAhead(f.Context(), &r, plan))
 		f.must(r.Err)
 		for _, tr := range plan.Transitions {
 			if tr.Kind == "forgotten" {
@@ -264,7 +264,7 @@ func (f *fleetOf) run() {
 			written += f.do(j)
 		}
 		for _, j := range jobs {
-			f.d.beside.drop([]*job{j})
+			f.d.executor.drop([]*job{j})
 		}
 		f.d.record(f.Context(), &r, jobs)
 		f.must(r.Err)
@@ -330,7 +330,7 @@ func (f *fleetOf) do(j *job) (written int) {
 }
 
 func (f *fleetOf) prune(j *job) bool {
-	for _, e := range j.doomed {
+	for _, e := range j.prunable {
 		j.forgotten = append(j.forgotten, e)
 		if e.ID.IsSystem() {
 			f.did[placed(j.place(), e.ID)] = diff.Released
@@ -347,7 +347,7 @@ func (f *fleetOf) prune(j *job) bool {
 	for _, h := range j.moved {
 		j.forgotten = append(j.forgotten, h.Entry)
 	}
-	j.givenUp = j.moved
+	j.released = j.moved
 	return len(j.held)+len(j.left) == 0
 }
 
@@ -365,7 +365,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 			id := c.IDs[i]
 			action := c.Action
 			switch {
-			case action == diff.Held && approved && brokenNear(head, brokenUnits(head), c.Unit) == "":
+			case action == diff.Held && approved && blockingUnit(head, brokenUnits(head), c.Unit) == "":
 				action = diff.Deleted
 			case action == diff.Held, action == diff.Left, withheld(render.Placed{Unit: c.Unit, Target: target}) && action != diff.Forgotten:
 				continue
@@ -403,7 +403,7 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 		}
 		fleet := newFleetOf(rt, t.TempDir(), shared, base, baseTree)
 		fleet.d.Compiler.Snapshot("base", baseTree)
-		fleet.d.take("head", f.tree())
+		fleet.d.setCommit("head", f.tree())
 		fleet.run()
 		first := predicted(head, report, false)
 		if slices.ContainsFunc(report.Changes, func(c diff.Change) bool { return c.Action == diff.Held }) {
@@ -453,7 +453,7 @@ func TestACanaryWithoutItsWorkload(t *testing.T) {
 	f.replace("kinds/runtime/kind.yaml", "  - id: deployment\n    when: here", "  - id: deployment\n    when: false && here")
 	fleet := newFleetOf(t, t.TempDir(), shared, base, baseTree)
 	fleet.d.Compiler.Snapshot("base", baseTree)
-	fleet.d.take("head", f.tree())
+	fleet.d.setCommit("head", f.tree())
 	fleet.unjudged = true
 	fleet.run()
 	back := map[config.UnitPath]bool{}

@@ -80,7 +80,7 @@ func (p *prospect) losses(known map[render.Placed]approval.Loss) (map[render.Pla
 			if !unit.Deletes(name, p.wanted) || p.rebuilding(name.Cluster()) {
 				continue
 			}
-			if (unit.Begun(p.wanted) || !p.stays(path)) && brokenNear(p.snapshot, p.broken, path) != "" {
+			if (unit.Begun(p.wanted) || !p.stays(path)) && blockingUnit(p.snapshot, p.broken, path) != "" {
 				break // nothing is deleted; but a release is judged before it begins
 			}
 			if found, ok := known[at]; ok {

@@ -22,18 +22,18 @@ import (
 // deletes says whether the job may come to delete something.
 func (j *job) deletes() bool { return j.Kind == rollout.Remove || j.Kind == rollout.Check && j.Prune }
 
-// doom sorts out what of the job's inventory its unit does not want any more:
+// selectPrunable sorts out what of the job's inventory its unit does not want any more:
 // what is to go, what another unit has, and what stays, with the reason.
-func (d *Daemon) doom(j *job) {
+func (d *Daemon) selectPrunable(j *job) {
 	wanted, inForce := idsOf(j.bundle), objectsInForce{}
 	for _, id := range slices.SortedFunc(maps.Keys(j.inventory), render.CompareApplyOrder) {
 		if wanted[id] {
 			continue
 		}
 		entry := j.inventory[id]
-		switch owner, why := d.spared(j, id, inForce); {
+		switch owner, why := d.retainReason(j, id, inForce); {
 		case owner != nil && d.has(*owner, id):
-			j.moved = append(j.moved, handover{entry, *owner})
+			j.moved = append(j.moved, transfer{entry, *owner})
 		case owner != nil:
 			j.left = append(j.left, fmt.Sprintf("%s stays until %s has it", id, placeText(j.Unit, *owner)))
 		case why != "":
@@ -41,21 +41,21 @@ func (d *Daemon) doom(j *job) {
 		case entry.Keep:
 			j.kept = append(j.kept, entry)
 		default:
-			j.doomed = append(j.doomed, entry)
+			j.prunable = append(j.prunable, entry)
 		}
 	}
 }
 
-// looksAtOnce is how many held deletions a job looks at: somebody may have
+// checksAtOnce is how many held deletions a job looks at: somebody may have
 // deleted the object meanwhile, or said that it stays.
-const looksAtOnce = 100
+const checksAtOnce = 100
 
 // prune deletes what the job may delete, and looks at what it may not. left
 // says, in one line, what is left of both and why; empty when nothing is.
 func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, left string) {
 	results, lines := d.delete(ctx, conn, j)
-	watched := j.held[:min(len(j.held), looksAtOnce)]
-	looked := j.asWriters(conn, slices.Concat(j.kept, watched), func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Look(ctx, entries) })
+	watched := j.held[:min(len(j.held), checksAtOnce)]
+	looked := j.asWriters(conn, slices.Concat(j.kept, watched), func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.CheckPrune(ctx, entries) })
 	waiting := len(j.held)
 	for _, res := range looked[len(j.kept):] {
 		if res.Forget {
@@ -67,11 +67,11 @@ func (d *Daemon) prune(ctx context.Context, conn *apply.Cluster, j *job) (result
 		lines = slices.Insert(lines, 0, j.waits)
 	}
 	results = append(results, looked...)
-	j.take(results)
+	j.noteResults(results)
 	for _, h := range j.moved {
 		j.forgotten = append(j.forgotten, h.Entry)
 	}
-	j.givenUp = j.moved
+	j.released = j.moved
 	for _, res := range results {
 		switch {
 		case res.Err != nil:
@@ -97,11 +97,11 @@ func someOf(lines []string, most int) string {
 	return fmt.Sprintf("%s (and %d more)", strings.Join(lines[:most], "; "), len(lines)-most)
 }
 
-// spared says why an object must not be deleted although the job's bundle does
+// retainReason says why an object must not be deleted although the job's bundle does
 // not hold it: the other bundle that wants it, or has it, or a reason; neither
 // when it may be deleted. Not to know is a reason: an object may be on its way to
 // a unit that has a problem at the moment.
-func (d *Daemon) spared(j *job, id render.ObjectID, inForce objectsInForce) (owner *render.Placed, why string) {
+func (d *Daemon) retainReason(j *job, id render.ObjectID, inForce objectsInForce) (owner *render.Placed, why string) {
 	if d.snapshot == nil || d.wanted.Refused() != "" {
 		return nil, "it is not known what the commit wants"
 	}
@@ -115,15 +115,15 @@ func (d *Daemon) spared(j *job, id render.ObjectID, inForce objectsInForce) (own
 	}
 	// Of the commit nobody else wants it. But a unit that was put back, or whose
 	// wave has not come, may have it in its bundle.
-	switch heir, err := d.heir(j, id, inForce); {
+	switch owner, err := d.currentOwner(j, id, inForce); {
 	case err != nil:
 		return nil, fmt.Sprintf("it is not known who has it: %s", err)
-	case heir != nil:
-		return heir, ""
+	case owner != nil:
+		return owner, ""
 	case why != "":
 		return nil, why
 	}
-	if broken := brokenNear(d.snapshot, d.broken, j.Unit); broken != "" {
+	if broken := blockingUnit(d.snapshot, d.broken, j.Unit); broken != "" {
 		return nil, mayBelong(broken)
 	}
 	if d.rebuilding(j.cluster) {
@@ -140,12 +140,12 @@ func (d *Daemon) has(by render.Placed, id render.ObjectID) bool {
 	return err == nil && inventory[id].UID != ""
 }
 
-// handOver makes the units that wanted the objects which the job's unit gave up
+// transferOwnership makes the units that wanted the objects which the job's unit gave up
 // send them once more, where the last that was written there is not theirs. anew
 // are their entries of objects that were made anew since they knew of them: should
 // they come to delete one, it is to be the one that is there.
-func (d *Daemon) handOver(j *job, now time.Time) (transitions []rollout.Transition, anew []store.Entry, err error) {
-	for _, h := range j.givenUp {
+func (d *Daemon) transferOwnership(j *job, now time.Time) (transitions []rollout.Transition, anew []store.Entry, err error) {
+	for _, h := range j.released {
 		inventory, err := d.Store.Inventory(h.to.Unit, h.to.Target)
 		if err != nil {
 			return nil, nil, err
@@ -165,10 +165,10 @@ func (d *Daemon) handOver(j *job, now time.Time) (transitions []rollout.Transiti
 	return transitions, anew, nil
 }
 
-// brokenNear names a unit with a problem that an object of the given unit may
+// blockingUnit names a unit with a problem that an object of the given unit may
 // have moved to: one of the same tenant, or any when the tenant of either is
 // not known.
-func brokenNear(s *render.Snapshot, broken []*render.Unit, path config.UnitPath) config.UnitPath {
+func blockingUnit(s *render.Snapshot, broken []*render.Unit, path config.UnitPath) config.UnitPath {
 	unit := s.Units.Get(path)
 	for _, other := range broken {
 		if unit == nil || unit.Tenant == "" || other.Tenant == "" || other.Tenant == unit.Tenant {

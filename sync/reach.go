@@ -37,7 +37,7 @@ func (d *Daemon) findClusters(r *Record) {
 		return
 	}
 	names, err := clustersIn(d.KubeconfigDir)
-	d.tell(r, "", err)
+	d.warnOnce(r, "", err)
 	for _, name := range names {
 		if d.clusters[name] == nil {
 			d.addCluster(name, config.ClusterAccess{})
@@ -45,27 +45,27 @@ func (d *Daemon) findClusters(r *Record) {
 	}
 }
 
-// tellStale says which clusters have a kubeconfig that cannot be taken up.
-func (d *Daemon) tellStale(r *Record) {
+// reportStaleKubeconfigs says which clusters have a kubeconfig that cannot be taken up.
+func (d *Daemon) reportStaleKubeconfigs(r *Record) {
 	for _, name := range slices.Sorted(maps.Keys(d.clusters)) {
-		d.tell(r, name, d.clusters[name].Stale())
+		d.warnOnce(r, name, d.clusters[name].Stale())
 	}
 }
 
-// tell notes an error that lasts, once; nil says that it is over.
-func (d *Daemon) tell(r *Record, about string, err error) {
+// warnOnce notes an error that lasts, once; nil says that it is over.
+func (d *Daemon) warnOnce(r *Record, about string, err error) {
 	if err == nil {
-		delete(d.told, about)
+		delete(d.warned, about)
 		return
 	}
-	if d.told[about] != err.Error() {
-		d.told[about] = err.Error()
+	if d.warned[about] != err.Error() {
+		d.warned[about] = err.Error()
 		r.fail(err)
 	}
 }
 
 // reach returns the connection to a cluster that is the one we knew. c is nil
-// where nobody says how to reach it. It may be used beside the passes.
+// where nobody says how to reach it. It may be used in the background.
 func (d *Daemon) reach(ctx context.Context, name string, c *cluster) (*apply.Cluster, error) {
 	if c == nil {
 		err := errors.New("the daemon's configuration does not say how to reach it")

@@ -44,8 +44,8 @@ type surveyed struct {
 }
 
 const (
-	// surveyPatience is how long a pass waits for surveys. They go on beside
-	// the passes after that.
+	// surveyPatience is how long a pass waits for surveys. They go on in
+	// the background after that.
 	surveyPatience = 5 * time.Second
 	// surveyPause is when a survey that could not see some kinds is made again:
 	// there are API services that are down for years.
@@ -109,7 +109,7 @@ func (d *Daemon) dropSurveys() {
 
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
-	due := slices.DeleteFunc(d.surveyed(), func(name string) bool {
+	due := slices.DeleteFunc(d.surveyedClusters(), func(name string) bool {
 		if d.clusters[name] == nil || d.surveying[name] != nil || d.surveyDue(name).After(r.At) {
 			return true
 		}
@@ -125,7 +125,7 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 	}
 	reached.Wait()
 	for i, name := range due {
-		d.surveyTrouble[name] = errs[i] // whoever wants to write there says so
+		d.surveyFailures[name] = errs[i] // whoever wants to write there says so
 		term, _ := d.clusters[name].lease.term()
 		switch conn := conns[i]; {
 		case term == 0: // the Lease was lost meanwhile
@@ -139,9 +139,9 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 	}
 }
 
-// surveyed are the clusters that a survey may be due for: those of the fleet. As
+// surveyedClusters are the clusters that a survey may be due for: those of the fleet. As
 // long as that is not known, those that were known before may be compared.
-func (d *Daemon) surveyed() (names []string) {
+func (d *Daemon) surveyedClusters() (names []string) {
 	if d.gitKnown() {
 		for _, c := range d.snapshot.Repository.Clusters {
 			names = append(names, c.Name)
@@ -178,8 +178,8 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answ
 func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) {
 	if found.err != nil {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
-		d.surveyTrouble[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
-		r.fail(d.surveyTrouble[name])
+		d.surveyFailures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
+		r.fail(d.surveyFailures[name])
 		if errors.Is(found.err, apply.ErrUnreachable) {
 			d.clusters[name].Lost(ctx, found.err)
 		}
@@ -194,13 +194,13 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	if is.Survey != store.Unsurveyed && d.compared[name] == 0 {
 		older = d.newerThan(inventory, found.entries)
 	}
-	strangers := strangers(inventory, found.entries)
-	if !d.gitKnown() { // what is kept was mostly let go of
-		strangers = slices.DeleteFunc(strangers, func(e store.Entry) bool { return e.Keep })
+	strays := unowned(inventory, found.entries)
+	if !d.gitKnown() { // what is kept was mostly orphaned
+		strays = slices.DeleteFunc(strays, func(e store.Entry) bool { return e.Keep })
 	}
-	if !d.gitKnown() && (older != "" || len(strangers) > 0 || is.Survey == store.Unsurveyed) {
+	if !d.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
-		d.surveyTrouble[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strangers))
+		d.surveyFailures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
 		return
 	}
 	d.surveyAt[name] = r.At.Add(surveyPause)
@@ -208,21 +208,21 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		d.distrust(ctx, r, name, found, older)
 		return
 	}
-	entries := d.assign(name, strangers)
+	entries := d.assign(name, strays)
 	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
-		d.sayOfFleet(r, "unknown", fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown))
+		d.fleetEvent(r, "unknown", fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown))
 	}
 	is.Name, is.Unknown = name, strings.Join(found.unknown, ", ")
 	switch {
 	case len(entries) > 0:
 		is.Survey = store.Rebuilding
-		d.sayOfFleet(r, "rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
+		d.fleetEvent(r, "rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
 	case is.Survey == store.Unsurveyed:
 		is.Survey = store.Known
 	}
 	if len(entries) > 0 || is != d.surveys[name] {
 		r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.TakeIn(entries), tx.Surveyed(name, is.Survey, is.Unknown))
+			return errors.Join(tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown))
 		})
 	}
 	if r.Err != nil {
@@ -234,12 +234,12 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 }
 
 // notOnRecord says in which way a cluster holds what the state does not know.
-func notOnRecord(older string, strangers []store.Entry) string {
+func notOnRecord(older string, strays []store.Entry) string {
 	switch {
 	case older != "":
 		return older
-	case len(strangers) > 0:
-		return fmt.Sprintf("the state does not know %s that swell made there, such as %s", diff.Count(len(strangers), "object"), strangers[0].ID)
+	case len(strays) > 0:
+		return fmt.Sprintf("the state does not know %s that swell made there, such as %s", diff.Count(len(strays), "object"), strays[0].ID)
 	}
 	return "the state does not know it"
 }
@@ -248,12 +248,12 @@ func notOnRecord(older string, strangers []store.Entry) string {
 // may be written to.
 func (d *Daemon) openUp(name string, found surveyed) {
 	d.compared[name] = found.term
-	delete(d.surveyTrouble, name)
+	delete(d.surveyFailures, name)
 	d.state.Resume(name)
 }
 
-// sayOfFleet adds a transition that is about no unit.
-func (d *Daemon) sayOfFleet(r *Record, kind, text string) {
+// fleetEvent adds a transition that is about no unit.
+func (d *Daemon) fleetEvent(r *Record, kind, text string) {
 	t := rollout.Transition{Time: r.At.UTC().Round(0), Kind: kind, Text: text}
 	if d.snapshot != nil {
 		t.Commit = d.snapshot.Commit
@@ -261,8 +261,8 @@ func (d *Daemon) sayOfFleet(r *Record, kind, text string) {
 	r.Transitions = append(r.Transitions, t)
 }
 
-// strangers are the objects found that the inventory does not hold.
-func strangers(inventory, found []store.Entry) []store.Entry {
+// unowned are the objects found that the inventory does not hold.
+func unowned(inventory, found []store.Entry) []store.Entry {
 	known := make(map[render.ObjectID]bool, len(inventory))
 	for _, e := range inventory {
 		known[e.ID] = known[e.ID] || e.UID != ""
@@ -271,7 +271,7 @@ func strangers(inventory, found []store.Entry) []store.Entry {
 }
 
 // assign gives objects that were found in a cluster to the bundles that want
-// them. What is marked to be kept and nobody wants was let go of, or will be:
+// them. What is marked to be kept and nobody wants was orphaned, or will be:
 // nobody has to look after it.
 func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.Entry) {
 	for _, e := range found {
@@ -347,7 +347,7 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(left), comparePlaced) {
-		d.state.TakeIn(at.Unit, at.Target, d.snapshot.Commit, r.At)
+		d.state.Adopt(at.Unit, at.Target, d.snapshot.Commit, r.At)
 	}
 	for path, unit := range d.state.Units { // what was put off meanwhile
 		for target := range unit.Targets {
@@ -368,13 +368,13 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
 	d.state.Stored()
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
-	d.sayOfFleet(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
+	d.fleetEvent(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
 }
 
 // nextSurvey is when a survey is due; zero is never.
 func (d *Daemon) nextSurvey() time.Time {
 	var next time.Time
-	for _, name := range d.surveyed() {
+	for _, name := range d.surveyedClusters() {
 		if d.clusters[name] == nil || d.surveying[name] != nil {
 			continue
 		}

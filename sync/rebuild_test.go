@@ -48,7 +48,7 @@ func TestStateLost(t *testing.T) {
 		"moved meanwhile":                  lostWhileMoving,
 		"a cluster is away":                lostWithAClusterAway,
 		"an API is down":                   lostWithAnAPIDown,
-		"what was let go of":               lostWithKeptObjects,
+		"what was orphaned":                lostWithKeptObjects,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, own)

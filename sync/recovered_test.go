@@ -37,7 +37,7 @@ func TestTroubleEndsWithItsCause(t *testing.T) {
 	w.until("the canary", w.canary("app", 2))
 	proxy.Set(faults.Refuse)
 	troubles := func() string {
-		all, err := w.store.Troubles()
+		all, err := w.store.Conditions()
 		w.must(err)
 		var texts []string
 		for _, trouble := range all {

@@ -86,7 +86,7 @@ func (w *world) requests() map[string]int {
 	return counts
 }
 
-// asked is requests without the watches. They begin beside the passes, so one
+// asked is requests without the watches. They begin in the background, so one
 // that was begun before may be among what came after. More than one of a sort are
 // an error all the same.
 func (w *world) asked() map[string]int {

@@ -89,16 +89,16 @@ func jitter(name string, most time.Duration) time.Duration {
 	return time.Duration(sum.Sum64() % uint64(most))
 }
 
-// nextLook is when live objects are to be looked at next.
-func (d *Daemon) nextLook() time.Time {
-	next := d.book.truces(func(cluster string) time.Time {
-		if barred, _ := d.barred(cluster); barred || d.looking[cluster] != nil || d.clusters[cluster] == nil {
+// nextSweep is when live objects are to be looked at next.
+func (d *Daemon) nextSweep() time.Time {
+	next := d.ledger.nextResume(func(cluster string) time.Time {
+		if barred, _ := d.barred(cluster); barred || d.sweeping[cluster] != nil || d.clusters[cluster] == nil {
 			return never // its end is told, or nobody looks there any more
 		}
 		return d.sweepAfter[cluster]
 	})
 	for name := range d.clusters {
-		if barred, _ := d.barred(name); barred || d.looking[name] != nil {
+		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
 			continue
 		}
 		next = earliest(next, d.sweepAt(name))

@@ -68,9 +68,9 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{heed: newHeed(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
+	d := &Daemon{informer: newInformer(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
 		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(), clusters: map[string]*cluster{},
-		book: &book{}, lookTrouble: map[string]string{}, compared: map[string]int{}}
+		ledger: &driftLedger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	for _, name := range names {
 		d.clusters[name] = newCluster(name, "", kubeconfig{}, apply.Options{})
@@ -81,8 +81,8 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 
 // due is how many sweeps are due at a time; they are taken to be done then.
 func (d *Daemon) due(at time.Time) (n int) {
-	for _, l := range d.looks(&Record{At: at}) {
-		if l.sweep {
+	for _, l := range d.dueSweeps(&Record{At: at}) {
+		if l.full {
 			n++
 			d.sweptAt[l.cluster] = at
 		}

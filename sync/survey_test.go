@@ -20,7 +20,7 @@ import (
 func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Daemon{snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
-			surveying: map[string]chan surveyed{"a": make(chan surveyed, 1)}, surveyAt: map[string]time.Time{}, surveyTrouble: map[string]error{}}
+			surveying: map[string]chan surveyed{"a": make(chan surveyed, 1)}, surveyAt: map[string]time.Time{}, surveyFailures: map[string]error{}}
 		for i := range 20 {
 			over := make(chan surveyed, 1)
 			over <- surveyed{err: errors.New("no answer")}
@@ -41,7 +41,7 @@ func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d.clusters["dev"].down = errors.New("no answer")
 	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
 	d.wanted = &rollout.Wanted{AllowEmpty: true}
-	d.surveying, d.surveyAt, d.surveyTrouble = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
+	d.surveying, d.surveyAt, d.surveyFailures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
 	d.rebuild(t.Context(), &Record{At: noon})
 	if next := d.nextSurvey(); !next.Equal(noon.Add(surveyRetry)) {
 		t.Errorf("next survey at %s, want %s", next, noon.Add(surveyRetry))

@@ -281,7 +281,7 @@ func TestNamespaceTerminates(t *testing.T) {
 	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
 }
 
-// TestNamespaceWithADetachedObject: nor what somebody let go of, which is in no
+// TestNamespaceWithADetachedObject: nor what was orphaned, which is in no
 // inventory any more.
 func TestNamespaceWithADetachedObject(t *testing.T) {
 	w := newWorld(t)
@@ -292,7 +292,7 @@ func TestNamespaceWithADetachedObject(t *testing.T) {
 	w.until("the others", func() bool { return !w.exists(statefulSets, ns, "store") && !w.exists(configMaps, ns, "settings") })
 	w.idle(time.Hour)
 	if !w.exists(claims, ns, "disk") || !w.exists(namespaces, "", ns) {
-		t.Errorf("the claim that was let go of, or the namespace that it is in, is gone\n%s", w.describe())
+		t.Errorf("the claim that was orphaned, or the namespace that it is in, is gone\n%s", w.describe())
 	}
 	w.must(w.client("dev-2").Resource(claims).Namespace(ns).Delete(t.Context(), "disk", metav1.DeleteOptions{}))
 	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))

@@ -32,16 +32,16 @@ type watches struct {
 	// each from before its first write until all writes are recorded. Meanwhile
 	// the inventory says less than what is known.
 	writing atomic.Value
-	// snapshot is the daemon's, for what runs beside the passes.
+	// snapshot is the daemon's, for what runs in the background.
 	snapshot atomic.Pointer[render.Snapshot]
-	// modes are the daemon's, for whoever runs beside the pass.
+	// modes are the daemon's, for whoever runs in the background.
 	modes atomic.Pointer[modes]
 
-	mu       sync.Mutex
-	suspects map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
-	flooded  map[string]bool                       // more than could be noted
-	ended    []endedWatch
-	hushed   map[string]map[render.ObjectID]hushed
+	mu         sync.Mutex
+	suspects   map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
+	flooded    map[string]bool                       // more than could be noted
+	ended      []endedWatch
+	suppressed map[string]map[render.ObjectID]suppression
 }
 
 // streams are the watches of one cluster.
@@ -65,8 +65,8 @@ type endedWatch struct {
 	err     error
 }
 
-// hushed is an object whose drift is known and left alone.
-type hushed struct {
+// suppression is an object whose drift is known and left alone.
+type suppression struct {
 	fingerprint string
 	until       time.Time // whatever happens to it; zero: until it looks different
 }
@@ -82,10 +82,10 @@ func newWatches() *watches {
 	return &watches{streams: map[string]*streams{}, suspects: map[string]map[render.ObjectID]string{}, flooded: map[string]bool{}}
 }
 
-// follow starts watching the kinds that a sweep listed, where nobody watches
+// watchKinds starts watching the kinds that a sweep listed, where nobody watches
 // them yet, and stops watching those that are not there any more.
-func (d *Daemon) follow(ctx context.Context, l *look) {
-	if !d.Drift.Watch || !l.sweep || l.failed() {
+func (d *Daemon) watchKinds(ctx context.Context, l *sweep) {
+	if !d.Drift.Watch || !l.full || l.failed() {
 		return
 	}
 	s := d.watches.streams[l.cluster]
@@ -103,7 +103,7 @@ func (d *Daemon) follow(ctx context.Context, l *look) {
 	for kind, since := range l.found.Lists {
 		if s.cancel[kind] == nil {
 			s.cancel[kind] = d.open(ctx, l.cluster, l.conn, kind, since)
-			d.stirAll(l.cluster, kind.GroupKind())
+			d.enqueueKind(l.cluster, kind.GroupKind())
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (d *Daemon) follow(ctx context.Context, l *look) {
 func (d *Daemon) open(ctx context.Context, cluster string, conn *apply.Cluster, kind schema.GroupVersionKind, since string) context.CancelFunc {
 	ctx, cancel := context.WithCancel(ctx)
 	d.watches.all.Go(func() {
-		err := conn.Watch(ctx, kind, "", since, func(seen apply.Seen) { d.saw(cluster, seen) })
+		err := conn.Watch(ctx, kind, "", since, func(seen apply.Seen) { d.onEvent(cluster, seen) })
 		if err == nil {
 			return
 		}
@@ -135,12 +135,12 @@ func (w *watches) close(cluster string) {
 	delete(w.streams, cluster)
 }
 
-// saw notes an object that may have drifted, and wakes the daemon. It runs
-// beside the passes.
-func (d *Daemon) saw(cluster string, seen apply.Seen) {
-	d.stir(cluster, seen.ID)
+// onEvent notes an object that may have drifted, and wakes the daemon. It runs
+// in the background.
+func (d *Daemon) onEvent(cluster string, seen apply.Seen) {
+	d.enqueue(cluster, seen.ID)
 	w := d.watches
-	if w.isHushed(cluster, seen) {
+	if w.isSuppressed(cluster, seen) {
 		return
 	}
 	if writing, _ := w.writing.Load().(map[string]bool); !writing[cluster] { // else a pass sorts out what it wrote itself
@@ -177,10 +177,10 @@ func (w *watches) off(e store.Entry) bool {
 	return m != nil && m.of(e.Unit, e.Target) == config.DriftOff
 }
 
-func (w *watches) isHushed(cluster string, seen apply.Seen) bool {
+func (w *watches) isSuppressed(cluster string, seen apply.Seen) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h, ok := w.hushed[cluster][seen.ID]
+	h, ok := w.suppressed[cluster][seen.ID]
 	return ok && (h.fingerprint == seen.Fingerprint || time.Now().Before(h.until))
 }
 
@@ -193,8 +193,8 @@ func (d *Daemon) wake() {
 	}
 }
 
-// gather takes what the watches saw since the last time, by cluster.
-func (d *Daemon) gather(r *Record) map[string][]suspect {
+// drainSuspects takes what the watches saw since the last time, by cluster.
+func (d *Daemon) drainSuspects(r *Record) map[string][]suspect {
 	w := d.watches
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,8 +228,8 @@ func (d *Daemon) gather(r *Record) map[string][]suspect {
 	return found
 }
 
-// putBack notes suspects once more that could not be looked at yet.
-func (w *watches) putBack(cluster string, suspects []suspect) {
+// requeue notes suspects once more that could not be looked at yet.
+func (w *watches) requeue(cluster string, suspects []suspect) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range suspects {
@@ -242,10 +242,10 @@ func (w *watches) putBack(cluster string, suspects []suspect) {
 	}
 }
 
-// unwatched has clusters swept where objects of kinds were applied that nobody
+// requestSweep has clusters swept where objects of kinds were applied that nobody
 // watches yet. What is asked about as a tenant's account is not watched: an
 // account may mostly watch nothing but its own namespaces.
-func (d *Daemon) unwatched(confirmed []store.Entry) {
+func (d *Daemon) requestSweep(confirmed []store.Entry) {
 	if !d.Drift.Watch {
 		return
 	}
@@ -271,35 +271,35 @@ func (w *watches) has(cluster string, id render.ObjectID) bool {
 	return false
 }
 
-// hush tells the watches which objects are left as they are.
-func (d *Daemon) hush(now time.Time) {
+// suppress tells the watches which objects are left as they are.
+func (d *Daemon) suppress(now time.Time) {
 	if !d.Drift.Watch {
 		return
 	}
-	all := map[string]map[render.ObjectID]hushed{}
-	for of, drift := range d.book.drifts {
-		fingerprint, seen := d.book.seen[of]
+	all := map[string]map[render.ObjectID]suppression{}
+	for of, drift := range d.ledger.drifts {
+		fingerprint, seen := d.ledger.seen[of]
 		if drift.Mode == "correct" || !seen {
 			continue
 		}
-		h := hushed{fingerprint: fingerprint}
-		if f, ok := d.book.fights[of]; ok && paused(f, now) {
+		h := suppression{fingerprint: fingerprint}
+		if f, ok := d.ledger.fights[of]; ok && paused(f, now) {
 			h.until = time.Now().Add(f.Until.Sub(now))
 		}
 		cluster := of.Target.Cluster()
 		if all[cluster] == nil {
-			all[cluster] = map[render.ObjectID]hushed{}
+			all[cluster] = map[render.ObjectID]suppression{}
 		}
 		all[cluster][of.ID] = h
 	}
 	d.watches.mu.Lock()
 	defer d.watches.mu.Unlock()
-	d.watches.hushed = all
+	d.watches.suppressed = all
 }
 
 // endWatches waits for the watches to stop after ctx has ended, so that the
 // store can be closed after it.
 func (d *Daemon) endWatches() {
 	d.watches.all.Wait()
-	d.heed.all.Wait()
+	d.informer.all.Wait()
 }

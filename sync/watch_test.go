@@ -196,12 +196,12 @@ func TestFightWithAController(t *testing.T) {
 
 	w.stop()
 	w.start()
-	for range 5 { // within the truce
+	for range 5 { // within the pause
 		w.pass()
 		pause(t)
 	}
 	if n := w.requests()["patch configmaps"]; n != 0 {
-		t.Errorf("%d PATCHes of ConfigMaps during the truce", n)
+		t.Errorf("%d PATCHes of ConfigMaps during the pause", n)
 	}
 	w.now = fights[0].Until
 	w.until("the second round", func() bool {
@@ -209,8 +209,8 @@ func TestFightWithAController(t *testing.T) {
 		w.must(err)
 		return len(fights) == 1 && fights[0].Rounds == 2
 	})
-	if truce := fights[0].Until.Sub(w.now); truce < 110*time.Second || truce > 2*time.Minute {
-		t.Errorf("the second truce is %s", truce)
+	if pause := fights[0].Until.Sub(w.now); pause < 110*time.Second || pause > 2*time.Minute {
+		t.Errorf("the second pause is %s", pause)
 	}
 	if n := w.requests()["patch configmaps"]; n != 2 {
 		t.Errorf("%d PATCHes of ConfigMaps in the second round, want two for the one correction", n)

@@ -29,22 +29,22 @@ func TestAWatchThatEndsIsFollowedByASweep(t *testing.T) {
 	}
 	d := end(apply.ErrExpired)
 	r := Record{At: noon.Add(time.Second)}
-	if looks := d.looks(&r); len(looks) != 1 || !looks[0].sweep || len(r.Errors) > 0 {
+	if looks := d.dueSweeps(&r); len(looks) != 1 || !looks[0].full || len(r.Errors) > 0 {
 		t.Errorf("looks %v, errors %v", looks, r.Errors)
 	}
 	d = end(apply.ErrRefused)
 	r = Record{At: noon.Add(time.Second)}
-	if looks := d.looks(&r); len(looks) != 0 || len(r.Errors) != 1 {
+	if looks := d.dueSweeps(&r); len(looks) != 0 || len(r.Errors) != 1 {
 		t.Errorf("looks %v, errors %v", looks, r.Errors)
 	}
 	r = Record{At: noon.Add(time.Second + watchPause)}
-	if looks := d.looks(&r); len(looks) != 1 || !looks[0].sweep {
+	if looks := d.dueSweeps(&r); len(looks) != 1 || !looks[0].full {
 		t.Errorf("looks %v after the pause", looks)
 	}
 	d = end(apply.ErrExpired)
 	d.watches.ended[0].conn = &apply.Cluster{} // of a connection that was given up
 	r = Record{At: noon.Add(time.Second)}
-	if looks := d.looks(&r); len(looks) != 0 {
+	if looks := d.dueSweeps(&r); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
 }
@@ -55,12 +55,12 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 	d.arrived = make(chan struct{}, 1)
 	d.watches.writing.Store(map[string]bool{"dev": true}) // so that nothing is held against the store
 	for i := range maxSuspects + 10 {
-		d.saw("dev", apply.Seen{ID: render.ObjectID{Kind: "ConfigMap", Name: time.Duration(i).String()}})
+		d.onEvent("dev", apply.Seen{ID: render.ObjectID{Kind: "ConfigMap", Name: time.Duration(i).String()}})
 	}
 	if n := len(d.watches.suspects["dev"]); n != maxSuspects {
 		t.Errorf("%d noted", n)
 	}
-	if looks := d.looks(&Record{At: noon}); len(looks) != 1 || !looks[0].sweep {
+	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || !looks[0].full {
 		t.Errorf("looks %v", looks)
 	}
 }
@@ -69,25 +69,25 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	of := store.Object{Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
-	d.book = &book{fights: map[store.Object]store.Fight{of: {Object: of, Rounds: 1, Until: noon}}, rested: map[store.Object]time.Time{}, changedFights: map[store.Object]bool{}}
-	if at := d.nextLook(); !at.Equal(noon) {
+	d.ledger = &driftLedger{fights: map[store.Object]store.Fight{of: {Object: of, Rounds: 1, Until: noon}}, resumed: map[store.Object]time.Time{}, changedFights: map[store.Object]bool{}}
+	if at := d.nextSweep(); !at.Equal(noon) {
 		t.Errorf("next look at %s", at)
 	}
-	if looks := d.looks(&Record{At: noon}); len(looks) != 1 || len(looks[0].few) != 1 {
+	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || len(looks[0].few) != 1 {
 		t.Fatalf("looks %v", looks)
 	}
-	if at := d.nextLook(); !at.Equal(noon.Add(minTruce)) {
+	if at := d.nextSweep(); !at.Equal(noon.Add(minBackoff)) {
 		t.Errorf("next look at %s", at)
 	}
-	if looks := d.looks(&Record{At: noon.Add(time.Second)}); len(looks) != 0 {
+	if looks := d.dueSweeps(&Record{At: noon.Add(time.Second)}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
 	// The clock is set back by a day: the truce does not last for a day more.
 	yesterday := noon.Add(-24 * time.Hour)
-	if looks := d.looks(&Record{At: yesterday}); len(looks) != 0 {
+	if looks := d.dueSweeps(&Record{At: yesterday}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
-	if looks := d.looks(&Record{At: yesterday.Add(maxTruce)}); len(looks) != 1 {
+	if looks := d.dueSweeps(&Record{At: yesterday.Add(maxBackoff)}); len(looks) != 1 {
 		t.Errorf("looks %v when the longest truce is over", looks)
 	}
 }

@@ -31,13 +31,13 @@ func TestYields(t *testing.T) {
 		{"contested, and the other wrote it", true, standing{wants: true, holds: true, last: true}, true},
 		{"contested, and the other did not write it", true, standing{wants: true, holds: true}, false},
 	} {
-		if got := yields(c.wants, c.other); got != c.want {
+		if got := ownedByOther(c.wants, c.other); got != c.want {
 			t.Errorf("%s: yields: got %t, want %t", c.name, got, c.want)
 		}
 	}
 	for i := range 16 {
 		a, b := standing{wants: i&1 > 0, holds: true, last: i&4 > 0}, standing{wants: i&2 > 0, holds: true, last: i&8 > 0}
-		if (!a.last || !b.last) && yields(a.wants, b) && yields(b.wants, a) { // only one wrote it last
+		if (!a.last || !b.last) && ownedByOther(a.wants, b) && ownedByOther(b.wants, a) { // only one wrote it last
 			t.Errorf("both leave it: %+v, %+v", a, b)
 		}
 	}

@@ -44,7 +44,7 @@ changes is another one, which nobody rejected.
 
 To keep an object instead, bring it back in the monorepo, or annotate the live one
 with swell.sh/prune: disabled or client.lifecycle.config.k8s.io/deletion: detach,
-which let go of it.
+which orphans it.
 
 Exit codes: 0 approved or rejected, or the plans are listed; 1 not approved: the answer was
 no; 2 there is no such plan, nobody could be asked, or the state could not be read

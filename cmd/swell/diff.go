@@ -39,7 +39,7 @@ folder. No cluster is needed.
 
 It says what the daemon would do in a fleet that has BASE, by the daemon's own
 code: which deletions are held for approval and why, and which units are not
-released before that; what is let go of, left, or forgotten with its cluster. The
+released before that; what is orphaned, left, or forgotten with its cluster. The
 bounds on deletions are the defaults, or those of the daemon's configuration with -c.
 What only the clusters know is not in it, such as a field that cannot be changed:
 see --live.

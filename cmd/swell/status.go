@@ -71,10 +71,10 @@ func unitArgument(args []string) string {
 
 // fleetStatus is what there is to say of the fleet as a whole.
 type fleetStatus struct {
-	Running    bool            `json:"running"` // a daemon is at work on the state
-	Conditions []store.Trouble `json:"conditions,omitempty"`
-	Plans      []planSummary   `json:"plans,omitempty"`
-	Clusters   []clusterStatus `json:"clusters,omitempty"`
+	Running    bool              `json:"running"` // a daemon is at work on the state
+	Conditions []store.Condition `json:"conditions,omitempty"`
+	Plans      []planSummary     `json:"plans,omitempty"`
+	Clusters   []clusterStatus   `json:"clusters,omitempty"`
 
 	notes []string // about plans and clusters, a line each
 }
@@ -97,7 +97,7 @@ type clusterStatus struct {
 
 // ails says whether something keeps the daemon from its work.
 func (f *fleetStatus) ails() bool {
-	return slices.ContainsFunc(f.Conditions, func(t store.Trouble) bool { return t.About != store.AboutConfiguration })
+	return slices.ContainsFunc(f.Conditions, func(t store.Condition) bool { return t.About != store.AboutConfiguration })
 }
 
 func (f *fleetStatus) write(w io.Writer) error {
@@ -123,16 +123,16 @@ func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err 
 	if fleet.Running, err = s.InUse(); err != nil {
 		return nil, fleet, err
 	}
-	conditions, err := s.Troubles()
+	conditions, err := s.Conditions()
 	if err != nil {
 		return nil, fleet, err
 	}
-	fleet.Conditions = slices.DeleteFunc(conditions, func(t store.Trouble) bool {
+	fleet.Conditions = slices.DeleteFunc(conditions, func(t store.Condition) bool {
 		unit, isUnits := strings.CutPrefix(t.About, "unit ")
 		return isUnits && !config.Within(unit, below)
 	})
 	told := below == "" && len(fleet.Conditions) > 0 ||
-		slices.ContainsFunc(fleet.Conditions, func(t store.Trouble) bool { return strings.HasPrefix(t.About, "unit ") })
+		slices.ContainsFunc(fleet.Conditions, func(t store.Condition) bool { return strings.HasPrefix(t.About, "unit ") })
 	units, err = statusesBelow(s, below)
 	if err != nil && !told { // why nothing is there
 		return nil, fleet, err

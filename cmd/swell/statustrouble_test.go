@@ -24,7 +24,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.SetTroubles([]store.Trouble{
+		return tx.SetConditions([]store.Condition{
 			{About: store.AboutConfiguration, Since: at, Text: `cluster "vla1": the fleet has no cluster of this name`},
 			{About: "commit 1234567", Since: at, Text: "not taken: fleet/a.yaml:1:1: spec: missing"},
 			{About: "git", Since: at, Text: "git: no route to host"},
@@ -70,12 +70,12 @@ func TestStatusShowsTroubles(t *testing.T) {
 // TestConfigurationAilsNobody: what the daemon's configuration has too much is told
 // of, and is no reason to call the fleet unwell.
 func TestConfigurationAilsNobody(t *testing.T) {
-	f := fleetStatus{Conditions: []store.Trouble{{About: store.AboutConfiguration, Text: "x"}}}
+	f := fleetStatus{Conditions: []store.Condition{{About: store.AboutConfiguration, Text: "x"}}}
 	var out bytes.Buffer
 	if err := f.write(&out); err != nil || f.ails() || !strings.HasPrefix(out.String(), "configuration: x (since ") {
 		t.Errorf("ails: %t, %v, %s", f.ails(), err, &out)
 	}
-	if f.Conditions = append(f.Conditions, store.Trouble{About: "git"}); !f.ails() {
+	if f.Conditions = append(f.Conditions, store.Condition{About: "git"}); !f.ails() {
 		t.Error("trouble with Git ails nobody")
 	}
 }

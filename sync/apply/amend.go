@@ -40,7 +40,7 @@ func (a *applying) amend(ctx context.Context, o *render.Object, uid types.UID, m
 	for range looks {
 		if meta == nil {
 			var unseen error
-			if meta, unseen = a.look(ctx, o); unseen != nil {
+			if meta, unseen = a.liveMeta(ctx, o); unseen != nil {
 				return nil, unseen
 			}
 		}
@@ -70,8 +70,8 @@ func isInapplicable(err error) bool {
 	return errors.As(err, &e) && e.Code == http.StatusUnprocessableEntity
 }
 
-// look reads the metadata of the live object.
-func (a *applying) look(ctx context.Context, o *render.Object) (meta *metav1.PartialObjectMetadata, err error) {
+// liveMeta reads the metadata of the live object.
+func (a *applying) liveMeta(ctx context.Context, o *render.Object) (meta *metav1.PartialObjectMetadata, err error) {
 	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("apply", o.ID)
 		if err == nil {
@@ -150,7 +150,7 @@ func (a *applying) disown(ctx context.Context, o *render.Object, uid types.UID, 
 // its managed fields. An entry in another version is what the server fails on
 // when that version is gone, or lacks a field that the new one has by default.
 func (a *applying) migrate(ctx context.Context, o *render.Object) error {
-	meta, err := a.look(ctx, o)
+	meta, err := a.liveMeta(ctx, o)
 	if err != nil {
 		return err
 	}

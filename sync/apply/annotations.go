@@ -58,10 +58,10 @@ func annotationPath(key string) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "annotations", key)
 }
 
-// strangers are changes for the annotations of a live object that are ours by
+// unappliedAnnotations are changes for the annotations of a live object that are ours by
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
-func strangers(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
+func unappliedAnnotations(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
 	owned, err := render.ParseGlobs(live.Annotations[render.AnnotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil

@@ -23,10 +23,10 @@ type breaker struct {
 	asked atomic.Int64 // how often somebody did
 }
 
-// silence asks, after a request that nobody answered, whether anybody answers
+// probe asks, after a request that nobody answered, whether anybody answers
 // at all. A refusal will do. Of several that want to know, one asks, and the
 // others wait for what comes of it.
-func (c *connection) silence(ctx context.Context) {
+func (c *connection) probe(ctx context.Context) {
 	asked := c.breaker.asked.Load()
 	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
@@ -42,9 +42,9 @@ func (c *connection) silence(ctx context.Context) {
 	c.breaker.asked.Add(1)
 }
 
-// heard takes in what an attempt said of the cluster: an answer of an API
+// answered takes in what an attempt said of the cluster: an answer of an API
 // server, whatever it is, closes the breaker.
-func (c *connection) heard(err *Error) {
+func (c *connection) answered(err *Error) {
 	if err == nil || err.Code != 0 && !err.silent() {
 		c.breaker.open.Store(false)
 	}

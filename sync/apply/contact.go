@@ -34,8 +34,8 @@ import (
 // empty etcd makes revision 2. An apply with it creates, or fails with a 409.
 const neverVersion = "1"
 
-// sight is what has to be known of an object that is there.
-type sight struct {
+// liveInfo is what has to be known of an object that is there.
+type liveInfo struct {
 	uid types.UID
 	// ours: it carries our labels, and fields that we applied. Then fields is our
 	// entry of the managed fields, and nothing else is set.
@@ -48,9 +48,9 @@ type sight struct {
 	maker string
 }
 
-func (c *connection) sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *sight {
+func (c *connection) sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *liveInfo {
 	own := ownEntry(meta)
-	s := &sight{uid: meta.UID, ours: own != nil && c.isOurs(meta.Labels)}
+	s := &liveInfo{uid: meta.UID, ours: own != nil && c.isOurs(meta.Labels)}
 	if s.ours {
 		s.fields = rawFields(own)
 		return s
@@ -72,7 +72,7 @@ func (c *connection) sightOf(id render.ObjectID, meta *metav1.PartialObjectMetad
 }
 
 // by whom the object is, for people.
-func (s *sight) by() string {
+func (s *liveInfo) by() string {
 	switch {
 	case s.release != "":
 		return s.release
@@ -84,7 +84,7 @@ func (s *sight) by() string {
 
 // refusal says why the object of somebody else is not taken over for o, nil when
 // it may be.
-func (s *sight) refusal(o *render.Object, adopt config.Adoption) error {
+func (s *liveInfo) refusal(o *render.Object, adopt config.Adoption) error {
 	switch {
 	case adopt == config.AdoptNever:
 		return refusal(o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", s.by(), howToTake))
@@ -132,18 +132,18 @@ type contacts struct {
 	// keep is for how long a look holds; zero is contactTime.
 	keep time.Duration
 
-	mu    sync.Mutex
-	looks map[collection]*lookAround
-	asked singleflight.Group
+	mu       sync.Mutex
+	listings map[collection]*listing
+	asked    singleflight.Group
 }
 
-// lookAround is what is known of a collection.
-type lookAround struct {
+// listing is what is known of a collection.
+type listing struct {
 	until time.Time
 	// met is how many objects were come upon one by one.
 	met int
 	// seen is what a LIST showed, by name; nil before, and when there is none.
-	seen map[string]*sight
+	seen map[string]*liveInfo
 	// alone: the collection cannot be listed, or is too large to be.
 	alone bool
 }
@@ -160,30 +160,30 @@ const (
 )
 
 // around is what is known of a collection now.
-func (c *contacts) around(key collection) *lookAround {
-	if c.looks == nil {
-		c.looks = map[collection]*lookAround{}
+func (c *contacts) around(key collection) *listing {
+	if c.listings == nil {
+		c.listings = map[collection]*listing{}
 	}
 	now := time.Now()
-	for k, l := range c.looks {
+	for k, l := range c.listings {
 		if now.After(l.until) {
-			delete(c.looks, k)
+			delete(c.listings, k)
 		}
 	}
-	l := c.looks[key]
+	l := c.listings[key]
 	if l == nil {
-		l = &lookAround{until: now.Add(cmp.Or(c.keep, contactTime))}
-		c.looks[key] = l
+		l = &listing{until: now.Add(cmp.Or(c.keep, contactTime))}
+		c.listings[key] = l
 	}
 	return l
 }
 
 // recall is what a LIST showed of an object a moment ago; nil for nothing. It is
 // told once, so that a second look is a new one.
-func (c *contacts) recall(key collection, name string) *sight {
+func (c *contacts) recall(key collection, name string) *liveInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.looks[key]
+	l := c.listings[key]
 	if l == nil || time.Now().After(l.until) {
 		return nil
 	}
@@ -209,11 +209,11 @@ func (c *contacts) open(key collection) bool {
 	return !c.around(key).answered()
 }
 
-func (l *lookAround) answered() bool { return l.alone || l.seen != nil }
+func (l *listing) answered() bool { return l.alone || l.seen != nil }
 
-// sight looks at the object that is in the way of a new one. nil without an
+// liveInfo looks at the object that is in the way of a new one. nil without an
 // error is none: it went meanwhile.
-func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) {
+func (a *applying) liveInfo(ctx context.Context, o *render.Object) (*liveInfo, error) {
 	key, err := a.collectionOf(ctx, o)
 	if err != nil {
 		return nil, on("apply", o.ID, err)
@@ -221,7 +221,7 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 	if a.contacts.crowded(key) {
 		_, _, _ = a.contacts.asked.Do(key.user+" "+key.path(), func() (any, error) {
 			if a.contacts.open(key) { // else who asked before has just had the answer
-				a.lookAround(ctx, key)
+				a.listCollection(ctx, key)
 			}
 			return nil, nil
 		})
@@ -229,7 +229,7 @@ func (a *applying) sight(ctx context.Context, o *render.Object) (*sight, error) 
 	if s := a.contacts.recall(key, o.ID.Name); s != nil {
 		return s, nil
 	}
-	meta, err := a.look(ctx, o)
+	meta, err := a.liveMeta(ctx, o)
 	switch {
 	case isGone(err, o.ID.Name):
 		return nil, nil
@@ -251,9 +251,9 @@ func (c collection) path() string {
 	return groupVersionPath(c.GroupVersion) + "/namespaces/" + c.namespace + "/" + c.plural
 }
 
-// lookAround lists a collection. What cannot be listed is looked at one by one.
-func (a *applying) lookAround(ctx context.Context, key collection) {
-	seen, err := a.listSights(ctx, key)
+// listCollection lists a collection. What cannot be listed is looked at one by one.
+func (a *applying) listCollection(ctx context.Context, key collection) {
+	seen, err := a.listInfos(ctx, key)
 	a.contacts.mu.Lock()
 	defer a.contacts.mu.Unlock()
 	l := a.contacts.around(key)
@@ -263,8 +263,8 @@ func (a *applying) lookAround(ctx context.Context, key collection) {
 
 var errTooMany = errors.New("too many objects to list")
 
-func (a *applying) listSights(ctx context.Context, key collection) (map[string]*sight, error) {
-	seen := map[string]*sight{}
+func (a *applying) listInfos(ctx context.Context, key collection) (map[string]*liveInfo, error) {
+	seen := map[string]*liveInfo{}
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	req := &request{op: "list", object: key.plural, method: http.MethodGet, path: key.path(), accept: acceptMetaList}
 	for range contactPages {

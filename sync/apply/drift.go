@@ -131,7 +131,7 @@ func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav
 	}
 	missing := recorded.Difference(current)
 	excused := excuse(live, missing, ignored)
-	changes := append(lost(live, missing.Difference(excused), entryTime(own)), strangers(live, current.Union(recorded), ignored)...)
+	changes := append(lost(live, missing.Difference(excused), entryTime(own)), unappliedAnnotations(live, current.Union(recorded), ignored)...)
 	switch {
 	case len(changes) > 0:
 		return changes

@@ -45,7 +45,7 @@ type Relative struct {
 // It costs one metadata LIST for each kind in each namespace, and one GET for
 // each object found that has a state.
 func (c *Cluster) Family(ctx context.Context, entries []store.Entry) (relatives []*Relative, unknown []string, err error) {
-	f := &family{surveying: surveying{call: c.begin()}, owned: map[types.UID][]*Relative{}}
+	f := &ownerTree{surveying: surveying{call: c.begin()}, owned: map[types.UID][]*Relative{}}
 	kinds, err := f.kinds(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (c *Cluster) Family(ctx context.Context, entries []store.Entry) (relatives 
 	return relatives, slices.Compact(f.unknown), nil
 }
 
-type family struct {
+type ownerTree struct {
 	surveying
 	mu    sync.Mutex // guards owned and unknown while lists are read
 	owned map[types.UID][]*Relative
@@ -87,7 +87,7 @@ var childless = map[schema.GroupKind]bool{
 }
 
 // gather lists what has owners.
-func (f *family) gather(ctx context.Context, kinds []schema.GroupVersionKind, namespaces []string) error {
+func (f *ownerTree) gather(ctx context.Context, kinds []schema.GroupVersionKind, namespaces []string) error {
 	type place struct {
 		kind      schema.GroupVersionKind
 		namespace string
@@ -114,7 +114,7 @@ func (f *family) gather(ctx context.Context, kinds []schema.GroupVersionKind, na
 	return ctx.Err()
 }
 
-func (f *family) children(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
+func (f *ownerTree) children(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
 	return f.addressed(ctx, f.resource, kind, func(r resource) error {
 		_, err := f.list(ctx, kind.GroupKind(), r.within(namespace), "", func(live *metav1.PartialObjectMetadata) {
 			f.mu.Lock()
@@ -134,11 +134,11 @@ func (f *family) children(ctx context.Context, kind schema.GroupVersionKind, nam
 const maxGenerations = 10
 
 // attach hangs what an object owns below it, and returns all.
-func (f *family) attach(r *Relative, all []*Relative) []*Relative {
+func (f *ownerTree) attach(r *Relative, all []*Relative) []*Relative {
 	return f.attachBelow(r, all, 0)
 }
 
-func (f *family) attachBelow(r *Relative, all []*Relative, generation int) []*Relative {
+func (f *ownerTree) attachBelow(r *Relative, all []*Relative, generation int) []*Relative {
 	all = append(all, r)
 	if r.uid == "" || generation == maxGenerations {
 		return all
@@ -156,13 +156,13 @@ func (f *family) attachBelow(r *Relative, all []*Relative, generation int) []*Re
 }
 
 // judgeAll fills in how the objects are.
-func (f *family) judgeAll(ctx context.Context, all []*Relative) {
+func (f *ownerTree) judgeAll(ctx context.Context, all []*Relative) {
 	f.all(len(all), func(i int) { f.judgeOne(ctx, all[i]) })
 }
 
-func (f *family) judgeOne(ctx context.Context, r *Relative) {
+func (f *ownerTree) judgeOne(ctx context.Context, r *Relative) {
 	if steady[kindOf(r.ID, "").GroupKind()] || r.ID.IsSecret() {
-		f.lookFor(ctx, r)
+		f.searchIn(ctx, r)
 		return
 	}
 	live, _, err := f.readObject(ctx, "get", r.ID, r.version)
@@ -185,8 +185,8 @@ func (f *family) judgeOne(ctx context.Context, r *Relative) {
 	}
 }
 
-// lookFor finds out whether an object without a state is there.
-func (f *family) lookFor(ctx context.Context, r *Relative) {
+// searchIn finds out whether an object without a state is there.
+func (f *ownerTree) searchIn(ctx context.Context, r *Relative) {
 	err := f.addressed(ctx, f.anyResource, kindOf(r.ID, r.version), func(found resource) error {
 		path, err := found.path("get", r.ID)
 		if err != nil {

@@ -49,7 +49,7 @@ func (c *Cluster) lease(ctx context.Context, req *request, lease *coordinationv1
 	}
 	req.accept = jsonType
 	answer, err := c.As("").begin().send(ctx, req, identityTimeout)
-	c.heard(err)
+	c.answered(err)
 	if err != nil {
 		return nil, err
 	}

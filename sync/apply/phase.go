@@ -145,7 +145,7 @@ func (a *applying) hold(steps []step, h held) {
 
 // passed says whether a step is over; nil when it is.
 func (a *applying) passed(ctx context.Context, s step) *held {
-	if h := a.troubled(s); h != nil || s.hook != "" {
+	if h := a.firstBlocked(s); h != nil || s.hook != "" {
 		return h
 	}
 	healths := make([]Health, len(a.Objects))
@@ -157,7 +157,7 @@ func (a *applying) passed(ctx context.Context, s step) *held {
 		}
 	}
 	a.each(ask, func(i int) { healths[i] = a.healthNow(ctx, i) })
-	if h := a.troubled(s); h != nil {
+	if h := a.firstBlocked(s); h != nil {
 		return h
 	}
 	for _, i := range s.numbers {
@@ -169,9 +169,9 @@ func (a *applying) passed(ctx context.Context, s step) *held {
 	return nil
 }
 
-// troubled finds an object of the step that could not be brought, or that waits
+// firstBlocked finds an object of the step that could not be brought, or that waits
 // for something itself.
-func (a *applying) troubled(s step) *held {
+func (a *applying) firstBlocked(s step) *held {
 	var waits *held
 	for _, i := range s.numbers {
 		r := &a.results[i]

@@ -35,7 +35,7 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // it is deleted only if the live object also names the entry's unit. What is
 // not ours is [Skipped] with a Reason.
 //
-// An object that is marked to be kept is let go of: [Skipped] with a Reason, and
+// An object that is marked to be kept is orphaned: [Skipped] with a Reason, and
 // Forget. Its label and fields stay, so that whoever wants it again finds it to be
 // ours, and so does the mark, by which [Cluster.Survey] knows that nobody has to
 // look after it. Where only Git had the mark, it is put back on the live object.
@@ -60,9 +60,9 @@ func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
 	return results
 }
 
-// Look does what [Cluster.Prune] does, except for deleting and for hooks: an
+// CheckPrune does what [Cluster.Prune] does, except for deleting and for hooks: an
 // object that it would delete is [Skipped] without a Reason.
-func (c *Cluster) Look(ctx context.Context, entries []store.Entry) []Result {
+func (c *Cluster) CheckPrune(ctx context.Context, entries []store.Entry) []Result {
 	results := make([]Result, len(entries))
 	c.begin().pruneAll(ctx, entries, results, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
 		return r.kept("", false)
@@ -148,7 +148,7 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 	case c.othersRepository(live.Labels) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
 	case isDetached(live.Annotations):
-		return r.kept("let go of by the annotation "+annotationDeletion+": detach", true), true
+		return r.kept("orphaned by the annotation "+annotationDeletion+": detach", true), true
 	case !ours:
 		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s: delete it, or annotate it with %s: detach",
 			c.ours(), FieldManager, annotationDeletion), false), true
@@ -174,7 +174,7 @@ func isDetached(annotations map[string]string) bool {
 	return annotations[annotationDeletion] == "detach"
 }
 
-// mark puts the annotation back that Git had on an object which is let go of.
+// mark puts the annotation back that Git had on an object which is orphaned.
 func (c *call) mark(ctx context.Context, r Result, live *metav1.PartialObjectMetadata) Result {
 	err := c.merge(ctx, "prune", r.ID, r.Entry.Version, map[string]any{
 		"metadata": map[string]any{"uid": live.UID, "annotations": map[string]string{render.AnnotationPrune: render.PruneDisabled}},

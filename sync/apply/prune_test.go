@@ -113,7 +113,7 @@ func TestPruneNeedsOurLabelAndFields(t *testing.T) {
 	pruned(t, c, unlabelled, Skipped, reason, false, true)
 
 	edit(t, unlabelled.ID, types.MergePatchType, `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`, "kubectl")
-	pruned(t, c, unlabelled, Skipped, "let go of by the annotation client.lifecycle.config.k8s.io/deletion: detach", true, true)
+	pruned(t, c, unlabelled, Skipped, "orphaned by the annotation client.lifecycle.config.k8s.io/deletion: detach", true, true)
 
 	unowned := applied(t, c, configMap(t, ns, "b", "1"))[0]
 	edit(t, unowned.ID, types.MergePatchType, `{"metadata":{"managedFields":[{}]}}`, "other")
@@ -128,7 +128,7 @@ func TestPruneHonoursAnnotations(t *testing.T) {
 		forget                   bool
 	}{
 		{"a", `"swell.sh/prune":"disabled"`, "kept by the annotation swell.sh/prune: disabled", true},
-		{"b", `"client.lifecycle.config.k8s.io/deletion":"detach"`, "let go of by the annotation client.lifecycle.config.k8s.io/deletion: detach", true},
+		{"b", `"client.lifecycle.config.k8s.io/deletion":"detach"`, "orphaned by the annotation client.lifecycle.config.k8s.io/deletion: detach", true},
 	} {
 		entry := applied(t, c, configMap(t, ns, test.name, "1"))[0]
 		edit(t, entry.ID, types.MergePatchType, `{"metadata":{"annotations":{`+test.annotation+`}}}`, "kubectl")
@@ -147,11 +147,11 @@ func TestPruneMarksWhatOnlyGitKeeps(t *testing.T) {
 	w.take()
 	other := entry
 	other.UID = "another"
-	if r := c.Look(t.Context(), []store.Entry{other})[0]; !r.Forget || r.Reason != "not ours: somebody deleted and recreated it" {
+	if r := c.CheckPrune(t.Context(), []store.Entry{other})[0]; !r.Forget || r.Reason != "not ours: somebody deleted and recreated it" {
 		t.Errorf("made anew: got %+v", r)
 	}
 	for range 2 {
-		if r := c.Look(t.Context(), []store.Entry{entry})[0]; r.Action != Skipped || !r.Forget || r.Err != nil || r.Reason != KeptText {
+		if r := c.CheckPrune(t.Context(), []store.Entry{entry})[0]; r.Action != Skipped || !r.Forget || r.Err != nil || r.Reason != KeptText {
 			t.Errorf("got %+v", r)
 		}
 	}

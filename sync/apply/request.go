@@ -88,7 +88,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		unsure = unsure || !isUnwritten(err)
 		again := attempt < err.maxAttempts() && err.transient() && !(req.once && err.Code == http.StatusConflict)
 		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
-			c.silence(ctx)
+			c.probe(ctx)
 		}
 		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
 			return nil, c.judgeRights(ctx, req, err)
@@ -121,7 +121,7 @@ func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration)
 		return nil, err
 	}
 	answer, err := c.send(ctx, req, timeout)
-	c.heard(err)
+	c.answered(err)
 	return answer, err
 }
 

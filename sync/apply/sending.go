@@ -59,7 +59,7 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 	if err != nil {
 		return nil, answerInfo{}, err
 	}
-	meta, info, err := s.bring(ctx)
+	meta, info, err := s.applyOrCreate(ctx)
 	if err != nil {
 		s.takeBack(err)
 		return nil, info, err
@@ -96,9 +96,9 @@ func (s *sending) takeBack(err error) {
 	s.r.Warnings = []string{"perhaps taken, the server's answer is unknown: " + enumerate(texts)}
 }
 
-// bring applies the object to the one that the inventory knows, or else makes
+// applyOrCreate applies the object to the one that the inventory knows, or else makes
 // first contact.
-func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+func (s *sending) applyOrCreate(ctx context.Context) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
 	if known := s.r.Entry; known.UID != "" && !s.TakenOver[s.o.ID] {
 		meta, info, err = s.update(ctx, types.UID(known.UID), known.Fields, true)
 		if !isOtherObject(err) {
@@ -106,7 +106,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 		}
 	}
 	s.r.Taken, s.r.Left = nil, nil
-	var there *sight
+	var there *liveInfo
 	if key, err := s.collectionOf(ctx, s.o); err == nil {
 		there = s.contacts.recall(key, s.o.ID.Name)
 	}
@@ -117,7 +117,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 				return meta, info, err
 			}
 			var unseen error
-			if there, unseen = s.sight(ctx, s.o); unseen != nil {
+			if there, unseen = s.liveInfo(ctx, s.o); unseen != nil {
 				return nil, answerInfo{}, unseen
 			}
 			if there == nil { // it went again, or the conflict is about a quota
@@ -127,7 +127,7 @@ func (s *sending) bring(ctx context.Context) (meta *metav1.PartialObjectMetadata
 				continue
 			}
 		}
-		meta, info, err = s.meet(ctx, there)
+		meta, info, err = s.adoptExisting(ctx, there)
 		if !isOtherObject(err) {
 			return meta, info, err
 		}
@@ -149,7 +149,7 @@ func afterWrite(err error) error {
 }
 
 // create sends the whole object, if there is none yet. Fields that are to be
-// ignored are let go of as soon as they are set.
+// ignored are disowned as soon as they are set.
 func (s *sending) create(ctx context.Context) (*metav1.PartialObjectMetadata, answerInfo, error) {
 	body, err := withPrecondition(s.o, "resourceVersion", neverVersion)
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *sending) create(ctx context.Context) (*metav1.PartialObjectMetadata, an
 
 func (s *sending) isIgnored(path fieldpath.Path) bool { return covers(s.ignored, path, s.root) }
 
-// meet is first contact with an object that is there.
-func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObjectMetadata, answerInfo, error) {
+// adoptExisting is first contact with an object that is there.
+func (s *sending) adoptExisting(ctx context.Context, there *liveInfo) (*metav1.PartialObjectMetadata, answerInfo, error) {
 	if there.ours {
 		return s.update(ctx, there.uid, there.fields, true)
 	}
@@ -193,7 +193,7 @@ func (s *sending) meet(ctx context.Context, there *sight) (*metav1.PartialObject
 // subresource or a rule says so, and otherwise taken by force, or, without
 // force, refused.
 func (s *sending) update(ctx context.Context, uid types.UID, fields string, force bool) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	if err := s.letGo(ctx, uid, fields); err != nil {
+	if err := s.releaseFields(ctx, uid, fields); err != nil {
 		return nil, answerInfo{}, err
 	}
 	s.r.Taken, s.r.Left = nil, nil
@@ -236,9 +236,9 @@ func heldByOthers(o *render.Object, conflicts []Change, err error) *Error {
 	return e
 }
 
-// letGo disowns fields that a rule says to ignore and that are still ours, as
+// releaseFields disowns fields that a rule says to ignore and that are still ours, as
 // when the rule is new.
-func (s *sending) letGo(ctx context.Context, uid types.UID, fields string) error {
+func (s *sending) releaseFields(ctx context.Context, uid types.UID, fields string) error {
 	if len(s.ignored) == 0 || fields == "" {
 		return nil
 	}

@@ -120,7 +120,7 @@ func TestLook(t *testing.T) {
 	remove(t, entries[1].ID)
 	edit(t, entries[2].ID, types.MergePatchType, `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`, "kubectl")
 	w.take()
-	results := c.Look(t.Context(), entries)
+	results := c.CheckPrune(t.Context(), entries)
 	if diff := cmp.Diff(map[string]int{"GET": 3}, w.methods()); diff != "" {
 		t.Error(diff)
 	}
@@ -131,7 +131,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("one that is gone: %+v", r)
 	}
 	if r := results[2]; r.Err != nil || !r.Forget || r.Action != Skipped {
-		t.Errorf("one that is let go of: %+v", r)
+		t.Errorf("one that is orphaned: %+v", r)
 	}
 }
 

@@ -55,17 +55,17 @@ func (s *Swept) Add(other Swept) {
 //
 // What ignore names for an entry is not looked at.
 func (c *Cluster) Sweep(ctx context.Context, entries []store.Entry, ignore Ignored) (Swept, error) {
-	return c.look(ctx, entries, ignore, (*sweeping).kind)
+	return c.sweepKinds(ctx, entries, ignore, (*sweeping).kind)
 }
 
 // SweepFew is a Sweep of a few objects: it costs one metadata GET per entry, and no
 // LIST.
 func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry, ignore Ignored) (Swept, error) {
-	return c.look(ctx, entries, ignore, (*sweeping).single)
+	return c.sweepKinds(ctx, entries, ignore, (*sweeping).single)
 }
 
-// look goes through the entries kind by kind.
-func (c *Cluster) look(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
+// sweepKinds goes through the entries kind by kind.
+func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
 	s := &sweeping{
 		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*Drift, len(entries)), looked: make([]bool, len(entries)),
 		lists: map[schema.GroupVersionKind]string{},

@@ -166,7 +166,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 func (p *pass) early(u *Unit, name config.TargetName, t *Target) bool {
 	due, waits := t.RetryAt, t.Step != "" && t.Attempts == 0
 	if waits {
-		due = p.state.Notices.stirs(Place{Unit: u.Path, Target: name}, due)
+		due = p.state.Notices.earlier(Place{Unit: u.Path, Target: name}, due)
 	}
 	if !due.After(p.now) {
 		return false
@@ -237,8 +237,8 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 	at, most, waited := Place{Unit: u.Path, Target: name}, maxCheck, t.CheckedAt.Sub(t.Since)
 	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
 		most = maxBackoff
-	} else if t.Health == HealthGood && p.state.Notices.Heard[at] {
-		most, waited = maxBackoff, 10*maxBackoff // what flaps is heard
+	} else if t.Health == HealthGood && p.state.Notices.Watched[at] {
+		most, waited = maxBackoff, 10*maxBackoff // what flaps has events
 	}
 	due := t.CheckedAt.Add(p.state.Notices.pause(at, waited, most))
 	ends := soaks
@@ -249,7 +249,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 		due = ends
 	}
 	if t.Health != HealthGood || !soaks.IsZero() {
-		due = p.state.Notices.stirs(at, due)
+		due = p.state.Notices.earlier(at, due)
 	}
 	if t.Attempts > 0 && t.RetryAt.After(due) {
 		due = t.RetryAt

@@ -172,11 +172,11 @@ func (s *State) Nudge(path config.UnitPath) {
 	}
 }
 
-// TakeIn makes the unit look after objects on a target that were found there
+// Adopt makes the unit look after objects on a target that were found there
 // after the state was lost, and that the commit does not want: a target that
 // the unit is not placed on is one that it leaves. A unit that there is none of
 // is made, so that it can leave.
-func (s *State) TakeIn(path config.UnitPath, name config.TargetName, commit config.Commit, now time.Time) {
+func (s *State) Adopt(path config.UnitPath, name config.TargetName, commit config.Commit, now time.Time) {
 	s.fleet = nil // its cluster may have left it meanwhile
 	u := s.Units[path]
 	if u == nil {

@@ -77,9 +77,9 @@ func TestTakeIn(t *testing.T) {
 	}
 	for len(step()) > 0 {
 	}
-	s.TakeIn("here", "dev/a", "c", now) // its own target: to be pruned
-	s.TakeIn("here", "dev", "c", now)
-	s.TakeIn("gone", "dev", "c", now)
+	s.Adopt("here", "dev/a", "c", now) // its own target: to be pruned
+	s.Adopt("here", "dev", "c", now)
+	s.Adopt("gone", "dev", "c", now)
 	var did []string
 	for range 5 {
 		for _, a := range step() {

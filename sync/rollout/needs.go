@@ -26,7 +26,7 @@ func (p *pass) refresh(u *Unit) {
 }
 
 // waits says whether the target still waits for another unit, and notes which
-// one as its reason. Units that wait for each other are let go together: the
+// one as its reason. Units that wait for each other are released together: the
 // server takes what it can, and the rest is tried again.
 func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {

@@ -40,8 +40,8 @@ import (
 //	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
 //	+DURATION, -DURATION                moves the clock
 //	restart                             through JSON, as it would be stored
-//	stirred UNIT TARGET DURATION        see Notices: from then on
-//	heard UNIT TARGET
+//	event UNIT TARGET DURATION        see Notices: from then on
+//	watched UNIT TARGET
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
@@ -162,7 +162,7 @@ func (s *script) do(words []string) {
 		}
 	case "restart":
 		s.state = reload(s.t, &s.state)
-	case "stirred", "heard":
+	case "event", "watched":
 		s.notice(verb, rest)
 	case "settle":
 		s.settle()
@@ -269,20 +269,20 @@ func (s *script) decide() {
 	for _, a := range s.plan.Actions {
 		at := Place{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
-		delete(s.state.Notices.Stirred, at)
+		delete(s.state.Notices.RequeueAt, at)
 	}
 }
 
 func (s *script) notice(verb string, rest []string) {
-	if s.state.Notices.Heard == nil {
+	if s.state.Notices.Watched == nil {
 		s.state.Notices = noNotices()
 	}
 	at := Place{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
-	if verb == "heard" {
-		s.state.Notices.Heard[at] = true
+	if verb == "watched" {
+		s.state.Notices.Watched[at] = true
 		return
 	}
-	s.state.Notices.Stirred[at] = s.now.Add(s.duration(rest[2]))
+	s.state.Notices.RequeueAt[at] = s.now.Add(s.duration(rest[2]))
 }
 
 func (s *script) outcome(verb string, rest []string) {

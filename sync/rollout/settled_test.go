@@ -64,8 +64,8 @@ func TestTakeInOfAClusterThatLeft(t *testing.T) {
 	s, want := Settled(grid(2, 2, "1")), grid(2, 1, "1")
 	now := time.Unix(1000, 0)
 	s.Decide(want, now)
-	s.TakeIn("unit-1", "cluster-1", want.Commit, now)
-	s.TakeIn("gone", "cluster-1", want.Commit, now)
+	s.Adopt("unit-1", "cluster-1", want.Commit, now)
+	s.Adopt("gone", "cluster-1", want.Commit, now)
 	for range 3 {
 		for _, a := range s.Decide(want, now).Actions {
 			if a.Target == "cluster-1" {

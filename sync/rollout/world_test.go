@@ -99,7 +99,7 @@ func newWorld(t *rapid.T, m mutation) *world {
 }
 
 func noNotices() Notices {
-	return Notices{Stirred: map[Place]time.Time{}, Heard: map[Place]bool{}}
+	return Notices{RequeueAt: map[Place]time.Time{}, Watched: map[Place]bool{}}
 }
 
 func (w *world) draw(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
@@ -171,9 +171,9 @@ func (w *world) happen() {
 	case 5:
 		w.restart()
 	case 12:
-		w.state.Notices.Stirred[at] = w.now.Add(time.Duration(w.draw(2)) * time.Second)
+		w.state.Notices.RequeueAt[at] = w.now.Add(time.Duration(w.draw(2)) * time.Second)
 	case 13:
-		w.state.Notices.Heard[at] = !w.state.Notices.Heard[at]
+		w.state.Notices.Watched[at] = !w.state.Notices.Watched[at]
 	case 6:
 		w.elapse([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
 	default:
@@ -285,7 +285,7 @@ func (w *world) pass() {
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
-		delete(w.state.Notices.Stirred, at)
+		delete(w.state.Notices.RequeueAt, at)
 		if w.underway[at] = a; w.rarely(6) {
 			continue // takes longer
 		}

@@ -147,7 +147,7 @@ func TestTakeIn(t *testing.T) {
 	other.UID, other.Keep = "other", false
 	live := confirmed(intended, "")
 	fresh.Keep = true
-	update(t, s, func(tx *Tx) error { return tx.TakeIn([]Entry{other, live, fresh}) })
+	update(t, s, func(tx *Tx) error { return tx.Adopt([]Entry{other, live, fresh}) })
 	intended.UID, intended.Found = live.UID, true
 	fresh.Found = true
 	same(t, []Entry{known, intended, fresh}, value[[]Entry](t)(s.ClusterInventory("dev")))

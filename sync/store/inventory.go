@@ -115,19 +115,19 @@ func (tx *Tx) fieldsets(entries []Entry) (map[string][]byte, error) {
 	})
 }
 
-// Suspect clears the digests of objects that differ from what was applied, so
+// MarkDirty clears the digests of objects that differ from what was applied, so
 // that the next apply sends them. An object that was made anew since it was
 // looked at, with another UID, is left alone.
-func (tx *Tx) Suspect(entries []Entry) error {
+func (tx *Tx) MarkDirty(entries []Entry) error {
 	return each(tx, `UPDATE inventory SET digest = ''`+keyIs+` AND uid = ?`, entries, func(e *Entry) []any {
 		return append(e.key(), e.UID)
 	})
 }
 
-// Displace clears the digests that other units have for the same objects in the
+// MarkOthersDirty clears the digests that other units have for the same objects in the
 // same cluster: the given entries are about to be written, and what the others
 // know of them will not be so any more.
-func (tx *Tx) Displace(cluster string, entries []Entry) error {
+func (tx *Tx) MarkOthersDirty(cluster string, entries []Entry) error {
 	return each(tx, `UPDATE inventory SET digest = '' WHERE name = ? AND namespace = ? AND kind = ? AND "group" = ? AND digest <> ''
 		AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0') AND NOT (target = ? AND unit = ?)`, entries, func(e *Entry) []any {
 		return []any{e.ID.Name, e.ID.Namespace, e.ID.Kind, e.ID.Group, cluster, string(e.Target), string(e.Unit)}

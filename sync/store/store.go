@@ -46,7 +46,7 @@
 //	            losses, field,   list of [Loss]; since version 3
 //	            manager, rounds, until, tried
 //	troubles    about, since,    what ails the daemon as a whole at the moment,
-//	            text             see [Trouble]; since version 5
+//	            text             see [Condition]; since version 5
 //	repository  name             the monorepo that all of this is about, in at
 //	                             most one row; since version 6
 //	orders      seq, at, by,     what operators told the daemon to do and it has

@@ -151,7 +151,7 @@ func TestInventory(t *testing.T) {
 	update(t, s, func(tx *Tx) error {
 		stranger := three
 		stranger.UID = "another"
-		return tx.Suspect([]Entry{two, stranger})
+		return tx.MarkDirty([]Entry{two, stranger})
 	})
 	two.Digest = ""
 	same(t, []Entry{one, two, three}, got())
@@ -163,7 +163,7 @@ func TestInventory(t *testing.T) {
 	same(t, []Entry{one, two, three}, got())
 
 	// what is about to be sent has run all the same
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.Intend([]Entry{two}), tx.Suspect([]Entry{two})) })
+	update(t, s, func(tx *Tx) error { return errors.Join(tx.Intend([]Entry{two}), tx.MarkDirty([]Entry{two})) })
 	two.Digest = ""
 	same(t, []Entry{one, two, three}, got())
 
@@ -282,7 +282,7 @@ func TestDisplace(t *testing.T) {
 	update(t, s, func(tx *Tx) error {
 		return tx.Confirm([]Entry{entry("a", "dev/one", "moved"), entry("a", "dev/one", "stays"), entry("a", "dev", "moved"), entry("a", "dev2/one", "moved"), moving})
 	})
-	update(t, s, func(tx *Tx) error { return tx.Displace("dev", []Entry{moving}) })
+	update(t, s, func(tx *Tx) error { return tx.MarkOthersDirty("dev", []Entry{moving}) })
 	var left []string
 	for _, cluster := range []string{"dev", "dev2"} {
 		for _, e := range value[[]Entry](t)(s.ClusterInventory(cluster)) {

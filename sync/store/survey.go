@@ -56,9 +56,9 @@ func (tx *Tx) Surveyed(name string, survey Survey, unknown string) error {
 		ON CONFLICT DO UPDATE SET survey = ?2, unknown = ?3`, name, string(survey), unknown)
 }
 
-// TakeIn notes live objects that were found in a cluster, as Found. What has a
+// Adopt notes live objects that were found in a cluster, as Found. What has a
 // UID already stays as it is.
-func (tx *Tx) TakeIn(entries []Entry) error {
+func (tx *Tx) Adopt(entries []Entry) error {
 	sets, err := tx.fieldsets(entries)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (tx *Tx) TakeIn(entries []Entry) error {
 
 // Distrust notes that what the inventory says of a cluster is older than what is
 // there: nobody knows what its objects hold, nor for certain whose they are. Of
-// the objects that are seen, all entries go, for [Tx.TakeIn] to make them anew.
+// the objects that are seen, all entries go, for [Tx.Adopt] to make them anew.
 func (tx *Tx) Distrust(cluster string, seen []Entry) error {
 	const within = `(target = ?1 OR target > ?1 || '/' AND target < ?1 || '0')`
 	if err := tx.exec(`UPDATE inventory SET digest = '', ran = '', found = 1 WHERE `+within, cluster); err != nil {

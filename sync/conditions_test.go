@@ -16,7 +16,7 @@ import (
 
 func (w *world) troubles() string {
 	w.Helper()
-	troubles, err := w.store.Troubles()
+	troubles, err := w.store.Conditions()
 	w.must(err)
 	var lines []string
 	for _, t := range troubles {

@@ -15,8 +15,8 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// How long a pass waits for its jobs: what takes longer goes on beside the
-// passes, and a later one records it.
+// How long a pass waits for its jobs: what takes longer goes on in the
+// background, and a later one records it.
 const (
 	// defaultPatience is the longest wait. What has ended by then is recorded,
 	// so that a long release is known piece by piece.
@@ -28,28 +28,28 @@ const (
 
 func (j *job) place() rollout.Place { return rollout.Place{Unit: j.Unit, Target: j.Target} }
 
-// claim is an object in a cluster that a job writes or deletes.
-type claim struct {
+// lockKey is an object in a cluster that a job writes or deletes.
+type lockKey struct {
 	cluster string
 	id      render.ObjectID
 }
 
-// beside are the jobs that were begun and are not recorded yet. There is at
+// executor are the jobs that were begun and are not recorded yet. There is at
 // most one for a unit on a target, and no object is written or deleted by two:
 // what the plan wants of one that is taken is left for a later pass, which the
 // end of the job brings about.
-type beside struct {
+type executor struct {
 	running sync.WaitGroup
 	ended   chan struct{} // told when a job ends, for the pass that waits
 	wake    chan struct{} // the same, for the pause between two passes
 
 	mu      sync.Mutex
 	jobs    map[rollout.Place]*job
-	claims  map[claim]*job
+	locks   map[lockKey]*job
 	done    []*job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see unitsAtOnce
 	loads   map[string]load          // by cluster: of jobs
-	doomed  map[*job][]store.Entry   // what jobs are about to delete or to let go of
+	ending  map[*job][]store.Entry   // what jobs are about to delete or to orphan
 	cancels map[*job]context.CancelFunc
 }
 
@@ -64,7 +64,7 @@ const objectsAhead = 5000
 // room says whether one more job of a cluster may be made ready. A large release
 // is made ready piece by piece. Units of any size are ready for whenever one of
 // those is done that are worked on.
-func (b *beside) room(cluster string) bool {
+func (b *executor) room(cluster string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	is := b.loads[cluster]
@@ -72,7 +72,7 @@ func (b *beside) room(cluster string) bool {
 }
 
 // loadLocked counts a job, or no more where n is -1.
-func (b *beside) loadLocked(j *job, n int) {
+func (b *executor) loadLocked(j *job, n int) {
 	is := b.loads[j.cluster]
 	is.jobs += n
 	if j.bundle != nil {
@@ -81,22 +81,22 @@ func (b *beside) loadLocked(j *job, n int) {
 	b.loads[j.cluster] = is
 }
 
-func newBeside(wake chan struct{}) *beside {
-	return &beside{ended: make(chan struct{}, 1), wake: wake, jobs: map[rollout.Place]*job{}, claims: map[claim]*job{},
-		slots: map[string]chan struct{}{}, loads: map[string]load{}, doomed: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
+func newExecutor(wake chan struct{}) *executor {
+	return &executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[rollout.Place]*job{}, locks: map[lockKey]*job{},
+		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*job][]store.Entry{}, cancels: map[*job]context.CancelFunc{}}
 }
 
-// free says whether an action can be begun: nothing is done for its unit on its
+// idle says whether an action can be begun: nothing is done for its unit on its
 // target.
-func (b *beside) free(a rollout.Action) bool {
+func (b *executor) idle(a rollout.Action) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.jobs[rollout.Place{Unit: a.Unit, Target: a.Target}] == nil
 }
 
-// take makes the job the one of its unit on its target and, where it writes, of
+// tryLock makes the job the one of its unit on its target and, where it writes, of
 // its objects; it reports whether another one has some of them.
-func (b *beside) take(j *job) bool {
+func (b *executor) tryLock(j *job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var objects []*render.Object
@@ -104,48 +104,48 @@ func (b *beside) take(j *job) bool {
 		objects = j.bundle.Objects
 	}
 	for _, o := range objects {
-		if b.claims[claim{j.cluster, o.ID}] != nil {
+		if b.locks[lockKey{j.cluster, o.ID}] != nil {
 			return false
 		}
 	}
 	for _, o := range objects {
-		b.claims[claim{j.cluster, o.ID}] = j
+		b.locks[lockKey{j.cluster, o.ID}] = j
 	}
 	b.jobs[j.place()] = j
 	b.loadLocked(j, 1)
 	return true
 }
 
-// claimDoomed makes the job the one of the objects that it is about to delete or to
-// let go of. Those that another job is at work on are left, and not given up
+// lockPrunable makes the job the one of the objects that it is about to delete or to
+// orphan. Those that another job is at work on are left, and not given up
 // either: that job may be about to leave the object out, and its end would hide
 // that it is its own.
-func (b *beside) claimDoomed(j *job) {
+func (b *executor) lockPrunable(j *job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := func(id render.ObjectID) bool {
-		other := b.claims[claim{j.cluster, id}]
+		other := b.locks[lockKey{j.cluster, id}]
 		if other == nil || other == j {
 			return false
 		}
 		j.left = append(j.left, fmt.Sprintf("%s stays: another unit is writing it", id))
 		return true
 	}
-	j.doomed = slices.DeleteFunc(j.doomed, func(e store.Entry) bool { return others(e.ID) })
+	j.prunable = slices.DeleteFunc(j.prunable, func(e store.Entry) bool { return others(e.ID) })
 	j.kept = slices.DeleteFunc(j.kept, func(e store.Entry) bool { return others(e.ID) })
-	j.moved = slices.DeleteFunc(j.moved, func(h handover) bool { return others(h.ID) })
-	ends := slices.Concat(j.doomed, j.kept)
+	j.moved = slices.DeleteFunc(j.moved, func(h transfer) bool { return others(h.ID) })
+	ends := slices.Concat(j.prunable, j.kept)
 	for _, e := range ends {
-		b.claims[claim{j.cluster, e.ID}] = j
+		b.locks[lockKey{j.cluster, e.ID}] = j
 	}
 	if len(ends) > 0 {
-		b.doomed[j] = ends
+		b.ending[j] = ends
 	}
 }
 
 // begin does jobs of one cluster, in this order and as many at a time as there
 // is room for in the cluster, and returns at once.
-func (b *beside) begin(ctx context.Context, cluster string, jobs []*job, do func(context.Context, *job)) {
+func (b *executor) begin(ctx context.Context, cluster string, jobs []*job, do func(context.Context, *job)) {
 	b.mu.Lock()
 	slots := b.slots[cluster]
 	if slots == nil {
@@ -176,7 +176,7 @@ func (b *beside) begin(ctx context.Context, cluster string, jobs []*job, do func
 	})
 }
 
-func (b *beside) end(j *job) {
+func (b *executor) end(j *job) {
 	b.mu.Lock()
 	b.done = append(b.done, j)
 	b.mu.Unlock()
@@ -188,9 +188,9 @@ func (b *beside) end(j *job) {
 	}
 }
 
-// takeEnded returns the jobs that have ended, for recording, and gives free
+// collect returns the jobs that have ended, for recording, and gives free
 // what they had.
-func (b *beside) takeEnded() []*job {
+func (b *executor) collect() []*job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	done := b.done
@@ -202,7 +202,7 @@ func (b *beside) takeEnded() []*job {
 }
 
 // drop gives up jobs that were not begun.
-func (b *beside) drop(jobs []*job) {
+func (b *executor) drop(jobs []*job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, j := range jobs {
@@ -212,24 +212,24 @@ func (b *beside) drop(jobs []*job) {
 	}
 }
 
-func (b *beside) releaseLocked(j *job) {
+func (b *executor) releaseLocked(j *job) {
 	delete(b.jobs, j.place())
 	b.loadLocked(j, -1)
 	delete(b.cancels, j)
 	if j.Kind == rollout.Apply {
 		for _, o := range j.bundle.Objects {
-			delete(b.claims, claim{j.cluster, o.ID})
+			delete(b.locks, lockKey{j.cluster, o.ID})
 		}
 	}
-	for _, e := range b.doomed[j] {
-		delete(b.claims, claim{j.cluster, e.ID})
+	for _, e := range b.ending[j] {
+		delete(b.locks, lockKey{j.cluster, e.ID})
 	}
-	delete(b.doomed, j)
+	delete(b.ending, j)
 }
 
 // await waits until all of the jobs have ended, or the patience has. When ctx
 // ends, so do the jobs, and it waits for that.
-func (b *beside) await(ctx context.Context, jobs []*job, patience time.Duration) {
+func (b *executor) await(ctx context.Context, jobs []*job, patience time.Duration) {
 	limit, quiet := time.NewTimer(patience), time.NewTimer(patience/quietShare)
 	defer limit.Stop()
 	defer quiet.Stop()
@@ -248,7 +248,7 @@ func (b *beside) await(ctx context.Context, jobs []*job, patience time.Duration)
 	}
 }
 
-func (b *beside) over(jobs []*job) bool {
+func (b *executor) over(jobs []*job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !slices.ContainsFunc(jobs, func(j *job) bool {
@@ -257,14 +257,14 @@ func (b *beside) over(jobs []*job) bool {
 }
 
 // busy says whether any job is not recorded yet.
-func (b *beside) busy() bool {
+func (b *executor) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.jobs) > 0
 }
 
 // clusters are those that a job is at work in.
-func (b *beside) clusters() map[string]bool {
+func (b *executor) clusters() map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	busy := map[string]bool{}
@@ -275,7 +275,7 @@ func (b *beside) clusters() map[string]bool {
 }
 
 // places are the units on targets that a job is at work on.
-func (b *beside) places() []rollout.Place {
+func (b *executor) places() []rollout.Place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var places []rollout.Place
@@ -285,12 +285,12 @@ func (b *beside) places() []rollout.Place {
 	return places
 }
 
-// recheck ends the jobs that are about to delete, or to let go of, something which
+// cancelStale ends the jobs that are about to delete, or to orphan, something which
 // must stay by now. What they have sent is on its way; nothing more is.
-func (b *beside) recheck(stays func(j *job, id render.ObjectID) bool) {
+func (b *executor) cancelStale(stays func(j *job, id render.ObjectID) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for j, entries := range b.doomed {
+	for j, entries := range b.ending {
 		if slices.ContainsFunc(entries, func(e store.Entry) bool { return stays(j, e.ID) }) {
 			b.cancels[j]()
 		}
@@ -300,12 +300,12 @@ func (b *beside) recheck(stays func(j *job, id render.ObjectID) bool) {
 // Finish waits until no job goes on any more, and records what became of them.
 // It is to be called when the last pass is over, whether or not its ctx ended.
 func (d *Daemon) Finish(ctx context.Context) error {
-	d.beside.running.Wait()
-	for _, l := range d.looking {
+	d.executor.running.Wait()
+	for _, l := range d.sweeping {
 		<-l.over
 	}
 	var r Record
-	d.record(ctx, &r, d.beside.takeEnded())
+	d.record(ctx, &r, d.executor.collect())
 	d.endLeases(ctx)
 	return r.Err
 }

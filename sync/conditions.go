@@ -15,28 +15,28 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// maxTroubles bounds how many units that were never released are told of.
-const maxTroubles = 100
+// maxConditions bounds how many units that were never released are told of.
+const maxConditions = 100
 
-// troubled is what keeps the daemon from its work at the moment, by what it is
-// about; see [store.Trouble].
-func (d *Daemon) troubled() map[string]string {
+// currentConditions is what keeps the daemon from its work at the moment, by what it is
+// about; see [store.Condition].
+func (d *Daemon) currentConditions() map[string]string {
 	now := map[string]string{}
-	if d.gitTrouble != "" {
-		now["git"] = d.gitTrouble
+	if d.gitFailure != "" {
+		now["git"] = d.gitFailure
 	}
 	if refused := d.wanted.Refused(); refused != "" && d.snapshot != nil {
 		short := "commit " + d.snapshot.Commit.Short()
 		now[short] = "not taken: " + strings.TrimPrefix(refused, short+": ")
 	}
 	if d.snapshot != nil && !d.snapshot.Held {
-		for _, unit := range d.broken[:min(len(d.broken), maxTroubles)] {
+		for _, unit := range d.broken[:min(len(d.broken), maxConditions)] {
 			if d.state.Units[unit.Path] == nil { // else its state says so
 				now["unit "+string(unit.Path)] = "not released yet: " + someProblems(unit.Problems)
 			}
 		}
 	}
-	for name, text := range d.lookTrouble {
+	for name, text := range d.sweepFailures {
 		now["cluster "+name] = text
 	}
 	for name, c := range d.clusters {
@@ -46,7 +46,7 @@ func (d *Daemon) troubled() map[string]string {
 		if _, why := d.barred(name); why != nil {
 			now["cluster "+name] = why.Error()
 		}
-		if err := c.trouble(); err != nil {
+		if err := c.condition(); err != nil {
 			now["cluster "+name] = err.Error()
 		}
 	}
@@ -77,40 +77,40 @@ func (d *Daemon) strayClusters() string {
 	return strings.Join(stray, "; ")
 }
 
-// tellTroubles stores what keeps the daemon from its work, where that changed.
-func (d *Daemon) tellTroubles(ctx context.Context, r *Record) {
-	now := d.troubled()
-	if r.Err != nil || maps.EqualFunc(now, d.troubles, func(text string, known store.Trouble) bool { return text == known.Text }) {
+// saveConditions stores what keeps the daemon from its work, where that changed.
+func (d *Daemon) saveConditions(ctx context.Context, r *Record) {
+	now := d.currentConditions()
+	if r.Err != nil || maps.EqualFunc(now, d.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
 		return
 	}
-	troubles := make(map[string]store.Trouble, len(now))
+	troubles := make(map[string]store.Condition, len(now))
 	for about, text := range now {
 		since := r.At
-		if known, ok := d.troubles[about]; ok {
+		if known, ok := d.conditions[about]; ok {
 			since = known.Since
 		}
-		troubles[about] = store.Trouble{About: about, Since: since.UTC().Round(time.Second), Text: text}
+		troubles[about] = store.Condition{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
-	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetTroubles(slices.Collect(maps.Values(troubles))) })
+	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetConditions(slices.Collect(maps.Values(troubles))) })
 	if r.Err != nil {
 		return
 	}
-	for about := range d.troubles {
+	for about := range d.conditions {
 		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && troubles[about].Text == "" {
 			d.state.Resume(cluster) // the next pass goes on there
 			d.wake()
 		}
 	}
-	if stray := now[store.AboutConfiguration]; stray != "" && stray != d.troubles[store.AboutConfiguration].Text {
+	if stray := now[store.AboutConfiguration]; stray != "" && stray != d.conditions[store.AboutConfiguration].Text {
 		d.Log.Warn("configuration", "text", stray)
 	}
-	d.troubles = troubles
+	d.conditions = troubles
 }
 
-// openTroubles are those that an earlier daemon left.
-func openTroubles(s *store.Store) (map[string]store.Trouble, error) {
-	known, err := s.Troubles()
-	troubles := map[string]store.Trouble{}
+// openConditions are those that an earlier daemon left.
+func openConditions(s *store.Store) (map[string]store.Condition, error) {
+	known, err := s.Conditions()
+	troubles := map[string]store.Condition{}
 	for _, t := range known {
 		troubles[t.About] = t
 	}

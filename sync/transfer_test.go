@@ -48,7 +48,7 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		moved: []handover{{here, render.Placed{Unit: there.Unit, Target: there.Target}}}}
+		moved: []transfer{{here, render.Placed{Unit: there.Unit, Target: there.Target}}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.do(ctx, conn, j)
@@ -72,18 +72,18 @@ func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
 	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
-		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, elsewhere: []handover{{here, here.Place()}}}
-	if !d.beside.take(writes) {
+		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, foreign: []transfer{{here, here.Place()}}}
+	if !d.executor.tryLock(writes) {
 		t.Fatal("not taken")
 	}
-	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []handover{{here, there.Place()}}}
-	d.beside.claimDoomed(gives)
+	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []transfer{{here, there.Place()}}}
+	d.executor.lockPrunable(gives)
 	if len(gives.moved) > 0 || len(gives.left) != 1 {
 		t.Errorf("gives up %v, leaves %q", gives.moved, gives.left)
 	}
-	d.beside.drop([]*job{writes})
-	gives.moved, gives.left = []handover{{here, there.Place()}}, nil
-	d.beside.claimDoomed(gives)
+	d.executor.drop([]*job{writes})
+	gives.moved, gives.left = []transfer{{here, there.Place()}}, nil
+	d.executor.lockPrunable(gives)
 	if len(gives.moved) != 1 || len(gives.left) > 0 {
 		t.Errorf("when it is over: gives up %v, leaves %q", gives.moved, gives.left)
 	}
@@ -97,19 +97,19 @@ func TestWhatIsLetGoOfIsTheJobs(t *testing.T) {
 	lets := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", kept: []store.Entry{here}}
 	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
 		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}}
-	if !d.beside.take(lets) {
+	if !d.executor.tryLock(lets) {
 		t.Fatal("not taken")
 	}
-	d.beside.claimDoomed(lets)
-	if d.beside.take(writes) {
+	d.executor.lockPrunable(lets)
+	if d.executor.tryLock(writes) {
 		t.Error("another job took it")
 	}
-	d.beside.drop([]*job{lets})
-	if !d.beside.take(writes) {
+	d.executor.drop([]*job{lets})
+	if !d.executor.tryLock(writes) {
 		t.Error("nobody can take it any more")
 	}
 	lets.left = nil
-	if d.beside.claimDoomed(lets); len(lets.kept) > 0 || len(lets.left) != 1 {
+	if d.executor.lockPrunable(lets); len(lets.kept) > 0 || len(lets.left) != 1 {
 		t.Errorf("while it is written: lets go of %v, leaves %q", lets.kept, lets.left)
 	}
 }
@@ -122,7 +122,7 @@ func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
 	here, there := twoHolders(t, s)
 	here.UID, here.Fingerprint = "made anew", "f"
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		forgotten: []store.Entry{here}, givenUp: []handover{{here, there.Place()}}}
+		forgotten: []store.Entry{here}, released: []transfer{{here, there.Place()}}}
 	var r Record
 	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
 		t.Fatal(r.Err)
@@ -144,7 +144,7 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 	d := stateless(t, s)
 	here, _ := twoHolders(t, s)
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev"}
-	j.take([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
+	j.noteResults([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
 	var r Record
 	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
 		t.Fatal(r.Err)
@@ -153,7 +153,7 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(events) != 1 || events[0].Kind != "let go" || events[0].Text != here.ID.String()+": kept" {
+	if len(events) != 1 || events[0].Kind != "orphaned" || events[0].Text != here.ID.String()+": kept" {
 		t.Errorf("the history says %v", events)
 	}
 }
@@ -170,7 +170,7 @@ func TestWritingDisplacesOthers(t *testing.T) {
 			j := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, cluster: "dev",
 				bundle: &render.Bundle{Objects: []*render.Object{o}}, inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
 			intended, suspect := j.writesAhead()
-			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace(j.cluster, slices.Concat(intended, suspect)) })
+			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty(j.cluster, slices.Concat(intended, suspect)) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestWritingDisplacesOthers(t *testing.T) {
 // may write, nobody else's word of an object is taken back.
 func TestAJobThatIsOverWritesNothingAhead(t *testing.T) {
 	o := &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
-	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, elsewhere: []handover{{Entry: store.Entry{UID: "u"}}}}
+	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, foreign: []transfer{{Entry: store.Entry{UID: "u"}}}}
 	j.ended(rollout.Deferred, "commit abc: not found")
 	if intended, suspect := j.writesAhead(); len(intended)+len(suspect)+len(j.claims()) > 0 {
 		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.claims())
@@ -204,10 +204,10 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	looked, writes := twoHolders(t, s)
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, cluster: "dev",
 		inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
-	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Displace("dev", []store.Entry{writes}) }); err != nil {
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty("dev", []store.Entry{writes}) }); err != nil {
 		t.Fatal(err)
 	}
-	j.take([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
+	j.noteResults([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
 	j.ended(rollout.Healthy, "")
 	var r Record
 	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Trouble is what keeps the daemon from its work as a whole, or from a cluster.
-type Trouble struct {
+// Condition is what keeps the daemon from its work as a whole, or from a cluster.
+type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
 	// with the path of one that was never released; or [AboutConfiguration].
 	About string    `json:"about"`
@@ -21,24 +21,24 @@ type Trouble struct {
 // have. It keeps nobody from anything.
 const AboutConfiguration = "configuration"
 
-// SetTroubles replaces all troubles.
-func (tx *Tx) SetTroubles(troubles []Trouble) error {
+// SetConditions replaces all troubles.
+func (tx *Tx) SetConditions(troubles []Condition) error {
 	if err := tx.exec(`DELETE FROM troubles`); err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO troubles (about, since, text) VALUES (?, ?, ?)`, troubles, func(t *Trouble) []any {
+	return each(tx, `INSERT INTO troubles (about, since, text) VALUES (?, ?, ?)`, troubles, func(t *Condition) []any {
 		return []any{t.About, stored(t.Since), t.Text}
 	})
 }
 
-// Troubles are those that were last set, sorted by what they are about.
-func (s *Store) Troubles() ([]Trouble, error) {
+// Conditions are those that were last set, sorted by what they are about.
+func (s *Store) Conditions() ([]Condition, error) {
 	if ok, err := s.knows(5); err != nil || !ok {
 		return nil, err
 	}
-	var troubles []Trouble
+	var troubles []Condition
 	err := s.query(func(rows *sql.Rows) error {
-		var t Trouble
+		var t Condition
 		var since stamp
 		err := rows.Scan(&t.About, &since, &t.Text)
 		t.Since = since.Time

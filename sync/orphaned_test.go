@@ -52,7 +52,7 @@ func TestKeptObjectsAreLetGoOf(t *testing.T) {
 	if len(inventory) > 0 || len(w.plans()) > 0 {
 		t.Errorf("still in the inventory: %v; plans %v", inventory, w.plans())
 	}
-	w.want("what the history says", strings.Join(w.events("kept", "let go"), "\n"), strings.ReplaceAll(
+	w.want("what the history says", strings.Join(w.events("kept", "orphaned"), "\n"), strings.ReplaceAll(
 		"dev-2/c ConfigMap/NS/marked: kept by the annotation swell.sh/prune: disabled\ndev-2/c ConfigMap/NS/precious: kept by the annotation swell.sh/prune: disabled", "NS", w.tenant+"-c"))
 	w.requests()
 	w.idle(time.Hour)
@@ -79,7 +79,7 @@ func TestKeptObjectsAreLetGoOf(t *testing.T) {
 	w.want("the object that nothing keeps any more", fmt.Sprint(w.there("marked")), "0")
 }
 
-// What was let go of is not taken for ours when the state is lost, also where the
+// What was orphaned is not taken for ours when the state is lost, also where the
 // live object had lost the annotation before.
 func lostWithKeptObjects(w *world) {
 	w.keeper()
@@ -97,7 +97,7 @@ func lostWithKeptObjects(w *world) {
 	w.want("kept", fmt.Sprint(w.there("precious", "marked", "plain")), "3")
 	entries, err := w.store.Inventories(config.UnitPath("services/kept"))
 	w.must(err)
-	if events := w.events("kept", "let go"); w.unit("kept") != nil || len(w.plans()) > 0 || len(entries) > 0 || len(events) > 0 {
+	if events := w.events("kept", "orphaned"); w.unit("kept") != nil || len(w.plans()) > 0 || len(entries) > 0 || len(events) > 0 {
 		w.Errorf("taken for ours: %v, plans %v, history %q", entries, w.plans(), events)
 	}
 }

@@ -16,24 +16,24 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// book is what is known of the objects that are not as they were applied. It
+// driftLedger is what is known of the objects that are not as they were applied. It
 // holds nothing of those that are. What changes in it is stored with the next
 // transaction.
-type book struct {
+type driftLedger struct {
 	drifts map[store.Object]store.Drift
 	fights map[store.Object]store.Fight
 	// seen are the fingerprints that the drifts were found with, which only
 	// matter to this process.
 	seen map[store.Object]string
-	// rested are the fights that were to be taken up again, and when: an object
+	// resumed are the fights that were to be taken up again, and when: an object
 	// that cannot be looked at is left alone for a while.
-	rested map[store.Object]time.Time
+	resumed map[store.Object]time.Time
 
 	changedDrifts, changedFights map[store.Object]bool
 }
 
-func openBook(s *store.Store) (*book, error) {
-	b := &book{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, rested: map[store.Object]time.Time{}}
+func openDriftLedger(s *store.Store) (*driftLedger, error) {
+	b := &driftLedger{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, resumed: map[store.Object]time.Time{}}
 	b.stored()
 	drifts, err := s.Drifts()
 	if err != nil {
@@ -53,7 +53,7 @@ func openBook(s *store.Store) (*book, error) {
 }
 
 // put writes what changed since stored was last called.
-func (b *book) put(tx *store.Tx) error {
+func (b *driftLedger) put(tx *store.Tx) error {
 	var drifts []store.Drift
 	var fights []store.Fight
 	var noDrift, noFight []store.Object
@@ -74,13 +74,13 @@ func (b *book) put(tx *store.Tx) error {
 	return errors.Join(tx.PutDrifts(drifts), tx.DropDrifts(noDrift), tx.PutFights(fights), tx.DropFights(noFight))
 }
 
-func (b *book) stored() {
+func (b *driftLedger) stored() {
 	b.changedDrifts, b.changedFights = map[store.Object]bool{}, map[store.Object]bool{}
 }
 
 // note writes a drift down, and says whether it is news: another object, other
 // fields or managers, or something else is done about it now.
-func (b *book) note(drift apply.Drift, mode string, now time.Time) bool {
+func (b *driftLedger) note(drift apply.Drift, mode string, now time.Time) bool {
 	of := drift.Entry.Of()
 	d := store.Drift{Object: of, Found: now, Mode: mode, Deep: drift.Deep, Missing: drift.Missing}
 	for _, c := range drift.Changes {
@@ -111,7 +111,7 @@ func driftKey(d store.Drift) string {
 }
 
 // clear forgets a drift; ok is false when there was none.
-func (b *book) clear(of store.Object) (was store.Drift, ok bool) {
+func (b *driftLedger) clear(of store.Object) (was store.Drift, ok bool) {
 	if was, ok = b.drifts[of]; ok {
 		delete(b.drifts, of)
 		delete(b.seen, of)
@@ -120,22 +120,22 @@ func (b *book) clear(of store.Object) (was store.Drift, ok bool) {
 	return was, ok
 }
 
-func (b *book) putFight(f store.Fight) {
+func (b *driftLedger) putFight(f store.Fight) {
 	b.fights[f.Object] = f
 	b.changedFights[f.Object] = true
 }
 
-func (b *book) endFight(of store.Object) (was store.Fight, ok bool) {
+func (b *driftLedger) endFight(of store.Object) (was store.Fight, ok bool) {
 	if was, ok = b.fights[of]; ok {
 		delete(b.fights, of)
-		delete(b.rested, of)
+		delete(b.resumed, of)
 		b.changedFights[of] = true
 	}
 	return was, ok
 }
 
 // forgetCluster forgets all drifts and fights of a cluster.
-func (b *book) forgetCluster(name string) {
+func (b *driftLedger) forgetCluster(name string) {
 	for of := range b.drifts {
 		if of.Target.Cluster() == name {
 			b.clear(of)
@@ -149,7 +149,7 @@ func (b *book) forgetCluster(name string) {
 }
 
 // tidy forgets losses that lead to nothing.
-func (b *book) tidy(now time.Time) {
+func (b *driftLedger) tidy(now time.Time) {
 	for of, f := range b.fights {
 		if f.Rounds == 0 && over(f, now) {
 			b.endFight(of)
@@ -158,35 +158,35 @@ func (b *book) tidy(now time.Time) {
 }
 
 // clamp takes in that the clock was set back.
-func (b *book) clamp(now time.Time) {
+func (b *driftLedger) clamp(now time.Time) {
 	for _, f := range b.fights {
 		if f, jumped := clamped(f, now); jumped {
 			b.putFight(f)
 		}
 	}
-	for of, at := range b.rested {
+	for of, at := range b.resumed {
 		if at.After(now) {
-			b.rested[of] = now
+			b.resumed[of] = now
 		}
 	}
 }
 
-// truce is when a fight is taken up again; zero is never.
-func (b *book) truce(of store.Object, f store.Fight) time.Time {
+// resumesAt is when a fight is taken up again; zero is never.
+func (b *driftLedger) resumesAt(of store.Object, f store.Fight) time.Time {
 	if f.Rounds == 0 || !f.Tried.IsZero() {
 		return time.Time{}
 	}
-	if at, ok := b.rested[of]; ok && f.Until.Before(at.Add(minTruce)) {
-		return at.Add(minTruce)
+	if at, ok := b.resumed[of]; ok && f.Until.Before(at.Add(minBackoff)) {
+		return at.Add(minBackoff)
 	}
 	return f.Until
 }
 
-// truces is when the first of the fights is taken up again, of those on
+// nextResume is when the first of the fights is taken up again, of those on
 // clusters that may be looked at; zero is never.
-func (b *book) truces(after func(cluster string) time.Time) (next time.Time) {
+func (b *driftLedger) nextResume(after func(cluster string) time.Time) (next time.Time) {
 	for of, f := range b.fights {
-		at := b.truce(of, f)
+		at := b.resumesAt(of, f)
 		if not := after(of.Target.Cluster()); !at.IsZero() && at.Before(not) {
 			at = not
 		}
@@ -195,13 +195,13 @@ func (b *book) truces(after func(cluster string) time.Time) (next time.Time) {
 	return next
 }
 
-// resting are the objects of a cluster whose fight is to be taken up again by
+// dueFights are the objects of a cluster whose fight is to be taken up again by
 // now. They are named once.
-func (b *book) resting(cluster string, now time.Time) []store.Object {
+func (b *driftLedger) dueFights(cluster string, now time.Time) []store.Object {
 	var due []store.Object
 	for of, f := range b.fights {
-		if at := b.truce(of, f); of.Target.Cluster() == cluster && !at.IsZero() && !now.Before(at) {
-			b.rested[of] = now
+		if at := b.resumesAt(of, f); of.Target.Cluster() == cluster && !at.IsZero() && !now.Before(at) {
+			b.resumed[of] = now
 			due = append(due, of)
 		}
 	}
@@ -209,7 +209,7 @@ func (b *book) resting(cluster string, now time.Time) []store.Object {
 }
 
 // on are the objects of a cluster that drifted, sorted by name.
-func (b *book) on(cluster string) []store.Object {
+func (b *driftLedger) on(cluster string) []store.Object {
 	all := slices.Collect(maps.Keys(b.drifts))
 	all = slices.DeleteFunc(all, func(of store.Object) bool { return of.Target.Cluster() != cluster })
 	slices.SortFunc(all, func(a, b store.Object) int { return render.CompareApplyOrder(a.ID, b.ID) })
@@ -220,12 +220,12 @@ func (b *book) on(cluster string) []store.Object {
 // them: drift is not corrected there, or that does not help.
 func (d *Daemon) tolerated(j *job) map[render.ObjectID]bool {
 	all := d.modes.of(j.Unit, j.Target) != config.DriftCorrect
-	if !all && len(d.book.drifts) == 0 {
+	if !all && len(d.ledger.drifts) == 0 {
 		return nil
 	}
 	tolerated := map[render.ObjectID]bool{}
 	for id, e := range j.inventory {
-		if all || d.book.drifts[e.Of()].Mode == fightMode {
+		if all || d.ledger.drifts[e.Of()].Mode == fightMode {
 			tolerated[id] = true
 		}
 	}
@@ -234,12 +234,12 @@ func (d *Daemon) tolerated(j *job) map[render.ObjectID]bool {
 
 // takenOver are the objects of a job that another monorepo was found to have.
 func (d *Daemon) takenOver(j *job) map[render.ObjectID]bool {
-	if len(d.book.drifts) == 0 {
+	if len(d.ledger.drifts) == 0 {
 		return nil
 	}
 	taken := map[render.ObjectID]bool{}
 	for id, e := range j.inventory {
-		if changes := d.book.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == apply.TakenOver {
+		if changes := d.ledger.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == apply.TakenOver {
 			taken[id] = true
 		}
 	}

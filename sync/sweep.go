@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// sweep compares live objects of one cluster with the inventory. Like a job, it
+// goes on in the background when the cluster takes its time; there is one at a time
+// for a cluster.
+type sweep struct {
+	cluster string
+	full    bool      // all of the inventory
+	few     []suspect // single objects
+	deep    deepPart  // a part of the deep sweep
+
+	parts []sweepPart   // in the order of entries and of deep.items
+	over  chan struct{} // closed when what follows is known
+
+	conn    *apply.Cluster
+	entries []store.Entry // that found is about
+	gone    []store.Object
+	found   apply.Swept
+	err     error
+}
+
+// sweepPart is the part of a sweep that is done as one account.
+type sweepPart struct {
+	account string
+	entries []store.Entry
+	items   []apply.DeepItem
+}
+
+// clustersAtOnce is how many clusters are swept at a time. It bounds memory.
+const clustersAtOnce = 128
+
+// startSweep finds the entries of a sweep, and starts it.
+func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
+	l.over = make(chan struct{})
+	d.sweeping[l.cluster] = l
+	entries, err := d.entriesFor(l)
+	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
+	if err != nil || len(entries)+len(l.deep.items) == 0 {
+		l.err = err
+		close(l.over)
+		return
+	}
+	for _, at := range d.executor.places() {
+		d.concurrent[at] = true
+	}
+	d.groupByAccount(l, entries)
+	c, ignored := d.clusters[l.cluster], apply.Ignored(d.watches.ignored)
+	go func() {
+		d.sweepSlots <- struct{}{}
+		d.runSweep(ctx, c, l, ignored)
+		<-d.sweepSlots
+		close(l.over)
+		d.wake()
+	}()
+}
+
+// groupByAccount makes the parts of a sweep.
+func (d *Daemon) groupByAccount(l *sweep, entries []store.Entry) {
+	accounts, of := d.byAccount(entries)
+	for _, account := range accounts {
+		l.parts = append(l.parts, sweepPart{account: account, entries: of[account]})
+		l.entries = append(l.entries, of[account]...)
+	}
+	items := make(map[store.Object]apply.DeepItem, len(l.deep.items))
+	for _, item := range l.deep.items {
+		items[item.Entry.Of()] = item
+	}
+	accounts, of = d.byAccount(l.deep.entries())
+	l.deep.items = l.deep.items[:0]
+	for _, account := range accounts {
+		part := sweepPart{account: account}
+		for i := range of[account] {
+			part.items = append(part.items, items[of[account][i].Of()])
+		}
+		l.parts, l.deep.items = append(l.parts, part), append(l.deep.items, part.items...)
+	}
+}
+
+// runSweep does the sweep. It runs in the background.
+func (d *Daemon) runSweep(ctx context.Context, c *cluster, l *sweep, ignored apply.Ignored) {
+	if l.conn, l.err = d.reach(ctx, l.cluster, c); l.err != nil {
+		return
+	}
+	for _, part := range l.parts {
+		conn := l.conn.As(part.account)
+		switch {
+		case len(part.entries) > 0:
+			sweep := conn.SweepFew
+			if l.full {
+				sweep = conn.Sweep
+			}
+			found, err := sweep(ctx, part.entries, ignored)
+			l.found.Add(found)
+			l.err = errors.Join(l.err, err)
+		case !l.found.Lost:
+			found, err := conn.Deep(ctx, part.items, ignored)
+			l.deep.found.Add(found)
+			l.deep.err = errors.Join(l.deep.err, err)
+			l.deep.done = ctx.Err() == nil && !l.deep.found.Lost
+		}
+	}
+	if l.found.Lost || l.deep.found.Lost {
+		c.Lost(ctx, errors.Join(l.err, l.deep.err))
+	}
+}
+
+// markConcurrent notes jobs that begin while sweeps are under way.
+func (d *Daemon) markConcurrent(jobs []*job) {
+	if len(d.sweeping) > 0 {
+		for _, j := range jobs {
+			d.concurrent[j.place()] = true
+		}
+	}
+}
+
+// endedSweeps waits for the sweeps that were just begun, for as long as the
+// patience lasts, and returns all that are over, by cluster. What was written
+// meanwhile is not judged.
+func (d *Daemon) endedSweeps(ctx context.Context, begun []*sweep) []*sweep {
+	timer := time.NewTimer(d.Patience)
+	defer timer.Stop()
+	late := false
+	for _, l := range begun {
+		if late {
+			break
+		}
+		select {
+		case <-l.over:
+		case <-timer.C:
+			late = true
+		case <-ctx.Done():
+			late = true
+		}
+	}
+	var done []*sweep
+	for _, name := range slices.Sorted(maps.Keys(d.sweeping)) {
+		l := d.sweeping[name]
+		select {
+		case <-l.over:
+		default:
+			continue
+		}
+		delete(d.sweeping, name)
+		d.sweepAgain(forgetConcurrent(&l.found, l.entries, d.concurrent))
+		forgetConcurrent(&l.deep.found, l.deep.entries(), d.concurrent)
+		done = append(done, l)
+	}
+	if len(d.sweeping) == 0 {
+		clear(d.concurrent)
+	}
+	return done
+}
+
+// forgetConcurrent marks what was found on places where a job was at work as not
+// swept, and returns what differs there.
+func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[rollout.Place]bool) (forgotten []apply.Drift) {
+	if len(concurrent) == 0 {
+		return nil
+	}
+	found.Drifts = slices.DeleteFunc(found.Drifts, func(drift apply.Drift) bool {
+		if !concurrent[drift.Entry.Place()] {
+			return false
+		}
+		forgotten = append(forgotten, drift)
+		return true
+	})
+	for i := range found.Looked {
+		if concurrent[entries[i].Place()] {
+			found.Looked[i] = false
+		}
+	}
+	return forgotten
+}
+
+// sweepAgain makes suspects of what differed while a job may have been writing it.
+func (d *Daemon) sweepAgain(drifts []apply.Drift) {
+	for _, drift := range drifts {
+		at := drift.Entry.Place()
+		d.postpone(at, suspect{id: drift.Entry.ID, fingerprint: drift.Fingerprint})
+		if d.executor.idle(rollout.Action{Unit: at.Unit, Target: at.Target}) {
+			d.requeue(at)
+		}
+	}
+}
+
+// postpone keeps a suspect until the job at its place is recorded.
+func (d *Daemon) postpone(at rollout.Place, s suspect) {
+	if d.postponed[at] == nil {
+		d.postponed[at] = map[render.ObjectID]suspect{}
+	}
+	d.postponed[at][s.id] = s
+}
+
+// requeue makes the postponed suspects of a place due.
+func (d *Daemon) requeue(at rollout.Place) {
+	if len(d.postponed[at]) == 0 {
+		return
+	}
+	d.watches.requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.postponed[at])))
+	delete(d.postponed, at)
+	d.wake()
+}
