@@ -49,35 +49,36 @@ const maxConcurrency = 400
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func (d *Daemon) addClusters(doc *Document, dir string, clusters []ClusterAccess) Problems {
-	var problems Problems
+func (d *Daemon) addClusters(in *reading, dir string, clusters []ClusterAccess) {
 	for i, c := range clusters {
+		at := func(field string) docPath { return in.at("spec", "clusters", i, field) }
 		_, twice := d.Clusters[c.Name]
 		switch {
 		case c.Name == "":
-			problems = append(problems, doc.at("spec.clusters[%d].name: missing", CodeReference, "spec", "clusters", i)(i))
+			at("name").problem(CodeReference, "missing")
 		case twice:
-			problems = append(problems, doc.at("spec.clusters[%d].name: %q is there twice", CodeDuplicate, "spec", "clusters", i, "name")(i, c.Name))
-		case c.Concurrency < 0 || c.Concurrency > maxConcurrency:
-			problems = append(problems, doc.at("spec.clusters[%d].concurrency: want 1 to %d, got %d", CodeType, "spec", "clusters", i, "concurrency")(i, maxConcurrency, c.Concurrency))
+			at("name").problem(CodeDuplicate, "%q is there twice", c.Name)
+		}
+		if c.Concurrency < 0 || c.Concurrency > maxConcurrency {
+			at("concurrency").problem(CodeType, "want 1 to %d, got %d", maxConcurrency, c.Concurrency)
+		}
+		switch {
 		case c.Kubeconfig != "" && c.KubeconfigEnv != "":
-			problems = append(problems, doc.at("spec.clusters[%d]: want one of kubeconfig and kubeconfigEnv, got both", CodeType, "spec", "clusters", i)(i))
+			in.at("spec", "clusters", i).problem(CodeType, "want one of kubeconfig and kubeconfigEnv, got both")
 		case c.KubeconfigEnv != "" && !variableName.MatchString(c.KubeconfigEnv):
 			// What stands here may be the secret itself.
-			problems = append(problems, doc.at("spec.clusters[%d].kubeconfigEnv: want the name of an environment variable, like SAS_1_KUBECONFIG", CodeType, "spec", "clusters", i, "kubeconfigEnv")(i))
-		case c.Kubeconfig == "" && c.KubeconfigEnv == "" && d.KubeconfigDir == "":
-			problems = append(problems, doc.at("spec.clusters[%d].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir", CodeReference, "spec", "clusters", i)(i))
+			at("kubeconfigEnv").problem(CodeType, "want the name of an environment variable, like SAS_1_KUBECONFIG")
+		case c.Kubeconfig == "" && c.KubeconfigEnv == "" && d.KubeconfigDir == "" && !in.follows("spec", "clusters", i, "kubeconfigEnv") && !in.follows("spec", "kubeconfigDir"):
+			at("kubeconfig").problem(CodeReference, "missing, and so are kubeconfigEnv and spec.kubeconfigDir")
 		}
 		if c.Kubeconfig != "" {
 			c.Kubeconfig, c.Context = inDir(dir, c.Kubeconfig), orText(c.Context, c.Name)
 		}
 		d.Clusters[c.Name] = c
 	}
-	return problems
 }
 
-func (d *Daemon) addAllowances(doc *Document, names []string) Problems {
-	var problems Problems
+func (d *Daemon) addAllowances(in *reading, names []string) {
 	for i, name := range names {
 		allowance := Allowance(name)
 		if !slices.Contains(allowances, allowance) {
@@ -85,9 +86,8 @@ func (d *Daemon) addAllowances(doc *Document, names []string) Problems {
 			for i, a := range allowances {
 				known[i] = string(a)
 			}
-			problems = append(problems, doc.at("spec.allow[%d]: %q: nothing that could be allowed%s", CodeType, "spec", "allow", i)(i, name, DidYouMean(name, known)))
+			in.at("spec", "allow", i).problem(CodeType, "%q: nothing that could be allowed%s", name, DidYouMean(name, known))
 		}
 		d.Allow = append(d.Allow, allowance)
 	}
-	return problems
 }

@@ -100,9 +100,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 			Enabled   *bool
 		}
 	}
-	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
-		return nil, problems
-	}
+	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
 	d := &Daemon{
 		State:         inDir(dir, orText(spec.State, "state")),
@@ -120,21 +118,21 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	}
 	switch {
 	case d.Repository.URL == "":
-		problems = append(problems, doc.at("spec.repository.url: missing", CodeReference, "spec", "repository")())
+		in.at("spec", "repository", "url").problem(CodeReference, "missing")
 	case spec.Repository.Poll == "":
 		d.Repository.Poll = defaultPoll
 	case d.Repository.Poll < time.Second:
-		problems = append(problems, doc.at("spec.repository.poll: want at least 1s, got %s", CodeType, "spec", "repository", "poll")(d.Repository.Poll))
+		in.at("spec", "repository", "poll").problem(CodeType, "want at least 1s, got %s", d.Repository.Poll)
 	}
-	problems = append(problems, d.addClusters(doc, dir, spec.Clusters)...)
-	problems = append(problems, d.addAllowances(doc, spec.Allow)...)
+	d.addClusters(in, dir, spec.Clusters)
+	d.addAllowances(in, spec.Allow)
 	d.Lease = Lease{Namespace: spec.Lease.Namespace, Off: spec.Lease.Enabled != nil && !*spec.Lease.Enabled}
 	if name := spec.Lease.Namespace; name != "" && !IsLabel(name) {
-		problems = append(problems, doc.at("spec.lease.namespace: %q: want the name of a namespace", CodeType, "spec", "lease", "namespace")(name))
+		in.at("spec", "lease", "namespace").problem(CodeType, "%q: want the name of a namespace", name)
 	}
-	problems = append(problems, d.Guard.read(doc, spec.Guard)...)
-	problems = append(problems, d.Drift.read(doc, spec.Drift)...)
-	return d, problems.Sorted()
+	d.Guard.read(in, spec.Guard)
+	d.Drift.read(in, spec.Drift)
+	return d, in.problems().Sorted()
 }
 
 type driftSpec struct {
@@ -147,31 +145,29 @@ type driftSpec struct {
 // second is what an API server does not notice much.
 const maxDeep = 6000
 
-func (d *Drift) read(doc *Document, spec driftSpec) Problems {
-	var problems Problems
+func (d *Drift) read(in *reading, spec driftSpec) {
 	d.Watch, d.Deep = spec.Watch, spec.Deep
 	if d.Deep < 0 || d.Deep > maxDeep {
-		problems = append(problems, doc.at("spec.drift.deep: want from 0 to %d objects a minute, got %d", CodeType, "spec", "drift", "deep")(maxDeep, d.Deep))
+		in.at("spec", "drift", "deep").problem(CodeType, "want from 0 to %d objects a minute, got %d", maxDeep, d.Deep)
 	}
 	d.Jitter = defaultJitter
 	if spec.Jitter != "" {
 		d.Jitter = duration(spec.Jitter)
 	}
 	if d.Jitter < 0 {
-		problems = append(problems, doc.at("spec.drift.jitter: want a duration from 0, got %s", CodeType, "spec", "drift", "jitter")(d.Jitter))
+		in.at("spec", "drift", "jitter").problem(CodeType, "want a duration from 0, got %s", d.Jitter)
 	}
 	var err error
 	if d.Location, err = timezone.Load(orText(spec.TimeZone, "UTC")); err != nil {
-		problems = append(problems, doc.at("spec.drift.timeZone: %s", CodeType, "spec", "drift", "timeZone")(err))
+		in.at("spec", "drift", "timeZone").problem(CodeType, "%s", err)
 	}
 	if spec.Schedule == "off" {
-		return problems
+		return
 	}
 	d.Schedule, err = ParseSchedule(orText(spec.Schedule, defaultSchedule))
 	if err != nil {
-		problems = append(problems, doc.at("spec.drift.schedule: %s", CodeType, "spec", "drift", "schedule")(err))
+		in.at("spec", "drift", "schedule").problem(CodeType, "%s", err)
 	}
-	return problems
 }
 
 // ParseSchedule reads the five fields of a cron line. The zone is not part of

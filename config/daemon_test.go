@@ -114,6 +114,39 @@ func TestReadDaemonProblems(t *testing.T) {
 	}
 }
 
+// TestReadDaemonForm: a mistake of form hid all others of the document.
+func TestReadDaemonForm(t *testing.T) {
+	_, problems := ReadDaemon("d.yaml", []byte(`apiVersion: swell.sh/v1
+kind: Daemon
+metadata: {name: x}
+spec:
+  repository: {ulr: x, poll: 5}
+  clusters:
+  - {name: 5, kubeconfig: k, concurrency: 1000}
+  - {name: a, kubeconfigenv: A}
+  - {name: a, kubeconfig: [k]}
+  allow: [5, file]
+  drift: {jitter: 5, schedule: x}
+  guard: {unit: {objects: many}, units: -1}
+`))
+	want := `d.yaml:5:16: spec.repository.ulr: unknown field, did you mean "url"?
+d.yaml:5:30: spec.repository.poll: want a duration like 30s or 1h30m, got the number 5
+d.yaml:7:12: spec.clusters[0].name: want a string, got the number 5: write "5"
+d.yaml:7:43: spec.clusters[0].concurrency: want 1 to 400, got 1000
+d.yaml:8:15: spec.clusters[1].kubeconfigenv: unknown field, did you mean "kubeconfigEnv"?
+d.yaml:9:12: spec.clusters[2].name: "a" is there twice
+d.yaml:9:27: spec.clusters[2].kubeconfig: want a string, got a list
+d.yaml:10:11: spec.allow[0]: want a string, got the number 5: write "5"
+d.yaml:10:14: spec.allow[1]: "file": nothing that could be allowed, did you mean "files"?
+d.yaml:11:19: spec.drift.jitter: want a duration like 30s or 1h30m, got the number 5
+d.yaml:11:32: spec.drift.schedule: "x": want the five fields of a cron line, like "*/10 * * * *"; the time zone has a field of its own
+d.yaml:12:27: spec.guard.unit.objects: want a 32-bit integer, got the string "many"
+d.yaml:12:41: spec.guard.units: want 0 to 1000, got -1`
+	if diff := cmp.Diff(want, problems.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestReadGuard(t *testing.T) {
 	for _, c := range []struct {
 		name, spec string

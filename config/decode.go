@@ -27,6 +27,8 @@ type Decoding struct {
 	Lift []string
 	// Own is one of swell's own documents, see [decoder.saysNothing].
 	Own bool
+
+	wrong map[*yaml.Node]bool // where it is not nil, keys and values with a mistake are noted
 }
 
 // Decode reads the document as a message: every field must be in the message
@@ -34,6 +36,16 @@ type Decoding struct {
 // problems are returned, each at its line; the message is nil when there is
 // one.
 func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
+	decoded, problems := d.decode(message, how)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return decoded, nil
+}
+
+// decode is [Document.Decode] with all of the message that has no mistake. An item of
+// a list that has one is empty or incomplete.
+func (d *Document) decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
 	dec := decoder{doc: d, how: how, root: message}
 	decoded := dynamicpb.NewMessage(message)
 	dec.message(d.Node, d.Node, decoded)
@@ -42,10 +54,7 @@ func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) 
 		dec.required(d.Node, dynamicpb.NewMessage(spec.Message()))
 		dec.pop()
 	}
-	if len(dec.problems) > 0 {
-		return nil, dec.problems
-	}
-	return decoded, nil
+	return decoded, dec.problems
 }
 
 type decoder struct {
@@ -66,6 +75,9 @@ type step struct {
 }
 
 func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
+	if d.how.wrong != nil {
+		d.how.wrong[n] = true
+	}
 	if len(d.problems) <= MaxProblems {
 		d.problems.add(d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
 	}
@@ -202,11 +214,16 @@ func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, i
 	case field.IsList():
 		d.list(n, field, into.Mutable(field).List())
 	default:
-		if v, ok := d.value(n, field, into.NewField); ok {
+		if v, ok := d.value(n, field, into.NewField); ok || isMessage(field) {
 			into.Set(field, v)
 		}
 	}
 	d.key = outer
+}
+
+// isMessage says whether a field is of a message that is written as one.
+func isMessage(field protoreflect.FieldDescriptor) bool {
+	return field.Message() != nil && wellKnownTypes[field.Message().FullName()] == nil
 }
 
 func isValue(field protoreflect.FieldDescriptor) bool {
@@ -221,8 +238,11 @@ func (d *decoder) list(n *yaml.Node, field protoreflect.FieldDescriptor, into pr
 	for i, item := range n.Content {
 		d.push(step{index: i, item: true})
 		element := func(protoreflect.FieldDescriptor) protoreflect.Value { return into.NewElement() }
-		if v, ok := d.value(item, field, element); ok {
+		switch v, ok := d.value(item, field, element); {
+		case ok || isMessage(field):
 			into.Append(v)
+		case field.Message() == nil:
+			into.Append(into.NewElement())
 		}
 		d.pop()
 	}

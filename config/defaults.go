@@ -59,12 +59,10 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		Overrides []overrideSpec
 		policySpec
 	}
-	if problems := DecodeOwn(doc, &spec); len(problems) > 0 {
-		return problems
-	}
+	in := readOwn(doc, &spec)
 	if spec.Tenant != "" {
 		if !IsLabel(spec.Tenant) {
-			return Problems{doc.at("spec.tenant: want a DNS label, got %q", CodeType, "spec", "tenant")(spec.Tenant)}
+			in.at("spec", "tenant").problem(CodeType, "want a DNS label, got %q", spec.Tenant)
 		}
 		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
 	}
@@ -72,17 +70,17 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")
 	}
 	d.Labels = overlay(d.Labels, spec.Labels)
-	problems = slices.Concat(d.addOverrides(doc, spec.Overrides), d.addPolicy(doc, spec.policySpec))
+	d.addOverrides(in, spec.Overrides)
+	d.addPolicy(in, spec.policySpec)
 	if p := spec.Placement; p != nil {
-		match, found := p.Match.match(doc, "spec", "placement", "match", "labels")
-		problems = append(problems, found...)
+		match := in.match(p.Match, "spec", "placement", "match")
 		if p.Topology != "" && p.Topology != "cell" && p.Topology != "cluster" {
-			problems = append(problems, doc.at("spec.placement.topology: want cell or cluster, got %q", CodeType, "spec", "placement", "topology")(p.Topology))
+			in.at("spec", "placement", "topology").problem(CodeType, "want cell or cluster, got %q", p.Topology)
 		}
 		d.Placement = &Placement{WholeClusters: p.Topology == "cluster", Match: match}
 		d.PlacementAt = doc.positionOf("spec", "placement")
 	}
-	return problems
+	return in.problems()
 }
 
 // overrideSpec is the part of an Override that says what it holds for; the
@@ -92,9 +90,9 @@ type overrideSpec struct {
 	Kind, Object string
 }
 
-// addOverrides adds the overrides of a document behind the inherited ones.
-func (d *Defaults) addOverrides(doc *Document, specs []overrideSpec) Problems {
-	var problems Problems
+// addOverrides adds the overrides of a document behind the inherited ones, but for
+// those with a mistake of the decoder.
+func (d *Defaults) addOverrides(in *reading, specs []overrideSpec) {
 	var own []*Override
 	if len(specs) > 0 {
 		sum := sha256.Sum256([]byte(d.OverridesHash + "\x00" + d.Hash))
@@ -102,15 +100,16 @@ func (d *Defaults) addOverrides(doc *Document, specs []overrideSpec) Problems {
 	}
 	for i, spec := range specs {
 		place := fmt.Sprintf("spec.overrides[%d]", i)
-		match, found := spec.Match.match(doc, "spec", "overrides", i, "match", "labels")
-		problems = append(problems, found...)
+		match := in.match(spec.Match, "spec", "overrides", i, "match")
 		if spec.Kind == "" {
-			problems = append(problems, doc.at("%s.kind: missing, want the kind of the documents that it holds for", CodeReference, "spec", "overrides", i)(place))
+			in.at("spec", "overrides", i, "kind").problem(CodeReference, "missing, want the kind of the documents that it holds for")
 		}
-		d.refer(doc, spec.Match, "spec", "overrides", i)
-		d.referObject(doc, spec.Kind, spec.Object, "spec", "overrides", i)
-		own = append(own, &Override{Doc: doc, Node: doc.node("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
+		if in.incomplete("spec", "overrides", i) {
+			continue
+		}
+		d.refer(in.Document, spec.Match, "spec", "overrides", i)
+		d.referObject(in.Document, spec.Kind, spec.Object, "spec", "overrides", i)
+		own = append(own, &Override{Doc: in.Document, Node: in.node("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
 	}
 	d.Overrides = slices.Concat(d.Overrides, own) // never into the inherited array
-	return problems
 }

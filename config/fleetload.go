@@ -73,7 +73,7 @@ func (l *loader) checkWaves(docs []*Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.problem(doc.at("spec.waves[%d].match: wave %q: %s", CodeFleet, "spec", "waves", i, "match")(i, wave.Name, why))
+				l.problem(doc.Problem(doc.node("spec", "waves", i, "match"), CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
 			}
 		}
 	}
@@ -170,9 +170,8 @@ func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
 		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Rollout or Tenant (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
 		return
 	}
-	before := len(l.repository.Problems)
 	load(doc)
-	if len(l.repository.Problems) > before {
+	if doc.Name == "" {
 		return
 	}
 	key := doc.Kind + " " + doc.Name
@@ -190,12 +189,8 @@ func (l *loader) loadCluster(doc *Document) {
 		Variables  map[string]string
 		Cells      []Cell
 	}
-	if !l.decode(doc, &spec) {
-		return
-	}
-	if !IsLabel(doc.Name) {
-		l.problem(doc.at("metadata.name: want a DNS label, got %q", CodeType, "metadata", "name")(doc.Name))
-	}
+	in := readOwn(doc, &spec)
+	in.name("")
 	c := &Cluster{
 		Position: doc.Position(), Name: doc.Name, Labels: stringMap(Lookup(Lookup(doc.Node, "metadata"), "labels")),
 		Kubernetes: spec.Kubernetes, KubernetesAt: doc.positionOf("spec", "kubernetes"), Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
@@ -204,18 +199,19 @@ func (l *loader) loadCluster(doc *Document) {
 	for i, cell := range spec.Cells {
 		switch {
 		case !IsLabel(cell.Name):
-			l.problem(doc.at("spec.cells[%d].name: want a DNS label, got %q", CodeType, "spec", "cells", i)(i, cell.Name))
+			in.at("spec", "cells", i, "name").problem(CodeType, "want a DNS label, got %q", cell.Name)
 		case seen[cell.Name]:
-			l.problem(doc.at("spec.cells[%d].name: %q is declared twice in this cluster", CodeFleet, "spec", "cells", i)(i, cell.Name))
+			in.at("spec", "cells", i, "name").problem(CodeFleet, "%q is declared twice in this cluster", cell.Name)
 		}
 		seen[cell.Name] = true
 	}
 	for i, tenant := range c.Tenants {
 		if tenant != "*" && !IsLabel(tenant) {
-			l.problem(doc.at("spec.tenants[%d]: want the name of a tenant, or \"*\" for all, got %+q", CodeType, "spec", "tenants", i)(i, Shorten(tenant)))
+			in.at("spec", "tenants", i).problem(CodeType, "want the name of a tenant, or \"*\" for all, got %+q", Shorten(tenant))
 		}
 		c.tenantsAt = append(c.tenantsAt, doc.positionOf("spec", "tenants", i))
 	}
+	l.problem(in.problems()...)
 	l.repository.Clusters = append(l.repository.Clusters, c)
 }
 
@@ -223,21 +219,18 @@ func (l *loader) loadTenant(doc *Document) {
 	var spec struct {
 		ServiceAccount *struct{ Namespace, Name string }
 	}
-	if !l.decode(doc, &spec) {
-		return
-	}
-	if !IsLabel(doc.Name) {
-		l.problem(doc.at("metadata.name: want a DNS label, got %q", CodeType, "metadata", "name")(doc.Name))
-	}
+	in := readOwn(doc, &spec)
+	in.name("")
 	t := &Tenant{Position: doc.Position(), Name: doc.Name}
 	if account := spec.ServiceAccount; account != nil {
 		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
 			if !IsLabel(part.name) {
-				l.problem(doc.at("spec.serviceAccount.%s: want a DNS label, got %q", CodeType, "spec", "serviceAccount", part.field)(part.field, part.name))
+				in.at("spec", "serviceAccount", part.field).problem(CodeType, "want a DNS label, got %q", part.name)
 			}
 		}
 		t.Account = "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	}
+	l.problem(in.problems()...)
 	l.repository.Tenants[t.Name] = t
 }
 
@@ -251,25 +244,23 @@ func (l *loader) loadRollout(doc *Document) {
 		}
 		OnFailure string
 	}
-	if !l.decode(doc, &spec) {
-		return
-	}
+	in := readOwn(doc, &spec)
 	r := &Rollout{Position: doc.Position(), Name: doc.Name, OnFailure: OnFailure(spec.OnFailure)}
 	switch r.OnFailure {
 	case "":
 		r.OnFailure = Rollback
 	case Rollback, Hold:
 	default:
-		l.problem(doc.at("spec.onFailure: want rollback or hold, got %q", CodeType, "spec", "onFailure")(spec.OnFailure))
+		in.at("spec", "onFailure").problem(CodeType, "want rollback or hold, got %q", spec.OnFailure)
 	}
 	if len(spec.Waves) == 0 {
-		l.problem(doc.at("spec.waves: want at least one wave", CodeFleet, "spec")())
+		in.at("spec", "waves").problem(CodeFleet, "want at least one wave")
 	}
 	seen := map[string]bool{}
 	for i, w := range spec.Waves {
 		wave := Wave{Name: w.Name, Soak: duration(w.Soak), Timeout: duration(w.Timeout)}
 		at := func(field, format string, args ...any) {
-			l.problem(doc.Problem(doc.node("spec", "waves", i, field), CodeFleet, "spec.waves[%d].%s: %s", i, field, fmt.Sprintf(format, args...)))
+			in.at("spec", "waves", i, field).problem(CodeFleet, format, args...)
 		}
 		switch {
 		case w.Name == "":
@@ -280,9 +271,7 @@ func (l *loader) loadRollout(doc *Document) {
 			at("name", "%q is declared twice in this rollout", w.Name)
 		}
 		seen[w.Name] = true
-		var problems Problems
-		wave.Match, problems = w.Match.match(doc, "spec", "waves", i, "match", "labels")
-		l.problem(problems...)
+		wave.Match = in.match(w.Match, "spec", "waves", i, "match")
 		var err error
 		if wave.MaxConcurrent, err = amount(w.MaxConcurrent, 1); err != nil {
 			at("maxConcurrent", "%s", err)
@@ -299,11 +288,12 @@ func (l *loader) loadRollout(doc *Document) {
 		case wave.Timeout <= 0:
 			at("timeout", "want a duration above 0, got %s", wave.Timeout)
 		}
-		if i > 0 && spec.Waves[i-1].Match.Labels == nil {
+		if i > 0 && spec.Waves[i-1].Match.Labels == nil && !in.incomplete("spec", "waves", i-1, "match") {
 			at("match", "never reached: wave %q before it takes every target that is left", spec.Waves[i-1].Name)
 		}
 		r.Waves = append(r.Waves, wave)
 	}
+	l.problem(in.problems()...)
 	l.repository.Rollouts[r.Name] = r
 }
 

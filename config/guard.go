@@ -53,9 +53,8 @@ type guardSpec struct {
 
 type limitSpec struct{ Objects, Percent, Floor *int }
 
-func (g *Guard) read(doc *Document, spec guardSpec) Problems {
+func (g *Guard) read(in *reading, spec guardSpec) {
 	*g = DefaultGuard
-	var problems Problems
 	for _, field := range []struct {
 		path    []any
 		written *int
@@ -75,9 +74,7 @@ func (g *Guard) read(doc *Document, spec guardSpec) Problems {
 		}
 		*field.value = *field.written
 		if *field.value < 0 || *field.value > field.most {
-			path := append([]any{"spec", "guard"}, field.path...)
-			problems = append(problems, doc.at("%s: want 0 to %d, got %d", CodeType, path...)(pathOf(path...), field.most, *field.value))
+			in.at(append([]any{"spec", "guard"}, field.path...)...).problem(CodeType, "want 0 to %d, got %d", field.most, *field.value)
 		}
 	}
-	return problems
 }

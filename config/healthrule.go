@@ -13,28 +13,21 @@ func (l *loader) loadHealthRule(doc *Document) {
 		Match                   struct{ Group, Kind string }
 		Healthy, Failed, Reason string
 	}
-	if !l.decode(doc, &spec) {
-		return
-	}
-	at := func(code Code, message string, path []any, args ...any) {
-		l.problem(doc.at(message, code, path...)(args...))
-	}
-	kindPath := []any{"spec", "match", "kind"}
-	if !IsLabel(doc.Name) {
-		at(CodeType, "metadata.name: want a DNS label, got %q", []any{"metadata", "name"}, doc.Name)
-	}
+	in := readOwn(doc, &spec)
+	in.name("")
+	kindAt := in.at("spec", "match", "kind")
 	if group := spec.Match.Group; group != "" && !IsName(group) {
-		at(CodeType, "spec.match.group: want a group without its version, like cert-manager.io, got %q", []any{"spec", "match", "group"}, Shorten(group))
+		in.at("spec", "match", "group").problem(CodeType, "want a group without its version, like cert-manager.io, got %q", Shorten(group))
 	}
 	switch kind := spec.Match.Kind; {
 	case kind == "":
-		at(CodeFleet, "spec.match.kind: missing", kindPath)
+		kindAt.problem(CodeFleet, "missing")
 	case !kindName.MatchString(kind):
-		at(CodeType, "spec.match.kind: want a kind like Certificate, got %q", kindPath, Shorten(kind))
-	case kind == "Secret" && spec.Match.Group == "":
-		at(CodeFleet, "spec.match.kind: Secret: no rule may read what Secrets hold", kindPath)
+		kindAt.problem(CodeType, "want a kind like Certificate, got %q", Shorten(kind))
+	case kind == "Secret" && spec.Match.Group == "" && !in.incomplete("spec", "match", "group"):
+		kindAt.problem(CodeFleet, "Secret: no rule may read what Secrets hold")
 	}
-	rule := &HealthRule{Position: doc.Position(), Name: doc.Name, Group: spec.Match.Group, Kind: spec.Match.Kind, KindAt: doc.positionOf(kindPath...)}
+	rule := &HealthRule{Position: doc.Position(), Name: doc.Name, Group: spec.Match.Group, Kind: spec.Match.Kind, KindAt: doc.positionOf(kindAt.path...)}
 	for _, e := range []struct {
 		field, text string
 		into        *Expression
@@ -43,18 +36,22 @@ func (l *loader) loadHealthRule(doc *Document) {
 		case e.text == "":
 			continue
 		case len(e.text) > maxRule:
-			at(CodeType, "spec.%s: want an expression of at most %d bytes, got %d", []any{"spec", e.field}, e.field, maxRule, len(e.text))
+			in.at("spec", e.field).problem(CodeType, "want an expression of at most %d bytes, got %d", maxRule, len(e.text))
 			continue
 		}
 		*e.into = Expression{e.text, doc.positionOf("spec", e.field)}
 	}
 	if spec.Healthy == "" {
-		at(CodeFleet, "spec.healthy: missing", []any{"spec", "healthy"})
+		in.at("spec", "healthy").problem(CodeFleet, "missing")
+	}
+	if in.incomplete("spec", "match") {
+		rule.Group, rule.Kind = "", "" // its expressions are checked all the same
 	}
 	for _, other := range l.repository.HealthRules {
-		if other.Group == rule.Group && other.Kind == rule.Kind {
-			at(CodeFleet, "spec.match: %s has a HealthRule already, %q at %s", []any{"spec", "match"}, rule.Kind, other.Name, other.Position)
+		if rule.Kind != "" && other.Group == rule.Group && other.Kind == rule.Kind {
+			in.at("spec", "match").problem(CodeFleet, "%s has a HealthRule already, %q at %s", rule.Kind, other.Name, other.Position)
 		}
 	}
+	l.problem(in.problems()...)
 	l.repository.HealthRules = append(l.repository.HealthRules, rule)
 }

@@ -4,50 +4,17 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // DecodeOwn reads the spec of one of swell's own documents, strictly, into a
 // Go value whose fields are named as in documents.proto.
-func DecodeOwn(doc *Document, spec any) Problems {
-	message, problems := OwnMessage(doc)
-	if len(problems) > 0 {
-		return problems
-	}
-	field := message.Descriptor().Fields().ByName("spec")
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message.Get(field).Message().Interface())
-	if err == nil {
-		err = json.Unmarshal(text, spec)
-	}
-	if err != nil {
-		return Problems{doc.Problem(doc.Node, CodeType, "spec: %s", err)}
-	}
-	return nil
-}
-
-// OwnMessage decodes one of swell's own documents as the message of its kind.
-func OwnMessage(doc *Document) (protoreflect.Message, Problems) {
-	descriptor := documents().ByName(protoreflect.Name(doc.Kind))
-	if doc.APIVersion != APIVersion || descriptor == nil {
-		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", Shorten(doc.APIVersion), Shorten(doc.Kind))}
-	}
-	message, problems := doc.Decode(descriptor, Decoding{Own: true})
-	if len(problems) > 0 {
-		doc.redact(problems)
-		return nil, problems
-	}
-	if doc.Name == "" {
-		return nil, Problems{doc.Problem(doc.Node, CodeDocument, "metadata.name: missing")}
-	}
-	return message, nil
-}
+func DecodeOwn(doc *Document, spec any) Problems { return readOwn(doc, spec).problems() }
 
 // nullable are the fields of swell's own documents where null is a value: an
 // override removes a field with it.
@@ -139,11 +106,6 @@ func pathOf(path ...any) string {
 
 func (d *Document) positionOf(path ...any) Position { return d.At(d.node(path...)) }
 
-// at prepares a problem at the node on the path.
-func (d *Document) at(format string, code Code, path ...any) func(args ...any) Problem {
-	return func(args ...any) Problem { return d.Problem(d.node(path...), code, format, args...) }
-}
-
 // matchSpec is Match as it is written: values are a text or a list of texts.
 type matchSpec struct {
 	Labels map[string]any
@@ -158,7 +120,8 @@ func (m matchSpec) match(doc *Document, path ...any) (Match, Problems) {
 	for key, value := range m.Labels {
 		values, err := texts(value)
 		if err != nil {
-			problems = append(problems, doc.at("%s: %s", CodeType, append(path, key)...)(pathOf(append(path, key)...), err))
+			at := append(slices.Clip(path), key)
+			problems = append(problems, doc.Problem(doc.node(at...), CodeType, "%s: %s", pathOf(at...), err))
 		}
 		match.Labels[key] = values
 	}

@@ -4,7 +4,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -102,34 +101,28 @@ type policySpec struct {
 }
 
 // addPolicy lays what a document says over the inherited policy.
-func (d *Defaults) addPolicy(doc *Document, spec policySpec) Problems {
-	var problems Problems
+func (d *Defaults) addPolicy(in *reading, spec policySpec) {
 	policy := *d.Policy
 	switch Adoption(spec.Adopt) {
 	case "":
 	case AdoptNever, AdoptIfSame, AdoptTake:
 		policy.Adopt = Adoption(spec.Adopt)
 	default:
-		problems = append(problems, doc.at("spec.adopt: want never, ifSame or take, got %q", CodeType, "spec", "adopt")(spec.Adopt))
+		in.at("spec", "adopt").problem(CodeType, "want never, ifSame or take, got %q", spec.Adopt)
 	}
 	for i, r := range spec.Drift {
-		d.refer(doc, r.Match, "spec", "drift", i)
+		d.refer(in.Document, r.Match, "spec", "drift", i)
 	}
 	for i, r := range spec.Ignore {
-		d.refer(doc, r.Match, "spec", "ignore", i)
+		d.refer(in.Document, r.Match, "spec", "ignore", i)
 		if r.Kind != "" {
-			d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
-			d.referObject(doc, r.Kind, r.Object, "spec", "ignore", i)
+			d.References = append(slices.Clip(d.References), Reference{At: in.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
+			d.referObject(in.Document, r.Kind, r.Object, "spec", "ignore", i)
 		}
 	}
-	drift, found := driftRules(doc, spec)
-	problems = append(problems, found...)
-	ignore, found := ignoreRules(doc, spec)
-	problems = append(problems, found...)
-	policy.Drift = slices.Concat(drift, policy.Drift)
-	policy.Ignore = slices.Concat(policy.Ignore, ignore)
+	policy.Drift = slices.Concat(driftRules(in, spec), policy.Drift)
+	policy.Ignore = slices.Concat(policy.Ignore, ignoreRules(in, spec))
 	d.Policy = &policy
-	return problems
 }
 
 // refer notes the match of a rule at a path.
@@ -149,39 +142,37 @@ func (d *Defaults) referObject(doc *Document, kind, object string, path ...any) 
 	}
 }
 
-func driftRules(doc *Document, spec policySpec) (rules []DriftRule, problems Problems) {
+func driftRules(in *reading, spec policySpec) (rules []DriftRule) {
 	for i, r := range spec.Drift {
-		match, found := r.Match.match(doc, "spec", "drift", i, "match", "labels")
-		problems = append(problems, found...)
+		match := in.match(r.Match, "spec", "drift", i, "match")
 		switch mode := DriftMode(r.Mode); mode {
 		case DriftCorrect, DriftReport, DriftOff:
 			rules = append(rules, DriftRule{Match: match, Mode: mode})
 		default:
-			problems = append(problems, doc.at("spec.drift[%d].mode: want correct, report or off, got %q", CodeType, "spec", "drift", i, "mode")(i, r.Mode))
+			in.at("spec", "drift", i, "mode").problem(CodeType, "want correct, report or off, got %q", r.Mode)
 		}
 	}
-	return rules, problems
+	return rules
 }
 
-func ignoreRules(doc *Document, spec policySpec) (rules []IgnoreRule, problems Problems) {
+func ignoreRules(in *reading, spec policySpec) (rules []IgnoreRule) {
 	for i, r := range spec.Ignore {
-		place := fmt.Sprintf("spec.ignore[%d]", i)
-		match, found := r.Match.match(doc, "spec", "ignore", i, "match", "labels")
-		problems = append(problems, found...)
+		match := in.match(r.Match, "spec", "ignore", i, "match")
 		if r.Kind == "" {
-			problems = append(problems, doc.at("%s.kind: missing, want the kind of the objects that it holds for", CodeReference, "spec", "ignore", i)(place))
+			in.at("spec", "ignore", i, "kind").problem(CodeReference, "missing, want the kind of the objects that it holds for")
 		}
 		if len(r.Fields) == 0 {
-			problems = append(problems, doc.at("%s.fields: missing, want JSON pointers, like %q", CodeReference, "spec", "ignore", i)(place, "/spec/replicas"))
+			in.at("spec", "ignore", i, "fields").problem(CodeReference, "missing, want JSON pointers, like %q", "/spec/replicas")
 		}
 		for j, field := range r.Fields {
+			at := in.at("spec", "ignore", i, "fields", j)
 			if len(field) < 2 || !strings.HasPrefix(field, "/") {
-				problems = append(problems, doc.at("%s.fields[%d]: want a JSON pointer, like %q, got %q", CodeType, "spec", "ignore", i, "fields", j)(place, j, "/spec/replicas", field))
+				at.problem(CodeType, "want a JSON pointer, like %q, got %q", "/spec/replicas", field)
 			} else if why := wrongPointer(field); why != "" {
-				problems = append(problems, doc.at("%s.fields[%d]: %q %s", CodeType, "spec", "ignore", i, "fields", j)(place, j, field, why))
+				at.problem(CodeType, "%q %s", field, why)
 			}
 		}
 		rules = append(rules, IgnoreRule{Match: match, Kind: r.Kind, Object: r.Object, Fields: r.Fields})
 	}
-	return rules, problems
+	return rules
 }

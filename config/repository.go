@@ -257,13 +257,8 @@ func (l *loader) layout() (layout, bool) {
 		Fleet, Kinds, Data, Schemas string
 		Units, ProtoPath            []string
 	}
-	if !l.decode(docs[0], &spec) {
-		return layout{}, false
-	}
-	if !IsLabel(docs[0].Name) {
-		l.problem(docs[0].at("metadata.name: want a DNS label, which all that is applied is marked with, got %q", CodeType, "metadata", "name")(docs[0].Name))
-		return layout{}, false
-	}
+	in := readOwn(docs[0], &spec)
+	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units, protoPath: spec.ProtoPath}
 	if len(found.units) == 0 {
@@ -272,16 +267,17 @@ func (l *loader) layout() (layout, bool) {
 	missing := false
 	for i, name := range found.folders() {
 		if !fs.ValidPath(name) || name == "." {
-			at := folderPath(i)
-			l.problem(docs[0].Problem(docs[0].node(at...), CodeType, "%s: %q: want a folder relative to the root, like %q", pathOf(at...), Shorten(name), "services"))
-			return layout{}, false
+			in.at(folderPath(i)...).problem(CodeType, "%q: want a folder relative to the root, like %q", Shorten(name), "services")
 		}
 	}
 	for i, name := range found.protoPath {
 		if !fs.ValidPath(name) || name == "." {
-			l.problem(docs[0].at("spec.protoPath[%d]: %q: want a folder relative to the root, like %q", CodeType, "spec", "protoPath", i)(i, Shorten(name), "third_party/proto"))
-			return layout{}, false
+			in.at("spec", "protoPath", i).problem(CodeType, "%q: want a folder relative to the root, like %q", Shorten(name), "third_party/proto")
 		}
+	}
+	if problems := in.problems(); len(problems) > 0 {
+		l.problem(problems...)
+		return layout{}, false
 	}
 	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}} {
 		field, name := named[0], named[1]
@@ -314,7 +310,7 @@ func (l *loader) layout() (layout, bool) {
 
 // missing is the problem of a folder that is named on the path and is not there.
 func (y *layout) missing(name, hint string, path ...any) Problem {
-	return y.doc.at("%s: %q: no such folder%s", CodeReference, path...)(pathOf(path...), Shorten(name), hint)
+	return y.doc.Problem(y.doc.node(path...), CodeReference, "%s: %q: no such folder%s", pathOf(path...), Shorten(name), hint)
 }
 
 // folderProblem is the problem of a folder that the layout names on the path, or has
@@ -390,13 +386,6 @@ func (l *loader) read(file string) ([]*Document, bool) {
 	docs, problems := ReadDocuments(file, content)
 	l.problem(problems...)
 	return docs, len(problems) == 0
-}
-
-// decode reads the spec of one of swell's own documents into a Go value.
-func (l *loader) decode(doc *Document, spec any) bool {
-	problems := DecodeOwn(doc, spec)
-	l.problem(problems...)
-	return len(problems) == 0
 }
 
 // folderHash is the hash of a folder that need not be there; then it is empty.

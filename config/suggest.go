@@ -24,7 +24,7 @@ func DidYouMean(got string, known []string) string {
 	if len(got) > longest || len(known) > most {
 		return ""
 	}
-	if best := nearestName(got, known, max(1, len(got)/3)); best != "" {
+	if best := nearestName(got, known, nearness(got)); best != "" {
 		return fmt.Sprintf(", did you mean %q?", best)
 	}
 	const few = 12
@@ -36,6 +36,14 @@ func DidYouMean(got string, known []string) string {
 		sorted[i] = Shorten(sorted[i])
 	}
 	return ", want one of " + strings.Join(sorted, ", ")
+}
+
+// nearness is how many letters away a name may be that is suggested.
+func nearness(got string) int { return max(1, len(got)/3) }
+
+// isNear says whether a name would be suggested for an unknown one.
+func isNear(got, name string) bool {
+	return len(got) <= longest && nearestName(got, []string{name}, nearness(got)) != ""
 }
 
 // Misspelt is the known name that a name was surely meant to be; empty when it may
