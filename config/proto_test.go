@@ -111,9 +111,7 @@ func FuzzCompileProto(f *testing.F) {
 		f.Add(seed, "syntax = \"proto3\"; message B {}")
 	}
 	f.Fuzz(func(t *testing.T, text, imported string) {
-		if len(text)+len(imported) > 1<<14 {
-			t.Skip("size is tried elsewhere")
-		}
+		text, imported = text[:min(len(text), 1<<13)], imported[:min(len(imported), 1<<13)] // size is tried elsewhere
 		file, problems := CompileProto("a.proto", protoFiles(map[string]string{"a.proto": text, "b.proto": imported, "codes.proto": imported}))
 		if (file == nil) != (len(problems) > 0) {
 			t.Fatalf("file %v with %d problems", file, len(problems))

@@ -50,10 +50,35 @@ func checkYAML(file string, content []byte) *Problem {
 	if at, message := lineBreak(content); message != "" {
 		return textProblem(file, content, at, message)
 	}
+	if i := falseSeparator(content); i >= 0 {
+		return textProblem(file, content, i, "a line that ends the document to kubectl and is text to other YAML readers: write a space after ---, or indent the line")
+	}
 	if i := bytes.IndexFunc(content, isControl); i >= 0 {
 		return textProblem(file, content, i, "a control character: remove it, or write it in double quotes, like \"\\x1b\"")
 	}
 	return nil
+}
+
+// falseSeparator is where a line begins that kubectl takes for the end of a
+// document, for it has only white space of any kind or a comment behind its ---,
+// and YAML for text, for no blank follows at once; -1 when there is none.
+func falseSeparator(content []byte) int {
+	for at := 0; ; at += 3 {
+		i := bytes.Index(content[at:], []byte("---"))
+		if i < 0 {
+			return -1
+		}
+		if at += i; at > 0 && content[at-1] != '\n' {
+			continue
+		}
+		rest, _, _ := bytes.Cut(content[at+3:], []byte("\n"))
+		if len(rest) == 0 || strings.IndexByte(" \t\r", rest[0]) >= 0 {
+			continue
+		}
+		if rest = bytes.TrimSpace(rest); len(rest) == 0 || rest[0] == '#' {
+			return at
+		}
+	}
 }
 
 // lineBreak finds a character that ends a line to some YAML readers and to

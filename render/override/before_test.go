@@ -5,7 +5,6 @@ package override
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -30,32 +29,14 @@ func TestBefore(t *testing.T) {
 		object := map[string]any{"kind": "X", "l": list(func() any {
 			return map[string]any{"name": leaf(), "in": list(leaf)}
 		})}
-		var text strings.Builder
-		text.WriteString("apiVersion: v1\nkind: K\nmetadata: {name: x}\nspec:\n")
-		if rapid.Bool().Draw(t, "remove") {
-			text.WriteString("  remove:\n")
-			for range rapid.IntRange(1, 3).Draw(t, "removals") {
-				path := rapid.SampledFrom([]string{"l[0]", "l[-1]", "l[*].in[0]", "l[0].in[-1]", "l[?name=='value 1']", "l[0:2]", "l[*].in[0:2]"}).Draw(t, "path")
-				fmt.Fprintf(&text, "  - %s\n", path)
-			}
-		}
-		text.WriteString("  patch:\n")
-		for range rapid.IntRange(1, 3).Draw(t, "patches") {
-			at := rapid.SampledFrom([]string{"/l/0", "/l/1", "/l/-", "/l/0/in/0", "/l/0/in/-", "/l/1/in/1"}).Draw(t, "at")
-			op := rapid.SampledFrom([]string{"{op: add, path: %s, value: {name: new}}", "{op: remove, path: %s}"}).Draw(t, "op")
-			fmt.Fprintf(&text, "  - "+op+"\n", at)
-		}
-		docs, problems := config.ReadDocuments("f.yaml", []byte(text.String()))
+		text := operations(t, object)
+		o, problems := overrideOf(t, text)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		o, problems := read(docs[0], "spec", config.Lookup(docs[0].Node, "spec"), nil)
-		if len(problems) > 0 {
-			t.Skip("an operation that is refused")
-		}
 		result, touched, problems := Trace(object, nil, o)
 		if len(problems) > 0 {
-			t.Skip("a path that leads nowhere")
+			t.Fatal(problems)
 		}
 		before := Before(object, nil, o)
 		var visit func(value any, path []any)
@@ -77,7 +58,7 @@ func TestBefore(t *testing.T) {
 			}
 			was, ok := before(path)
 			if !ok {
-				t.Fatalf("%v: %v is said to be put in by\n%s", path, value, text.String())
+				t.Fatalf("%v: %v is said to be put in by\n%s", path, value, text)
 			}
 			var at any = object
 			for _, step := range was {
@@ -89,7 +70,7 @@ func TestBefore(t *testing.T) {
 				}
 			}
 			if at != value {
-				t.Fatalf("%v is %v, and was %v at %v before\n%s", path, value, at, was, text.String())
+				t.Fatalf("%v is %v, and was %v at %v before\n%s", path, value, at, was, text)
 			}
 			if fmt.Sprint(was) != fmt.Sprint(path) {
 				moved++
@@ -100,4 +81,48 @@ func TestBefore(t *testing.T) {
 	if moved == 0 {
 		t.Error("nothing was moved")
 	}
+}
+
+// operations are up to three removals and up to three patches of the object, each
+// of a place that is there when it runs.
+func operations(t *rapid.T, object map[string]any) string {
+	text := "apiVersion: v1\nkind: K\nmetadata: {name: x}\nspec:\n"
+	more := func(field string, least int, candidates []string) {
+		for i := range rapid.IntRange(least, 3).Draw(t, field) {
+			begun := text
+			if i == 0 {
+				begun += "  " + field + ":\n"
+			}
+			var fit []string
+			for _, line := range candidates {
+				if o, problems := overrideOf(t, begun+line); len(problems) == 0 {
+					if _, _, problems := Trace(object, nil, o); len(problems) == 0 {
+						fit = append(fit, line)
+					}
+				}
+			}
+			if len(fit) == 0 {
+				return // all is removed
+			}
+			text = begun + rapid.SampledFrom(fit).Draw(t, "operation")
+		}
+	}
+	var removals, patches []string
+	for _, path := range []string{"l[0]", "l[-1]", "l[*].in[0]", "l[0].in[-1]", "l[?name=='value 1']", "l[0:2]", "l[*].in[0:2]"} {
+		removals = append(removals, fmt.Sprintf("  - %s\n", path))
+	}
+	for _, at := range []string{"/l/0", "/l/1", "/l/-", "/l/0/in/0", "/l/0/in/-", "/l/1/in/1"} {
+		patches = append(patches, fmt.Sprintf("  - {op: add, path: %s, value: {name: new}}\n", at), fmt.Sprintf("  - {op: remove, path: %s}\n", at))
+	}
+	more("remove", 0, removals)
+	more("patch", 1, patches)
+	return text
+}
+
+func overrideOf(t *rapid.T, text string) (*Override, config.Problems) {
+	docs, problems := config.ReadDocuments("f.yaml", []byte(text))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return read(docs[0], "spec", config.Lookup(docs[0].Node, "spec"), nil)
 }
