@@ -6,7 +6,6 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -32,11 +31,7 @@ func (w *world) twenty() (proxies []*faults.TCP) {
 			}
 			forward.ServeHTTP(rw, r)
 		})
-		u, err := url.Parse(cfg.Host)
-		w.must(err)
-		proxy := faults.NewTCP(w, u.Host)
-		proxies = append(proxies, proxy)
-		w.reachedBy(name, proxy.Before(w, cfg))
+		proxies = append(proxies, w.behind(name, cfg))
 		w.create("dev-1", namespaces, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-x%02d}\n", w.tenant, i)
 	}
 	docs.WriteString("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all, maxFailures: 1}]}\n")

@@ -6,7 +6,6 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -36,6 +35,14 @@ func (w *world) reachedBy(name string, cfg *rest.Config) {
 	w.access[name] = config.ClusterAccess{Name: name, Kubeconfig: file, Context: name}
 }
 
+// behind puts a proxy for connections before a cluster, which is reached by cfg.
+func (w *world) behind(name string, cfg *rest.Config) *faults.TCP {
+	w.Helper()
+	proxy, through := faults.NewTCP(w, cfg)
+	w.reachedBy(name, through)
+	return proxy
+}
+
 func (w *world) config(cluster string) *rest.Config {
 	w.Helper()
 	cfg, err := clusters.Config(cluster)
@@ -50,11 +57,7 @@ func TestASlowClusterHoldsNobodyUp(t *testing.T) {
 	for name, mode := range map[string]faults.Mode{"black hole": faults.Hole, "a byte a second": faults.Trickle, "refuses": faults.Refuse, "resets": faults.Reset} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			cfg := w.config("dev-2")
-			u, err := url.Parse(cfg.Host)
-			w.must(err)
-			proxy := faults.NewTCP(t, u.Host)
-			w.reachedBy("dev-2", proxy.Before(t, cfg))
+			proxy := w.behind("dev-2", w.config("dev-2"))
 			w.patience = 200 * time.Millisecond
 			w.stop()
 			w.start()

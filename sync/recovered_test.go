@@ -4,7 +4,6 @@
 package sync_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +20,7 @@ import (
 // the sweeps are; and what was put off there is gone on with at once.
 func TestTroubleEndsWithItsCause(t *testing.T) {
 	w := newWorld(t)
-	cfg := w.config("dev-2")
-	u, err := url.Parse(cfg.Host)
-	w.must(err)
-	proxy := faults.NewTCP(t, u.Host)
-	w.reachedBy("dev-2", proxy.Before(t, cfg))
+	proxy := w.behind("dev-2", w.config("dev-2"))
 	rarely, err := cron.ParseStandard("0 0 1 * *")
 	w.must(err)
 	w.drift = config.Drift{Schedule: rarely, Location: time.UTC}

@@ -30,6 +30,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/schematest"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
@@ -80,16 +81,7 @@ func TestExampleFitsEditorSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("schema.json", value); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("schema.json")
+	_, s, err := schematest.Compile(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}

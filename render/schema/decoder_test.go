@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/schematest"
 )
 
 // TestSchemaAgreesWithDecoder makes messages with random rules and modes of
@@ -97,7 +98,7 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 			t.Fatalf("%v\n%s", err, proto)
 		}
 	}
-	_, compiled, err := compileText(string(text))
+	_, compiled, err := schematest.Compile(string(text))
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, proto, text)
 	}

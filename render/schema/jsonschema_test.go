@@ -16,26 +16,13 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/schematest"
 )
-
-// compileText compiles a schema that checks formats too, and returns it with its value.
-func compileText(text string) (value any, compiled *jsonschema.Schema, err error) {
-	if value, err = jsonschema.UnmarshalJSON(strings.NewReader(text)); err != nil {
-		return nil, nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("schema.json", value); err != nil {
-		return nil, nil, err
-	}
-	compiled, err = c.Compile("schema.json")
-	return value, compiled, err
-}
 
 // compile checks a schema against draft-07 itself and compiles it.
 func compile(t testing.TB, document map[string]any) *jsonschema.Schema {
 	t.Helper()
-	value, compiled, err := compileText(string(indented(t, document)))
+	value, compiled, err := schematest.Compile(string(indented(t, document)))
 	if err != nil {
 		t.Fatal(err)
 	}

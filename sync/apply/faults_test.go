@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,12 +229,8 @@ func (f *inTheWay) between(t *testing.T) (c *Cluster, clear func(cleared bool)) 
 			forward.ServeHTTP(w, r)
 		})
 	} else {
-		u, err := url.Parse(cfg.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proxy := faults.NewTCP(t, u.Host)
-		cfg = proxy.Before(t, cfg)
+		var proxy *faults.TCP
+		proxy, cfg = faults.NewTCP(t, cfg)
 		set = func(faulty bool) {
 			mode := faults.Pass
 			if faulty {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -170,13 +169,7 @@ type referee struct {
 
 func newReferee(t *testing.T) *referee {
 	t.Helper()
-	cfg := apiServer(t)
-	cfg.QPS = -1
-	client, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	d, err := discovery.NewDiscoveryClientForConfig(apiServer(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +177,7 @@ func newReferee(t *testing.T) *referee {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &referee{client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups)}
+	j := &referee{client: somebody(t), mapper: restmapper.NewDiscoveryRESTMapper(groups)}
 	for _, object := range []string{
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"valid"}}`,
 		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default","namespace":"valid"}}`,
@@ -198,7 +191,7 @@ func newReferee(t *testing.T) *referee {
 		}
 	}
 	t.Cleanup(func() {
-		_ = client.Resource(kubeschema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Delete(context.Background(), "valid", metav1.DeleteOptions{})
+		_ = j.client.Resource(namespaces).Delete(context.Background(), "valid", metav1.DeleteOptions{})
 	})
 	return j
 }

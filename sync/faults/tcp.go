@@ -45,28 +45,23 @@ type TCP struct {
 	accepted int
 }
 
-// NewTCP starts a proxy in front of host:port that ends with the test.
-func NewTCP(t testing.TB, target string) *TCP {
+// NewTCP starts a proxy in front of an API server that ends with the test, and
+// returns the configuration for the server behind it.
+func NewTCP(t testing.TB, cfg *rest.Config) (p *TCP, through *rest.Config) {
 	t.Helper()
-	p := &TCP{target: target, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
-	if err := p.listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Set(Refuse) })
-	return p
-}
-
-// Before is the configuration for the same API server with the proxy before it.
-func (p *TCP) Before(t testing.TB, cfg *rest.Config) *rest.Config {
-	t.Helper()
-	cfg = rest.CopyConfig(cfg)
 	u, err := url.Parse(cfg.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p = &TCP{target: u.Host, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	if err := p.listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Set(Refuse) })
 	u.Host = p.Addr
-	cfg.Host = u.String()
-	return cfg
+	through = rest.CopyConfig(cfg)
+	through.Host = u.String()
+	return p, through
 }
 
 func (p *TCP) listen(addr string) error {
