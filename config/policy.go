@@ -118,6 +118,7 @@ func (d *Defaults) addPolicy(in *reading, spec policySpec) {
 		if r.Kind != "" {
 			d.References = append(slices.Clip(d.References), Reference{At: in.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
 			d.referObject(in.Document, r.Kind, r.Object, "spec", "ignore", i)
+			d.referFields(in.Document, r.Kind, r.Fields, "spec", "ignore", i, "fields")
 		}
 	}
 	policy.Drift = slices.Concat(driftRules(in, spec), policy.Drift)
@@ -139,6 +140,14 @@ func (d *Defaults) refer(doc *Document, written matchSpec, path ...any) {
 func (d *Defaults) referObject(doc *Document, kind, object string, path ...any) {
 	if path = append(path, "object"); object != "" {
 		d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Kind: kind, Object: object})
+	}
+}
+
+// referFields notes the fields that a rule names at a path.
+func (d *Defaults) referFields(doc *Document, kind string, fields []string, path ...any) {
+	for i, field := range fields {
+		at := append(slices.Clip(path), i)
+		d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(at...), Place: pathOf(at...), Kind: kind, Field: field})
 	}
 }
 

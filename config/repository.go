@@ -133,9 +133,10 @@ type Reference struct {
 	// Kind is of hard objects; empty for a match. One that nobody knows may be in
 	// a cluster only.
 	Kind string
-	// Object is the name of an object of the kind. Of Defaults in a unit's own folder
-	// it must be one of the unit's; others hold for units that may do without it.
+	// Object is the name of an object of the kind, which a unit below should have.
 	Object string
+	// Field is a JSON pointer to a field that objects of the kind should be able to have.
+	Field string
 }
 
 // Override is one item of spec.overrides of Defaults: changes to the objects

@@ -317,7 +317,7 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 // checkReferences finds what Defaults name and nothing has.
 func (w *world) checkReferences(references []config.Reference) (problems config.Problems) {
 	for _, r := range references {
-		if r.Object != "" { // see [unitRenderer.idleNames]
+		if r.Object != "" || r.Field != "" { // see [Snapshot.IdleRules]
 			continue
 		}
 		if why := w.whyNothing(r); why != "" {

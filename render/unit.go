@@ -122,7 +122,6 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		return
 	}
 	u.problems = u.idleOverrides()
-	u.notes = append(u.notes, u.idleNames(out.bundles)...)
 	if len(out.bundles) == 0 && !u.silent {
 		where := "its 1 target"
 		if len(placed) > 1 {
@@ -143,35 +142,6 @@ func (u *unitRenderer) idleOverrides() (problems config.Problems) {
 		}
 	}
 	return problems
-}
-
-// idleNames are notes of names of objects in Defaults of the unit's own folder that
-// none of its objects has: who mistypes one has no rule at all. They hold nothing: who
-// removes an object may leave the rule behind. Ids in easy kinds are
-// checked where the overrides are read.
-func (u *unitRenderer) idleNames(bundles []*Bundle) (notes config.Problems) {
-	for _, r := range u.unit.Defaults.References {
-		if r.Object == "" || path.Dir(r.At.File) != string(u.unit.Path) {
-			continue
-		}
-		u.reads.note(readNamed, r.Kind)
-		if ids, broken := objectsOf(u.kinds, r.Kind); len(ids) > 0 || broken {
-			continue
-		}
-		var names []string
-		for _, b := range bundles {
-			for _, o := range b.Objects {
-				if o.ID.Kind == r.Kind {
-					names = append(names, o.ID.Name)
-				}
-			}
-		}
-		if !slices.Contains(names, r.Object) {
-			notes = append(notes, config.Problem{Position: r.At, Code: config.CodeReference,
-				Message: fmt.Sprintf("%s: %q: the unit has no %s of this name on any target%s", r.Place, config.Shorten(r.Object), config.Shorten(r.Kind), config.DidYouMean(r.Object, names))})
-		}
-	}
-	return notes
 }
 
 // noteRendered notes that a spec of the unit gives an object of this id.

@@ -4,16 +4,24 @@
 package render
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestVoidNames: a rule for an object that the unit had once held the unit. It is a
-// note, and none in a folder of many units.
+// note, also in a folder of many units, where nobody said anything; there only when none
+// of them has the object, and once.
 func TestVoidNames(t *testing.T) {
-	s := snapshot(new(Compiler), with(richFiles(), map[string]string{
-		"services/platform/swell.yaml":         string(richFiles()["services/platform/swell.yaml"].Data) + "  ignore: [{kind: ConfigMap, object: anything, fields: [/data]}]\n",
+	files := with(richFiles(), map[string]string{
+		"services/platform/swell.yaml": string(richFiles()["services/platform/swell.yaml"].Data) + `  ignore:
+  - {kind: ConfigMap, object: anything, fields: [/data]}
+  - {kind: ConfigMap, object: settings, fields: [/data]}
+  overrides:
+  - {kind: Deployment, object: nobody, set: [{path: spec.replicas, value: 1}]}
+`,
 		"services/platform/spaces/config.yaml": configMapOf("settings", "boxes", "x"),
 		"services/platform/spaces/swell.yaml": defaultsOf(`ignore:
   - {kind: ConfigMap, object: setings, fields: [/data]}
@@ -22,19 +30,98 @@ func TestVoidNames(t *testing.T) {
   overrides:
   - {kind: ConfigMap, object: seting, set: [{path: data.key, value: b}]}
   - {kind: ConfigMap, object: settings, set: [{path: data.key, value: b}]}`),
-	}))
-	unit := s.Units.Get("services/platform/spaces")
-	if len(unit.Problems) > 0 || unit.Placements[0].Digest == "" {
-		t.Errorf("held: %v", unit.Problems)
+	})
+	c := new(Compiler)
+	s := snapshot(c, files)
+	if len(s.Problems) > 0 {
+		t.Errorf("held: %v", s.Problems)
 	}
-	var got []string
-	for _, note := range unit.Notes {
-		got = append(got, note.Message)
+	below := 0
+	for path := range s.Units.All() {
+		if strings.HasPrefix(string(path), "services/platform/") {
+			below++
+		}
 	}
-	want := []string{
+	own := []string{
 		`spec.ignore[0].object: "setings": the unit has no ConfigMap of this name on any target, did you mean "settings"?`,
 		`spec.ignore[2].object: "gone": the unit has no Secret of this name on any target`,
 		`spec.overrides[0].object: "seting": the unit has no ConfigMap of this name on any target, did you mean "settings"?`,
+	}
+	above := []string{
+		fmt.Sprintf(`spec.ignore[0].object: "anything": none of the %d units below has a ConfigMap of this name on any target`, below),
+		fmt.Sprintf(`spec.overrides[0].object: "nobody": none of the %d units below has a Deployment of this name on any target`, below),
+	}
+	expect := func(what string, s *Snapshot, folder string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, note := range s.IdleRules(folder) {
+			text, _, _ := strings.Cut(note.Message, ", want one of")
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(what, diff)
+		}
+	}
+	expect("all", s, "", append(own, above...)...)
+	expect("one unit", s, "services/platform/spaces", own...)
+	expect("another folder", s, "services/shop")
+
+	// The rules alone change: nothing is rendered, and the notes are those of now.
+	files = with(files, map[string]string{"services/platform/spaces/swell.yaml": defaultsOf("ignore: [{kind: Secret, object: lost, fields: [/data]}]")})
+	files = with(files, map[string]string{"services/platform/swell.yaml": strings.Replace(string(files["services/platform/swell.yaml"].Data), "object: anything", "object: settings", 1)})
+	expect("after a change", snapshot(c, files), "", `spec.ignore[0].object: "lost": the unit has no Secret of this name on any target`, above[1])
+
+	// Their lines are those of now, too.
+	before := snapshot(c, files).IdleRules("services/platform/spaces")[0]
+	files = with(files, map[string]string{"services/platform/spaces/swell.yaml": "# moved\n" + string(files["services/platform/spaces/swell.yaml"].Data)})
+	if now := snapshot(c, files).IdleRules("services/platform/spaces")[0]; now.Line != before.Line+1 || now.Message != before.Message {
+		t.Errorf("got %v, was %v", now, before)
+	}
+
+	// Of a unit with a problem nobody knows the objects.
+	files = with(files, map[string]string{"services/platform/spaces/more.yaml": "kind: Nothing\n"})
+	expect("with a broken unit", snapshot(c, files), "")
+}
+
+// TestVoidFields: a misspelt field in a rule of ignore held nothing in place, without a
+// word. It is a note where the kind is known.
+func TestVoidFields(t *testing.T) {
+	s := snapshot(new(Compiler), with(richFiles(), map[string]string{
+		"services/platform/crds/widget.yaml": crdOf("Widget", "widgets", "void.example.com"),
+		"services/platform/swell.yaml": string(richFiles()["services/platform/swell.yaml"].Data) + `  ignore:
+  - kind: Deployment
+    fields:
+    - /spec/replcas
+    - /spec/replicas
+    - /spec/replicas/x
+    - /spec/template/spec/containers/0/image
+    - /spec/template/spec/containers/name=main/image
+    - /spec/template/spec/containers/nmae=main/image
+    - /spec/template/spec/containers/main/image
+    - /spec/template/metadata/annotations/example.com~1a
+    - /metadata/labels/example.com~1team
+    - /metadata/managedFields
+    - /status/replicas
+    - /status/replicsa
+  - {kind: Widget, fields: [/spec/size, /spec/sise, /metadata/finalizers, /status]}
+  - {kind: FromElsewhere, fields: [/spec/anything]}
+  - {kind: HorizontalPodAutoscaler, fields: [/spec/targetCPUUtilizationPercentage, /spec/metrics/0/type]}
+`}))
+	if len(s.Problems) > 0 {
+		t.Errorf("held: %v", s.Problems)
+	}
+	var got []string
+	for _, note := range s.IdleRules("") {
+		got = append(got, note.String())
+	}
+	want := []string{
+		`services/platform/swell.yaml:10:7: spec.ignore[0].fields[0]: "/spec/replcas": no Deployment can have this field, did you mean "replicas"?`,
+		`services/platform/swell.yaml:12:7: spec.ignore[0].fields[2]: "/spec/replicas/x": no Deployment can have this field, a field above it is an integer`,
+		`services/platform/swell.yaml:15:7: spec.ignore[0].fields[5]: "/spec/template/spec/containers/nmae=main/image": no Deployment can have this field, did you mean "name"?`,
+		`services/platform/swell.yaml:16:7: spec.ignore[0].fields[6]: "/spec/template/spec/containers/main/image": no Deployment can have this field, want an index or "name=value" for the items of the list`,
+		`services/platform/swell.yaml:21:7: spec.ignore[0].fields[11]: "/status/replicsa": no Deployment can have this field, did you mean "replicas"?`,
+		`services/platform/swell.yaml:22:41: spec.ignore[1].fields[1]: "/spec/sise": no Widget can have this field, did you mean "size"?`,
+		`services/platform/swell.yaml:22:75: spec.ignore[1].fields[3]: "/status": no Widget can have this field, want one of apiVersion, kind, metadata, spec`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

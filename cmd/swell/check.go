@@ -102,10 +102,10 @@ type checked struct {
 	sources  *sources
 }
 
-// printNotes says what these units left out of what they collect: their objects are
-// good, but somebody will miss something in them.
+// printNotes says what these units left out of what they collect, and which rules in
+// Defaults hold for nothing: the objects are good, but somebody will miss something.
 func (c *checked) printNotes(w io.Writer) {
-	var notes config.Problems
+	notes := c.IdleRules(c.below)
 	for _, unit := range c.Units.All() {
 		if config.Within(string(unit.Path), c.below) {
 			notes = append(notes, unit.Notes...)

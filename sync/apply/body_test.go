@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -71,7 +72,7 @@ func FuzzPointer(f *testing.F) {
 		if json.Unmarshal([]byte(object), &value) != nil {
 			return
 		}
-		pointers := []pointer{parsePointer(text)}
+		pointers := []pointer{config.PointerSegments(text)}
 		covers(pointers, path, value)
 		covers(pointers, path, nil)
 		rest := without(value, pointers)

@@ -33,16 +33,6 @@ func (i Ignored) of(entry store.Entry) []pointer {
 // field "name" is "main".
 type pointer []string
 
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-func parsePointer(text string) pointer {
-	var p pointer
-	for segment := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
-		p = append(p, unescape.Replace(segment))
-	}
-	return p
-}
-
 // pointersFor are the pointers of the rules that hold for the object.
 func pointersFor(rules []config.IgnoreRule, id render.ObjectID) []pointer {
 	var pointers []pointer
@@ -51,7 +41,7 @@ func pointersFor(rules []config.IgnoreRule, id render.ObjectID) []pointer {
 			continue
 		}
 		for _, field := range rule.Fields {
-			pointers = append(pointers, parsePointer(field))
+			pointers = append(pointers, config.PointerSegments(field))
 		}
 	}
 	return pointers

@@ -181,7 +181,7 @@ func TestPointers(t *testing.T) {
 		{"/nothing/here", `{"":3,"a":{"b/c":1,"d~e":2},"list":[{"name":"x","v":1},{"name":"y","v":2},{"port":80}],"set":["p","q"]}`},
 		{"/list/7/v", `{"":3,"a":{"b/c":1,"d~e":2},"list":[{"name":"x","v":1},{"name":"y","v":2},{"port":80}],"set":["p","q"]}`},
 	} {
-		got, err := json.Marshal(without(decoded(t, text), []pointer{parsePointer(test.pointer)}))
+		got, err := json.Marshal(without(decoded(t, text), []pointer{config.PointerSegments(test.pointer)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestPointersCoverManagedFields(t *testing.T) {
 		{"/a", b, nil, true},
 		{"/b", b, nil, false},
 	} {
-		if got := covers([]pointer{parsePointer(test.pointer)}, test.path, test.object); got != test.want {
+		if got := covers([]pointer{config.PointerSegments(test.pointer)}, test.path, test.object); got != test.want {
 			t.Errorf("%s and %s: got %v", test.pointer, test.path, got)
 		}
 	}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// IdleRules are notes of rules in Defaults, of those in a folder or below it, that hold
+// for nothing: an object that no unit below the Defaults has on any target, a field that
+// no object of the kind can have. Each is told once, at its line. They hold nothing
+// back: who removes an object may leave the rule behind. While a unit below has a
+// problem its objects are not known, and nothing is said of the rule. It reads the
+// objects of units from the cache, all of them where a rule holds for nothing.
+func (s *Snapshot) IdleRules(folder string) config.Problems {
+	if s.Held {
+		return nil
+	}
+	notes, byUnit := s.rulesFor(folder)
+	for unit, rules := range byUnit {
+		for _, r := range rules {
+			r.units++
+			r.unknown = r.unknown || len(unit.Problems) > 0
+		}
+	}
+	for _, unit := range s.Units.Sorted() {
+		open := slices.DeleteFunc(slices.Clone(byUnit[unit]), func(r *idleRule) bool { return r.found || r.unknown })
+		if len(open) == 0 {
+			continue
+		}
+		bundles, err := s.Bundles(unit)
+		for _, r := range open {
+			r.unknown = err != nil
+			r.look(bundles)
+		}
+	}
+	told := map[*idleRule]bool{}
+	for _, rules := range byUnit {
+		for _, r := range rules {
+			if !r.found && !r.unknown && !told[r] {
+				told[r] = true
+				notes = append(notes, r.note())
+			}
+		}
+	}
+	return notes.Sorted()
+}
+
+// idleRule is a rule for an object, as long as no unit is known that has it.
+type idleRule struct {
+	config.Reference
+	units   int      // below the Defaults
+	names   []string // of objects of the kind
+	found   bool
+	unknown bool // a unit has a problem
+}
+
+// rulesFor are the rules for objects by the units below their Defaults, and the notes of
+// fields that no object can have. The Defaults are those of the commit: of a unit that is
+// as it was, their lines may have moved.
+func (s *Snapshot) rulesFor(folder string) (notes config.Problems, byUnit map[*Unit][]*idleRule) {
+	w := s.world
+	byUnit = map[*Unit][]*idleRule{}
+	type written struct {
+		at    config.Position
+		place string // what an alias stands for is in several
+	}
+	rules := map[written]*idleRule{} // nil: no rule for an object
+	for source := range s.Repository.Units() {
+		unit := s.Units.Get(source.Path)
+		for _, r := range source.Defaults.References {
+			key := written{r.At, r.Place}
+			rule, known := rules[key]
+			if !known && config.Within(path.Dir(r.At.File), folder) {
+				switch {
+				case r.Field != "":
+					notes = append(notes, w.noField(r)...)
+				case r.Object != "" && !w.isEasyKind(r.Kind): // ids in easy kinds are checked where overrides are read
+					rule = &idleRule{Reference: r}
+				}
+			}
+			rules[key] = rule
+			if rule != nil {
+				byUnit[unit] = append(byUnit[unit], rule)
+			}
+		}
+	}
+	return notes, byUnit
+}
+
+// isEasyKind says whether there is, or may be, an easy kind of the name.
+func (w *world) isEasyKind(name string) bool {
+	ids, broken := objectsOf(w.kinds, name)
+	return len(ids) > 0 || broken
+}
+
+// look looks for the object.
+func (r *idleRule) look(bundles []*Bundle) {
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			if o.ID.Kind == r.Kind {
+				r.names = append(r.names, o.ID.Name)
+				r.found = r.found || o.ID.Name == r.Object
+			}
+		}
+	}
+	slices.Sort(r.names)
+	r.names = slices.Compact(r.names)
+}
+
+func (r *idleRule) note() config.Problem {
+	who := "the unit has no"
+	if r.units > 1 {
+		who = fmt.Sprintf("none of the %d units below has a", r.units)
+	}
+	return config.Problem{Position: r.At, Code: config.CodeReference,
+		Message: fmt.Sprintf("%s: %q: %s %s of this name on any target%s", r.Place, config.Shorten(r.Object), who, config.Shorten(r.Kind), config.DidYouMean(r.Object, r.names))}
+}
+
+// noField is a note when no kind of the name has the field of a reference: neither in
+// Kubernetes nor in the definitions of the monorepo.
+func (w *world) noField(r config.Reference) config.Problems {
+	types := w.typesOf(r.Kind)
+	if len(types) == 0 || w.hard.troubled() {
+		return nil
+	}
+	hint := ""
+	for _, t := range types {
+		instead, ok := t.Reach(config.PointerSegments(r.Field))
+		if ok {
+			return nil
+		}
+		hint = cmp.Or(hint, instead)
+	}
+	return config.Problems{{Position: r.At, Code: config.CodeReference,
+		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, config.Shorten(r.Field), config.Shorten(r.Kind), hint)}}
+}
+
+// typesOf are the types of the kinds of a name in the fleet's Kubernetes versions, in
+// any group and version, in a fixed order.
+func (w *world) typesOf(kindName string) (types []*schema.Type) {
+	seen := map[string]bool{}
+	for _, cluster := range w.repository.Clusters {
+		if seen[cluster.Kubernetes] {
+			continue
+		}
+		seen[cluster.Kubernetes] = true
+		set := w.hard.of(cluster.Kubernetes)
+		for _, name := range slices.Sorted(slices.Values(set.Names())) {
+			if apiVersion, known, _ := strings.Cut(name, " "); known == kindName {
+				types = append(types, set.Kind(apiVersion, known).Type())
+			}
+		}
+	}
+	return types
+}
