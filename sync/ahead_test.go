@@ -39,11 +39,13 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Record{At: now}
-	d.fetch(t.Context(), &r)
+	if err := d.fetch(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
 	pass := func() []*job {
-		jobs := d.writeAhead(t.Context(), &r, d.decide(&r))
-		if r.Err != nil || len(r.Errors) > 0 {
-			t.Fatal(r.Err, r.Errors)
+		jobs, err := d.writeAhead(t.Context(), &r, d.decide(&r))
+		if err != nil || len(r.Errors) > 0 {
+			t.Fatal(err, r.Errors)
 		}
 		return jobs
 	}

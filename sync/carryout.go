@@ -78,10 +78,10 @@ func (j *job) ended(result rollout.Result, reason string) {
 // writeAhead gets the bundles and the inventory that the plan's actions need, and
 // writes ahead: the state that the plan was made from, and every object that
 // may be written. After it, and not before, clusters may be touched.
-func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) []*job {
+func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) ([]*job, error) {
 	changed, dropped := d.state.Changed()
-	if r.Err != nil || ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
-		return nil
+	if ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
+		return nil, nil
 	}
 	var jobs []*job
 	for _, action := range plan.Actions {
@@ -107,7 +107,7 @@ func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) [
 		d.subscribe(j, r.At)
 	}
 	d.markConcurrent(jobs)
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, j := range jobs {
 			intended, suspect := j.writesAhead()
 			if err := errors.Join(d.noteMade(j, intended), tx.Intend(intended), tx.MarkDirty(suspect), tx.Confirm(j.claims()),
@@ -117,12 +117,12 @@ func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) [
 		}
 		return d.putState(tx)
 	})
-	if r.Err != nil {
+	if err != nil {
 		d.executor.drop(jobs)
-		return nil
+		return nil, err
 	}
 	d.state.Stored()
-	return jobs
+	return jobs, nil
 }
 
 // resolve finds what the job works with.

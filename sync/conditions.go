@@ -78,25 +78,25 @@ func (d *Daemon) strayClusters() string {
 }
 
 // saveConditions stores what keeps the daemon from its work, where that changed.
-func (d *Daemon) saveConditions(ctx context.Context, r *Record) {
+func (d *Daemon) saveConditions(ctx context.Context, r *Record) error {
 	now := d.currentConditions()
-	if r.Err != nil || maps.EqualFunc(now, d.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
-		return
+	if maps.EqualFunc(now, d.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
+		return nil
 	}
-	troubles := make(map[string]store.Condition, len(now))
+	conditions := make(map[string]store.Condition, len(now))
 	for about, text := range now {
 		since := r.At
 		if known, ok := d.conditions[about]; ok {
 			since = known.Since
 		}
-		troubles[about] = store.Condition{About: about, Since: since.UTC().Round(time.Second), Text: text}
+		conditions[about] = store.Condition{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
-	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetConditions(slices.Collect(maps.Values(troubles))) })
-	if r.Err != nil {
-		return
+	err := d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetConditions(slices.Collect(maps.Values(conditions))) })
+	if err != nil {
+		return err
 	}
 	for about := range d.conditions {
-		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && troubles[about].Text == "" {
+		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && conditions[about].Text == "" {
 			d.state.Resume(cluster) // the next pass goes on there
 			d.wake()
 		}
@@ -104,15 +104,16 @@ func (d *Daemon) saveConditions(ctx context.Context, r *Record) {
 	if stray := now[store.AboutConfiguration]; stray != "" && stray != d.conditions[store.AboutConfiguration].Text {
 		d.Log.Warn("configuration", "text", stray)
 	}
-	d.conditions = troubles
+	d.conditions = conditions
+	return nil
 }
 
 // openConditions are those that an earlier daemon left.
-func openConditions(s *store.Store) (map[string]store.Condition, error) {
+func openConditions(s Store) (map[string]store.Condition, error) {
 	known, err := s.Conditions()
-	troubles := map[string]store.Condition{}
+	conditions := map[string]store.Condition{}
 	for _, t := range known {
-		troubles[t.About] = t
+		conditions[t.About] = t
 	}
-	return troubles, err
+	return conditions, err
 }

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -34,7 +33,7 @@ type Options struct {
 	// Path is the folder of the monorepo inside the repository; empty is its
 	// root.
 	Path  string
-	Store *store.Store
+	Store Store
 	// Clusters says how to reach the clusters that the monorepo names.
 	Clusters map[string]config.ClusterAccess
 	// KubeconfigDir is a folder with the kubeconfigs of further clusters, and
@@ -322,20 +321,3 @@ func (d *Daemon) State() *rollout.State { return d.state }
 
 // Snapshot is that of the last commit; nil before the first.
 func (d *Daemon) Snapshot() *render.Snapshot { return d.snapshot }
-
-// LoadState reads the state of all units from a store.
-func LoadState(s *store.Store) (*rollout.State, error) {
-	rows, err := s.Units()
-	if err != nil {
-		return nil, err
-	}
-	state := &rollout.State{Units: make(map[config.UnitPath]*rollout.Unit, len(rows))}
-	for path, row := range rows {
-		unit, err := decodeUnit(path, row)
-		if err != nil {
-			return nil, fmt.Errorf("state of unit %s: %w", path, err)
-		}
-		state.Units[path] = unit
-	}
-	return state, nil
-}

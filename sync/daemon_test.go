@@ -103,9 +103,10 @@ type world struct {
 	guard *config.Guard
 	empty bool // AllowEmpty
 
-	store  *store.Store
-	source *source.Source
-	daemon *sync.Daemon
+	failure *failing // what the daemon has for a store; mostly nil
+	store   *store.Store
+	source  *source.Source
+	daemon  *sync.Daemon
 }
 
 // fleet is two clusters: dev-1 with the cells a (canary) and b, and dev-2.
@@ -273,7 +274,11 @@ func (w *world) start() {
 	if w.real {
 		now = time.Now
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: w.store, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
+	var state sync.Store = w.store
+	if w.failure != nil {
+		w.failure.Store, state = w.store, w.failure
+	}
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

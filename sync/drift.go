@@ -21,14 +21,14 @@ import (
 // sweep compares live objects with the inventory, where the time has come or
 // the watch saw something, and notes what differs: the next plan corrects it,
 // or it is only reported.
-func (d *Daemon) sweep(ctx context.Context, r *Record) {
+func (d *Daemon) sweep(ctx context.Context, r *Record) error {
 	begun := d.dueSweeps(r)
 	for _, l := range begun {
 		d.startSweep(ctx, l)
 	}
 	ended := d.endedSweeps(ctx, begun)
 	if ctx.Err() != nil || len(ended) == 0 {
-		return
+		return nil
 	}
 	var corrected []store.Entry
 	for _, l := range ended {
@@ -37,7 +37,7 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 	d.ledger.tidy(r.At)
 	// In one transaction: an object whose digest is cleared is not judged by
 	// the next sweep, so it must be known that it has to be sent.
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := errors.Join(tx.MarkDirty(corrected), d.ledger.put(tx)); err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 		}
 		return d.putState(tx)
 	})
-	if r.Err != nil {
-		return
+	if err != nil {
+		return err
 	}
 	d.state.Stored()
 	d.ledger.stored()
@@ -57,6 +57,7 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) {
 		d.watchKinds(ctx, l)
 	}
 	d.suppress(r.At)
+	return nil
 }
 
 func (d *Daemon) putSweep(tx *store.Tx, l *sweep) error {

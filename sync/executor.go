@@ -305,7 +305,7 @@ func (d *Daemon) Finish(ctx context.Context) error {
 		<-l.over
 	}
 	var r Record
-	d.record(ctx, &r, d.executor.collect())
+	err := d.record(ctx, &r, d.executor.collect())
 	d.endLeases(ctx)
-	return r.Err
+	return err
 }

@@ -55,22 +55,18 @@ func (d *Daemon) loadGuarded() (err error) {
 }
 
 // loadApprovals takes in what was approved or rejected since the last time, and makes it due.
-func (d *Daemon) loadApprovals(r *Record) {
+func (d *Daemon) loadApprovals() error {
 	g := &d.guarded
 	changes, err := d.Store.Changes()
-	if r.Err != nil || err == nil && changes == g.changes {
-		return
+	if err != nil || changes == g.changes {
+		return err
 	}
 	known := g.approved
-	if err == nil {
-		g.approvals, err = d.Store.Approvals()
+	if g.approvals, err = d.Store.Approvals(); err != nil {
+		return err
 	}
-	if err == nil {
-		g.plans, err = d.Store.Plans()
-	}
-	if err != nil {
-		r.Err = err
-		return
+	if g.plans, err = d.Store.Plans(); err != nil {
+		return err
 	}
 	g.changes, g.stale = changes, true
 	g.index()
@@ -83,6 +79,7 @@ func (d *Daemon) loadApprovals(r *Record) {
 	for path := range units {
 		d.state.Nudge(path)
 	}
+	return nil
 }
 
 // approvalsChanged says whether somebody approved or rejected something since the last pass.
@@ -120,13 +117,13 @@ func judged(deletion store.Deletion) approval.Deletion {
 // all that the commit comes to delete, in every wave, and not what this pass
 // would: what is too much does not go through in small pieces. What is held is
 // stored as plans.
-func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
-	if r.Err == nil && ctx.Err() == nil {
-		d.judgeDeletions(ctx, r, jobs)
+func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) (_ []*job, err error) {
+	if ctx.Err() == nil {
+		err = d.judgeDeletions(ctx, r, jobs)
 	}
-	if r.Err != nil || ctx.Err() != nil {
+	if err != nil || ctx.Err() != nil {
 		d.executor.drop(jobs)
-		return nil
+		return nil, err
 	}
 	for _, j := range jobs {
 		d.executor.lockPrunable(j)
@@ -134,16 +131,16 @@ func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) []*job {
 			j.waits = unit.Waiting
 		}
 	}
-	return jobs
+	return jobs, nil
 }
 
 // withhold judges the releases that the next Decide would begin: of those that
 // delete what is to be approved before anything is written, none begins. A release
 // that was not judged does not begin either.
-func (d *Daemon) withhold(r *Record) {
+func (d *Daemon) withhold(r *Record) error {
 	g := &d.guarded
-	if r.Err != nil || d.wanted.Refused() != "" {
-		return
+	if d.wanted.Refused() != "" {
+		return nil
 	}
 	starts := d.state.Starts(d.wanted)
 	// What has begun is judged again when it begins again, after a retry for one.
@@ -152,20 +149,20 @@ func (d *Daemon) withhold(r *Record) {
 		return !starts
 	})
 	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(d.wanted.Withheld) == 0) {
-		return
+		return nil
 	}
 	verdict, err := d.judge(nil)
 	if err != nil {
-		r.Err = err
-		return
+		return err
 	}
 	for _, path := range starts {
 		g.judged[path] = true
 	}
 	d.setWithheld(verdict, plansOf(verdict, g.plans, r.At))
+	return nil
 }
 
-func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
+func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) error {
 	deleting := false
 	for _, j := range jobs {
 		if j.outcome.Result == "" && j.deletes() {
@@ -175,12 +172,11 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 	}
 	g := &d.guarded
 	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting)+len(d.wanted.Withheld) == 0) {
-		return // nothing is selected while the commit is not to be believed
+		return nil // nothing is selected while the commit is not to be believed
 	}
 	verdict, err := d.judge(jobs)
 	if err != nil {
-		r.Err = err
-		return
+		return err
 	}
 	for _, j := range jobs {
 		if j.prunable, j.held = split(j.prunable, verdict.Held); len(j.held) > 0 {
@@ -188,7 +184,7 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) {
 		}
 	}
 	g.stale = false
-	r.Err = d.savePlans(ctx, r, verdict)
+	return d.savePlans(ctx, r, verdict)
 }
 
 // judge says which deletions wait for approval, of all that the commit comes to

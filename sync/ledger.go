@@ -32,7 +32,7 @@ type driftLedger struct {
 	changedDrifts, changedFights map[store.Object]bool
 }
 
-func openDriftLedger(s *store.Store) (*driftLedger, error) {
+func openDriftLedger(s Store) (*driftLedger, error) {
 	b := &driftLedger{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, resumed: map[store.Object]time.Time{}}
 	b.stored()
 	drifts, err := s.Drifts()

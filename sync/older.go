@@ -115,7 +115,7 @@ func (d *Daemon) reruns(e store.Entry) bool {
 
 // distrust takes the cluster in as it is, and forgets what the state believes of
 // it.
-func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found surveyed, why string) {
+func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found surveyed, why string) error {
 	entries := d.assign(name, found.entries)
 	why = fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, why)
 	d.fleetEvent(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
@@ -123,15 +123,16 @@ func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found sur
 	r.Transitions = append(r.Transitions, d.state.Distrust(name, why, r.At)...)
 	is := d.surveys[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Distrust(name, found.entries), tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
 	})
-	if r.Err != nil {
-		return
+	if err != nil {
+		return err
 	}
 	d.state.Stored()
 	d.ledger.forgetCluster(name)
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.openUp(name, found)
+	return nil
 }

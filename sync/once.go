@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,61 +24,96 @@ import (
 // calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
-	r := Record{At: d.Now(), Err: d.Store.Intact()}
-	if d.hurried.Swap(false) {
-		d.hurry()
+	r := Record{At: d.Now()}
+	var plan rollout.Plan
+	if r.Err = d.observe(ctx, &r); r.Err == nil {
+		plan = d.decide(&r)
+		r.Err = d.act(ctx, &r, plan)
 	}
-	d.findClusters(&r)
-	d.record(ctx, &r, d.executor.collect())
-	if r.Err == nil {
-		d.fetch(ctx, &r)
-		d.keepLeases(ctx)
-		d.rebuild(ctx, &r)
-		d.sweep(ctx, &r)
-		d.loadApprovals(&r)
-		d.takeOrders(ctx, &r)
-	}
-	d.drainEvents()
-	d.withhold(&r)
-	plan := d.decide(&r)
-	jobs := d.guard(ctx, &r, d.writeAhead(ctx, &r, plan))
-	d.syncWatches(ctx, &r, plan.Open)
-	d.watches.writing.Store(d.executor.clusters())
-	d.record(ctx, &r, d.carryOut(ctx, jobs))
-	d.watches.writing.Store(d.executor.clusters())
-	d.reportStaleKubeconfigs(&r)
-	d.saveConditions(ctx, &r)
 	d.report(&r, plan)
 	return r
 }
 
+// observe takes in all that happened since the last pass: jobs that ended, commits,
+// what clusters hold, what operators said. Like every step of a pass it ends at
+// the first error of the store.
+func (d *Daemon) observe(ctx context.Context, r *Record) error {
+	if err := d.Store.Intact(); err != nil {
+		return err
+	}
+	if d.hurried.Swap(false) {
+		d.hurry()
+	}
+	d.findClusters(r)
+	if err := d.record(ctx, r, d.executor.collect()); err != nil {
+		return err
+	}
+	if err := d.fetch(ctx, r); err != nil {
+		return err
+	}
+	d.keepLeases(ctx)
+	if err := d.rebuild(ctx, r); err != nil {
+		return err
+	}
+	if err := d.sweep(ctx, r); err != nil {
+		return err
+	}
+	if err := d.loadApprovals(); err != nil {
+		return err
+	}
+	if err := d.takeOrders(ctx, r); err != nil {
+		return err
+	}
+	d.drainEvents()
+	return d.withhold(r)
+}
+
+// act begins what the plan says, and records what is done of it.
+func (d *Daemon) act(ctx context.Context, r *Record, plan rollout.Plan) error {
+	jobs, err := d.writeAhead(ctx, r, plan)
+	if err != nil {
+		return err
+	}
+	if jobs, err = d.guard(ctx, r, jobs); err != nil {
+		return err
+	}
+	d.syncWatches(ctx, r, plan.Open)
+	d.watches.writing.Store(d.executor.clusters())
+	if err := d.record(ctx, r, d.carryOut(ctx, jobs)); err != nil {
+		return err
+	}
+	d.watches.writing.Store(d.executor.clusters())
+	d.reportStaleKubeconfigs(r)
+	return d.saveConditions(ctx, r)
+}
+
 // fetch looks at the branch when it is time to, and renders a new commit.
 // Where that fails, what is known of the last good commit stays in force.
-func (d *Daemon) fetch(ctx context.Context, r *Record) {
+func (d *Daemon) fetch(ctx context.Context, r *Record) error {
 	commit, err, ok := d.newest(ctx, r)
 	if !ok {
-		return
+		return nil
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			r.fail(err)
 			d.gitFailure = err.Error()
 		}
-		return
+		return nil
 	}
 	d.gitFailure = ""
 	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
-		return
+		return nil
 	}
 	tree, err := d.Source.Tree(commit)
 	if err != nil {
 		d.gitFailure = err.Error()
 		r.fail(err)
-		return
+		return nil
 	}
 	d.setCommit(commit, config.Sub(tree, d.Path))
-	if r.Err = d.nameRepository(ctx); r.Err != nil {
-		return
+	if err := d.nameRepository(ctx); err != nil {
+		return err
 	}
 	if !d.snapshot.Held && d.wanted.Refused() != "" {
 		r.fail(errors.New(ofCommit(commit, d.wanted.Refused())))
@@ -87,6 +121,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) {
 	r.Rendered = d.snapshot.Rendered
 	r.Problems = d.snapshot.Problems
 	r.NewCommit = true
+	return nil
 }
 
 // setCommit makes a commit the one that is wanted. Jobs that go on in the background
@@ -215,19 +250,13 @@ func (d *Daemon) fetchBranch(ctx context.Context, answer chan<- fetched) {
 
 // decide plans what is to be done now.
 func (d *Daemon) decide(r *Record) rollout.Plan {
-	if r.Err != nil {
-		return rollout.Plan{}
-	}
 	plan := d.state.Decide(d.wanted, r.At)
 	r.Transitions = append(r.Transitions, plan.Transitions...)
 	return plan
 }
 
 // record takes in what became of the jobs and stores it.
-func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
-	if r.Err != nil {
-		return
-	}
+func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) error {
 	now := d.Now()
 	var anew []store.Entry
 	for _, j := range jobs {
@@ -235,8 +264,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		d.noteLost(j)
 		transitions, others, err := d.transferOwnership(j, now)
 		if err != nil {
-			r.Err = err
-			return
+			return err
 		}
 		anew = append(anew, others...)
 		r.Transitions = append(r.Transitions, transitions...)
@@ -256,11 +284,11 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		r.Transitions = append(r.Transitions, j.noted(now)...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == r.stored {
-		return
+		return nil
 	}
 	// What was done must be known also when ctx has ended meanwhile.
 	ctx = context.WithoutCancel(ctx)
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Confirm(anew); err != nil {
 			return err
 		}
@@ -271,12 +299,14 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) {
 		}
 		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.ledger.put(tx), d.putHistory(tx, r))
 	})
-	if r.Err == nil {
-		d.state.Stored()
-		d.ledger.stored()
-		r.stored = len(r.Transitions)
+	if err != nil {
+		return err
 	}
+	d.state.Stored()
+	d.ledger.stored()
+	r.stored = len(r.Transitions)
 	d.suppress(now)
+	return nil
 }
 
 // putState stores the units that changed.
@@ -306,19 +336,6 @@ func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
 		events[i] = store.Event(t)
 	}
 	return tx.AddHistory(events)
-}
-
-func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
-	decoder := json.NewDecoder(bytes.NewReader(row))
-	decoder.DisallowUnknownFields() // a newer swell wrote it
-	unit := &rollout.Unit{}
-	if err := decoder.Decode(unit); err != nil {
-		return nil, fmt.Errorf("%w; was it written by a newer version of swell?", err)
-	}
-	if unit.Rollout == nil || unit.Path != path {
-		return nil, errors.New("not the state of this unit")
-	}
-	return unit, nil
 }
 
 // report logs the pass and says when the next one is due.

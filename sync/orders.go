@@ -17,27 +17,25 @@ import (
 // takeOrders carries out the orders that were given since the last time. An order, what
 // it changed and its line in the history are stored at once, so it is carried out
 // exactly once whenever the process ends.
-func (d *Daemon) takeOrders(ctx context.Context, r *Record) {
+func (d *Daemon) takeOrders(ctx context.Context, r *Record) error {
 	changes, err := d.Store.Changes()
-	if r.Err != nil || err == nil && changes == d.ordersRead {
-		return
+	if err != nil || changes == d.ordersRead {
+		return err
 	}
-	var orders []store.Order
-	if err == nil {
-		orders, err = d.Store.Orders()
+	orders, err := d.Store.Orders()
+	if err != nil {
+		return err
 	}
-	if err != nil || len(orders) == 0 {
-		if r.Err = err; err == nil {
-			d.ordersRead = changes
-		}
-		return
+	if len(orders) == 0 {
+		d.ordersRead = changes
+		return nil
 	}
 	for i := range orders {
 		if orders[i].Verb == store.OrderRetry {
 			r.Transitions = append(r.Transitions, d.retry(&orders[i], r.At)...)
 		}
 	}
-	r.Err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		for _, o := range orders {
 			if err := tx.DropOrder(o); err != nil {
 				return err
@@ -45,10 +43,12 @@ func (d *Daemon) takeOrders(ctx context.Context, r *Record) {
 		}
 		return errors.Join(d.putState(tx), d.putHistory(tx, r))
 	})
-	if r.Err == nil {
-		d.state.Stored()
-		r.stored, d.ordersRead = len(r.Transitions), changes
+	if err != nil {
+		return err
 	}
+	d.state.Stored()
+	r.stored, d.ordersRead = len(r.Transitions), changes
+	return nil
 }
 
 // retry makes due what the order is about. Whatever it is about, Git and the

@@ -246,13 +246,15 @@ func (f *fleetOf) run() {
 		}
 		f.now = f.now.Add(20 * time.Minute)
 		r := Record{At: f.now}
-		f.d.loadApprovals(&r)
+		f.must(f.d.loadApprovals())
 		if !f.unjudged {
-			f.d.withhold(&r)
+			f.must(f.d.withhold(&r))
 		}
 		plan := f.d.decide(&r)
-		jobs := f.d.guard(f.Context(), &r, f.d.writeAhead(f.Context(), &r, plan))
-		f.must(r.Err)
+		jobs, err := f.d.writeAhead(f.Context(), &r, plan)
+		f.must(err)
+		jobs, err = f.d.guard(f.Context(), &r, jobs)
+		f.must(err)
 		for _, tr := range plan.Transitions {
 			if tr.Kind == "forgotten" {
 				f.forgotten(tr.Unit, tr.Target)
@@ -266,8 +268,7 @@ func (f *fleetOf) run() {
 		for _, j := range jobs {
 			f.d.executor.drop([]*job{j})
 		}
-		f.d.record(f.Context(), &r, jobs)
-		f.must(r.Err)
+		f.must(f.d.record(f.Context(), &r, jobs))
 		if calm++; written > 0 {
 			calm = 0
 		}

@@ -30,7 +30,7 @@ type inventory interface {
 }
 
 // stored is the inventory of the store.
-type stored struct{ *store.Store }
+type stored struct{ Store }
 
 func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error {
 	if len(places) > fewPlaces {

@@ -55,11 +55,7 @@ const (
 
 // rebuild surveys the clusters that nothing is known of, and ends the rebuilding
 // of those that are as the commit wants them.
-func (d *Daemon) rebuild(ctx context.Context, r *Record) {
-	if r.Err != nil {
-		d.dropSurveys()
-		return
-	}
+func (d *Daemon) rebuild(ctx context.Context, r *Record) error {
 	d.distrustTerms()
 	d.startSurveys(ctx, r)
 	patience := time.NewTimer(surveyPatience)
@@ -77,35 +73,30 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) {
 			}
 		}
 		delete(d.surveying, name)
-		if ctx.Err() == nil {
-			d.takeSurvey(ctx, r, name, found)
+		if ctx.Err() != nil {
+			continue
+		}
+		if err := d.takeSurvey(ctx, r, name, found); err != nil {
+			return err
 		}
 	}
 	for name, known := range d.surveys {
-		if known.Survey != store.Rebuilding || r.Err != nil || !d.gitKnown() {
+		if known.Survey != store.Rebuilding || !d.gitKnown() {
 			continue
 		}
-		if d.awaits[name] = d.awaited(name); d.awaits[name].unit == "" {
-			d.rebuilt(ctx, r, name)
+		if d.awaits[name] = d.awaited(name); d.awaits[name].unit != "" {
+			continue
+		}
+		if err := d.rebuilt(ctx, r, name); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // gitKnown says that it is known what a commit wants: only then can objects that
 // were found be given to bundles.
 func (d *Daemon) gitKnown() bool { return d.snapshot != nil && d.wanted.Refused() == "" }
-
-// dropSurveys forgets those that are over: what they found was not stored. They
-// are made again.
-func (d *Daemon) dropSurveys() {
-	for name, answer := range d.surveying {
-		select {
-		case <-answer:
-			delete(d.surveying, name)
-		default:
-		}
-	}
-}
 
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
@@ -175,7 +166,7 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answ
 }
 
 // takeSurvey stores what a survey found.
-func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) {
+func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) error {
 	if found.err != nil {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
 		d.surveyFailures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
@@ -183,12 +174,11 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		if errors.Is(found.err, apply.ErrUnreachable) {
 			d.clusters[name].Lost(ctx, found.err)
 		}
-		return
+		return nil
 	}
 	inventory, err := d.Store.ClusterInventory(name)
 	if err != nil {
-		r.Err = err
-		return
+		return err
 	}
 	is, older := d.surveys[name], ""
 	if is.Survey != store.Unsurveyed && d.compared[name] == 0 {
@@ -201,12 +191,11 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	if !d.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
 		d.surveyAt[name] = r.At.Add(surveyRetry)
 		d.surveyFailures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
-		return
+		return nil
 	}
 	d.surveyAt[name] = r.At.Add(surveyPause)
 	if older != "" {
-		d.distrust(ctx, r, name, found, older)
-		return
+		return d.distrust(ctx, r, name, found, older)
 	}
 	entries := d.assign(name, strays)
 	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
@@ -221,16 +210,17 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		is.Survey = store.Known
 	}
 	if len(entries) > 0 || is != d.surveys[name] {
-		r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+		err := d.Store.Update(ctx, func(tx *store.Tx) error {
 			return errors.Join(tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown))
 		})
-	}
-	if r.Err != nil {
-		return
+		if err != nil {
+			return err
+		}
 	}
 	d.surveys[name] = is
 	d.guarded.pending = nil
 	d.openUp(name, found)
+	return nil
 }
 
 // notOnRecord says in which way a cluster holds what the state does not know.
@@ -329,11 +319,10 @@ func (d *Daemon) lacking(cluster string, path config.UnitPath, unit *render.Unit
 
 // rebuilt ends the rebuilding of a cluster: what was found there and nobody has
 // applied since is handed to the rollouts.
-func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
+func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 	inventory, err := d.Store.ClusterInventory(name)
 	if err != nil {
-		r.Err = err
-		return
+		return err
 	}
 	var owned []store.Entry
 	left := map[render.Placed]bool{}
@@ -359,16 +348,17 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) {
 	}
 	is := d.surveys[name]
 	is.Survey = store.Known
-	r.Err = d.Store.Update(ctx, func(tx *store.Tx) error {
+	err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Forget(owned), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
 	})
-	if r.Err != nil {
-		return
+	if err != nil {
+		return err
 	}
 	d.state.Stored()
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.fleetEvent(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
+	return nil
 }
 
 // nextSurvey is when a survey is due; zero is never.

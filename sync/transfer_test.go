@@ -53,8 +53,8 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 	cancel()
 	d.do(ctx, conn, j)
 	var r Record
-	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
-		t.Fatal(r.Err)
+	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+		t.Fatal(err)
 	}
 	inventory, err := s.Inventory(here.Unit, here.Target)
 	if err != nil {
@@ -124,8 +124,8 @@ func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev",
 		forgotten: []store.Entry{here}, released: []transfer{{here, there.Place()}}}
 	var r Record
-	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
-		t.Fatal(r.Err)
+	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+		t.Fatal(err)
 	}
 	holders, err := s.Holders("dev", here.ID)
 	if err != nil {
@@ -146,8 +146,8 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev"}
 	j.noteResults([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
 	var r Record
-	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
-		t.Fatal(r.Err)
+	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+		t.Fatal(err)
 	}
 	events, err := s.History(here.Unit, 10)
 	if err != nil {
@@ -210,8 +210,8 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	j.noteResults([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
 	j.ended(rollout.Healthy, "")
 	var r Record
-	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
-		t.Fatal(r.Err)
+	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+		t.Fatal(err)
 	}
 	inventory, err := s.Inventory(looked.Unit, looked.Target)
 	if err != nil {
@@ -245,8 +245,8 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	j.ended(rollout.Healthy, "")
 	j.outcome.Reason = "waits for approval"
 	var r Record
-	if d.record(t.Context(), &r, []*job{j}); r.Err != nil {
-		t.Fatal(r.Err)
+	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+		t.Fatal(err)
 	}
 	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
 		t.Errorf("planned %v, wakes in %s", plan.Actions, time.Until(plan.Wake))

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Store is what a daemon remembers from one process to the next: a [store.Store].
+// After an error of any of its methods nothing more is done: the pass ends with it.
+type Store interface {
+	// Update is the only way to write, and Intact says whether it still can.
+	Update(ctx context.Context, do func(*store.Tx) error) error
+	Intact() error
+
+	Units() (map[config.UnitPath][]byte, error)
+	Repository() (string, error)
+	Conditions() ([]store.Condition, error)
+
+	Clusters() (map[string]store.ClusterState, error)
+	PinCluster(ctx context.Context, name, uid string) (pinned string, err error)
+	Hold(ctx context.Context) (store.Holder, error)
+
+	Count() (int, error)
+	Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error)
+	ClusterInventory(cluster string) ([]store.Entry, error)
+	InventoryAfter(cluster string, after store.Object, n int) ([]store.Entry, error)
+	Holders(cluster string, id render.ObjectID) ([]store.Entry, error)
+	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
+	Census(see func(store.Entry)) error
+
+	SweptAt() (map[string]time.Time, error)
+	DeepAfter(cluster string) (store.Object, error)
+	Drifts() ([]store.Drift, error)
+	Fights() ([]store.Fight, error)
+
+	// Changes is a number that grows when somebody else writes to the state.
+	Changes() (int64, error)
+	Plans() ([]store.Plan, error)
+	Approvals() ([]store.Approval, error)
+	Orders() ([]store.Order, error)
+	Deleted() (map[store.Place]store.Tally, error)
+}
+
+var _ Store = (*store.Store)(nil)
+
+// LoadState reads the state of all units from a store.
+func LoadState(s Store) (*rollout.State, error) {
+	rows, err := s.Units()
+	if err != nil {
+		return nil, err
+	}
+	state := &rollout.State{Units: make(map[config.UnitPath]*rollout.Unit, len(rows))}
+	for path, row := range rows {
+		unit, err := decodeUnit(path, row)
+		if err != nil {
+			return nil, fmt.Errorf("state of unit %s: %w", path, err)
+		}
+		state.Units[path] = unit
+	}
+	return state, nil
+}
+
+func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
+	decoder := json.NewDecoder(bytes.NewReader(row))
+	decoder.DisallowUnknownFields() // a newer swell wrote it
+	unit := &rollout.Unit{}
+	if err := decoder.Decode(unit); err != nil {
+		return nil, fmt.Errorf("%w; was it written by a newer version of swell?", err)
+	}
+	if unit.Rollout == nil || unit.Path != path {
+		return nil, errors.New("not the state of this unit")
+	}
+	return unit, nil
+}
