@@ -12,9 +12,8 @@ import (
 // A pointer to one of them, or to what it lies in, cannot be ignored.
 var identity = [][]string{
 	{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"},
-	{"metadata", "labels", "app.kubernetes.io/managed-by"}, {"metadata", "labels", "swell.sh/unit"},
-	{"metadata", "labels", "swell.sh/repository"},
-	{"metadata", "annotations", "swell.sh/unit"},
+	{"metadata", "labels", LabelManagedBy}, {"metadata", "labels", LabelUnit}, {"metadata", "labels", LabelRepository},
+	{"metadata", "annotations", AnnotationUnit},
 }
 
 // wrongPointer says what is wrong with a JSON pointer of an ignore rule that

@@ -67,23 +67,15 @@ func (r *Redactor) addBelow(n *yaml.Node, depth int) {
 	}
 }
 
-// marks are keys of labels and annotations that everybody knows.
-var marks = map[string]bool{
-	"app.kubernetes.io/managed-by": true, "app.kubernetes.io/name": true, "app.kubernetes.io/instance": true,
-	"app.kubernetes.io/version": true, "app.kubernetes.io/component": true, "app.kubernetes.io/part-of": true,
-	Group + "/adopt": true, Group + "/hook": true, Group + "/hook-run": true, Group + "/owned-annotations": true, Group + "/phase": true,
-	Group + "/prune": true, Group + "/replace": true, Group + "/repository": true, Group + "/unit": true,
-}
-
 // addKey adds a key that may be a value: of other characters than names, or
 // without a value of its own.
 func (r *Redactor) addKey(key, value *yaml.Node) {
 	switch {
 	case key.Kind != yaml.ScalarNode:
 		r.addBelow(key, 0)
-	case marks[key.Value] && !isNull(value):
-	case strings.HasPrefix(key.Value, Group+"/"):
-		r.Add(strings.TrimPrefix(key.Value, Group+"/"))
+	case isCommonKey(key.Value) && !isNull(value):
+	case strings.HasPrefix(key.Value, KeyPrefix):
+		r.Add(strings.TrimPrefix(key.Value, KeyPrefix))
 	case !PlainKey(key.Value) || isNull(value) && key.Tag != "!!merge":
 		r.Add(secretPart(key.Value))
 	}

@@ -16,37 +16,6 @@ import (
 	"github.com/swell-sh/swell/render/kind"
 )
 
-// Annotations that say how a hard object is applied.
-const (
-	// AnnotationHook makes a Job a [Hook].
-	AnnotationHook = "swell.sh/hook"
-	// AnnotationHookRun is set on the live Job of a hook that runs with its
-	// bundle: the digest of that bundle. Should the inventory be lost, it says
-	// that the hook need not run once more.
-	AnnotationHookRun = "swell.sh/hook-run"
-	// AnnotationReplace with the value [ReplaceAllowed] lets an object be
-	// deleted and made anew where a field that cannot be changed is to change.
-	AnnotationReplace = "swell.sh/replace"
-	ReplaceAllowed    = "allowed"
-	// AnnotationAdopt holds a [config.Adoption] for the object, and wins over
-	// that of its unit.
-	AnnotationAdopt = "swell.sh/adopt"
-	// AnnotationPrune with the value [PruneDisabled], in Git or on the live object,
-	// keeps the object from being deleted: it is orphaned instead.
-	AnnotationPrune = "swell.sh/prune"
-	PruneDisabled   = "disabled"
-	// AnnotationOwned says by [Globs] which of the object's annotations are ours:
-	// one that matches and that Git does not have is removed. Those that match
-	// none are their writers'.
-	AnnotationOwned = "swell.sh/owned-annotations"
-)
-
-// known are the annotations of swell that may stand in Git.
-var known = []string{AnnotationAdopt, AnnotationHook, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace}
-
-// reserved is what the keys of swell's own labels and annotations begin with.
-const reserved = "swell.sh/"
-
 // Globs are patterns of [path.Match]: a "*" stands for anything but a slash.
 type Globs []string
 
@@ -96,7 +65,7 @@ func (o *Object) Hook() Hook {
 	if !o.ID.IsJob() {
 		return ""
 	}
-	return Hook(o.Annotation(AnnotationHook))
+	return Hook(o.Annotation(config.AnnotationHook))
 }
 
 // Annotation is the value of an annotation, "" where there is none. It reads
@@ -117,7 +86,7 @@ func (o *Object) Annotation(key string) string {
 }
 
 func unknownAnnotation(key string) bool {
-	return strings.HasPrefix(key, reserved) && !slices.Contains(known, key)
+	return strings.HasPrefix(key, config.KeyPrefix) && !slices.Contains(config.AnnotationsInGit, key)
 }
 
 // ownMarks finds annotations and labels of swell on an easy spec, where they have no
@@ -128,12 +97,12 @@ func ownMarks(doc *config.Document, easy *kind.Kind) (problems config.Problems) 
 		n := config.Lookup(metadata, field)
 		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
-			if !strings.HasPrefix(key.Value, reserved) || field == "annotations" && slices.Contains(known, key.Value) && easy.ReadsMetadata() {
+			if !strings.HasPrefix(key.Value, config.KeyPrefix) || field == "annotations" && slices.Contains(config.AnnotationsInGit, key.Value) && easy.ReadsMetadata() {
 				continue
 			}
 			more := ""
-			if !slices.Contains(known, key.Value) {
-				more = "; it is no annotation of swell either" + config.DidYouMean(key.Value, known)
+			if !slices.Contains(config.AnnotationsInGit, key.Value) {
+				more = "; it is no annotation of swell either" + config.DidYouMean(key.Value, config.AnnotationsInGit)
 			}
 			problems = append(problems, doc.Problem(key, config.CodeObject,
 				"metadata.%s[%q]: stands on an easy spec, where it has no effect: set it on the objects, by an override of metadata.annotations%s", field, config.Shorten(key.Value), more))
@@ -149,43 +118,43 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	problem := func(key, format string, args ...any) {
 		d.problem(config.CodeObject, []any{"metadata", "annotations", key}, format, args...)
 	}
-	if annotations[AnnotationHookRun] != nil {
-		problem(AnnotationHookRun, "set by swell on the hooks that it runs: remove it")
+	if annotations[config.AnnotationHookRun] != nil {
+		problem(config.AnnotationHookRun, "set by swell on the hooks that it runs: remove it")
 	}
-	if hook, there := annotations[AnnotationHook].(string); there {
+	if hook, there := annotations[config.AnnotationHook].(string); there {
 		switch {
 		case !slices.Contains(hooks, hook):
-			problem(AnnotationHook, "want one of %s, got %q", strings.Join(hooks, ", "), config.Shorten(hook))
+			problem(config.AnnotationHook, "want one of %s, got %q", strings.Join(hooks, ", "), config.Shorten(hook))
 		case !id.IsJob():
-			problem(AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
+			problem(config.AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
 		}
 	}
 	spec, _ := d.object["spec"].(map[string]any)
-	if id.IsJob() && annotations[AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
+	if id.IsJob() && annotations[config.AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
 		d.problem(config.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
-			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", AnnotationHook)
+			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", config.AnnotationHook)
 	}
 	one := func(key string, values ...string) {
 		if value, there := annotations[key].(string); there && !slices.Contains(values, value) {
 			problem(key, "want %s or no annotation, got %q", strings.Join(values, ", "), config.Shorten(value))
 		}
 	}
-	one(AnnotationReplace, ReplaceAllowed)
-	one(AnnotationPrune, PruneDisabled)
-	one(AnnotationAdopt, string(config.AdoptNever), string(config.AdoptIfSame), string(config.AdoptTake))
-	if owned, there := annotations[AnnotationOwned].(string); there {
+	one(config.AnnotationReplace, config.ReplaceAllowed)
+	one(config.AnnotationPrune, config.PruneDisabled)
+	one(config.AnnotationAdopt, string(config.AdoptNever), string(config.AdoptIfSame), string(config.AdoptTake))
+	if owned, there := annotations[config.AnnotationOwned].(string); there {
 		if _, err := ParseGlobs(owned); err != nil {
-			problem(AnnotationOwned, "%s", err)
+			problem(config.AnnotationOwned, "%s", err)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if key != AnnotationHookRun && key != AnnotationUnit && unknownAnnotation(key) {
-			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, known))
+		if !slices.Contains(config.AnnotationsSet, key) && unknownAnnotation(key) {
+			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, config.AnnotationsInGit))
 		}
 	}
 	labels, _ := metadata["labels"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if strings.HasPrefix(key, reserved) && !slices.Contains(markLabels, key) {
+		if strings.HasPrefix(key, config.KeyPrefix) && !slices.Contains(config.LabelsSet, key) {
 			d.problem(config.CodeObject, []any{"metadata", "labels", key}, "swell looks for it among the annotations only: move it there")
 		}
 	}

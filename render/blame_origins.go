@@ -59,7 +59,7 @@ func (b *blamer) marks(m *made, path []any) []Origin {
 		return nil
 	}
 	name, _ := path[2].(string)
-	mark := path[1] == "labels" && slices.Contains(markLabels, name) || path[1] == "annotations" && path[2] == AnnotationUnit
+	mark := path[1] == "labels" && slices.Contains(config.LabelsSet, name) || path[1] == "annotations" && path[2] == config.AnnotationUnit
 	if !mark {
 		return nil
 	}

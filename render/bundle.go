@@ -14,24 +14,6 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
-// Labels and annotations that swell sets or reads on hard objects.
-const (
-	// LabelManagedBy with the value [ManagedBy] marks every object that swell
-	// applied; the fleet is its own inventory.
-	LabelManagedBy = "app.kubernetes.io/managed-by"
-	ManagedBy      = "swell"
-	// LabelRepository holds the name of the monorepo, see
-	// [config.Repository.Name]: several may share a cluster.
-	LabelRepository = "swell.sh/repository"
-	// LabelUnit holds a [UnitLabel].
-	LabelUnit = "swell.sh/unit"
-	// AnnotationUnit holds the unit's whole path, which a label cannot.
-	AnnotationUnit = "swell.sh/unit"
-	// AnnotationPhase orders the objects of a unit: those of phase 1 follow
-	// those of phase 0, which is where objects without it are.
-	AnnotationPhase = "swell.sh/phase"
-)
-
 // ObjectID is what makes a hard object the same object over time and over
 // units: its identity in one cluster. The version is no part of it.
 type ObjectID struct {
@@ -117,7 +99,7 @@ func digestOf(h hash.Hash) Digest { return Digest(hex.EncodeToString(h.Sum(nil))
 type Object struct {
 	ID      ObjectID
 	Version string // "v1"
-	Phase   int    // see [AnnotationPhase]
+	Phase   int    // see [config.AnnotationPhase]
 	// JSON is the canonical form: sorted keys, no spaces, swell's labels and
 	// annotations included. It is the body of the apply request as it stands.
 	JSON   []byte

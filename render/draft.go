@@ -130,8 +130,8 @@ func (d *draft) pathText(path []any) string {
 	}
 	const annotated = 3 // metadata, annotations and the key
 	if len(path) == annotated && mayBeSecret(d.object) && path[1] == "annotations" {
-		if key, ok := path[2].(string); ok && key != AnnotationHookRun && key != AnnotationUnit && unknownAnnotation(key) {
-			path = []any{path[0], path[1], reserved + config.Redacted}
+		if key, ok := path[2].(string); ok && !slices.Contains(config.AnnotationsSet, key) && unknownAnnotation(key) {
+			path = []any{path[0], path[1], config.KeyPrefix + config.Redacted}
 		}
 	}
 	return schema.PathText(path)
@@ -346,16 +346,16 @@ func textAt(m map[string]any, key string) (text string, ok bool) {
 // maxPhase is the last phase that an object can be in.
 const maxPhase = 999
 
-// phase is the value of [AnnotationPhase], 0 where there is none.
+// phase is the value of [config.AnnotationPhase], 0 where there is none.
 func (d *draft) phase(metadata map[string]any) int {
 	annotations, _ := metadata["annotations"].(map[string]any)
-	text, there := annotations[AnnotationPhase].(string)
+	text, there := annotations[config.AnnotationPhase].(string)
 	if !there {
 		return 0
 	}
 	phase, err := strconv.Atoi(text)
 	if err != nil || phase < 0 || phase > maxPhase {
-		d.problem(config.CodeObject, []any{"metadata", "annotations", AnnotationPhase}, "want an integer from 0 to %d as a string, got %q", maxPhase, config.Shorten(text))
+		d.problem(config.CodeObject, []any{"metadata", "annotations", config.AnnotationPhase}, "want an integer from 0 to %d as a string, got %q", maxPhase, config.Shorten(text))
 	}
 	return phase
 }
@@ -377,22 +377,19 @@ func isRoleName(s string) bool {
 func (d *draft) forged(metadata map[string]any) {
 	for _, field := range []string{"labels", "annotations"} {
 		values, _ := metadata[field].(map[string]any)
-		for _, key := range markLabels {
-			if values[key] != nil && (key != LabelManagedBy || field == "labels") {
+		for _, key := range config.LabelsSet {
+			if values[key] != nil && (key != config.LabelManagedBy || field == "labels") {
 				d.problem(config.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
 			}
 		}
 	}
 }
 
-// markLabels are the labels that swell sets.
-var markLabels = []string{LabelManagedBy, LabelRepository, LabelUnit}
-
 // marked is the metadata with swell's own labels and annotation added.
 func (d *draft) marked(metadata map[string]any) map[string]any {
 	metadata = maps.Clone(metadata)
-	metadata["labels"] = withText(metadata["labels"], LabelManagedBy, ManagedBy, LabelRepository, d.repository, LabelUnit, UnitLabel(d.unit.Path))
-	metadata["annotations"] = withText(metadata["annotations"], AnnotationUnit, string(d.unit.Path))
+	metadata["labels"] = withText(metadata["labels"], config.LabelManagedBy, config.ManagedBy, config.LabelRepository, d.repository, config.LabelUnit, UnitLabel(d.unit.Path))
+	metadata["annotations"] = withText(metadata["annotations"], config.AnnotationUnit, string(d.unit.Path))
 	return metadata
 }
 

@@ -147,7 +147,7 @@ func (d *Daemon) ends(j *job) (string, error) {
 		return "", fmt.Errorf("it is not known which workloads end: %w", err)
 	}
 	for _, o := range good.Objects {
-		if o.Hook() == "" && o.Annotation(render.AnnotationPrune) != render.PruneDisabled && len(d.Compiler.MayWant(j.cluster, o.ID)) == 0 {
+		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.Compiler.MayWant(j.cluster, o.ID)) == 0 {
 			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
 		}
 	}

@@ -108,7 +108,7 @@ func objectOf(e store.Entry) approval.Object {
 // isHook says whether an entry is of a Job that ran as a hook, or waits to: our own
 // managed fields have the annotation.
 func isHook(e store.Entry) bool {
-	return e.Ran != "" || e.ID.IsJob() && strings.Contains(e.Fields, `"f:`+render.AnnotationHook+`"`)
+	return e.Ran != "" || e.ID.IsJob() && strings.Contains(e.Fields, `"f:`+config.AnnotationHook+`"`)
 }
 
 // stays says whether the unit is in the commit.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
@@ -99,7 +99,7 @@ var (
 func (l *live) managed(ctx context.Context) (int, error) {
 	n := 0
 	for _, resource := range demoKinds {
-		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: render.LabelManagedBy + "=" + render.ManagedBy})
+		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
 		if err != nil {
 			return 0, err
 		}

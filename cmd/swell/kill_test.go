@@ -27,7 +27,7 @@ func (s *stage) uids() map[string]string {
 	uids := map[string]string{}
 	for name, cluster := range s.clusters {
 		for _, resource := range demoKinds {
-			list, err := cluster.client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: render.LabelManagedBy + "=" + render.ManagedBy})
+			list, err := cluster.client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
 			if err != nil {
 				s.Fatal(err)
 			}

@@ -187,8 +187,8 @@ func objectsText(b *render.Bundle) (string, error) {
 			return "", fmt.Errorf("%s: %w", o.ID, err)
 		}
 		metadata, _ := object["metadata"].(map[string]any)
-		without(metadata, "labels", render.LabelManagedBy, render.LabelRepository, render.LabelUnit)
-		without(metadata, "annotations", render.AnnotationUnit)
+		without(metadata, "labels", config.LabelManagedBy, config.LabelRepository, config.LabelUnit)
+		without(metadata, "annotations", config.AnnotationUnit)
 		if config.MaySecret(o.ID.Kind) {
 			hideValues(object)
 		}

@@ -127,10 +127,10 @@ var owned = []struct {
 	{[]any{"kind"}, identity},
 	{[]any{"metadata", "name"}, identity},
 	{[]any{"metadata", "namespace"}, identity},
-	{[]any{"metadata", "labels", "app.kubernetes.io/managed-by"}, marks},
-	{[]any{"metadata", "labels", "swell.sh/repository"}, marks},
-	{[]any{"metadata", "labels", "swell.sh/unit"}, marks},
-	{[]any{"metadata", "annotations", "swell.sh/unit"}, marks},
+	{[]any{"metadata", "labels", config.LabelManagedBy}, marks},
+	{[]any{"metadata", "labels", config.LabelRepository}, marks},
+	{[]any{"metadata", "labels", config.LabelUnit}, marks},
+	{[]any{"metadata", "annotations", config.AnnotationUnit}, marks},
 }
 
 // owned are the values at those places.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -62,7 +63,7 @@ func annotationPath(key string) fieldpath.Path {
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
 func unappliedAnnotations(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
-	owned, err := render.ParseGlobs(live.Annotations[render.AnnotationOwned])
+	owned, err := render.ParseGlobs(live.Annotations[config.AnnotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil
 	}

@@ -110,7 +110,7 @@ type Work struct {
 // any other one PATCH, and more only where the server was too busy to answer or
 // where somebody is in the way: see first contact in contact.go, and below.
 //
-// Objects go out phase by phase, see [render.AnnotationPhase]: each phase when
+// Objects go out phase by phase, see [config.AnnotationPhase]: each phase when
 // the one before is healthy, and hooks ([render.Hook]) complete before and after.
 // The objects behind a phase that is not healthy yet are [Skipped] with Waits:
 // nothing is waited for here that takes longer than seconds.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/config"
 )
 
 // lastApplied is what kubectl apply compares with. Kept, it would make a later
@@ -32,7 +32,7 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 	}
 	if len(names) > 0 {
 		slices.Sort(names)
-		s.r.Warnings = append(s.r.Warnings, "also held by "+enumerate(names)+", so that what Git drops later stays: annotate it with "+render.AnnotationAdopt+": take in Git to end that")
+		s.r.Warnings = append(s.r.Warnings, "also held by "+enumerate(names)+", so that what Git drops later stays: annotate it with "+config.AnnotationAdopt+": take in Git to end that")
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
 // keeps says whether an object, as rendered, is marked to be kept when nobody
 // wants it any more.
 func keeps(o *render.Object) bool {
-	if !bytes.Contains(o.JSON, []byte(render.AnnotationPrune)) {
+	if !bytes.Contains(o.JSON, []byte(config.AnnotationPrune)) {
 		return false
 	}
 	var object metav1.PartialObjectMetadata

@@ -96,7 +96,7 @@ func (s *liveInfo) refusal(o *render.Object, adopt config.Adoption) error {
 
 // adoption is the policy for one object.
 func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
-	text, ok := annotations[render.AnnotationAdopt]
+	text, ok := annotations[config.AnnotationAdopt]
 	if !ok {
 		if w.Adopt == "" {
 			return config.AdoptIfSame, nil
@@ -107,7 +107,7 @@ func (w *Work) adoption(o *render.Object, annotations map[string]string) (config
 	case config.AdoptNever, config.AdoptIfSame, config.AdoptTake:
 		return adopt, nil
 	}
-	return "", refusal(o, "annotation "+render.AnnotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
+	return "", refusal(o, "annotation "+config.AnnotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
 }
 
 // refusal is an error of our own: nothing was written.
@@ -116,7 +116,7 @@ func refusal(o *render.Object, message string) *Error {
 }
 
 // howToTake is what a refusal ends with.
-const howToTake = "to take it over, annotate it with " + render.AnnotationAdopt + ": take in Git"
+const howToTake = "to take it over, annotate it with " + config.AnnotationAdopt + ": take in Git"
 
 // collection is where objects are listed together.
 type collection struct {

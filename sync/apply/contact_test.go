@@ -159,7 +159,7 @@ func TestContactIfSameAdoptsWhatIsTheSame(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"value": "1", "other": "x"}, got.Object["data"]); diff != "" {
 		t.Error(diff)
 	}
-	if r.Entry.UID != string(got.GetUID()) || got.GetLabels()[render.LabelManagedBy] != render.ManagedBy {
+	if r.Entry.UID != string(got.GetUID()) || got.GetLabels()[config.LabelManagedBy] != config.ManagedBy {
 		t.Errorf("%+v", r.Entry)
 	}
 }

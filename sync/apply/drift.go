@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -107,7 +107,7 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...p
 		}
 		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}, Fingerprint: now}
 	}
-	if now == entry.Fingerprint && live.Annotations[render.AnnotationOwned] == "" {
+	if now == entry.Fingerprint && live.Annotations[config.AnnotationOwned] == "" {
 		return nil
 	}
 	changes := changesOf(entry, live, own, ignored)

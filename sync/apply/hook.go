@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -49,7 +50,7 @@ func wired(o *render.Object, bundle render.Digest) (*render.Object, error) {
 	if hook == render.HookBeforeDelete {
 		spec["suspend"] = true
 	} else {
-		annotations[render.AnnotationHookRun] = string(bundle)
+		annotations[config.AnnotationHookRun] = string(bundle)
 		delete(spec, "ttlSecondsAfterFinished")
 	}
 	body, err := json.Marshal(object)
@@ -107,9 +108,9 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[render.AnnotationHookRun] != ""): // a unit may be renamed
+	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
-	case live.GetAnnotations()[render.AnnotationHookRun] != string(a.Bundle):
+	case live.GetAnnotations()[config.AnnotationHookRun] != string(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
@@ -235,7 +236,7 @@ func isSuspended(job *unstructured.Unstructured) bool {
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
 func (c *connection) isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
-	return c.isApplied(metaOf(live)) && live.GetAnnotations()[render.AnnotationUnit] == o.Annotation(render.AnnotationUnit)
+	return c.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationUnit] == o.Annotation(config.AnnotationUnit)
 }
 
 // isApplied says whether a live object was applied by us.
@@ -339,7 +340,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 		return r
 	case err != nil:
 		return r.failed(err)
-	case live == nil || live.GetAnnotations()[render.AnnotationHook] != string(render.HookBeforeDelete):
+	case live == nil || live.GetAnnotations()[config.AnnotationHook] != string(render.HookBeforeDelete):
 		return r
 	}
 	if _, stays := c.judge(r, metaOf(live)); stays || hasCondition(live, "Complete") {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -234,7 +235,7 @@ func TestHookOfAUnitThatIsRenamed(t *testing.T) {
 	renamed.JSON = []byte(strings.Replace(string(hook.JSON), testUnit, "services/shop/basket", 1))
 	renamed.Digest = "other"
 	newState(t, c).toTheEnd("y", &renamed)
-	if live := liveJob(t, ns, "migrate"); live.GetUID() == uid || live.GetAnnotations()[render.AnnotationUnit] != "services/shop/basket" {
+	if live := liveJob(t, ns, "migrate"); live.GetUID() == uid || live.GetAnnotations()[config.AnnotationUnit] != "services/shop/basket" {
 		t.Errorf("got %v", live.GetAnnotations())
 	}
 }

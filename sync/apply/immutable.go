@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -79,7 +80,7 @@ func explained(o *render.Object, refusal error, fields []string, never string) e
 	}
 	ways := "revert it, give the object a new name (with a hash of what changed in it)"
 	if never == "" {
-		ways += fmt.Sprintf(", or let it be deleted and made anew with the annotation %s: %s", render.AnnotationReplace, render.ReplaceAllowed)
+		ways += fmt.Sprintf(", or let it be deleted and made anew with the annotation %s: %s", config.AnnotationReplace, config.ReplaceAllowed)
 	} else {
 		ways = "revert it, or give the object a new name; it is not replaced: " + never
 	}

@@ -13,23 +13,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/config"
 )
 
 // pageSize is how many objects one LIST brings.
 const pageSize = 500
 
 // everyones selects what swell applied, from whatever monorepo.
-const everyones = render.LabelManagedBy + "=" + render.ManagedBy
+const everyones = config.LabelManagedBy + "=" + config.ManagedBy
 
 // ours selects what carries our labels.
 func (c *connection) ours() string {
-	return everyones + "," + render.LabelRepository + "=" + c.repository
+	return everyones + "," + config.LabelRepository + "=" + c.repository
 }
 
 // isOurs says whether these are labels of an object that we applied.
 func (c *connection) isOurs(labels map[string]string) bool {
-	return labels[render.LabelManagedBy] == render.ManagedBy && labels[render.LabelRepository] == c.repository
+	return labels[config.LabelManagedBy] == config.ManagedBy && labels[config.LabelRepository] == c.repository
 }
 
 // list reads the metadata of the objects of a kind that a label selector picks,

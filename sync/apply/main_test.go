@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/store"
@@ -149,13 +150,13 @@ func object(t testing.TB, format string, args ...any) *render.Object {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[render.LabelManagedBy], labels[render.LabelRepository] = render.ManagedBy, testRepository
+	labels[config.LabelManagedBy], labels[config.LabelRepository] = config.ManagedBy, testRepository
 	u.SetLabels(labels)
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[render.AnnotationUnit] = testUnit
+	annotations[config.AnnotationUnit] = testUnit
 	u.SetAnnotations(annotations)
 	body, err := u.MarshalJSON()
 	if err != nil {

@@ -82,7 +82,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 	fields, never := immutableFields(err), neverReplaced(o.ID)
 	switch {
 	case err == nil:
-	case len(fields) > 0 && never == "" && o.Annotation(render.AnnotationReplace) == render.ReplaceAllowed:
+	case len(fields) > 0 && never == "" && o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:
 		r.Action, r.Unproved = Created, "it is deleted and made anew"
 	case len(fields) > 0:
 		r.Action, r.Err = "", explained(o, on("preview", o.ID, err), fields, never)
@@ -161,7 +161,7 @@ func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *
 		r.Action = Created
 	case err != nil:
 		return err
-	case live.Annotations[render.AnnotationHookRun] == string(p.Bundle):
+	case live.Annotations[config.AnnotationHookRun] == string(p.Bundle):
 		r.Action = Unchanged
 	default:
 		r.Action, r.Unproved = Created, "it runs anew"

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -143,7 +143,7 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 	switch {
 	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID:
 		return r.kept("not ours: somebody deleted and recreated it", true), true
-	case r.Entry.UID == "" && !(ours && live.Annotations[render.AnnotationUnit] == string(r.Entry.Unit)):
+	case r.Entry.UID == "" && !(ours && live.Annotations[config.AnnotationUnit] == string(r.Entry.Unit)):
 		return r.kept("not ours: it was never applied by this unit", true), true
 	case c.othersRepository(live.Labels) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
@@ -164,10 +164,10 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 const SystemText = "a namespace of the system is never deleted"
 
 // KeptText is why an object stays that Git or somebody said to keep.
-const KeptText = "kept by the annotation " + render.AnnotationPrune + ": " + render.PruneDisabled
+const KeptText = "kept by the annotation " + config.AnnotationPrune + ": " + config.PruneDisabled
 
 func isKept(annotations map[string]string) bool {
-	return annotations[render.AnnotationPrune] == render.PruneDisabled
+	return annotations[config.AnnotationPrune] == config.PruneDisabled
 }
 
 func isDetached(annotations map[string]string) bool {
@@ -177,7 +177,7 @@ func isDetached(annotations map[string]string) bool {
 // mark puts the annotation back that Git had on an object which is orphaned.
 func (c *call) mark(ctx context.Context, r Result, live *metav1.PartialObjectMetadata) Result {
 	err := c.merge(ctx, "prune", r.ID, r.Entry.Version, map[string]any{
-		"metadata": map[string]any{"uid": live.UID, "annotations": map[string]string{render.AnnotationPrune: render.PruneDisabled}},
+		"metadata": map[string]any{"uid": live.UID, "annotations": map[string]string{config.AnnotationPrune: config.PruneDisabled}},
 	})
 	if err != nil {
 		r.Forget = false

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -84,7 +85,7 @@ func (a *applying) one(ctx context.Context, i int) {
 func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
 	refusal, never := r.Err, neverReplaced(o.ID)
-	allowed := o.Annotation(render.AnnotationReplace) == render.ReplaceAllowed
+	allowed := o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed
 	if never != "" || !allowed && !a.PutBack {
 		r.Err = explained(o, refusal, fields, never)
 		return
@@ -99,7 +100,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 		a.object(ctx, i)
 		return
 	}
-	if !allowed && live.GetAnnotations()[render.AnnotationReplace] != render.ReplaceAllowed {
+	if !allowed && live.GetAnnotations()[config.AnnotationReplace] != config.ReplaceAllowed {
 		r.Err = explained(o, refusal, fields, never)
 		return
 	}

@@ -45,9 +45,9 @@ func (a *applying) sending(o *render.Object, r *Result) (*sending, error) {
 	if s.adopt, err = a.adoption(o, s.annotations); err != nil {
 		return nil, err
 	}
-	s.owned, err = render.ParseGlobs(s.annotations[render.AnnotationOwned])
+	s.owned, err = render.ParseGlobs(s.annotations[config.AnnotationOwned])
 	if err != nil {
-		return nil, refusal(o, "annotation "+render.AnnotationOwned+": "+err.Error())
+		return nil, refusal(o, "annotation "+config.AnnotationOwned+": "+err.Error())
 	}
 	return s, nil
 }

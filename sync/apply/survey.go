@@ -132,12 +132,12 @@ func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selec
 
 // foundEntry makes an entry of a live object with our labels, if it is ours.
 func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
-	own, unit := ownEntry(live), live.Annotations[render.AnnotationUnit]
+	own, unit := ownEntry(live), live.Annotations[config.AnnotationUnit]
 	if own == nil || unit == "" {
 		return store.Entry{}, false
 	}
 	fields := rawFields(own)
-	phase, _ := strconv.Atoi(live.Annotations[render.AnnotationPhase]) // what is no number says nothing
+	phase, _ := strconv.Atoi(live.Annotations[config.AnnotationPhase]) // what is no number says nothing
 	return store.Entry{
 		Unit:    config.UnitPath(unit),
 		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxcd/pkg/ssa"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -93,10 +94,10 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 // othersRepository names the monorepo that labels say an object is from, when
 // it is not ours; empty when they say nothing.
 func (c *connection) othersRepository(labels map[string]string) string {
-	if labels[render.LabelManagedBy] != render.ManagedBy || labels[render.LabelRepository] == "" || c.isOurs(labels) {
+	if labels[config.LabelManagedBy] != config.ManagedBy || labels[config.LabelRepository] == "" || c.isOurs(labels) {
 		return ""
 	}
-	return "swell, from the monorepo " + labels[render.LabelRepository]
+	return "swell, from the monorepo " + labels[config.LabelRepository]
 }
 
 func labelsOf(meta *metav1.PartialObjectMetadata) map[string]string      { return meta.Labels }
