@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -229,8 +230,8 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 		begun = append(begun, j)
 	}
 	for name, jobs := range byCluster {
-		c, term := d.clusters[name], d.compared[name]
-		reach := sync.OnceValues(func() (*apply.Cluster, error) { return d.reach(ctx, name, c) })
+		c, way, term := d.fleet.Of(name), d.wayTo(name), d.compared[name]
+		reach := sync.OnceValues(func() (*apply.Cluster, error) { return way(ctx) })
 		d.executor.begin(ctx, name, jobs, func(own context.Context, j *job) {
 			conn, err := reach()
 			switch {
@@ -240,7 +241,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*job) []*job {
 				j.ended(unreached(err), err.Error())
 				return
 			}
-			d.do(own, conn.Fenced(c.lease.during(term)), j)
+			d.do(own, c.During(conn, term), j)
 			if j.lost && j.outcome.Result == rollout.Unreachable {
 				c.Lost(ctx, errors.New(j.outcome.Reason))
 			}
@@ -399,7 +400,7 @@ func (j *job) classify(err error) rollout.Result {
 // unreached says what it means for an action that the cluster could not be made
 // contact with.
 func unreached(err error) rollout.Result {
-	if errors.As(err, new(notWriter)) {
+	if errors.As(err, new(fleet.NotWriter)) {
 		return rollout.Unavailable
 	}
 	for _, answered := range []error{apply.ErrThrottled, apply.ErrDistress, apply.ErrRights} {

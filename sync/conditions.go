@@ -39,14 +39,14 @@ func (d *Daemon) currentConditions() map[string]string {
 	for name, text := range d.sweepFailures {
 		now["cluster "+name] = text
 	}
-	for name, c := range d.clusters {
+	for _, name := range d.fleet.Names() {
 		if what := d.awaits[name]; what.unit != "" && d.rebuilding(name) {
 			now["cluster "+name] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
 		}
 		if _, why := d.barred(name); why != nil {
 			now["cluster "+name] = why.Error()
 		}
-		if err := c.condition(); err != nil {
+		if err := d.fleet.Of(name).Condition(); err != nil {
 			now["cluster "+name] = err.Error()
 		}
 	}

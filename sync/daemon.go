@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -47,7 +48,7 @@ type Options struct {
 	// Lease says whether, and where, a Lease keeps other daemons from writing.
 	Lease config.Lease
 	// LeaseTimes are for tests. The zero value is a minute, renewed every 20 s.
-	LeaseTimes LeaseTimes
+	LeaseTimes fleet.LeaseTimes
 	// Guard bounds deletions. Nil is [config.DefaultGuard].
 	Guard *config.Guard
 	// AllowEmpty lets a commit without units remove all that there is.
@@ -78,7 +79,7 @@ type Daemon struct {
 	tenants    map[string]*config.Tenant  // of the last fleet without a problem
 	state      *rollout.State
 	repository string // the name of the monorepo; empty before the first commit was taken
-	clusters   map[string]*cluster
+	fleet      *fleet.Fleet
 	executor   *executor
 	sweeping   map[string]*sweep // under way, by cluster
 	sweepSlots chan struct{}     // one token per sweep under way
@@ -107,7 +108,6 @@ type Daemon struct {
 	awaits         map[string]awaited // what the rebuilding of a cluster waits for
 	compared       map[string]int     // by the term of the cluster's Lease, see lease.go
 	surveyFailures map[string]error
-	leases         leases
 
 	fetchFailed int                  // how often in a row it failed
 	fetching    chan fetched         // the look at the branch under way; nil when there is none
@@ -140,7 +140,7 @@ func Open(options Options) (*Daemon, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	d := &Daemon{Options: options, clusters: map[string]*cluster{}, commits: map[config.Commit]*render.Commit{},
+	d := &Daemon{Options: options, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, warned: map[string]string{}, limits: config.DefaultGuard,
 		sweepNow:   map[string]bool{},
 		watchAfter: map[string]time.Time{}, watches: newWatches(), informer: newInformer(), deepNext: map[string]time.Time{},
@@ -191,13 +191,7 @@ func Open(options Options) (*Daemon, error) {
 	if d.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}
-	if err := d.openLeases(context.Background()); err != nil {
-		return nil, err
-	}
-	for name, access := range options.Clusters {
-		d.addCluster(name, access)
-	}
-	return d, nil
+	return d, d.openFleet(context.Background())
 }
 
 // Run makes pass after pass until ctx ends, which is no error. It returns an

@@ -29,6 +29,7 @@ import (
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -93,7 +94,7 @@ type world struct {
 
 	connection apply.Options
 	lease      config.Lease
-	times      sync.LeaseTimes
+	times      fleet.LeaseTimes
 	allow      []config.Allowance
 	logged     strings.Builder
 
@@ -109,8 +110,8 @@ type world struct {
 	daemon  *sync.Daemon
 }
 
-// fleet is two clusters: dev-1 with the cells a (canary) and b, and dev-2.
-const fleet = `apiVersion: swell.sh/v1
+// fleetYAML is two clusters: dev-1 with the cells a (canary) and b, and dev-2.
+const fleetYAML = `apiVersion: swell.sh/v1
 kind: Cluster
 metadata: {name: dev-1, labels: {site: one}}
 spec:
@@ -203,7 +204,7 @@ func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	}
 	w.git("init", "--quiet", "--initial-branch=main", w.repo())
 	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {}\n")
-	w.write("fleet/fleet.yaml", fleet)
+	w.write("fleet/fleet.yaml", fleetYAML)
 	w.write("kinds/app/kind.yaml", appKind)
 	w.write("kinds/app/app.proto", appProto)
 	for _, file := range []string{"kinds/space/kind.yaml", "kinds/space/space.proto"} {

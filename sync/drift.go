@@ -80,7 +80,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	suspects := d.drainSuspects(r)
 	d.ledger.clamp(r.At)
 	var due []*sweep
-	for name := range d.clusters {
+	for _, name := range d.fleet.Names() {
 		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
 			d.watches.requeue(name, suspects[name]) // for the sweep after that
 			continue

@@ -306,6 +306,6 @@ func (d *Daemon) Finish(ctx context.Context) error {
 	}
 	var r Record
 	err := d.record(ctx, &r, d.executor.collect())
-	d.endLeases(ctx)
+	d.fleet.Release(ctx)
 	return err
 }

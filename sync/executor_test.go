@@ -299,7 +299,7 @@ func TestRBACCutInMidWave(t *testing.T) {
 	file := filepath.Join(w.dir, "kubeconfig")
 	w.place(file, w.kubeconfig("dev-2", token))
 	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: file, Context: "dev-2"}
-	w.write("fleet/fleet.yaml", strings.Replace(fleet, "- {name: rest, timeout: 1m}", "- {name: rest, timeout: 1m, maxFailures: 1}", 1))
+	w.write("fleet/fleet.yaml", strings.Replace(fleetYAML, "- {name: rest, timeout: 1m}", "- {name: rest, timeout: 1m, maxFailures: 1}", 1))
 	w.commit()
 	w.stop()
 	w.start()

@@ -60,7 +60,7 @@ func TestFailingStore(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := newWorldOn(t, clusters)
 			w.read = map[string]int64{}
-			w.write("fleet/fleet.yaml", strings.ReplaceAll(fleet, "soak: 10m, ", ""))
+			w.write("fleet/fleet.yaml", strings.ReplaceAll(fleetYAML, "soak: 10m, ", ""))
 			w.commit()
 			w.start()
 			w.sweeping(config.Drift{})

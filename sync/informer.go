@@ -202,11 +202,11 @@ func (d *Daemon) ensureWatch(ctx context.Context, e watchKey, used map[string]in
 	if e.account == "" && d.watches.has(e.cluster, render.ObjectID{Group: e.kind.Group, Kind: e.kind.Kind}) {
 		return true
 	}
-	c := d.clusters[e.cluster]
+	c := d.fleet.Of(e.cluster)
 	if c == nil {
 		return false
 	}
-	conn := c.linked()
+	conn := c.Linked()
 	l := w.watches[e]
 	if l != nil && l.conn != conn {
 		l.cancel()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -142,7 +142,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 // with its state when it is its turn again.
 func TestFrozen(t *testing.T) {
 	w := newWorldOn(t, clusters)
-	w.fresh, w.times = true, sync.LeaseTimes{Duration: 6 * time.Second, Renew: time.Second}
+	w.fresh, w.times = true, fleet.LeaseTimes{Duration: 6 * time.Second, Renew: time.Second}
 	w.start()
 	w.release()
 	w.daemon.Freeze()

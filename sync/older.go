@@ -29,11 +29,11 @@ import (
 // why, unless that is about to be over: then somebody tells. A cluster that nobody
 // says how to reach is not barred: whoever tries to reach it says so.
 func (d *Daemon) barred(name string) (barred bool, why error) {
-	c := d.clusters[name]
+	c := d.fleet.Of(name)
 	if c == nil {
 		return false, nil
 	}
-	term, why := c.lease.term()
+	term, why := c.Term()
 	if term == 0 {
 		return true, why
 	}
@@ -43,8 +43,8 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 // distrustTerms has clusters compared again whose Lease somebody else may have had
 // since.
 func (d *Daemon) distrustTerms() {
-	for name, c := range d.clusters {
-		if term, _ := c.lease.term(); term != 0 && d.compared[name] != 0 && d.compared[name] != term {
+	for _, name := range d.fleet.Names() {
+		if term, _ := d.fleet.Of(name).Term(); term != 0 && d.compared[name] != 0 && d.compared[name] != term {
 			delete(d.compared, name)
 			delete(d.surveyAt, name)
 		}

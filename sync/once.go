@@ -51,7 +51,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) error {
 	if err := d.fetch(ctx, r); err != nil {
 		return err
 	}
-	d.keepLeases(ctx)
+	d.fleet.KeepLeases(ctx, d.surveyedClusters())
 	if err := d.rebuild(ctx, r); err != nil {
 		return err
 	}
@@ -167,9 +167,7 @@ func (d *Daemon) nameRepository(ctx context.Context) error {
 		return err
 	}
 	d.repository = name
-	for _, c := range d.clusters {
-		c.belongTo(name)
-	}
+	d.fleet.BelongTo(name)
 	return nil
 }
 

@@ -73,7 +73,5 @@ func (d *Daemon) Hurry() {
 func (d *Daemon) hurry() {
 	d.fetchAt, d.fetchFailed = time.Time{}, 0
 	clear(d.sweepAfter)
-	for _, c := range d.clusters {
-		c.hurry()
-	}
+	d.fleet.Hurry()
 }

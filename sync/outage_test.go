@@ -350,7 +350,7 @@ func TestOutage(t *testing.T) {
 func TestOutageForgetsACluster(t *testing.T) {
 	w := smallFleet(t)
 	before := w.allUIDs()
-	w.write("fleet/fleet.yaml", strings.Replace(fleet, fleet[strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2"):strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Rollout")], "", 1))
+	w.write("fleet/fleet.yaml", strings.Replace(fleetYAML, fleetYAML[strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2"):strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Rollout")], "", 1))
 	w.replace("services/kust/swell.yaml", "match: {labels: {site: two}}", "match: {labels: {ring: canary}}")
 	w.replace("services/kust/kustomization.yaml", w.tenant+"-c", w.tenant+"-a")
 	w.commit()
@@ -373,8 +373,8 @@ func TestABrokenUnitOnAClusterThatLeft(t *testing.T) {
 	w.commit()
 	w.release()
 	w.until("the refusal", func() bool { return strings.Contains(w.unit("shop").Rollout.Failure, "failed to allocate IP") })
-	cluster := strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2")
-	w.write("fleet/fleet.yaml", fleet[:cluster]+fleet[strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Rollout"):])
+	cluster := strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2")
+	w.write("fleet/fleet.yaml", fleetYAML[:cluster]+fleetYAML[strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Rollout"):])
 	w.commit() // no target of the fleet is in site two any more
 	w.pass()
 	w.stop()

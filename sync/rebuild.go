@@ -101,23 +101,23 @@ func (d *Daemon) gitKnown() bool { return d.snapshot != nil && d.wanted.Refused(
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 	due := slices.DeleteFunc(d.surveyedClusters(), func(name string) bool {
-		if d.clusters[name] == nil || d.surveying[name] != nil || d.surveyDue(name).After(r.At) {
+		if d.fleet.Of(name) == nil || d.surveying[name] != nil || d.surveyDue(name).After(r.At) {
 			return true
 		}
-		term, _ := d.clusters[name].lease.term()
+		term, _ := d.fleet.Of(name).Term()
 		return term == 0
 	})
 	var reached sync.WaitGroup
 	conns := make([]*apply.Cluster, len(due))
 	errs := make([]error, len(due))
 	for i, name := range due {
-		known := d.clusters[name]
-		reached.Go(func() { conns[i], errs[i] = d.reach(ctx, name, known) })
+		way := d.wayTo(name)
+		reached.Go(func() { conns[i], errs[i] = way(ctx) })
 	}
 	reached.Wait()
 	for i, name := range due {
 		d.surveyFailures[name] = errs[i] // whoever wants to write there says so
-		term, _ := d.clusters[name].lease.term()
+		term, _ := d.fleet.Of(name).Term()
 		switch conn := conns[i]; {
 		case term == 0: // the Lease was lost meanwhile
 		case conn != nil:
@@ -172,7 +172,7 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		d.surveyFailures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
 		r.fail(d.surveyFailures[name])
 		if errors.Is(found.err, apply.ErrUnreachable) {
-			d.clusters[name].Lost(ctx, found.err)
+			d.fleet.Of(name).Lost(ctx, found.err)
 		}
 		return nil
 	}
@@ -365,10 +365,10 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 func (d *Daemon) nextSurvey() time.Time {
 	var next time.Time
 	for _, name := range d.surveyedClusters() {
-		if d.clusters[name] == nil || d.surveying[name] != nil {
+		if d.fleet.Of(name) == nil || d.surveying[name] != nil {
 			continue
 		}
-		if term, _ := d.clusters[name].lease.term(); term == 0 {
+		if term, _ := d.fleet.Of(name).Term(); term == 0 {
 			continue // whoever gets the Lease tells
 		}
 		if due := d.surveyDue(name); due != never && !due.IsZero() {

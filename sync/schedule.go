@@ -92,12 +92,12 @@ func jitter(name string, most time.Duration) time.Duration {
 // nextSweep is when live objects are to be looked at next.
 func (d *Daemon) nextSweep() time.Time {
 	next := d.ledger.nextResume(func(cluster string) time.Time {
-		if barred, _ := d.barred(cluster); barred || d.sweeping[cluster] != nil || d.clusters[cluster] == nil {
+		if barred, _ := d.barred(cluster); barred || d.sweeping[cluster] != nil || d.fleet.Of(cluster) == nil {
 			return never // its end is told, or nobody looks there any more
 		}
 		return d.sweepAfter[cluster]
 	})
-	for name := range d.clusters {
+	for _, name := range d.fleet.Names() {
 		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
 			continue
 		}

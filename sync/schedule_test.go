@@ -4,6 +4,8 @@
 package sync
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
 )
 
 func berlin(t *testing.T) *time.Location {
@@ -69,14 +71,29 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 		t.Fatal(err)
 	}
 	d := &Daemon{informer: newInformer(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
-		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(), clusters: map[string]*cluster{},
+		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(),
 		ledger: &driftLedger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
+	d.fleet = fleetOfNames(t, names...)
 	for _, name := range names {
-		d.clusters[name] = newCluster(name, "", kubeconfig{}, apply.Options{})
 		d.compared[name] = 1
 	}
 	return d
+}
+
+// fleetOfNames are clusters that nobody answers for.
+func fleetOfNames(t *testing.T, names ...string) *fleet.Fleet {
+	t.Helper()
+	clusters := map[string]config.ClusterAccess{}
+	for _, name := range names {
+		clusters[name] = config.ClusterAccess{}
+	}
+	pin := func(context.Context, string, string) (string, error) { return "", errors.New("nobody answers") }
+	f, err := fleet.New(fleet.Options{Clusters: clusters, Lease: config.Lease{Off: true}, Pin: pin, Changed: func() {}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // due is how many sweeps are due at a time; they are taken to be done then.

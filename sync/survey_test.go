@@ -38,7 +38,6 @@ func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 // put off, and the daemon sleeps until then.
 func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-	d.clusters["dev"].down = errors.New("no answer")
 	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
 	d.wanted = &rollout.Wanted{AllowEmpty: true}
 	d.surveying, d.surveyAt, d.surveyFailures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -60,7 +61,7 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 		d.concurrent[at] = true
 	}
 	d.groupByAccount(l, entries)
-	c, ignored := d.clusters[l.cluster], apply.Ignored(d.watches.ignored)
+	c, ignored := d.fleet.Of(l.cluster), apply.Ignored(d.watches.ignored)
 	go func() {
 		d.sweepSlots <- struct{}{}
 		d.runSweep(ctx, c, l, ignored)
@@ -93,8 +94,8 @@ func (d *Daemon) groupByAccount(l *sweep, entries []store.Entry) {
 }
 
 // runSweep does the sweep. It runs in the background.
-func (d *Daemon) runSweep(ctx context.Context, c *cluster, l *sweep, ignored apply.Ignored) {
-	if l.conn, l.err = d.reach(ctx, l.cluster, c); l.err != nil {
+func (d *Daemon) runSweep(ctx context.Context, c *fleet.Cluster, l *sweep, ignored apply.Ignored) {
+	if l.conn, l.err = c.Reach(ctx); l.err != nil {
 		return
 	}
 	for _, part := range l.parts {

@@ -414,7 +414,7 @@ func TestNamespaceWithAnIntendedObject(t *testing.T) {
 	own := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n"
 	// Only the server knows which addresses its Services may have.
 	const refused = "---\napiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: %s}\nspec: {clusterIP: 192.0.2.1, ports: [{port: 80}]}\n"
-	w.write("fleet/fleet.yaml", strings.NewReplacer("ring: canary}", "ring: canary, data: here}", "{name: c}", "{name: c, labels: {data: here}}", "- {name: rest,", "- {name: rest, maxFailures: 1,").Replace(fleet))
+	w.write("fleet/fleet.yaml", strings.NewReplacer("ring: canary}", "ring: canary, data: here}", "{name: c}", "{name: c, labels: {data: here}}", "- {name: rest,", "- {name: rest, maxFailures: 1,").Replace(fleetYAML))
 	w.policy("data", "{placement: {topology: cell, match: {labels: {data: [here]}}}}")
 	w.policy("other", "{placement: {match: {labels: {site: two}}}}")
 	w.write("services/data/objects.yaml", own)

@@ -71,7 +71,7 @@ func TestUnknownDeletesNothing(t *testing.T) {
 			w.must(errors.Join(os.Remove(filepath.Join(w.repo(), otherApp)), os.Symlink("../app/app.yaml", filepath.Join(w.repo(), otherApp))))
 		}},
 		{name: "an empty fleet", change: func() {
-			w.write("fleet/fleet.yaml", fleet[strings.Index(fleet, "apiVersion: swell.sh/v1\nkind: Rollout"):])
+			w.write("fleet/fleet.yaml", fleetYAML[strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Rollout"):])
 		}},
 		{name: "no folder of the fleet", change: func() { w.must(os.RemoveAll(filepath.Join(w.repo(), "fleet"))) }},
 		{name: "a placement that matches nothing", change: func() {
@@ -144,7 +144,7 @@ func TestClusterLeavesTheFleet(t *testing.T) {
 	w.release()
 	before := w.uids()
 	w.deletes()
-	first, rest, _ := strings.Cut(fleet, "---\n")
+	first, rest, _ := strings.Cut(fleetYAML, "---\n")
 	_, last, _ := strings.Cut(rest, "---\n")
 	w.write("fleet/fleet.yaml", first+"---\n"+last)
 	w.commit()

@@ -18,8 +18,8 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -104,7 +104,7 @@ func (l *liveDiff) account(unit *render.Unit) string {
 }
 
 func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget) {
-	conn, err := sync.Connect(ctx, l.settings, l.snapshot.Repository.Name, name)
+	conn, err := fleet.Connect(ctx, l.settings, l.snapshot.Repository.Name, name)
 	if err != nil {
 		l.failed(err)
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -128,7 +129,7 @@ func growTrees(ctx context.Context, file, below, target string) (trees []unitTre
 
 // growIn makes the trees of one cluster that an account sees.
 func growIn(ctx context.Context, settings *config.Daemon, repository, cluster, account string, entries []store.Entry) (trees []unitTree, errs []error) {
-	conn, err := sync.Connect(ctx, settings, repository, cluster)
+	conn, err := fleet.Connect(ctx, settings, repository, cluster)
 	if err != nil {
 		return nil, []error{err}
 	}

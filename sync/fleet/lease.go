@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package fleet
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // One Lease for each monorepo stands in each cluster. Whoever holds it may write
@@ -119,16 +116,16 @@ func (l *lease) fence() error {
 func (l *lease) during(term int) func() error {
 	return func() error {
 		if is, why := l.term(); is != term {
-			return cmp.Or(why, error(notWriter{fmt.Errorf("cluster %s: %s was not held all the time; it is tried again once the cluster is compared with the state", l.cluster, l.text())}))
+			return cmp.Or(why, error(NotWriter{fmt.Errorf("cluster %s: %s was not held all the time; it is tried again once the cluster is compared with the state", l.cluster, l.text())}))
 		}
 		return nil
 	}
 }
 
-// notWriter is the error for a cluster whose Lease is not ours, or cannot be kept.
-type notWriter struct{ error }
+// NotWriter is the error for a cluster whose Lease is not ours, or cannot be kept.
+type NotWriter struct{ error }
 
-func (e notWriter) Unwrap() error { return e.error }
+func (e NotWriter) Unwrap() error { return e.error }
 
 func (l *lease) text() string { return "lease " + l.namespace + "/" + l.name }
 
@@ -237,7 +234,7 @@ func (l *lease) wait(there *coordinationv1.Lease) time.Duration {
 	if there.Spec.AcquireTime != nil {
 		since = there.Spec.AcquireTime.UTC().Format(time.RFC3339)
 	}
-	l.why = notWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when the lease runs out",
+	l.why = NotWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when the lease runs out",
 		l.cluster, l.text(), holder, since, l.advice(holder))}
 	lasts := max(l.times.Duration, time.Duration(valueOf(there.Spec.LeaseDurationSeconds))*time.Second)
 	return max(0, lasts-time.Since(l.seenAt))
@@ -266,10 +263,10 @@ func isHTTP(err error, code int) bool {
 // failed notes why the Lease could not be had or renewed. What was ours stays so
 // until it runs out.
 func (l *lease) failed(err error) time.Duration {
-	var why error = notWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
+	var why error = NotWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
 	switch {
 	case isHTTP(err, http.StatusForbidden), isHTTP(err, http.StatusUnauthorized):
-		why = notWriter{fmt.Errorf("cluster %s: %s cannot be kept, so nothing is written there: %w; allow get, create and update of leases in the API group "+
+		why = NotWriter{fmt.Errorf("cluster %s: %s cannot be kept, so nothing is written there: %w; allow get, create and update of leases in the API group "+
 			"coordination.k8s.io in namespace %s; lease: {enabled: false} in the daemon's configuration does without, and nothing keeps a second daemon away then",
 			l.cluster, l.text(), err, l.namespace)}
 	case strings.HasPrefix(err.Error(), "cluster "+l.cluster+": "): // it cannot even be reached
@@ -296,96 +293,4 @@ func (l *lease) release(ctx context.Context) {
 	next.Spec.LeaseDurationSeconds = new(int32(1))
 	next.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
 	_, _ = conn.PutLease(ctx, next) // else it runs out
-}
-
-// leases are those of all clusters.
-type leases struct {
-	off    bool
-	spec   config.Lease
-	times  LeaseTimes
-	host   string
-	holder store.Holder
-	ctx    context.Context // of those who keep them; nil before the first
-	cancel context.CancelFunc
-	begun  []*lease
-}
-
-func (d *Daemon) openLeases(ctx context.Context) (err error) {
-	d.leases = leases{off: d.Lease.Off, spec: d.Lease, times: d.LeaseTimes}
-	if d.leases.times == (LeaseTimes{}) {
-		d.leases.times = defaultLeaseTimes
-	}
-	if d.leases.holder, err = d.Store.Hold(ctx); err != nil {
-		return err
-	}
-	d.leases.host, err = os.Hostname()
-	return err
-}
-
-// newLease is for a cluster; nil when no Leases are kept.
-func (d *Daemon) newLease(name string) *lease {
-	if d.leases.off {
-		return nil
-	}
-	is := d.leases.holder
-	who := func(process string) string { return d.leases.host + "/" + is.State + "/" + process }
-	l := &lease{cluster: name, namespace: cmp.Or(d.leases.spec.Namespace, config.DefaultLeaseNamespace), times: d.leases.times,
-		holder: who(is.Process), changed: d.wake, begun: make(chan struct{}), over: make(chan struct{})}
-	for _, process := range is.Before {
-		l.before = append(l.before, who(process))
-	}
-	return l
-}
-
-// keepLeases begins to keep the Leases of clusters where that was not begun yet,
-// and waits a little for what comes of it.
-func (d *Daemon) keepLeases(ctx context.Context) {
-	if d.repository == "" || d.leases.off {
-		return
-	}
-	if d.leases.cancel == nil {
-		ctx, d.leases.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		d.leases.ctx = ctx
-	}
-	patience := time.NewTimer(leasePatience)
-	defer patience.Stop()
-	var fresh []*lease
-	for _, name := range d.surveyedClusters() {
-		c := d.clusters[name]
-		if c == nil || c.lease == nil || c.lease.name != "" {
-			continue
-		}
-		c.lease.name = "swell-" + d.repository
-		c.lease.linked = c.linked
-		c.lease.reach = func(ctx context.Context) (*apply.Cluster, error) { return d.reach(ctx, name, c) }
-		go c.lease.keep(d.leases.ctx)
-		fresh = append(fresh, c.lease)
-	}
-	d.leases.begun = append(d.leases.begun, fresh...)
-	for _, l := range fresh {
-		select {
-		case <-l.begun:
-		case <-patience.C:
-			return
-		}
-	}
-}
-
-// endLeases gives all Leases back.
-func (d *Daemon) endLeases(ctx context.Context) {
-	if d.leases.cancel == nil {
-		return
-	}
-	d.leases.cancel()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
-	defer cancel()
-	var all sync.WaitGroup
-	for _, l := range d.leases.begun {
-		all.Go(func() {
-			<-l.over
-			l.release(ctx)
-		})
-	}
-	all.Wait()
-	d.leases.cancel, d.leases.begun = nil, nil
 }

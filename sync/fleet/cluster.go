@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package fleet
 
 import (
 	"cmp"
@@ -12,16 +12,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
 )
 
-// cluster is the daemon's end of one API server.
-type cluster struct {
+// Cluster is the daemon's end of one API server. Its methods are safe for concurrent
+// use.
+type Cluster struct {
 	name       string
 	kubeconfig kubeconfig
 	options    apply.Options
-	back       func() // told when a cluster that was lost answers again; may be nil
+	pin        func(ctx context.Context, name, uid string) (pinned string, err error)
+	back       func() // is told when a cluster that was lost answers again
 	lease      *lease // nil when none is kept
 
 	mu sync.Mutex
@@ -49,25 +50,40 @@ type link struct {
 	sum [sha256.Size]byte
 }
 
-func newCluster(name, repository string, from kubeconfig, options apply.Options) *cluster {
+func newCluster(name, repository string, from kubeconfig, options apply.Options) *Cluster {
 	from.access.Name = name
 	options.Concurrency = cmp.Or(from.access.Concurrency, options.Concurrency)
-	return &cluster{name: name, repository: repository, kubeconfig: from, options: options}
+	return &Cluster{name: name, repository: repository, kubeconfig: from, options: options}
 }
 
 // belongTo says whose objects are ours.
-func (c *cluster) belongTo(repository string) {
+func (c *Cluster) belongTo(repository string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.repository = repository
 }
 
-// Reachable returns the connection and the identity of the cluster that is at
-// its end now: it looks each time, for a cluster may have been made anew under
-// the old address, and its kubeconfig may have changed. A cluster that did not
-// answer the last time is asked in the background, and the error of that time
-// is returned at once.
-func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error) {
+// Reach returns a connection to the cluster. It asks for the identity of the cluster
+// each time: one may have been made anew under the old address, and the kubeconfig
+// may have changed. It is an error when it is not the cluster that swell knows by
+// this name. A cluster that did not answer the last time is asked in the background,
+// and the error of that time is returned at once.
+func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
+	conn, uid, err := c.reach(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	pinned, err := c.identity(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	if pinned != uid {
+		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: one that was made anew takes a new name in the fleet", c.name, uid, pinned)
+	}
+	return conn, nil
+}
+
+func (c *Cluster) reach(ctx context.Context) (*apply.Cluster, string, error) {
 	c.mu.Lock()
 	down, before := c.down, c.link
 	c.mu.Unlock()
@@ -91,7 +107,7 @@ func (c *cluster) Reachable(ctx context.Context) (*apply.Cluster, string, error)
 // identify asks for the cluster's identity, over the link or, when the kubeconfig
 // is not that of the link any more, over a new one. A new kubeconfig that does
 // not lead to an answer is not taken up as long as the link does.
-func (c *cluster) identify(ctx context.Context, before *link) (*link, string, error) {
+func (c *Cluster) identify(ctx context.Context, before *link) (*link, string, error) {
 	if before == nil {
 		return c.connect(ctx)
 	}
@@ -107,8 +123,8 @@ func (c *cluster) identify(ctx context.Context, before *link) (*link, string, er
 	return before, uid, err
 }
 
-// linked is the connection as it is; nil when there is none at the moment.
-func (c *cluster) linked() *apply.Cluster {
+// Linked is the connection as it is; nil when there is none at the moment.
+func (c *Cluster) Linked() *apply.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link == nil {
@@ -123,7 +139,7 @@ const retryKubeconfig = 15 * time.Second
 
 // renew connects with a changed kubeconfig; not ok when that did not work, for
 // a reason that is noted. unread says why it could not even be read.
-func (c *cluster) renew(ctx context.Context, sum [sha256.Size]byte, unread error) (*link, string, bool) {
+func (c *Cluster) renew(ctx context.Context, sum [sha256.Size]byte, unread error) (*link, string, bool) {
 	if unread != nil {
 		c.setStale(unread, [sha256.Size]byte{})
 		return nil, "", false
@@ -141,14 +157,14 @@ func (c *cluster) renew(ctx context.Context, sum [sha256.Size]byte, unread error
 	return l, uid, err == nil
 }
 
-func (c *cluster) setStale(err error, sum [sha256.Size]byte) {
+func (c *Cluster) setStale(err error, sum [sha256.Size]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stale, c.failed, c.retryAt = err, sum, time.Now().Add(retryKubeconfig)
 }
 
 // Stale says why the newest kubeconfig is not in use; nil when it is.
-func (c *cluster) Stale() error {
+func (c *Cluster) Stale() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stale == nil || c.link == nil {
@@ -157,16 +173,16 @@ func (c *cluster) Stale() error {
 	return fmt.Errorf("cluster %s: the connection made before stays in use: %w", c.name, c.stale)
 }
 
-// hurry has a kubeconfig that led nowhere tried again at the next look.
-func (c *cluster) hurry() {
+// Hurry has a kubeconfig that led nowhere tried again at the next look.
+func (c *Cluster) Hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.retryAt = time.Time{}
 }
 
-// condition is why the cluster cannot be reached, or not as its kubeconfig says;
+// Condition is why the cluster cannot be reached, or not as its kubeconfig says;
 // nil when it can, as far as anybody has tried.
-func (c *cluster) condition() error {
+func (c *Cluster) Condition() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.down != nil {
@@ -178,20 +194,8 @@ func (c *cluster) condition() error {
 	return nil
 }
 
-// Connect makes a connection to a cluster for a command that looks at what the
-// monorepo of that name has in it, with the credentials of the daemon with these
-// settings. The cluster has answered.
-func Connect(ctx context.Context, settings *config.Daemon, repository, name string) (*apply.Cluster, error) {
-	from := kubeconfig{access: settings.Clusters[name], dir: settings.KubeconfigDir, allow: settings.Allow}
-	l, _, err := newCluster(name, repository, from, apply.Options{}).connect(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
-	}
-	return l.Cluster, nil
-}
-
 // connect makes a new link by what the kubeconfig says now, and asks over it.
-func (c *cluster) connect(ctx context.Context) (*link, string, error) {
+func (c *Cluster) connect(ctx context.Context) (*link, string, error) {
 	cfg, sum, err := c.kubeconfig.read()
 	if err != nil {
 		return nil, "", err
@@ -216,7 +220,7 @@ func (c *cluster) connect(ctx context.Context) (*link, string, error) {
 // Lost is told of a request that got no answer, or whose credentials were not
 // taken any more. The next connection is a new one, with what the kubeconfig
 // says then. Until ctx ends, somebody looks for the cluster.
-func (c *cluster) Lost(ctx context.Context, err error) {
+func (c *Cluster) Lost(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.down != nil || ctx.Err() != nil {
@@ -228,7 +232,7 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.link, c.down = l, nil
-		if c.back != nil && l != nil {
+		if l != nil {
 			c.back()
 		}
 	}()
@@ -239,7 +243,7 @@ func (c *cluster) Lost(ctx context.Context, err error) {
 const lookEvery = 2 * time.Second
 
 // awaitReconnect looks for the cluster until it answers; nil when ctx ended first.
-func (c *cluster) awaitReconnect(ctx context.Context) *link {
+func (c *Cluster) awaitReconnect(ctx context.Context) *link {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -258,16 +262,28 @@ func (c *cluster) awaitReconnect(ctx context.Context) *link {
 	}
 }
 
-// pin returns the identity that the cluster must have. find looks it up, once.
-func (c *cluster) pin(find func() (string, error)) (string, error) {
+// identity is what the cluster must have: the one that it had when swell first saw
+// it, which is uid when nobody saw it before.
+func (c *Cluster) identity(ctx context.Context, uid string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pinned != "" {
 		return c.pinned, nil
 	}
-	pinned, err := find()
+	pinned, err := c.pin(ctx, c.name, uid)
 	if err == nil {
 		c.pinned = pinned
 	}
 	return pinned, err
+}
+
+// Term is the number of the time for which the cluster's Lease is ours, from 1. Zero
+// is not ours, and why says so; it is nil before the first try. Where no Leases are
+// kept, the term is always 1.
+func (c *Cluster) Term() (term int, why error) { return c.lease.term() }
+
+// During is a connection for what began in a term of the Lease: it writes in no
+// other.
+func (c *Cluster) During(conn *apply.Cluster, term int) *apply.Cluster {
+	return conn.Fenced(c.lease.during(term))
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package fleet
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestAJobEndsWithItsTerm(t *testing.T) {
 		t.Error("it writes while somebody else has the Lease")
 	}
 	l.last, l.terms = &coordinationv1.Lease{}, 2
-	if err := first(); !errors.As(err, new(notWriter)) {
+	if err := first(); !errors.As(err, new(NotWriter)) {
 		t.Errorf("in the next term: %v", err)
 	}
 	if err := second(); err != nil {

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
+)
+
+// openFleet prepares the ways to the clusters. It talks to nobody yet.
+func (d *Daemon) openFleet(ctx context.Context) error {
+	holder, err := d.Store.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	d.fleet, err = fleet.New(fleet.Options{
+		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
+		Holder: holder, Pin: d.Store.PinCluster, Changed: d.wake,
+	}, d.repository)
+	if err != nil {
+		return err
+	}
+	for _, name := range d.fleet.Names() {
+		d.sweepNow[name] = d.Drift.Watch // where the watch begins
+	}
+	return nil
+}
+
+// findClusters looks for kubeconfigs that were added since the last pass.
+func (d *Daemon) findClusters(r *Record) {
+	added, err := d.fleet.Find()
+	d.warnOnce(r, "", err)
+	for _, name := range added {
+		d.sweepNow[name] = d.Drift.Watch
+	}
+}
+
+// reportStaleKubeconfigs says which clusters have a kubeconfig that cannot be taken up.
+func (d *Daemon) reportStaleKubeconfigs(r *Record) {
+	for _, name := range d.fleet.Names() {
+		d.warnOnce(r, name, d.fleet.Of(name).Stale())
+	}
+}
+
+// warnOnce notes an error that lasts, once; nil says that it is over.
+func (d *Daemon) warnOnce(r *Record, about string, err error) {
+	if err == nil {
+		delete(d.warned, about)
+		return
+	}
+	if d.warned[about] != err.Error() {
+		d.warned[about] = err.Error()
+		r.fail(err)
+	}
+}
+
+// wayTo is how to reach a cluster. It may be used in the background.
+func (d *Daemon) wayTo(name string) func(context.Context) (*apply.Cluster, error) {
+	if c := d.fleet.Of(name); c != nil {
+		return c.Reach
+	}
+	unknown := d.fleet.Unknown(name)
+	return func(context.Context) (*apply.Cluster, error) { return nil, unknown }
+}
