@@ -19,7 +19,7 @@ import (
 // earlier one used up the patience. Nobody tells of them again.
 func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Daemon{snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
+		d := &Daemon{fleet: fleetOfNames(t), snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
 			surveying: map[string]chan surveyed{"a": make(chan surveyed, 1)}, surveyAt: map[string]time.Time{}, surveyFailures: map[string]error{}}
 		for i := range 20 {
 			over := make(chan surveyed, 1)
