@@ -39,7 +39,7 @@ const (
 	// its unit.
 	AnnotationAdopt = KeyPrefix + "adopt"
 	// AnnotationPrune with the value [PruneDisabled], in Git or on the live object,
-	// keeps the object from being deleted: it is let go of instead.
+	// keeps the object from being deleted: it is orphaned instead.
 	AnnotationPrune = KeyPrefix + "prune"
 	PruneDisabled   = "disabled"
 	// AnnotationOwned says by patterns which of the object's annotations are ours:

@@ -145,9 +145,10 @@ func (d *Defaults) referObject(doc *Document, kind, object string, path ...any) 
 
 // referFields notes the fields that a rule names at a path.
 func (d *Defaults) referFields(doc *Document, kind string, fields []string, path ...any) {
+	d.References = slices.Clip(d.References)
 	for i, field := range fields {
 		at := append(slices.Clip(path), i)
-		d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(at...), Place: pathOf(at...), Kind: kind, Field: field})
+		d.References = append(d.References, Reference{At: doc.positionOf(at...), Place: pathOf(at...), Kind: kind, Field: field})
 	}
 }
 

@@ -58,8 +58,11 @@ func (e *expansion) expand(src source, chain []config.Position) {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
 		d.fromData = func(path []any) string {
+			value, ok := valueAt(object, path)
+			if !ok { // it is missing, so it was taken from nowhere
+				return ""
+			}
 			o, _ := originOf(traced(), i, path)
-			value, _ := valueAt(object, path)
 			return src.spec.DataOf(e.templates, o, value)
 		}
 		if e.unit.Defaults.Tenant == "" {

@@ -6,6 +6,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -57,8 +58,8 @@ func (s *Snapshot) IdleRules(folder string) config.Problems {
 // idleRule is a rule for an object, as long as no unit is known that has it.
 type idleRule struct {
 	config.Reference
-	units   int      // below the Defaults
-	names   []string // of objects of the kind
+	units   int             // below the Defaults
+	names   map[string]bool // of objects of the kind
 	found   bool
 	unknown bool // a unit has a problem
 }
@@ -84,7 +85,7 @@ func (s *Snapshot) rulesFor(folder string) (notes config.Problems, byUnit map[*U
 				case r.Field != "":
 					notes = append(notes, w.noField(r)...)
 				case r.Object != "" && !w.isEasyKind(r.Kind): // ids in easy kinds are checked where overrides are read
-					rule = &idleRule{Reference: r}
+					rule = &idleRule{Reference: r, names: map[string]bool{}}
 				}
 			}
 			rules[key] = rule
@@ -107,13 +108,11 @@ func (r *idleRule) look(bundles []*Bundle) {
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			if o.ID.Kind == r.Kind {
-				r.names = append(r.names, o.ID.Name)
+				r.names[o.ID.Name] = true
 				r.found = r.found || o.ID.Name == r.Object
 			}
 		}
 	}
-	slices.Sort(r.names)
-	r.names = slices.Compact(r.names)
 }
 
 func (r *idleRule) note() config.Problem {
@@ -122,7 +121,7 @@ func (r *idleRule) note() config.Problem {
 		who = fmt.Sprintf("none of the %d units below has a", r.units)
 	}
 	return config.Problem{Position: r.At, Code: config.CodeReference,
-		Message: fmt.Sprintf("%s: %q: %s %s of this name on any target%s", r.Place, config.Shorten(r.Object), who, config.Shorten(r.Kind), config.DidYouMean(r.Object, r.names))}
+		Message: fmt.Sprintf("%s: %q: %s %s of this name on any target%s", r.Place, config.Shorten(r.Object), who, config.Shorten(r.Kind), config.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names))))}
 }
 
 // noField is a note when no kind of the name has the field of a reference: neither in

@@ -106,7 +106,7 @@ type Daemon struct {
 	// the daemon began: no other is written to, see [Daemon.newerThan].
 	// surveyFailures says why that did not come about.
 	awaits         map[string]awaited // what the rebuilding of a cluster waits for
-	compared       map[string]int     // by the term of the cluster's Lease, see lease.go
+	compared       map[string]int     // by the term of the cluster's Lease, see [fleet.Cluster.Term]
 	surveyFailures map[string]error
 
 	fetchFailed int                  // how often in a row it failed

@@ -64,7 +64,7 @@ func (d *Daemon) retry(o *store.Order, now time.Time) []rollout.Transition {
 }
 
 // Hurry makes the daemon look at Git, at kubeconfigs, and at clusters whose last look
-// for drift failed, at once. It may be called in the background.
+// for drift failed, at once. It is safe for concurrent use.
 func (d *Daemon) Hurry() {
 	d.hurried.Store(true)
 	d.wake()

@@ -18,7 +18,9 @@ import (
 )
 
 // Store is what a daemon remembers from one process to the next: a [store.Store].
-// After an error of any of its methods nothing more is done: the pass ends with it.
+// A pass ends with an error of Update, and with one of what it reads for all that it
+// decides. An error of what is read for a single action or sweep is told as the
+// failure of that one.
 type Store interface {
 	// Update is the only way to write, and Intact says whether it still can.
 	Update(ctx context.Context, do func(*store.Tx) error) error

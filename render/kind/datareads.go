@@ -85,14 +85,15 @@ func (x *expression) misread(scope *scope) (found string) {
 			return
 		}
 		scope.place.inputs.tellLines(f.at.File)
-		found = fmt.Sprintf("%s is %s (%s), want a map with %s", factText(f), describe(f.value), f.at, config.Shorten(key))
+		found = fmt.Sprintf("%s is %s (%s), want a map with %s", dataText(f.path), describe(f.value), f.at, config.Shorten(key))
 	}))
 	return found
 }
 
 // DataOf names the value of data that a value of a rendered object was taken from
 // as it is, and where that stands: "data.images.nginx (data/images.yaml:3:8)".
-// It is empty when there is none, or more than one.
+// It is empty when there is none, or more than one. The value may be one of a Secret:
+// the name ends before the first key that may be a value itself.
 func (s *Spec) DataOf(place *Place, o Origin, value any) string {
 	var from *fact
 	for _, r := range o.Decides {
@@ -112,7 +113,11 @@ func (s *Spec) DataOf(place *Place, o Origin, value any) string {
 		return ""
 	}
 	place.inputs.tellLines(from.at.File)
-	return fmt.Sprintf("%s (%s)", factText(from), from.at)
+	shown := from.path
+	if i := slices.IndexFunc(shown, func(key string) bool { return !config.PlainKey(key) }); i >= 0 {
+		shown = shown[:i]
+	}
+	return fmt.Sprintf("%s (%s)", dataText(shown), from.at)
 }
 
 // nearest is the fact at a path, or the one above it where the path goes on into a
@@ -184,10 +189,10 @@ func (x *expression) factOf(scope *scope, e ast.Expr) *fact {
 	return nil
 }
 
-// factText is how expressions name a value.
-func factText(f *fact) string {
+// dataText is how expressions name the value at a path of data.
+func dataText(path []string) string {
 	text := "data"
-	for _, key := range f.path {
+	for _, key := range path {
 		if dataName.MatchString(key) {
 			text += "." + config.Shorten(key)
 		} else {

@@ -39,7 +39,7 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 		}
 	}
 	for folder := range c.folders {
-		text = regexp.MustCompile(`(^|[\s'"(\[])/(`+regexp.QuoteMeta(folder)+`[/\s'")\]:]|$)`).ReplaceAllString(text, "$1$2")
+		text = regexp.MustCompile(`(^|[\s'"(\[])/(`+regexp.QuoteMeta(folder)+`(?:[/\s'")\]:]|$))`).ReplaceAllString(text, "$1$2")
 	}
 	p := k.doc.Problem(k.doc.Node, config.CodeRender, "kustomize: ")
 	text = strings.TrimPrefix(dumps.ReplaceAllString(text, ""), "merging from generator : ")

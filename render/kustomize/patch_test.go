@@ -4,11 +4,13 @@
 package kustomize
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -85,6 +87,13 @@ func TestFoldersInCauses(t *testing.T) {
 	_, problems := Build(config.Files(files), "a", nil)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "/data/a") {
 		t.Errorf("got %v, want one problem with /data/a", problems)
+	}
+	c := &closure{folders: map[string]*kustomization{"a": nil, "a/b": nil}}
+	root := &kustomization{doc: &config.Document{File: "a/kustomization.yaml", Node: &yaml.Node{}}}
+	for cause, want := range map[string]string{"cannot read /a/b": "cannot read a/b", "no file '/a/b/c.yaml'": "no file 'a/b/c.yaml'", "no value at /": "no value at /"} {
+		if got := c.explain(root, errors.New(cause)).Message; got != "kustomize: "+want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

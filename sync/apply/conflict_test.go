@@ -101,7 +101,7 @@ func TestTakenWithoutAnAnswer(t *testing.T) {
 	if !errors.Is(r.Err, ErrUnreachable) || r.Taken != nil {
 		t.Fatalf("%+v", r)
 	}
-	if diff := cmp.Diff([]string{"perhaps taken, the server's answer is unknown: .data.value: vim (Update)"}, r.Warnings); diff != "" {
+	if diff := cmp.Diff([]string{"perhaps overwritten, the server's answer is unknown: .data.value: vim (Update)"}, r.Warnings); diff != "" {
 		t.Error(diff)
 	}
 	if got := valueOf(liveConfigMap(t, o)); got != "2" {

@@ -93,7 +93,7 @@ func (s *sending) takeBack(err error) {
 		texts[i] = c.String()
 	}
 	slices.Sort(texts)
-	s.r.Warnings = []string{"perhaps taken, the server's answer is unknown: " + enumerate(texts)}
+	s.r.Warnings = []string{"perhaps overwritten, the server's answer is unknown: " + enumerate(texts)}
 }
 
 // applyOrCreate applies the object to the one that the inventory knows, or else makes

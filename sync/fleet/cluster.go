@@ -173,8 +173,8 @@ func (c *Cluster) Stale() error {
 	return fmt.Errorf("cluster %s: the connection made before stays in use: %w", c.name, c.stale)
 }
 
-// Hurry has a kubeconfig that led nowhere tried again at the next look.
-func (c *Cluster) Hurry() {
+// hurry has a kubeconfig that led nowhere tried again at the next look.
+func (c *Cluster) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.retryAt = time.Time{}

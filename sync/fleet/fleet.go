@@ -129,7 +129,7 @@ func (f *Fleet) BelongTo(repository string) {
 // Hurry has what failed, and is waited with, tried again at the next look.
 func (f *Fleet) Hurry() {
 	for _, c := range f.clusters {
-		c.Hurry()
+		c.hurry()
 	}
 }
 
@@ -185,25 +185,28 @@ func (f *Fleet) KeepLeases(ctx context.Context, names []string) {
 func (f *Fleet) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()
-	all := f.leases
-	f.Abandon()
-	var released sync.WaitGroup
-	for _, l := range all {
-		released.Go(func() { l.release(ctx) })
-	}
-	released.Wait()
+	f.end(func(l *lease) { l.release(ctx) })
 }
 
 // Abandon stops to renew the Leases without giving them back, as when the process is
 // killed. Others may take them when they run out.
-func (f *Fleet) Abandon() {
+func (f *Fleet) Abandon() { f.end(func(*lease) {}) }
+
+// end stops to renew the Leases, and does this with each as soon as nobody keeps it:
+// a cluster that is slow holds up no other.
+func (f *Fleet) end(then func(*lease)) {
 	if f.keeping == nil {
 		return
 	}
 	f.cancel()
+	var all sync.WaitGroup
 	for _, l := range f.leases {
-		<-l.over
+		all.Go(func() {
+			<-l.over
+			then(l)
+		})
 	}
+	all.Wait()
 	f.keeping, f.cancel, f.leases = nil, nil, nil
 }
 

@@ -21,7 +21,7 @@ type Condition struct {
 // have. It keeps nobody from anything.
 const AboutConfiguration = "configuration"
 
-// SetConditions replaces all troubles.
+// SetConditions replaces all conditions.
 func (tx *Tx) SetConditions(troubles []Condition) error {
 	if err := tx.exec(`DELETE FROM troubles`); err != nil {
 		return err
