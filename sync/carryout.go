@@ -276,7 +276,7 @@ func (d *Daemon) do(ctx context.Context, conn *apply.Cluster, j *job) {
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *job) (apply.Work, error) {
 	w := apply.Work{
-		Objects: j.sends(), Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.tolerated(j), TakenOver: d.takenOver(j), PutBack: j.Why == rollout.WhyRollback,
+		Objects: j.sends(), Bundle: j.bundle.Digest, Known: j.inventory, Tolerated: d.ledger.Tolerated(j.inventory, d.modes.Of(j.Unit, j.Target)), TakenOver: d.ledger.TakenOver(j.inventory), PutBack: j.Why == rollout.WhyRollback,
 	}
 	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
 	var err error

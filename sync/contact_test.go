@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -130,7 +130,7 @@ func TestIgnored(t *testing.T) {
 			t.Fatalf("swept %v", r.Swept)
 		}
 		for _, d := range r.Drifts {
-			texts = append(texts, sync.DriftText(d))
+			texts = append(texts, drift.Text(d))
 		}
 		return texts
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -123,8 +124,8 @@ type Daemon struct {
 	watches    *watches
 	informer   *informer
 	deepNext   map[string]time.Time // by cluster, see deepAt
-	modes      modes
-	ledger     *driftLedger
+	modes      drift.Modes
+	ledger     *drift.Ledger
 	// conditions are those that the store knows, by what they are about.
 	conditions map[string]store.Condition
 	gitFailure string // why the last look at the branch failed
@@ -181,7 +182,7 @@ func Open(options Options) (*Daemon, error) {
 			}
 		}
 	}
-	if d.ledger, err = openDriftLedger(options.Store); err != nil {
+	if d.ledger, err = drift.Open(options.Store); err != nil {
 		return nil, err
 	}
 	d.sweepFailures = map[string]string{}

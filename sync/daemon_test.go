@@ -29,6 +29,7 @@ import (
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -714,8 +715,8 @@ func TestDrift(t *testing.T) {
 	w.now = w.now.Add(9 * time.Minute)
 	r := w.pass()
 	var texts []string
-	for _, drift := range r.Drifts {
-		texts = append(texts, sync.DriftText(drift))
+	for _, found := range r.Drifts {
+		texts = append(texts, drift.Text(found))
 	}
 	found := strings.Join(texts, "\n")
 	for _, want := range []string{"Deployment/" + namespace + "/app: ", `containers[name="main"].image`, "kubectl-edit", "ConfigMap/" + namespace + "/one: deleted"} {

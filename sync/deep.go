@@ -8,6 +8,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -51,7 +52,7 @@ func (d *Daemon) deepAt(name string) time.Time {
 	_, every := deepRhythm(d.Drift.Deep)
 	at, ok := d.deepNext[name]
 	if !ok {
-		at = d.started.Add(jitter(name, every))
+		at = d.started.Add(drift.Jitter(name, every))
 	}
 	if after := d.sweepAfter[name]; at.Before(after) {
 		return after

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -34,11 +35,11 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) error {
 	for _, l := range ended {
 		corrected = append(corrected, d.recordSweep(r, l)...)
 	}
-	d.ledger.tidy(r.At)
+	d.ledger.Tidy(r.At)
 	// In one transaction: an object whose digest is cleared is not judged by
 	// the next sweep, so it must be known that it has to be sent.
 	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := errors.Join(tx.MarkDirty(corrected), d.ledger.put(tx)); err != nil {
+		if err := errors.Join(tx.MarkDirty(corrected), d.ledger.Put(tx)); err != nil {
 			return err
 		}
 		for _, l := range ended {
@@ -52,7 +53,7 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) error {
 		return err
 	}
 	d.state.Stored()
-	d.ledger.stored()
+	d.ledger.Stored()
 	for _, l := range ended {
 		d.watchKinds(ctx, l)
 	}
@@ -78,7 +79,7 @@ func (l *sweep) failed() bool { return l.err != nil && (l.conn == nil || l.found
 // dueSweeps is what is due.
 func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	suspects := d.drainSuspects(r)
-	d.ledger.clamp(r.At)
+	d.ledger.Clamp(r.At)
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
 		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
@@ -91,7 +92,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 		at := d.sweepAt(name)
 		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
 		if !d.sweepAfter[name].After(r.At) {
-			for _, of := range d.ledger.dueFights(name, r.At) {
+			for _, of := range d.ledger.DueFights(name, r.At) {
 				l.few = append(l.few, suspect{id: of.ID, anyway: true})
 			}
 		}
@@ -160,12 +161,12 @@ func (d *Daemon) clean(e store.Entry, s suspect) bool {
 	return !apply.Judged(e) || d.off(e) || !s.anyway && e.Fingerprint == s.fingerprint
 }
 
-func (d *Daemon) off(e store.Entry) bool { return d.modes.of(e.Unit, e.Target) == config.DriftOff }
+func (d *Daemon) off(e store.Entry) bool { return d.modes.Of(e.Unit, e.Target) == config.DriftOff }
 
 // withoutEntry are the objects that are known to have drifted and are not in
 // the inventory any more, or not to be looked at.
 func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object {
-	drifted := d.ledger.on(cluster)
+	drifted := d.ledger.On(cluster)
 	if len(drifted) == 0 {
 		return nil
 	}
@@ -199,8 +200,8 @@ func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
 		r.Swept = append(r.Swept, l.cluster)
 	}
 	for _, of := range l.gone {
-		d.ledger.clear(of)
-		d.ledger.endFight(of)
+		d.ledger.Clear(of)
+		d.ledger.EndFight(of)
 	}
 	corrected = d.noteDrifts(r, l.found.Drifts, false, r.At)
 	d.noteGood(r, l.entries, l.found, false)
@@ -215,7 +216,7 @@ func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
 // noteGood notes which of the entries are as they were applied. What only a
 // deep sweep could see is not over because another one sees nothing.
 func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, deep bool) {
-	if len(d.ledger.drifts)+len(d.ledger.fights) == 0 {
+	if d.ledger.Empty() {
 		return
 	}
 	differs := make(map[store.Object]bool, len(found.Drifts))
@@ -227,15 +228,15 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 		if i >= len(found.Looked) || !found.Looked[i] || differs[of] {
 			continue
 		}
-		was, known := d.ledger.drifts[of]
+		was, known := d.ledger.Drift(of)
 		if known && was.Deep && !deep {
 			continue
 		}
 		if known {
-			d.ledger.clear(of)
+			d.ledger.Clear(of)
 			d.event(r, of, "restored", of.ID.String()+": as it was applied")
 		}
-		if f, ok := d.ledger.fights[of]; ok && (over(f, r.At) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, r.At)) {
+		if d.ledger.FightIsOver(of, r.At) {
 			d.endFight(r, of)
 		}
 	}
@@ -243,8 +244,8 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 
 // endFight forgets a fight, and says so if it was one.
 func (d *Daemon) endFight(r *Record, of store.Object) {
-	if f, ok := d.ledger.endFight(of); ok && f.Rounds > 0 {
-		d.event(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, fightText(f.Field, f.Manager)))
+	if f, ok := d.ledger.EndFight(of); ok && f.Rounds > 0 {
+		d.event(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, drift.FightText(f.Field, f.Manager)))
 	}
 }
 
@@ -264,34 +265,34 @@ func (d *Daemon) event(r *Record, of store.Object, kind, text string) {
 // put back.
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
 	known := objectsInForce{}
-	for _, drift := range drifts {
-		of := drift.Entry.Of()
-		if !d.isApplied(drift.Entry, known) {
+	for _, found := range drifts {
+		of := found.Entry.Of()
+		if !d.isApplied(found.Entry, known) {
 			continue // what is left of an earlier bundle is on its way out
 		}
-		mode, awaited := d.modes.of(of.Unit, of.Target), checked && drift.Missing && d.releasing(of.Unit)
+		mode, awaited := d.modes.Of(of.Unit, of.Target), checked && found.Missing && d.releasing(of.Unit)
 		switch {
 		case mode == config.DriftOff && !awaited:
 			continue
 		case mode == config.DriftReport && !awaited:
-			if d.ledger.note(drift, string(mode), now) {
-				d.event(r, of, "reported", DriftText(drift))
+			if d.ledger.Note(found, string(mode), now) {
+				d.event(r, of, "reported", drift.Text(found))
 			}
-		case drift.Kept:
-			d.noteFight(r, drift, fightText(drift.Changes[0].Field, drift.Changes[0].Manager), now)
-		case !d.allowCorrection(drift, now):
-			f := d.ledger.fights[of]
-			d.noteFight(r, drift, fmt.Sprintf("%s, not corrected before %s", fightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
+		case found.Kept:
+			d.noteFight(r, found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)
+		case !d.ledger.AllowCorrection(found, now):
+			f, _ := d.ledger.Fight(of)
+			d.noteFight(r, found, fmt.Sprintf("%s, not corrected before %s", drift.FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
 		default:
-			d.ledger.note(drift, string(mode), now)
-			corrected = append(corrected, drift.Entry)
+			d.ledger.Note(found, string(mode), now)
+			corrected = append(corrected, found.Entry)
 			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
 				Action: rollout.Action{Kind: rollout.Sweep, Unit: of.Unit, Target: of.Target},
 				Result: rollout.Drifted,
-				Reason: DriftText(drift),
+				Reason: drift.Text(found),
 			}, now)...)
 		}
-		r.Drifts = append(r.Drifts, drift)
+		r.Drifts = append(r.Drifts, found)
 	}
 	return corrected
 }
@@ -321,32 +322,18 @@ func (d *Daemon) releasing(path config.UnitPath) bool {
 	return u != nil && (u.Rollout.Status == rollout.Progressing || u.Rollout.Status == rollout.RollingBack)
 }
 
-func (d *Daemon) noteFight(r *Record, drift apply.Drift, text string, now time.Time) {
-	of := drift.Entry.Of()
-	before := d.ledger.drifts[of].Mode
-	if d.ledger.note(drift, fightMode, now) && before != fightMode {
+func (d *Daemon) noteFight(r *Record, found apply.Drift, text string, now time.Time) {
+	of := found.Entry.Of()
+	before, _ := d.ledger.Drift(of)
+	if d.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
 		d.event(r, of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
 	}
-}
-
-// fightMode is the mode in the state of a drift that is not corrected because
-// that does not help.
-const fightMode = "fight"
-
-// allowCorrection counts what an object lost, and says whether to correct it.
-func (d *Daemon) allowCorrection(drift apply.Drift, now time.Time) bool {
-	of := drift.Entry.Of()
-	f := d.ledger.fights[of]
-	f.Object, f.Digest = of, drift.Entry.Digest
-	f, correct := countLosses(f, lossesOf(drift, now), now)
-	d.ledger.putFight(f)
-	return correct
 }
 
 // clearDrift notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
 func (d *Daemon) clearDrift(r *Record, j *job) {
-	if len(d.ledger.drifts)+len(d.ledger.fights) == 0 {
+	if d.ledger.Empty() {
 		return
 	}
 	for i := range j.confirmed {
@@ -354,31 +341,19 @@ func (d *Daemon) clearDrift(r *Record, j *job) {
 		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		if was, ok := d.ledger.clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+		if was, ok := d.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			d.event(r, e.Of(), "restored", e.ID.String()+": applied again")
 		}
-		if f, ok := d.ledger.fights[e.Of()]; ok && f.Digest != "" && f.Digest != e.Digest {
+		if f, ok := d.ledger.Fight(e.Of()); ok && f.Digest != "" && f.Digest != e.Digest {
 			d.endFight(r, e.Of()) // Git brings something else
 		}
 	}
 	for i := range j.forgotten {
 		of := j.forgotten[i].Of()
-		d.ledger.clear(of)
-		d.ledger.endFight(of)
+		d.ledger.Clear(of)
+		d.ledger.EndFight(of)
 	}
 }
 
 // sweepPause is when a sweep that failed is tried again.
 const sweepPause = time.Minute
-
-// DriftText says in one line what was changed on an object, and by whom.
-func DriftText(drift apply.Drift) string {
-	var parts []string
-	if drift.Missing {
-		parts = append(parts, "deleted")
-	}
-	for _, change := range drift.Changes {
-		parts = append(parts, change.String())
-	}
-	return fmt.Sprintf("%s: %s", drift.Entry.ID, strings.Join(parts, "; "))
-}

@@ -130,7 +130,7 @@ func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found sur
 		return err
 	}
 	d.state.Stored()
-	d.ledger.forgetCluster(name)
+	d.ledger.ForgetCluster(name)
 	d.surveys[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.openUp(name, found)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -136,7 +137,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	}
 	d.wanted = d.want()
 	d.guarded.newCommit()
-	known := readModes(d.snapshot, d.modes)
+	known := drift.ReadModes(d.snapshot, d.modes)
 	d.modes = known
 	d.watches.modes.Store(&known)
 	inForce := objectsInForce{}
@@ -295,13 +296,13 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) error {
 				return err
 			}
 		}
-		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.ledger.put(tx), d.putHistory(tx, r))
+		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.ledger.Put(tx), d.putHistory(tx, r))
 	})
 	if err != nil {
 		return err
 	}
 	d.state.Stored()
-	d.ledger.stored()
+	d.ledger.Stored()
 	r.stored = len(r.Transitions)
 	d.suppress(now)
 	return nil

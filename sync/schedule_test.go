@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
 )
 
@@ -49,7 +50,7 @@ func TestScheduleAcrossClockChanges(t *testing.T) {
 			}
 			var got []string
 			for at := c.from; len(got) < len(c.want); {
-				next := nextRun(schedule, at, berlin(t))
+				next := drift.NextRun(schedule, at, berlin(t))
 				if !next.After(at) {
 					t.Fatalf("%s comes not after %s", next, at)
 				}
@@ -63,6 +64,8 @@ func TestScheduleAcrossClockChanges(t *testing.T) {
 	}
 }
 
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 // sleeper is a daemon of which only the schedule is looked at.
 func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.Time, names ...string) *Daemon {
 	t.Helper()
@@ -72,7 +75,7 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	}
 	d := &Daemon{informer: newInformer(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
 		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(),
-		ledger: &driftLedger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
+		ledger: &drift.Ledger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	d.fleet = fleetOfNames(t, names...)
 	for _, name := range names {
@@ -147,7 +150,7 @@ func TestManySchedulesAtTheSameMinuteAreSpread(t *testing.T) {
 		if down > 0 {
 			d.started = noon
 			for _, name := range names {
-				d.sweptAt[name] = noon.Add(-down).Add(jitter(name, time.Minute))
+				d.sweptAt[name] = noon.Add(-down).Add(drift.Jitter(name, time.Minute))
 			}
 		}
 		total := 0

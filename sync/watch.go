@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -35,7 +36,7 @@ type watches struct {
 	// snapshot is the daemon's, for what runs in the background.
 	snapshot atomic.Pointer[render.Snapshot]
 	// modes are the daemon's, for whoever runs in the background.
-	modes atomic.Pointer[modes]
+	modes atomic.Pointer[drift.Modes]
 
 	mu         sync.Mutex
 	suspects   map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
@@ -174,7 +175,7 @@ func (w *watches) ignored(entry store.Entry) []config.IgnoreRule {
 // off says that nobody wants the entry's object looked at.
 func (w *watches) off(e store.Entry) bool {
 	m := w.modes.Load()
-	return m != nil && m.of(e.Unit, e.Target) == config.DriftOff
+	return m != nil && m.Of(e.Unit, e.Target) == config.DriftOff
 }
 
 func (w *watches) isSuppressed(cluster string, seen apply.Seen) bool {
@@ -277,20 +278,11 @@ func (d *Daemon) suppress(now time.Time) {
 		return
 	}
 	all := map[string]map[render.ObjectID]suppression{}
-	for of, drift := range d.ledger.drifts {
-		fingerprint, seen := d.ledger.seen[of]
-		if drift.Mode == "correct" || !seen {
-			continue
+	for cluster, objects := range d.ledger.Suppressed(now) {
+		all[cluster] = make(map[render.ObjectID]suppression, len(objects))
+		for id, s := range objects {
+			all[cluster][id] = suppression{s.Fingerprint, time.Now().Add(s.For)}
 		}
-		h := suppression{fingerprint: fingerprint}
-		if f, ok := d.ledger.fights[of]; ok && paused(f, now) {
-			h.until = time.Now().Add(f.Until.Sub(now))
-		}
-		cluster := of.Target.Cluster()
-		if all[cluster] == nil {
-			all[cluster] = map[render.ObjectID]suppression{}
-		}
-		all[cluster][of.ID] = h
 	}
 	d.watches.mu.Lock()
 	defer d.watches.mu.Unlock()

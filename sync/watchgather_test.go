@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -69,25 +70,34 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	of := store.Object{Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
-	d.ledger = &driftLedger{fights: map[store.Object]store.Fight{of: {Object: of, Rounds: 1, Until: noon}}, resumed: map[store.Object]time.Time{}, changedFights: map[store.Object]bool{}}
+	var err error
+	if d.ledger, err = drift.Open(fights{{Object: of, Rounds: 1, Until: noon}}); err != nil {
+		t.Fatal(err)
+	}
 	if at := d.nextSweep(); !at.Equal(noon) {
 		t.Errorf("next look at %s", at)
 	}
 	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || len(looks[0].few) != 1 {
 		t.Fatalf("looks %v", looks)
 	}
-	if at := d.nextSweep(); !at.Equal(noon.Add(minBackoff)) {
+	if at := d.nextSweep(); !at.Equal(noon.Add(drift.MinBackoff)) {
 		t.Errorf("next look at %s", at)
 	}
 	if looks := d.dueSweeps(&Record{At: noon.Add(time.Second)}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
-	// The clock is set back by a day: the truce does not last for a day more.
+	// The clock is set back by a day: the pause does not last for a day more.
 	yesterday := noon.Add(-24 * time.Hour)
 	if looks := d.dueSweeps(&Record{At: yesterday}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
-	if looks := d.dueSweeps(&Record{At: yesterday.Add(maxBackoff)}); len(looks) != 1 {
-		t.Errorf("looks %v when the longest truce is over", looks)
+	if looks := d.dueSweeps(&Record{At: yesterday.Add(drift.MaxBackoff)}); len(looks) != 1 {
+		t.Errorf("looks %v when the longest pause is over", looks)
 	}
 }
+
+// fights is a state that holds nothing else.
+type fights []store.Fight
+
+func (f fights) Drifts() ([]store.Drift, error) { return nil, nil }
+func (f fights) Fights() ([]store.Fight, error) { return f, nil }

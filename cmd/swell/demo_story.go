@@ -19,6 +19,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -305,9 +306,9 @@ func (s *story) somebodysEdit(ctx context.Context) error {
 	}
 	var found string
 	if err := s.until(ctx, "the sweep", func(r sync.Record, _ *rollout.State) bool {
-		for _, drift := range r.Drifts {
-			if drift.Entry.Unit == "services/shop/web" {
-				found = sync.DriftText(drift)
+		for _, d := range r.Drifts {
+			if d.Entry.Unit == "services/shop/web" {
+				found = drift.Text(d)
 			}
 		}
 		return found != ""

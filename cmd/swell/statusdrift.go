@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -33,7 +33,7 @@ func driftOf(u *rollout.Unit, drifts []store.Drift) []objectDrift {
 	for _, d := range drifts {
 		if d.Unit == u.Path {
 			found = append(found, objectDrift{Target: d.Target, Object: d.ID.String(), Mode: d.Mode,
-				Found: d.Found, Missing: d.Missing, Changes: d.Changes, text: sync.NotedText(d)})
+				Found: d.Found, Missing: d.Missing, Changes: d.Changes, text: drift.NotedText(d)})
 		}
 	}
 	return found

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package drift
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/swell-sh/swell/sync/apply"
@@ -17,10 +16,10 @@ import (
 const (
 	fightLosses = 5
 	fightWindow = time.Minute
-	// minBackoff is how long a fight rests when it was given up the first time;
+	// MinBackoff is how long a fight rests when it was given up the first time;
 	// it doubles with each time, up to maxTruce.
-	minBackoff = time.Minute
-	maxBackoff = time.Hour
+	MinBackoff = time.Minute
+	MaxBackoff = time.Hour
 )
 
 // lossesOf are the fields that a drift lost.
@@ -63,7 +62,7 @@ func countLosses(f store.Fight, lost []store.Loss, now time.Time) (after store.F
 // clamped brings times that lie too far ahead to where they can be, after a
 // clock was set back; jumped is whether there were any.
 func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
-	if latest := now.Add(maxBackoff); f.Until.After(latest) {
+	if latest := now.Add(MaxBackoff); f.Until.After(latest) {
 		f.Until, jumped = latest, true
 	}
 	if f.Tried.After(now) {
@@ -74,9 +73,9 @@ func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
 
 // giveUp rests the fight, longer each time.
 func giveUp(f store.Fight, over store.Loss, now time.Time) store.Fight {
-	pause := maxBackoff
+	pause := MaxBackoff
 	if f.Rounds < 6 { // 1 min · 2⁶ is over an hour
-		pause = minBackoff << f.Rounds
+		pause = MinBackoff << f.Rounds
 	}
 	f.Field, f.Manager = over.Field, over.Manager
 	f.Rounds++
@@ -106,26 +105,3 @@ func over(f store.Fight, now time.Time) bool {
 
 // paused says that the object is not corrected at the moment.
 func paused(f store.Fight, now time.Time) bool { return f.Rounds > 0 && now.Before(f.Until) }
-
-// NotedText says in one line what the state has of a drift, see [DriftText].
-func NotedText(d store.Drift) string {
-	drift := apply.Drift{Missing: d.Missing}
-	drift.Entry.ID = d.ID
-	for _, c := range d.Changes {
-		drift.Changes = append(drift.Changes, apply.Change(c))
-	}
-	switch {
-	case d.Mode == fightMode && len(d.Changes) > 0:
-		return fmt.Sprintf("%s: %s", d.ID, fightText(d.Changes[0].Field, d.Changes[0].Manager))
-	case d.Mode == fightMode:
-		return fmt.Sprintf("%s: %s", d.ID, fightText("", apply.UnknownManager))
-	}
-	return DriftText(drift)
-}
-
-// fightText says in a few words what a fight is about:
-//
-//	fight with kube-controller-manager over .spec.replicas
-func fightText(field, manager string) string {
-	return fmt.Sprintf("fight with %s over %s", manager, cmp.Or(field, "the object"))
-}

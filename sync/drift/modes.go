@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package drift
 
 import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
-// modes is what the newest commit says to do about drift. Nil is not known: no
+// Modes is what the newest commit says to do about drift. Nil is not known: no
 // commit was fetched yet.
-type modes map[config.UnitPath]unitModes
+type Modes map[config.UnitPath]unitModes
 
 // unitModes holds for one unit. Units that correct everywhere are not kept.
 type unitModes struct {
@@ -19,10 +19,10 @@ type unitModes struct {
 	on      map[config.TargetName]config.DriftMode
 }
 
-// of is what to do about drift of a unit on a target. Where it is not known,
+// Of is what to do about drift of a unit on a target. Where it is not known,
 // drift is only reported: a word that nobody could read may have been "leave it
 // alone". A unit that the commit does not have is corrected until it is gone.
-func (m modes) of(unit config.UnitPath, target config.TargetName) config.DriftMode {
+func (m Modes) Of(unit config.UnitPath, target config.TargetName) config.DriftMode {
 	known := m[unit]
 	if m == nil || known.unknown {
 		return config.DriftReport
@@ -33,13 +33,13 @@ func (m modes) of(unit config.UnitPath, target config.TargetName) config.DriftMo
 	return config.DriftCorrect
 }
 
-// readModes is what a new snapshot says. A commit that is held, and a unit with
+// ReadModes is what a new snapshot says. A commit that is held, and a unit with
 // a problem, leave in force what was known before.
-func readModes(s *render.Snapshot, before modes) modes {
+func ReadModes(s *render.Snapshot, before Modes) Modes {
 	if s.Held {
 		return before
 	}
-	m := modes{}
+	m := Modes{}
 	for path, unit := range s.Units.All() {
 		switch {
 		case len(unit.Problems) == 0:

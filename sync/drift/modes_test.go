@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package drift
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 // TestModes: what is not known is only reported; a unit that the newest commit
 // does not have is corrected until it is gone.
 func TestModes(t *testing.T) {
-	known := modes{
+	known := Modes{
 		"shop/cart":   {on: map[config.TargetName]config.DriftMode{"sas-1/a": config.DriftReport, "sas-1/b": config.DriftOff}},
 		"shop/broken": {unknown: true},
 	}
 	for _, c := range []struct {
-		modes  modes
+		modes  Modes
 		unit   config.UnitPath
 		target config.TargetName
 		want   config.DriftMode
@@ -28,9 +28,9 @@ func TestModes(t *testing.T) {
 		{known, "shop/cart", "sas-1/c", config.DriftCorrect},
 		{known, "shop/broken", "sas-1/a", config.DriftReport},
 		{known, "shop/gone", "sas-1/a", config.DriftCorrect},
-		{modes{}, "shop/cart", "sas-1/a", config.DriftCorrect},
+		{Modes{}, "shop/cart", "sas-1/a", config.DriftCorrect},
 	} {
-		if got := c.modes.of(c.unit, c.target); got != c.want {
+		if got := c.modes.Of(c.unit, c.target); got != c.want {
 			t.Errorf("%s on %s: got %s, want %s", c.unit, c.target, got, c.want)
 		}
 	}
