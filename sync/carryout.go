@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -34,8 +35,8 @@ type job struct {
 	writers []string       // the accounts that may have written what is there
 
 	// foreign are the objects of the bundle that are another unit's by now, with
-	// its entries: see [Daemon.excludeForeign].
-	foreign []transfer
+	// its entries: see [ownership.View.Foreign].
+	foreign []ownership.Transfer
 
 	// outcome has no Result until something is known.
 	outcome   rollout.Outcome
@@ -46,16 +47,16 @@ type job struct {
 
 	// What the inventory holds and the unit does not want any more: see
 	// [Daemon.selectPrunable] and [Daemon.guard].
-	prunable []store.Entry // may be deleted
-	held     []store.Entry // wait for approval
-	kept     []store.Entry // are marked to be kept, so they are orphaned
-	moved    []transfer    // are another unit's now
-	left     []string      // why others stay, in one line each
-	waits    string        // what held waits for
-	ends     string        // the work that the bundle ends without approval, see [Daemon.ends]
+	prunable []store.Entry        // may be deleted
+	held     []store.Entry        // wait for approval
+	kept     []store.Entry        // are marked to be kept, so they are orphaned
+	moved    []ownership.Transfer // are another unit's now
+	left     []string             // why others stay, in one line each
+	waits    string               // what held waits for
+	ends     string               // the work that the bundle ends without approval, see [Daemon.ends]
 
-	released []transfer    // of moved, once it was done
-	deleted  []store.Entry // objects that are gone now
+	released []ownership.Transfer // of moved, once it was done
+	deleted  []store.Entry        // objects that are gone now
 	// unreplaced is how many of them no new object of their sort replaces.
 	unreplaced int
 	orphaned   []string      // objects that stay and are not ours to look after any more, with the reason
@@ -64,12 +65,6 @@ type job struct {
 
 	notes []note
 	lost  bool // the cluster did not answer
-}
-
-// transfer is an object, and the other bundle that wants it and has it.
-type transfer struct {
-	store.Entry
-	to render.Placed
 }
 
 func (j *job) ended(result rollout.Result, reason string) {
@@ -143,7 +138,7 @@ func (d *Daemon) resolve(j *job) error {
 	if err != nil || j.bundle == nil {
 		return err
 	}
-	if err := d.excludeForeign(j); err != nil {
+	if j.foreign, err = d.owners().Foreign(j.Action, j.bundle, j.inventory); err != nil {
 		return err
 	}
 	if j.Kind == rollout.Check {

@@ -264,10 +264,10 @@ func (d *Daemon) event(r *Record, of store.Object, kind, text string) {
 // anew whatever the mode: else the release could neither become healthy nor be
 // put back.
 func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
-	known := objectsInForce{}
+	owners := d.owners()
 	for _, found := range drifts {
 		of := found.Entry.Of()
-		if !d.isApplied(found.Entry, known) {
+		if !owners.IsApplied(found.Entry) {
 			continue // what is left of an earlier bundle is on its way out
 		}
 		mode, awaited := d.modes.Of(of.Unit, of.Target), checked && found.Missing && d.releasing(of.Unit)
@@ -295,25 +295,6 @@ func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now t
 		r.Drifts = append(r.Drifts, found)
 	}
 	return corrected
-}
-
-// isApplied says whether an object is of the bundle that its unit has on the target
-// or is to have; also when that is not known.
-func (d *Daemon) isApplied(e store.Entry, known objectsInForce) bool {
-	unit := d.state.Units[e.Unit]
-	if unit == nil || unit.Targets[e.Target] == nil {
-		return true
-	}
-	t := unit.Targets[e.Target]
-	for _, digest := range []render.Digest{t.Wanted, t.Applied} {
-		if digest == "" {
-			continue
-		}
-		if holds, err := d.inBundle(e, digest, known); err != nil || holds {
-			return true
-		}
-	}
-	return false
 }
 
 // releasing says whether a rollout of the unit, or its way back, is under way.

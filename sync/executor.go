@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -133,7 +134,7 @@ func (b *executor) lockPrunable(j *job) {
 	}
 	j.prunable = slices.DeleteFunc(j.prunable, func(e store.Entry) bool { return others(e.ID) })
 	j.kept = slices.DeleteFunc(j.kept, func(e store.Entry) bool { return others(e.ID) })
-	j.moved = slices.DeleteFunc(j.moved, func(h transfer) bool { return others(h.ID) })
+	j.moved = slices.DeleteFunc(j.moved, func(h ownership.Transfer) bool { return others(h.ID) })
 	ends := slices.Concat(j.prunable, j.kept)
 	for _, e := range ends {
 		b.locks[lockKey{j.cluster, e.ID}] = j

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -131,7 +132,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	before, brokenBefore := d.snapshot, d.broken
 	d.snapshot = d.Compiler.Snapshot(commit, tree)
 	d.watches.snapshot.Store(d.snapshot)
-	d.broken = brokenUnits(d.snapshot)
+	d.broken = ownership.Broken(d.snapshot)
 	if len(brokenBefore) > 0 {
 		d.nudgeBeside(before, brokenBefore)
 	}
@@ -140,9 +141,9 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	known := drift.ReadModes(d.snapshot, d.modes)
 	d.modes = known
 	d.watches.modes.Store(&known)
-	inForce := objectsInForce{}
+	owners := d.owners()
 	d.executor.cancelStale(func(j *job, id render.ObjectID) bool {
-		owner, why := d.retainReason(j, id, inForce)
+		owner, why := owners.RetainReason(j.place(), id)
 		return owner != nil || why != ""
 	})
 }
@@ -151,7 +152,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 // with a problem, in the snapshot before: it may go now, or waits for something else.
 func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
 	for path := range d.state.Units {
-		if blockingUnit(before, broken, path) != blockingUnit(d.snapshot, d.broken, path) {
+		if ownership.Blocking(before, broken, path) != ownership.Blocking(d.snapshot, d.broken, path) {
 			d.state.Nudge(path)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -116,7 +117,7 @@ func (d *Daemon) noteLost(j *job) {
 // leftBehind counts by sort what the job's unit has and does not want, after the
 // job has deleted what it may.
 func (j *job) leftBehind() map[string]int {
-	gone := idsOf(j.bundle)
+	gone := ownership.ObjectsOf(j.bundle)
 	for _, e := range j.forgotten {
 		gone[e.ID] = true
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -154,7 +155,7 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 	for i := range g.approvals {
 		a := &g.approvals[i]
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool {
-			unknown := !d.wanted.Known(deletion.Unit) || blockingUnit(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
+			unknown := !d.wanted.Known(deletion.Unit) || ownership.Blocking(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
 			wanted := len(d.Compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
 			return !still[judged(deletion)] && (wanted || !unknown)
 		})

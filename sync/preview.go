@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -91,7 +92,7 @@ func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview
 	} else {
 		p.wanted = plainly(head, p.state)
 	}
-	p.snapshot, p.compiler, p.broken, p.has = head, compiler, brokenUnits(head), brought{base, p.moved}
+	p.snapshot, p.compiler, p.broken, p.has = head, compiler, ownership.Broken(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }
 	return p
 }
@@ -159,8 +160,8 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return "", ""
 	}
 	why := p.verdict.Held[deletionOf(e)]
-	if broken := blockingUnit(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
-		return diff.Left, mayBelong(broken)
+	if broken := ownership.Blocking(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
+		return diff.Left, ownership.MayBelong(broken)
 	}
 	switch {
 	case e.Keep:

@@ -26,6 +26,7 @@ import (
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -366,7 +367,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 			id := c.IDs[i]
 			action := c.Action
 			switch {
-			case action == diff.Held && approved && blockingUnit(head, brokenUnits(head), c.Unit) == "":
+			case action == diff.Held && approved && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
 				action = diff.Deleted
 			case action == diff.Held, action == diff.Left, withheld(render.Placed{Unit: c.Unit, Target: target}) && action != diff.Forgotten:
 				continue

@@ -9,6 +9,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -80,7 +81,7 @@ func (p *prospect) losses(known map[render.Placed]approval.Loss) (map[render.Pla
 			if !unit.Deletes(name, p.wanted) || p.rebuilding(name.Cluster()) {
 				continue
 			}
-			if (unit.Begun(p.wanted) || !p.stays(path)) && blockingUnit(p.snapshot, p.broken, path) != "" {
+			if (unit.Begun(p.wanted) || !p.stays(path)) && ownership.Blocking(p.snapshot, p.broken, path) != "" {
 				break // nothing is deleted; but a release is judged before it begins
 			}
 			if found, ok := known[at]; ok {

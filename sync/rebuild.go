@@ -33,8 +33,6 @@ import (
 // rollouts to be removed, which takes approval: another swell may have made
 // them, from another monorepo of the same name.
 
-const rebuildingText = "the inventory of its cluster is being rebuilt"
-
 // surveyed is what a survey found.
 type surveyed struct {
 	term    int // of the cluster's Lease
@@ -324,12 +322,13 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 	if err != nil {
 		return err
 	}
+	owners := d.owners()
 	var owned []store.Entry
 	left := map[render.Placed]bool{}
 	for _, e := range inventory {
 		switch by := d.Compiler.MayWant(name, e.ID); {
 		case !e.Found:
-		case len(by) > 0 && by[0] != e.Place() && d.has(by[0], e.ID):
+		case len(by) > 0 && by[0] != e.Place() && owners.Has(by[0], e.ID):
 			owned = append(owned, e) // its unit was not known when it was found
 		default:
 			left[e.Place()] = true

@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -48,7 +49,7 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		moved: []transfer{{here, render.Placed{Unit: there.Unit, Target: there.Target}}}}
+		moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.do(ctx, conn, j)
@@ -72,17 +73,17 @@ func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
 	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
-		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, foreign: []transfer{{here, here.Place()}}}
+		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, foreign: []ownership.Transfer{{Entry: here, To: here.Place()}}}
 	if !d.executor.tryLock(writes) {
 		t.Fatal("not taken")
 	}
-	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []transfer{{here, there.Place()}}}
+	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
 	d.executor.lockPrunable(gives)
 	if len(gives.moved) > 0 || len(gives.left) != 1 {
 		t.Errorf("gives up %v, leaves %q", gives.moved, gives.left)
 	}
 	d.executor.drop([]*job{writes})
-	gives.moved, gives.left = []transfer{{here, there.Place()}}, nil
+	gives.moved, gives.left = []ownership.Transfer{{Entry: here, To: there.Place()}}, nil
 	d.executor.lockPrunable(gives)
 	if len(gives.moved) != 1 || len(gives.left) > 0 {
 		t.Errorf("when it is over: gives up %v, leaves %q", gives.moved, gives.left)
@@ -122,7 +123,7 @@ func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
 	here, there := twoHolders(t, s)
 	here.UID, here.Fingerprint = "made anew", "f"
 	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		forgotten: []store.Entry{here}, released: []transfer{{here, there.Place()}}}
+		forgotten: []store.Entry{here}, released: []ownership.Transfer{{Entry: here, To: there.Place()}}}
 	var r Record
 	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestWritingDisplacesOthers(t *testing.T) {
 // may write, nobody else's word of an object is taken back.
 func TestAJobThatIsOverWritesNothingAhead(t *testing.T) {
 	o := &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
-	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, foreign: []transfer{{Entry: store.Entry{UID: "u"}}}}
+	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, foreign: []ownership.Transfer{{Entry: store.Entry{UID: "u"}}}}
 	j.ended(rollout.Deferred, "commit abc: not found")
 	if intended, suspect := j.writesAhead(); len(intended)+len(suspect)+len(j.claims()) > 0 {
 		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.claims())

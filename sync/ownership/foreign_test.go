@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package ownership
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/swell-sh/swell/config"
@@ -46,11 +47,12 @@ func TestYields(t *testing.T) {
 // TestHoldsWithoutTheEarlierBundle: who has an object in the bundle that it is to
 // have is not asked for the one before, whose commit may be lost.
 func TestHoldsWithoutTheEarlierBundle(t *testing.T) {
-	d := stateless(t, emptyState(t))
 	e := store.Entry{Unit: "here", Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, UID: "u"}
-	d.state.Units = map[config.UnitPath]*rollout.Unit{e.Unit: {Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Progressing},
-		Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "new", Applied: "lost"}}}}
-	if yes, err := d.holds(e, objectsInForce{"new": {e.ID: true}}); !yes || err != nil {
+	state := &rollout.State{Units: map[config.UnitPath]*rollout.Unit{e.Unit: {Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Progressing},
+		Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "new", Applied: "lost"}}}}}
+	lost := func(rollout.Action) (*render.Bundle, error) { return nil, errors.New("its commit is lost") }
+	v := View{State: state, Bundle: lost, bundles: map[render.Digest]map[render.ObjectID]bool{"new": {e.ID: true}}}
+	if yes, err := v.holds(e); !yes || err != nil {
 		t.Errorf("holds it: %t, %v", yes, err)
 	}
 }

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Leftovers are the objects that a unit has on a target and does not want any more.
+type Leftovers struct {
+	Prunable []store.Entry // may be deleted
+	Kept     []store.Entry // are marked to be kept
+	Moved    []Transfer    // are another unit's now
+	Left     []string      // why others stay, in a line each
+}
+
+// Leftovers sorts out what a place has besides its bundle, which is nil for one that
+// is to have nothing.
+func (v *View) Leftovers(at render.Placed, bundle *render.Bundle, inventory map[render.ObjectID]store.Entry) (l Leftovers) {
+	wanted := ObjectsOf(bundle)
+	for _, id := range slices.SortedFunc(maps.Keys(inventory), render.CompareApplyOrder) {
+		if wanted[id] {
+			continue
+		}
+		entry := inventory[id]
+		switch owner, why := v.RetainReason(at, id); {
+		case owner != nil && v.Has(*owner, id):
+			l.Moved = append(l.Moved, Transfer{entry, *owner})
+		case owner != nil:
+			l.Left = append(l.Left, fmt.Sprintf("%s stays until %s has it", id, PlaceText(at.Unit, *owner)))
+		case why != "":
+			l.Left = append(l.Left, fmt.Sprintf("%s stays: %s", id, why))
+		case entry.Keep:
+			l.Kept = append(l.Kept, entry)
+		default:
+			l.Prunable = append(l.Prunable, entry)
+		}
+	}
+	return l
+}
+
+// RetainReason says why an object must not be deleted although the bundle of a place
+// does not hold it: the other bundle that wants it, or has it, or a reason; neither
+// when it may be deleted. Not to know is a reason: an object may be on its way to a
+// unit that has a problem at the moment.
+func (v *View) RetainReason(at render.Placed, id render.ObjectID) (owner *render.Placed, why string) {
+	if v.Snapshot == nil || v.Refused {
+		return nil, "it is not known what the commit wants"
+	}
+	for _, by := range v.Wants(at.Target.Cluster(), id) {
+		if by != at {
+			return &by, ""
+		}
+		// The unit is being put back, but its newest commit wants the object,
+		// which may be older than that commit: it can have come from elsewhere.
+		why = "the newest commit wants it"
+	}
+	// Of the commit nobody else wants it. But a unit that was put back, or whose
+	// wave has not come, may have it in its bundle.
+	switch owner, err := v.currentOwner(at, id); {
+	case err != nil:
+		return nil, fmt.Sprintf("it is not known who has it: %s", err)
+	case owner != nil:
+		return owner, ""
+	case why != "":
+		return nil, why
+	}
+	if broken := Blocking(v.Snapshot, v.Broken, at.Unit); broken != "" {
+		return nil, MayBelong(broken)
+	}
+	if v.Rebuilding(at.Target.Cluster()) {
+		return nil, RebuildingText
+	}
+	return nil, ""
+}
+
+// currentOwner is another bundle that is in force in the cluster of a place and has an
+// object; nil when there is none.
+func (v *View) currentOwner(at render.Placed, id render.ObjectID) (*render.Placed, error) {
+	holders, err := v.Store.Holders(at.Target.Cluster(), id)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range holders {
+		by := e.Place()
+		if by == at {
+			continue
+		}
+		if holds, err := v.holds(e); err != nil || holds {
+			return &by, err
+		}
+	}
+	return nil, nil
+}
