@@ -4,11 +4,13 @@
 package sync
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -42,7 +44,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 	if err := d.fetch(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
-	pass := func() []*job {
+	pass := func() []*executor.Job {
 		jobs, err := d.writeAhead(t.Context(), &r, d.decide(&r))
 		if err != nil || len(r.Errors) > 0 {
 			t.Fatal(err, r.Errors)
@@ -53,23 +55,24 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 	for jobs := pass(); len(written) < specs; jobs = pass() {
 		objects := 0
 		for _, j := range jobs {
-			if written[j.place()] || j.Kind != rollout.Apply {
+			if written[j.Place()] || j.Kind != rollout.Apply {
 				t.Fatalf("%+v once more", j.Action)
 			}
-			written[j.place()] = true
-			objects += len(j.bundle.Objects)
+			written[j.Place()] = true
+			objects += len(j.Bundle.Objects)
 		}
-		if len(jobs) == 0 || objects > objectsAhead+5 {
+		if len(jobs) == 0 || objects > executor.ObjectsAhead+5 {
 			t.Fatalf("%d objects of %d units made ready, %d units before", objects, len(jobs), len(written)-len(jobs))
 		}
 		if more := pass(); len(more) > 0 {
 			t.Fatalf("%d units made ready while %d are under way", len(more), len(jobs))
 		}
 		for _, j := range jobs {
-			j.ended(rollout.Applied, "")
-			d.executor.end(j)
+			j.Ended(rollout.Applied, "")
+			d.executor.Start(t.Context(), j.Cluster, []*executor.Job{j}, func(context.Context, *executor.Job) {})
 		}
-		d.record(t.Context(), &r, d.executor.collect())
+		d.executor.Drain()
+		d.record(t.Context(), &r, d.executor.Collect())
 		for path, unit := range d.state.Units { // health is not the matter here
 			for name := range unit.Targets {
 				if written[rollout.Place{Unit: path, Target: name}] {

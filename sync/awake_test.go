@@ -4,15 +4,12 @@
 package sync
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -50,43 +47,5 @@ func TestAFightInAClusterThatLeft(t *testing.T) {
 	d := stateless(t, s)
 	if next := d.nextSweep(); !next.IsZero() && next.Before(time.Now().Add(time.Hour)) {
 		t.Errorf("the next look is due %s", next)
-	}
-}
-
-// TestACommitWhileAJobWaitsForItsTurn: a deletion that is not begun yet ends when
-// a commit wants the object, like one that is.
-func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
-	b := newExecutor(make(chan struct{}, 1))
-	var all []*job
-	for i := range unitsAtOnce + 1 {
-		j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: config.UnitPath(rune('a' + i)), Target: "dev/a"}, cluster: "dev"}
-		j.prunable = []store.Entry{{ID: render.ObjectID{Kind: "ConfigMap", Name: string(j.Unit)}}}
-		b.tryLock(j)
-		b.lockPrunable(j)
-		all = append(all, j)
-	}
-	let := make(chan struct{})
-	begun := make(chan *job, len(all))
-	b.begin(t.Context(), "dev", all, func(ctx context.Context, j *job) {
-		begun <- j
-		select {
-		case <-let:
-		case <-ctx.Done():
-		}
-		if ctx.Err() == nil {
-			j.objects = map[apply.Action]int{apply.Deleted: 1}
-		}
-	})
-	for range unitsAtOnce {
-		<-begun
-	}
-	last := all[len(all)-1]
-	b.cancelStale(func(j *job, _ render.ObjectID) bool { return j == last })
-	close(let)
-	b.running.Wait()
-	for _, j := range all {
-		if deleted := j.objects[apply.Deleted] > 0; deleted != (j != last) {
-			t.Errorf("unit %q: deleted is %t", j.Unit, deleted)
-		}
 	}
 }

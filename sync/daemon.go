@@ -23,6 +23,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -81,7 +82,7 @@ type Daemon struct {
 	state      *rollout.State
 	repository string // the name of the monorepo; empty before the first commit was taken
 	fleet      *fleet.Fleet
-	executor   *executor
+	executor   *executor.Executor
 	sweeping   map[string]*sweep // under way, by cluster
 	sweepSlots chan struct{}     // one token per sweep under way
 	// concurrent are the places of jobs that were under way at the same time as
@@ -151,10 +152,10 @@ func Open(options Options) (*Daemon, error) {
 		d.limits = *options.Guard
 	}
 	d.started, d.ordersRead = d.Now(), -1
-	d.executor, d.sweeping, d.concurrent = newExecutor(d.arrived), map[string]*sweep{}, map[rollout.Place]bool{}
+	d.executor, d.sweeping, d.concurrent = executor.New(d.arrived), map[string]*sweep{}, map[rollout.Place]bool{}
 	d.postponed = map[rollout.Place]map[render.ObjectID]suspect{}
 	d.sweepSlots = make(chan struct{}, clustersAtOnce)
-	d.Patience = cmp.Or(d.Patience, defaultPatience)
+	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit yet"}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
@@ -265,7 +266,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.busy() || len(d.sweeping) > 0):
+		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeping) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -112,7 +113,7 @@ const maxFew = 200
 // sweep.
 func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 	busy := map[rollout.Place]bool{}
-	for _, at := range d.executor.places() {
+	for _, at := range d.executor.Places() {
 		busy[at] = true
 	}
 	spared := func(e store.Entry, s suspect) bool {
@@ -313,13 +314,13 @@ func (d *Daemon) noteFight(r *Record, found apply.Drift, text string, now time.T
 
 // clearDrift notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
-func (d *Daemon) clearDrift(r *Record, j *job) {
+func (d *Daemon) clearDrift(r *Record, j *executor.Job) {
 	if d.ledger.Empty() {
 		return
 	}
-	for i := range j.confirmed {
-		e := &j.confirmed[i]
-		if e.Digest == "" || j.inventory[e.ID].Digest == e.Digest {
+	for i := range j.Confirmed {
+		e := &j.Confirmed[i]
+		if e.Digest == "" || j.Inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
 		if was, ok := d.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
@@ -329,8 +330,8 @@ func (d *Daemon) clearDrift(r *Record, j *job) {
 			d.endFight(r, e.Of()) // Git brings something else
 		}
 	}
-	for i := range j.forgotten {
-		of := j.forgotten[i].Of()
+	for i := range j.Forgotten {
+		of := j.Forgotten[i].Of()
 		d.ledger.Clear(of)
 		d.ledger.EndFight(of)
 	}

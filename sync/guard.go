@@ -5,13 +5,13 @@ package sync
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -117,18 +117,18 @@ func judged(deletion store.Deletion) approval.Deletion {
 // all that the commit comes to delete, in every wave, and not what this pass
 // would: what is too much does not go through in small pieces. What is held is
 // stored as plans.
-func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*job) (_ []*job, err error) {
+func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*executor.Job) (_ []*executor.Job, err error) {
 	if ctx.Err() == nil {
 		err = d.judgeDeletions(ctx, r, jobs)
 	}
 	if err != nil || ctx.Err() != nil {
-		d.executor.drop(jobs)
+		d.executor.Drop(jobs)
 		return nil, err
 	}
 	for _, j := range jobs {
-		d.executor.lockPrunable(j)
-		if unit := d.state.Units[j.Unit]; len(j.held) > 0 && unit != nil {
-			j.waits = unit.Waiting
+		d.executor.LockPrunable(j)
+		if unit := d.state.Units[j.Unit]; len(j.Held) > 0 && unit != nil {
+			j.Waits = unit.Waiting
 		}
 	}
 	return jobs, nil
@@ -162,12 +162,12 @@ func (d *Daemon) withhold(r *Record) error {
 	return nil
 }
 
-func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) error {
+func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*executor.Job) error {
 	deleting := false
 	for _, j := range jobs {
-		if j.outcome.Result == "" && j.deletes() {
+		if j.Outcome.Result == "" && j.Deletes() {
 			d.selectPrunable(j)
-			deleting = deleting || len(j.prunable) > 0
+			deleting = deleting || len(j.Prunable) > 0
 		}
 	}
 	g := &d.guarded
@@ -179,8 +179,8 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) err
 		return err
 	}
 	for _, j := range jobs {
-		if j.prunable, j.held = split(j.prunable, verdict.Held); len(j.held) > 0 {
-			j.sparesHooks()
+		if j.Prunable, j.Held = split(j.Prunable, verdict.Held); len(j.Held) > 0 {
+			j.SpareHooks()
 		}
 	}
 	g.stale = false
@@ -189,7 +189,7 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*job) err
 
 // judge says which deletions wait for approval, of all that the commit comes to
 // delete and of those that the jobs are about to make besides.
-func (d *Daemon) judge(jobs []*job) (approval.Verdict, error) {
+func (d *Daemon) judge(jobs []*executor.Job) (approval.Verdict, error) {
 	losses, err := d.pending(jobs)
 	if err != nil {
 		return approval.Verdict{}, err
@@ -211,17 +211,6 @@ func (d *Daemon) judge(jobs []*job) (approval.Verdict, error) {
 		}
 	}
 	return approval.Judge(in), nil
-}
-
-// sparesHooks has Jobs stay while something is held: one may be a hook that is to
-// run before what is deleted with it.
-func (j *job) sparesHooks() {
-	j.prunable = slices.DeleteFunc(j.prunable, func(e store.Entry) bool {
-		if e.ID.IsJob() {
-			j.left = append(j.left, fmt.Sprintf("%s stays with what waits for approval: it may be a hook of that", e.ID))
-		}
-		return e.ID.IsJob()
-	})
 }
 
 // split parts the entries that may be deleted from those that are held.

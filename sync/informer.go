@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -29,7 +30,7 @@ type informer struct {
 	all           sync.WaitGroup
 
 	mu     sync.Mutex
-	places map[lockKey]rollout.Place // by object
+	places map[clusterObject]rollout.Place // by object
 	queued map[rollout.Place]bool
 	waking bool // a wake-up is on its way
 }
@@ -43,7 +44,7 @@ type watchKey struct {
 
 // subscription is what is watched for a place.
 type subscription struct {
-	objects []lockKey
+	objects []clusterObject
 	keys    []watchKey
 	begun   time.Time // when a job last began there
 }
@@ -75,30 +76,30 @@ const (
 
 func newInformer() *informer {
 	return &informer{subscriptions: map[rollout.Place]subscription{}, watches: map[watchKey]*healthWatch{}, refused: map[watchKey]time.Time{},
-		places: map[lockKey]rollout.Place{}, queued: map[rollout.Place]bool{}}
+		places: map[clusterObject]rollout.Place{}, queued: map[rollout.Place]bool{}}
 }
 
 // subscribe notes what a job is about that is about to begin. Events from
 // before it count no more.
-func (d *Daemon) subscribe(j *job, now time.Time) {
-	at := j.place()
+func (d *Daemon) subscribe(j *executor.Job, now time.Time) {
+	at := j.Place()
 	delete(d.state.Notices.RequeueAt, at)
-	if j.bundle == nil {
+	if j.Bundle == nil {
 		return
 	}
 	h := subscription{begun: now}
-	for _, o := range j.work.Objects {
-		if !j.work.Asks(o) {
+	for _, o := range j.Work.Objects {
+		if !j.Work.Asks(o) {
 			continue
 		}
-		e := watchKey{cluster: j.cluster, account: j.account, kind: schema.GroupVersionKind{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}}
-		if j.account != "" { // whose rights mostly end with the namespace
+		e := watchKey{cluster: j.Cluster, account: j.Account, kind: schema.GroupVersionKind{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}}
+		if j.Account != "" { // whose rights mostly end with the namespace
 			e.namespace = o.ID.Namespace
 		}
 		if !slices.Contains(h.keys, e) {
 			h.keys = append(h.keys, e)
 		}
-		h.objects = append(h.objects, lockKey{j.cluster, o.ID})
+		h.objects = append(h.objects, clusterObject{j.Cluster, o.ID})
 	}
 	w := d.informer
 	w.mu.Lock()
@@ -256,7 +257,7 @@ func (d *Daemon) enqueue(cluster string, id render.ObjectID) {
 	w := d.informer
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at, waits := w.places[lockKey{cluster, id}]; waits {
+	if at, waits := w.places[clusterObject{cluster, id}]; waits {
 		d.enqueueLocked(at)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -22,7 +23,7 @@ import (
 // Once is one pass. What went wrong with single units, targets or clusters, or
 // with Git, is in the record; its Err is set only when the store could not be
 // written. What takes longer than the patience goes on in the background, see
-// [executor], and is in the record of a later one; whoever makes no more passes
+// [Executor], and is in the record of a later one; whoever makes no more passes
 // calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
 // recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
@@ -47,7 +48,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) error {
 		d.hurry()
 	}
 	d.findClusters(r)
-	if err := d.record(ctx, r, d.executor.collect()); err != nil {
+	if err := d.record(ctx, r, d.executor.Collect()); err != nil {
 		return err
 	}
 	if err := d.fetch(ctx, r); err != nil {
@@ -80,11 +81,11 @@ func (d *Daemon) act(ctx context.Context, r *Record, plan rollout.Plan) error {
 		return err
 	}
 	d.syncWatches(ctx, r, plan.Open)
-	d.watches.writing.Store(d.executor.clusters())
+	d.watches.writing.Store(d.executor.Clusters())
 	if err := d.record(ctx, r, d.carryOut(ctx, jobs)); err != nil {
 		return err
 	}
-	d.watches.writing.Store(d.executor.clusters())
+	d.watches.writing.Store(d.executor.Clusters())
 	d.reportStaleKubeconfigs(r)
 	return d.saveConditions(ctx, r)
 }
@@ -142,8 +143,8 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	d.modes = known
 	d.watches.modes.Store(&known)
 	owners := d.owners()
-	d.executor.cancelStale(func(j *job, id render.ObjectID) bool {
-		owner, why := owners.RetainReason(j.place(), id)
+	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
+		owner, why := owners.RetainReason(j.Place(), id)
 		return owner != nil || why != ""
 	})
 }
@@ -256,11 +257,11 @@ func (d *Daemon) decide(r *Record) rollout.Plan {
 }
 
 // record takes in what became of the jobs and stores it.
-func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) error {
+func (d *Daemon) record(ctx context.Context, r *Record, jobs []*executor.Job) error {
 	now := d.Now()
 	var anew []store.Entry
 	for _, j := range jobs {
-		d.requeue(j.place())
+		d.requeue(j.Place())
 		d.noteLost(j)
 		transitions, others, err := d.transferOwnership(j, now)
 		if err != nil {
@@ -268,20 +269,20 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) error {
 		}
 		anew = append(anew, others...)
 		r.Transitions = append(r.Transitions, transitions...)
-		if j.outcome.Result == "" { // interrupted: nothing is known but what was done to single objects
-			r.Transitions = append(r.Transitions, j.noted(now)...)
+		if j.Outcome.Result == "" { // interrupted: nothing is known but what was done to single objects
+			r.Transitions = append(r.Transitions, j.Transitions(now)...)
 			continue
 		}
-		r.Actions = append(r.Actions, j.outcome)
+		r.Actions = append(r.Actions, j.Outcome)
 		r.count(j)
-		r.Transitions = append(r.Transitions, d.state.Record(j.outcome, now)...)
-		if slices.ContainsFunc(j.held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
+		r.Transitions = append(r.Transitions, d.state.Record(j.Outcome, now)...)
+		if slices.ContainsFunc(j.Held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
 			d.state.Nudge(j.Unit) // it was approved meanwhile
 		}
 		d.clearDrift(r, j)
-		d.requestSweep(j.confirmed)
-		j.drifted = d.noteDrifts(r, j.drifts, true, now)
-		r.Transitions = append(r.Transitions, j.noted(now)...)
+		d.requestSweep(j.Confirmed)
+		j.Drifted = d.noteDrifts(r, j.Drifts, true, now)
+		r.Transitions = append(r.Transitions, j.Transitions(now)...)
 	}
 	if len(jobs) == 0 && len(r.Transitions) == r.stored {
 		return nil
@@ -293,7 +294,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*job) error {
 			return err
 		}
 		for _, j := range jobs {
-			if err := errors.Join(tx.Confirm(j.confirmed), tx.Forget(j.forgotten), tx.MarkDirty(j.drifted)); err != nil {
+			if err := errors.Join(tx.Confirm(j.Confirmed), tx.Forget(j.Forgotten), tx.MarkDirty(j.Drifted)); err != nil {
 				return err
 			}
 		}
@@ -374,4 +375,17 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// Finish waits until no job goes on any more, and records what became of them.
+// It is to be called when the last pass is over, whether or not its ctx ended.
+func (d *Daemon) Finish(ctx context.Context) error {
+	d.executor.Drain()
+	for _, l := range d.sweeping {
+		<-l.over
+	}
+	var r Record
+	err := d.record(ctx, &r, d.executor.Collect())
+	d.fleet.Release(ctx)
+	return err
 }

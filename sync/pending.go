@@ -11,7 +11,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
-	"github.com/swell-sh/swell/sync/ownership"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -19,7 +19,7 @@ import (
 // pending finds what the commit comes to delete, by unit and target: once for each
 // commit, and again where something was written. What jobs are about to delete
 // besides, after a rollback, is in it too.
-func (d *Daemon) pending(jobs []*job) (map[render.Placed]approval.Loss, error) {
+func (d *Daemon) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, error) {
 	pending, err := d.prospect().losses(d.guarded.pending)
 	if err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func (d *Daemon) pending(jobs []*job) (map[render.Placed]approval.Loss, error) {
 	d.guarded.pending = pending
 	with := maps.Clone(pending)
 	for _, j := range jobs {
-		if len(j.prunable) > 0 {
-			with[j.place()] = d.besides(j, with[j.place()])
+		if len(j.Prunable) > 0 {
+			with[j.Place()] = d.besides(j, with[j.Place()])
 		}
 	}
 	d.guarded.with = with
@@ -53,18 +53,18 @@ func (d *Daemon) releasedBy(path config.UnitPath) (commit config.Commit) {
 }
 
 // besides adds to a loss what a job is about to delete.
-func (d *Daemon) besides(j *job, l approval.Loss) approval.Loss {
+func (d *Daemon) besides(j *executor.Job, l approval.Loss) approval.Loss {
 	counted := make(map[render.ObjectID]bool, len(l.Gone))
 	for _, o := range l.Gone {
 		counted[o.ObjectID] = true
 	}
 	if len(l.Gone) == 0 {
 		p := d.prospect()
-		l.Placed, l.Stays, l.Remains = j.place(), p.stays(j.Unit), approval.Remaining(j.bundle)
-		l.Made = p.made(j.place())
+		l.Placed, l.Stays, l.Remains = j.Place(), p.stays(j.Unit), approval.Remaining(j.Bundle)
+		l.Made = p.made(j.Place())
 	}
-	l.Have, l.Gone = max(l.Have, len(j.inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
-	for _, e := range j.prunable {
+	l.Have, l.Gone = max(l.Have, len(j.Inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
+	for _, e := range j.Prunable {
 		if !counted[e.ID] {
 			l.Gone = append(l.Gone, objectOf(e))
 		}
@@ -78,16 +78,16 @@ func comparePlaced(a, b render.Placed) int {
 
 // noteMade takes in what a job is about to make that was not there before. What
 // another unit has in the cluster is taken over, not made.
-func (d *Daemon) noteMade(j *job, intended []store.Entry) error {
+func (d *Daemon) noteMade(j *executor.Job, intended []store.Entry) error {
 	if len(intended) == 0 {
 		return nil
 	}
-	delete(d.guarded.pending, j.place())
+	delete(d.guarded.pending, j.Place())
 	ids := make([]render.ObjectID, len(intended))
 	for i, e := range intended {
 		ids[i] = e.ID
 	}
-	moved, err := d.Store.Elsewhere(j.place(), ids)
+	moved, err := d.Store.Elsewhere(j.Place(), ids)
 	if err != nil {
 		return err
 	}
@@ -103,43 +103,27 @@ func (d *Daemon) noteMade(j *job, intended []store.Entry) error {
 
 // noteLost takes in what a job deleted, how many of it nothing replaced, and what
 // is left to delete.
-func (d *Daemon) noteLost(j *job) {
-	sorts := make([]string, len(j.deleted))
-	for i, e := range j.deleted {
+func (d *Daemon) noteLost(j *executor.Job) {
+	sorts := make([]string, len(j.Deleted))
+	for i, e := range j.Deleted {
 		sorts[i] = string(approval.SortOf(e.ID))
 	}
-	j.unreplaced = d.state.Loses(j.Unit, j.Target, sorts)
-	if j.Prune && j.outcome.Result == rollout.Healthy {
-		d.state.CapMade(j.Unit, j.Target, j.leftBehind())
+	j.Unreplaced = d.state.Loses(j.Unit, j.Target, sorts)
+	if j.Prune && j.Outcome.Result == rollout.Healthy {
+		d.state.CapMade(j.Unit, j.Target, j.LeftBehind())
 	}
-}
-
-// leftBehind counts by sort what the job's unit has and does not want, after the
-// job has deleted what it may.
-func (j *job) leftBehind() map[string]int {
-	gone := ownership.ObjectsOf(j.bundle)
-	for _, e := range j.forgotten {
-		gone[e.ID] = true
-	}
-	left := map[string]int{}
-	for id := range j.inventory {
-		if !gone[id] {
-			left[string(approval.SortOf(id))]++
-		}
-	}
-	return left
 }
 
 // ends says which work the good bundle of a place has and the job's does not,
 // without approval: whatever became of the objects, such a target is not healthy.
 // What the commit wants of another unit goes on, and what is marked to be kept stays.
 // The error is that it is not known, which is no fault of the bundle.
-func (d *Daemon) ends(j *job) (string, error) {
+func (d *Daemon) ends(j *executor.Job) (string, error) {
 	unit := d.state.Units[j.Unit]
 	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.snapshot == nil || !d.prospect().stays(j.Unit) {
 		return "", nil
 	}
-	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.place(), Stays: true, Remains: approval.Remaining(j.bundle)}
+	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}
 	if !t.Touched || t.Good == "" || t.Good == j.Digest || t.Runs == "" || approval.WorkOf(l.Remains).Covers(approval.Work(t.Runs)) {
 		return "", nil
 	}
@@ -148,7 +132,7 @@ func (d *Daemon) ends(j *job) (string, error) {
 		return "", fmt.Errorf("it is not known which workloads end: %w", err)
 	}
 	for _, o := range good.Objects {
-		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.Compiler.MayWant(j.cluster, o.ID)) == 0 {
+		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.Compiler.MayWant(j.Cluster, o.ID)) == 0 {
 			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -188,23 +189,23 @@ func (g *guarded) revoke(entries []store.Entry) map[render.Digest][]store.Deleti
 }
 
 // recordGuarded takes in what the jobs deleted, and stores what follows of it.
-func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*job) error {
+func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*executor.Job) error {
 	g := &d.guarded
 	var changed []store.Entry
 	counted := map[store.Place]bool{}
 	for _, j := range jobs {
-		if len(j.confirmed)+len(j.forgotten) > 0 {
-			delete(g.pending, j.place())
+		if len(j.Confirmed)+len(j.Forgotten) > 0 {
+			delete(g.pending, j.Place())
 			g.stale = true
 		}
-		changed = append(changed, j.changed...)
-		if j.unreplaced == 0 {
+		changed = append(changed, j.Changed...)
+		if j.Unreplaced == 0 {
 			continue
 		}
-		at := j.place()
-		g.add(at, d.releasedBy(j.Unit), j.unreplaced)
-		unapproved := slices.DeleteFunc(slices.Clone(j.deleted), func(e store.Entry) bool { return g.approved[deletionOf(e)] })
-		g.add(store.Place{}, d.snapshot.Commit, min(j.unreplaced, len(unapproved)))
+		at := j.Place()
+		g.add(at, d.releasedBy(j.Unit), j.Unreplaced)
+		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.approved[deletionOf(e)] })
+		g.add(store.Place{}, d.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
 		counted[at], counted[store.Place{}] = true, true
 	}
 	if len(counted) > 0 {

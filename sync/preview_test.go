@@ -26,6 +26,7 @@ import (
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -267,7 +268,7 @@ func (f *fleetOf) run() {
 			written += f.do(j)
 		}
 		for _, j := range jobs {
-			f.d.executor.drop([]*job{j})
+			f.d.executor.Drop([]*executor.Job{j})
 		}
 		f.must(f.d.record(f.Context(), &r, jobs))
 		if calm++; written > 0 {
@@ -285,72 +286,72 @@ func (f *fleetOf) forgotten(path config.UnitPath, target config.TargetName) {
 }
 
 // do is what a cluster makes of a job.
-func (f *fleetOf) do(j *job) (written int) {
-	if j.outcome.Result != "" {
+func (f *fleetOf) do(j *executor.Job) (written int) {
+	if j.Outcome.Result != "" {
 		return 0
 	}
 	switch j.Kind {
 	case rollout.Apply:
-		for _, o := range j.sends() {
-			e := entryOf(j.place(), o)
-			if e.UID = j.inventory[o.ID].UID; e.UID == "" {
+		for _, o := range j.Sends() {
+			e := entryOf(j.Place(), o)
+			if e.UID = j.Inventory[o.ID].UID; e.UID == "" {
 				e.UID = f.uid()
 			}
-			j.confirmed = append(j.confirmed, e)
-			key := clusterObject{j.cluster, o.ID}
+			j.Confirmed = append(j.Confirmed, e)
+			key := clusterObject{j.Cluster, o.ID}
 			if was, there := f.live[key]; !there {
-				f.did[placed(j.place(), o.ID)] = diff.Created
+				f.did[placed(j.Place(), o.ID)] = diff.Created
 			} else if was != o.Digest {
-				f.did[placed(j.place(), o.ID)] = diff.Configured
+				f.did[placed(j.Place(), o.ID)] = diff.Configured
 			}
 			if f.live[key] != o.Digest {
 				f.live[key] = o.Digest
 				written++
 			}
 		}
-		j.ended(rollout.Applied, "")
+		j.Ended(rollout.Applied, "")
 		return written + 1
 	case rollout.Check:
-		if j.ends != "" {
-			j.ended(rollout.Unhealthy, j.ends)
+		if j.Ends != "" {
+			j.Ended(rollout.Unhealthy, j.Ends)
 			return 0
 		}
-		j.ended(rollout.Healthy, "")
+		j.Ended(rollout.Healthy, "")
 		if j.Prune {
-			j.outcome.Pruned = f.prune(j)
-			written = len(j.deleted)
+			j.Outcome.Pruned = f.prune(j)
+			written = len(j.Deleted)
 		}
 	case rollout.Remove:
 		if f.prune(j) {
-			j.ended(rollout.Removed, "")
+			j.Ended(rollout.Removed, "")
 		} else {
-			j.ended(rollout.Deferred, "something is left")
+			j.Ended(rollout.Deferred, "something is left")
 		}
-		written = len(j.deleted)
+		written = len(j.Deleted)
 	}
 	return written
 }
 
-func (f *fleetOf) prune(j *job) bool {
-	for _, e := range j.prunable {
-		j.forgotten = append(j.forgotten, e)
+func (f *fleetOf) prune(j *executor.Job) bool {
+	for _, e := range j.Prunable {
+		j.Forgotten = append(j.Forgotten, e)
 		if e.ID.IsSystem() {
-			f.did[placed(j.place(), e.ID)] = diff.Released
+			f.did[placed(j.Place(), e.ID)] = diff.Released
 			continue
 		}
-		j.deleted = append(j.deleted, e)
-		f.did[placed(j.place(), e.ID)] = diff.Deleted
-		delete(f.live, clusterObject{j.cluster, e.ID})
+		j.Deleted = append(j.Deleted, e)
+		f.did[placed(j.Place(), e.ID)] = diff.Deleted
+		delete(f.live, clusterObject{j.Cluster, e.ID})
 	}
-	for _, e := range j.kept {
-		j.forgotten = append(j.forgotten, e)
-		f.did[placed(j.place(), e.ID)] = diff.Released
+	for _, e := range j.Kept {
+		j.Forgotten = append(j.Forgotten, e)
+		f.did[placed(j.Place(), e.ID)] = diff.Released
 	}
-	for _, h := range j.moved {
-		j.forgotten = append(j.forgotten, h.Entry)
+	for _, h := range j.Moved {
+		j.Forgotten = append(j.Forgotten, h.Entry)
 	}
-	j.released = j.moved
-	return len(j.held)+len(j.left) == 0
+	j.Released = j.Moved
+	return len(j.Held)+len(j.Left) == 0
 }
 
 // predicted is a report by target and object. Of units that are withheld, nothing

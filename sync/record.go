@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -47,8 +48,8 @@ type Record struct {
 
 func (r *Record) fail(err error) { r.Errors = append(r.Errors, err) }
 
-func (r *Record) count(j *job) {
-	for action, n := range j.objects {
+func (r *Record) count(j *executor.Job) {
+	for action, n := range j.Objects {
 		if r.Objects == nil {
 			r.Objects = map[apply.Action]int{}
 		}

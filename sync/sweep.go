@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -57,7 +58,7 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 		close(l.over)
 		return
 	}
-	for _, at := range d.executor.places() {
+	for _, at := range d.executor.Places() {
 		d.concurrent[at] = true
 	}
 	d.groupByAccount(l, entries)
@@ -122,10 +123,10 @@ func (d *Daemon) runSweep(ctx context.Context, c *fleet.Cluster, l *sweep, ignor
 }
 
 // markConcurrent notes jobs that begin while sweeps are under way.
-func (d *Daemon) markConcurrent(jobs []*job) {
+func (d *Daemon) markConcurrent(jobs []*executor.Job) {
 	if len(d.sweeping) > 0 {
 		for _, j := range jobs {
-			d.concurrent[j.place()] = true
+			d.concurrent[j.Place()] = true
 		}
 	}
 }
@@ -194,7 +195,7 @@ func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 	for _, drift := range drifts {
 		at := drift.Entry.Place()
 		d.postpone(at, suspect{id: drift.Entry.ID, fingerprint: drift.Fingerprint})
-		if d.executor.idle(rollout.Action{Unit: at.Unit, Target: at.Target}) {
+		if d.executor.Idle(rollout.Action{Unit: at.Unit, Target: at.Target}) {
 			d.requeue(at)
 		}
 	}

@@ -4,13 +4,11 @@
 package sync
 
 import (
-	"context"
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -69,48 +67,20 @@ func (d *Daemon) writers(path config.UnitPath, target config.TargetName) []strin
 }
 
 // identify finds as whom a job is done.
-func (d *Daemon) identify(j *job) error {
-	j.writers = d.writers(j.Unit, j.Target)
+func (d *Daemon) identify(j *executor.Job) error {
+	j.Writers = d.writers(j.Unit, j.Target)
 	if j.Kind == rollout.Remove {
-		j.account = j.writers[0]
+		j.Account = j.Writers[0]
 		return nil
 	}
 	tenant, err := d.tenantIn(j.Action)
 	if err != nil {
 		return err
 	}
-	if j.tenant, j.account = tenant, tenant.Account; !slices.Contains(j.writers, j.account) {
-		j.writers = slices.Insert(j.writers, 0, j.account)
+	if j.Tenant, j.Account = tenant, tenant.Account; !slices.Contains(j.Writers, j.Account) {
+		j.Writers = slices.Insert(j.Writers, 0, j.Account)
 	}
 	return nil
-}
-
-// pruneAs deletes as whoever may.
-func (j *job) pruneAs(ctx context.Context, conn *apply.Cluster, entries []store.Entry) []apply.Result {
-	return j.asWriters(conn, entries, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
-}
-
-// asWriters does something with entries as whoever may: an earlier tenant's
-// objects may lie where the present one has no rights. The results are by index.
-func (j *job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*apply.Cluster, []store.Entry) []apply.Result) []apply.Result {
-	results := do(conn.As(j.account), entries)
-	for _, account := range j.writers {
-		var again []int
-		var refused []store.Entry
-		for i, res := range results {
-			var e *apply.Error
-			if account != j.account && errors.As(res.Err, &e) && e.Code == http.StatusForbidden {
-				again, refused = append(again, i), append(refused, entries[i])
-			}
-		}
-		if len(again) == 0 {
-			continue
-		}
-		for i, res := range do(conn.As(account), refused) {
-			results[again[i]] = res
-		}
-	}
-	return results
 }
 
 // byAccount groups the entries of a cluster by the account that wrote them, in

@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -48,13 +49,13 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Remove, Unit: here.Unit, Target: here.Target}, Cluster: "dev",
+		Moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.do(ctx, conn, j)
+	j.Do(ctx, conn, s.ClusterInventory)
 	var r Record
-	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
 		t.Fatal(err)
 	}
 	inventory, err := s.Inventory(here.Unit, here.Target)
@@ -72,21 +73,21 @@ func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
 	s := emptyState(t)
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
-	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
-		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, foreign: []ownership.Transfer{{Entry: here, To: here.Place()}}}
-	if !d.executor.tryLock(writes) {
+	writes := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, Cluster: "dev",
+		Bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, Foreign: []ownership.Transfer{{Entry: here, To: here.Place()}}}
+	if !d.executor.TryLock(writes) {
 		t.Fatal("not taken")
 	}
-	gives := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
-	d.executor.lockPrunable(gives)
-	if len(gives.moved) > 0 || len(gives.left) != 1 {
-		t.Errorf("gives up %v, leaves %q", gives.moved, gives.left)
+	gives := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev", Moved: []ownership.Transfer{{Entry: here, To: there.Place()}}}
+	d.executor.LockPrunable(gives)
+	if len(gives.Moved) > 0 || len(gives.Left) != 1 {
+		t.Errorf("gives up %v, leaves %q", gives.Moved, gives.Left)
 	}
-	d.executor.drop([]*job{writes})
-	gives.moved, gives.left = []ownership.Transfer{{Entry: here, To: there.Place()}}, nil
-	d.executor.lockPrunable(gives)
-	if len(gives.moved) != 1 || len(gives.left) > 0 {
-		t.Errorf("when it is over: gives up %v, leaves %q", gives.moved, gives.left)
+	d.executor.Drop([]*executor.Job{writes})
+	gives.Moved, gives.Left = []ownership.Transfer{{Entry: here, To: there.Place()}}, nil
+	d.executor.LockPrunable(gives)
+	if len(gives.Moved) != 1 || len(gives.Left) > 0 {
+		t.Errorf("when it is over: gives up %v, leaves %q", gives.Moved, gives.Left)
 	}
 }
 
@@ -95,23 +96,23 @@ func TestWhatIsLetGoOfIsTheJobs(t *testing.T) {
 	s := emptyState(t)
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
-	lets := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev", kept: []store.Entry{here}}
-	writes := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, cluster: "dev",
-		bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}}
-	if !d.executor.tryLock(lets) {
+	lets := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev", Kept: []store.Entry{here}}
+	writes := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, Cluster: "dev",
+		Bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}}
+	if !d.executor.TryLock(lets) {
 		t.Fatal("not taken")
 	}
-	d.executor.lockPrunable(lets)
-	if d.executor.tryLock(writes) {
+	d.executor.LockPrunable(lets)
+	if d.executor.TryLock(writes) {
 		t.Error("another job took it")
 	}
-	d.executor.drop([]*job{lets})
-	if !d.executor.tryLock(writes) {
+	d.executor.Drop([]*executor.Job{lets})
+	if !d.executor.TryLock(writes) {
 		t.Error("nobody can take it any more")
 	}
-	lets.left = nil
-	if d.executor.lockPrunable(lets); len(lets.kept) > 0 || len(lets.left) != 1 {
-		t.Errorf("while it is written: lets go of %v, leaves %q", lets.kept, lets.left)
+	lets.Left = nil
+	if d.executor.LockPrunable(lets); len(lets.Kept) > 0 || len(lets.Left) != 1 {
+		t.Errorf("while it is written: lets go of %v, leaves %q", lets.Kept, lets.Left)
 	}
 }
 
@@ -122,10 +123,10 @@ func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
 	here.UID, here.Fingerprint = "made anew", "f"
-	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev",
-		forgotten: []store.Entry{here}, released: []ownership.Transfer{{Entry: here, To: there.Place()}}}
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev",
+		Forgotten: []store.Entry{here}, Released: []ownership.Transfer{{Entry: here, To: there.Place()}}}
 	var r Record
-	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
 		t.Fatal(err)
 	}
 	holders, err := s.Holders("dev", here.ID)
@@ -144,10 +145,10 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 	s := emptyState(t)
 	d := stateless(t, s)
 	here, _ := twoHolders(t, s)
-	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, cluster: "dev"}
-	j.noteResults([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev"}
+	j.Note([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
 	var r Record
-	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
 		t.Fatal(err)
 	}
 	events, err := s.History(here.Unit, 10)
@@ -168,10 +169,10 @@ func TestWritingDisplacesOthers(t *testing.T) {
 			last, writes := twoHolders(t, s)
 			writes.Digest = known
 			o := &render.Object{ID: writes.ID, Version: "v1", Digest: "new"}
-			j := &job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, cluster: "dev",
-				bundle: &render.Bundle{Objects: []*render.Object{o}}, inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
-			intended, suspect := j.writesAhead()
-			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty(j.cluster, slices.Concat(intended, suspect)) })
+			j := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, Cluster: "dev",
+				Bundle: &render.Bundle{Objects: []*render.Object{o}}, Inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
+			intended, suspect := j.WritesAhead()
+			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty(j.Cluster, slices.Concat(intended, suspect)) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,10 +191,10 @@ func TestWritingDisplacesOthers(t *testing.T) {
 // may write, nobody else's word of an object is taken back.
 func TestAJobThatIsOverWritesNothingAhead(t *testing.T) {
 	o := &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
-	j := &job{Action: rollout.Action{Kind: rollout.Apply}, bundle: &render.Bundle{Objects: []*render.Object{o}}, foreign: []ownership.Transfer{{Entry: store.Entry{UID: "u"}}}}
-	j.ended(rollout.Deferred, "commit abc: not found")
-	if intended, suspect := j.writesAhead(); len(intended)+len(suspect)+len(j.claims()) > 0 {
-		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.claims())
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Apply}, Bundle: &render.Bundle{Objects: []*render.Object{o}}, Foreign: []ownership.Transfer{{Entry: store.Entry{UID: "u"}}}}
+	j.Ended(rollout.Deferred, "commit abc: not found")
+	if intended, suspect := j.WritesAhead(); len(intended)+len(suspect)+len(j.Claims()) > 0 {
+		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.Claims())
 	}
 }
 
@@ -203,15 +204,15 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	s := emptyState(t)
 	d := stateless(t, s)
 	looked, writes := twoHolders(t, s)
-	j := &job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, cluster: "dev",
-		inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, Cluster: "dev",
+		Inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty("dev", []store.Entry{writes}) }); err != nil {
 		t.Fatal(err)
 	}
-	j.noteResults([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
-	j.ended(rollout.Healthy, "")
+	j.Note([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
+	j.Ended(rollout.Healthy, "")
 	var r Record
-	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
 		t.Fatal(err)
 	}
 	inventory, err := s.Inventory(looked.Unit, looked.Target)
@@ -239,14 +240,14 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	d.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
-	j := &job{Action: look, cluster: "dev", inventory: map[render.ObjectID]store.Entry{held.ID: held}, held: []store.Entry{held}}
+	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[render.ObjectID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
 	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}}}}
 	d.guarded.index()
 	d.state.Nudge(held.Unit) // as hear does while the job is under way
-	j.ended(rollout.Healthy, "")
-	j.outcome.Reason = "waits for approval"
+	j.Ended(rollout.Healthy, "")
+	j.Outcome.Reason = "waits for approval"
 	var r Record
-	if err := d.record(t.Context(), &r, []*job{j}); err != nil {
+	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
 		t.Fatal(err)
 	}
 	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {

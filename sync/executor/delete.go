@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package executor
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -19,9 +20,9 @@ import (
 // when no hook is to run before and nothing went wrong, and only when nothing that
 // swell applied is left in them but what is on its way out: the server would delete
 // it along, approved or not, kept or not. lines say which of them stay, and for what.
-func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (results []apply.Result, lines []string) {
+func (j *Job) delete(ctx context.Context, conn *apply.Cluster, inventory Inventory) (results []apply.Result, lines []string) {
 	var first, containers []store.Entry
-	for _, e := range j.prunable {
+	for _, e := range j.Prunable {
 		if e.ID.IsContainer() {
 			containers = append(containers, e)
 		} else {
@@ -38,7 +39,7 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 		}
 		return results, nil
 	}
-	left, err := d.remaining(ctx, conn, j, results)
+	left, err := j.remaining(ctx, conn, inventory, results)
 	if err != nil {
 		for _, c := range containers {
 			lines = append(lines, fmt.Sprintf("%s stays: %s", c.ID, err))
@@ -59,8 +60,8 @@ func (d *Daemon) delete(ctx context.Context, conn *apply.Cluster, j *job) (resul
 // remaining are the entries of the job's cluster, and what is live there that swell
 // applied, without what the results say is gone or going. What was orphaned,
 // or another monorepo has there, is in no inventory, but it is to stay.
-func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, results []apply.Result) (left []store.Entry, err error) {
-	inventory, err := d.Store.ClusterInventory(j.cluster)
+func (j *Job) remaining(ctx context.Context, conn *apply.Cluster, inventory Inventory, results []apply.Result) (left []store.Entry, err error) {
+	known, err := inventory(j.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (d *Daemon) remaining(ctx context.Context, conn *apply.Cluster, j *job, res
 			gone[r.Entry.UID], entries[r.Entry.Of()] = r.Entry.UID != "", true
 		}
 	}
-	return slices.DeleteFunc(append(inventory, live...), func(e store.Entry) bool { return gone[e.UID] || entries[e.Of()] }), nil
+	return slices.DeleteFunc(append(known, live...), func(e store.Entry) bool { return gone[e.UID] || entries[e.Of()] }), nil
 }
 
 // firstIn names an entry that is in the namespace, or of the kind that is
@@ -102,4 +103,32 @@ func firstIn(ctx context.Context, conn *apply.Cluster, container render.ObjectID
 		}
 	}
 	return ""
+}
+
+// pruneAs deletes as whoever may.
+func (j *Job) pruneAs(ctx context.Context, conn *apply.Cluster, entries []store.Entry) []apply.Result {
+	return j.asWriters(conn, entries, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
+}
+
+// asWriters does something with entries as whoever may: an earlier tenant's
+// objects may lie where the present one has no rights. The results are by index.
+func (j *Job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*apply.Cluster, []store.Entry) []apply.Result) []apply.Result {
+	results := do(conn.As(j.Account), entries)
+	for _, account := range j.Writers {
+		var again []int
+		var refused []store.Entry
+		for i, res := range results {
+			var e *apply.Error
+			if account != j.Account && errors.As(res.Err, &e) && e.Code == http.StatusForbidden {
+				again, refused = append(again, i), append(refused, entries[i])
+			}
+		}
+		if len(again) == 0 {
+			continue
+		}
+		for i, res := range do(conn.As(account), refused) {
+			results[again[i]] = res
+		}
+	}
+	return results
 }

@@ -1,39 +1,16 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package executor
 
 import (
 	"slices"
 	"time"
 
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
-
-// policy is how the newest commit wants a unit to treat, on a target, what
-// others do; zero values when it does not know the unit.
-func (d *Daemon) policy(path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
-	return policyIn(d.snapshot, path, target)
-}
-
-func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
-	if s == nil {
-		return "", nil
-	}
-	unit := s.Units.Get(path)
-	if unit == nil {
-		return "", nil
-	}
-	on := unit.On(target)
-	if on == nil {
-		return unit.Policy.Adopt, nil
-	}
-	return unit.Policy.Adopt, unit.Policy.IgnoredOn(on.Target.Labels)
-}
 
 // note is something about objects that went well all the same. The kinds:
 //
@@ -76,14 +53,14 @@ func notesOf(results []apply.Result) []note {
 	return notes
 }
 
-// noted are the job's notes for the history.
-func (j *job) noted(now time.Time) []rollout.Transition {
+// Transitions are the job's notes for the history.
+func (j *Job) Transitions(now time.Time) []rollout.Transition {
 	var transitions []rollout.Transition
 	notes := j.notes
-	if text := firstOf(textsOf(j.deleted)); text != "" {
+	if text := firstOf(textsOf(j.Deleted)); text != "" {
 		notes = append(slices.Clone(notes), note{"deleted", text})
 	}
-	for _, text := range j.orphaned {
+	for _, text := range j.Orphaned {
 		notes = append(slices.Clip(notes), note{"orphaned", text})
 	}
 	for _, n := range notes {

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Inventory is what all units have, or may have, in a cluster.
+type Inventory func(cluster string) ([]store.Entry, error)
+
+// Do carries the job out. A job whose ctx ends stops where it is; what is known by then
+// is in it.
+func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) {
+	switch j.Kind {
+	case rollout.Apply:
+		results := conn.As(j.Account).Apply(ctx, j.Work)
+		j.Note(results)
+		j.notes = notesOf(results)
+		if text := j.movedText(); text != "" {
+			j.notes = append(j.notes, note{"moved", text})
+		}
+		j.judge(ctx, results, rollout.Applied)
+	case rollout.Check:
+		j.check(ctx, conn, inventory)
+	case rollout.Remove:
+		results, left := j.prune(ctx, conn, inventory)
+		j.judge(ctx, results, rollout.Removed)
+		if j.Outcome.Result == rollout.Removed && left != "" {
+			j.Ended(rollout.Deferred, left)
+		}
+	}
+}
+
+// Note takes in what was done to objects, for the inventory.
+func (j *Job) Note(results []apply.Result) {
+	if j.Objects == nil {
+		j.Objects = map[apply.Action]int{}
+	}
+	for _, res := range results {
+		if res.Action != "" {
+			j.Objects[res.Action]++
+		}
+		res.Entry.Unit, res.Entry.Target = j.Unit, j.Target
+		if res.Forget {
+			j.Forgotten = append(j.Forgotten, res.Entry)
+			if res.Action == apply.Deleted {
+				j.Deleted = append(j.Deleted, res.Entry)
+			} else {
+				j.Orphaned = append(j.Orphaned, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+			}
+		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.Inventory[res.ID]) {
+			// what is only looked at may have been written by another unit meanwhile
+			j.Confirmed = append(j.Confirmed, res.Entry)
+		}
+	}
+}
+
+// check looks at the health of what was applied, and prunes what an earlier
+// bundle left once the new objects are healthy.
+func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventory) {
+	health, drifts, err := conn.As(j.Account).Health(ctx, j.Work)
+	if ctx.Err() == nil {
+		j.Drifts = j.applied(drifts)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && health.State != apply.Failed: // health that cannot be read is not ill health
+		j.Lost = lost(err)
+		j.Ended(rollout.Unavailable, err.Error())
+		if j.classify(err) == rollout.Unreachable {
+			j.Outcome.Result = rollout.Unreachable
+		}
+		return
+	case health.State == apply.Failed:
+		j.Ended(rollout.Failed, health.Reason)
+		return
+	case health.State != apply.Healthy:
+		j.Ended(rollout.Unhealthy, health.Reason)
+		return
+	}
+	if j.Ends != "" {
+		j.Ended(rollout.Unhealthy, j.Ends)
+		return
+	}
+	j.Ended(rollout.Healthy, j.movedText())
+	j.Outcome.Runs = string(approval.WorkOf(approval.Remaining(j.Bundle)))
+	if !j.Prune {
+		return
+	}
+	_, left := j.prune(ctx, conn, inventory)
+	if ctx.Err() == nil {
+		j.Outcome.Pruned, j.Outcome.Reason = left == "", strings.Trim(left+"; "+j.Outcome.Reason, "; ")
+	}
+}
+
+// applied are the drifts from what was applied: an object that is not there may
+// never have been.
+func (j *Job) applied(drifts []apply.Drift) []apply.Drift {
+	for i := range drifts {
+		drifts[i].Entry = j.Inventory[drifts[i].Entry.ID]
+	}
+	return slices.DeleteFunc(drifts, func(drift apply.Drift) bool { return !apply.Judged(drift.Entry) })
+}
+
+// checksAtOnce is how many held deletions a job looks at: somebody may have
+// deleted the object meanwhile, or said that it stays.
+const checksAtOnce = 100
+
+// prune deletes what the job may delete, and looks at what it may not. left
+// says, in one line, what is left of both and why; empty when nothing is.
+func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventory) (results []apply.Result, left string) {
+	results, lines := j.delete(ctx, conn, inventory)
+	watched := j.Held[:min(len(j.Held), checksAtOnce)]
+	looked := j.asWriters(conn, slices.Concat(j.Kept, watched), func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.CheckPrune(ctx, entries) })
+	waiting := len(j.Held)
+	for _, res := range looked[len(j.Kept):] {
+		if res.Forget {
+			waiting--
+		}
+	}
+	lines = append(lines, j.Left...)
+	if waiting > 0 && j.Waits != "" {
+		lines = slices.Insert(lines, 0, j.Waits)
+	}
+	results = append(results, looked...)
+	j.Note(results)
+	for _, h := range j.Moved {
+		j.Forgotten = append(j.Forgotten, h.Entry)
+	}
+	j.Released = j.Moved
+	for _, res := range results {
+		switch {
+		case res.Err != nil:
+			lines = append(lines, res.Err.Error())
+		case res.Changed:
+			j.Changed = append(j.Changed, res.Entry)
+			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+		case !res.Forget && res.Reason != "":
+			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
+		}
+	}
+	return results, firstOf(lines)
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// toldErrors is how many objects' errors an outcome tells in full: whoever mends
+// one wants to know of the next, and nobody reads a thousand.
+const toldErrors = 5
+
+// judge makes one outcome of the results: the worst, with the reasons of the
+// objects that it is owed to. Those that were skipped for the sake of another
+// have none of their own. A bundle of which nothing went wrong may still have to
+// wait.
+func (j *Job) judge(ctx context.Context, results []apply.Result, good rollout.Result) {
+	if ctx.Err() != nil {
+		return
+	}
+	worst := good
+	var reasons, skipped []string
+	for _, res := range results {
+		if res.Err == nil {
+			continue
+		}
+		j.Lost = j.Lost || lost(res.Err)
+		result := j.classify(res.Err)
+		if rank[result] > rank[worst] {
+			worst, reasons, skipped = result, nil, nil
+		}
+		switch {
+		case rank[result] < rank[worst]:
+		case res.Action == apply.Skipped:
+			skipped = append(skipped, res.Err.Error())
+		default:
+			reasons = append(reasons, res.Err.Error())
+		}
+	}
+	if len(reasons) == 0 {
+		reasons = skipped
+	}
+	told := 1 // the objects are not to blame, and would all say the same
+	if worst == rollout.Failed || worst == rollout.Refused {
+		told = toldErrors
+	}
+	j.Ended(worst, someOf(reasons, told))
+	if worst != good {
+		return
+	}
+	for _, res := range results {
+		if res.Waits != "" {
+			j.Ended(rollout.Waiting, res.Reason)
+			j.Outcome.Step, j.Outcome.Outside = res.Waits, res.IsOutside()
+			return
+		}
+	}
+}
+
+var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unavailable: 2, rollout.Unreachable: 3, rollout.Failed: 4, rollout.Refused: 4}
+
+// classify says what an error means for the release. Only [rollout.Failed] and
+// [rollout.Refused] are held against the bundle, and [rollout.Deferred] when it
+// lasts: what is missing, and a webhook that does not answer, may be the bundle's
+// own doing. All else is the target's trouble.
+func (j *Job) classify(err error) rollout.Result {
+	var objects []*render.Object
+	if j.Bundle != nil {
+		objects = j.Bundle.Objects
+	}
+	switch {
+	case errors.Is(err, apply.ErrUnreachable):
+		return rollout.Unreachable
+	case errors.Is(err, apply.ErrFailed):
+		return rollout.Failed
+	case errors.Is(err, apply.ErrMissing), apply.IsOwnWebhook(err, objects):
+		return rollout.Deferred
+	case errors.Is(err, apply.ErrRefused):
+		return rollout.Refused
+	}
+	return rollout.Unavailable
+}
+
+// Unreached says what it means for an action that the cluster could not be made
+// contact with.
+func Unreached(err error) rollout.Result {
+	if errors.As(err, new(fleet.NotWriter)) {
+		return rollout.Unavailable
+	}
+	for _, answered := range []error{apply.ErrThrottled, apply.ErrDistress, apply.ErrRights} {
+		if errors.Is(err, answered) {
+			return rollout.Unavailable
+		}
+	}
+	return rollout.Unreachable
+}
+
+// lost says whether the connection is of no use any more: nobody answers on it,
+// or its credentials are not taken. What is behind one of the cluster's kinds
+// may be away all the same.
+func lost(err error) bool {
+	var e *apply.Error
+	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
+}
+
+// firstOf is the first line, and how many more there are.
+func firstOf(lines []string) string { return someOf(lines, 1) }
+
+// someOf are the first lines in one, and how many more there are.
+func someOf(lines []string, most int) string {
+	if len(lines) <= most {
+		return strings.Join(lines, "; ")
+	}
+	return fmt.Sprintf("%s (and %d more)", strings.Join(lines[:most], "; "), len(lines)-most)
+}
