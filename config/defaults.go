@@ -25,7 +25,7 @@ func (l *loader) loadDefaults(file string, mode fs.FileMode, inherited *Defaults
 	merged.Hash = hex.EncodeToString(sum[:])
 	var problems Problems
 	if err != nil {
-		problems = Problems{FileProblem(file, err)}
+		problems, merged.Tenant = Problems{FileProblem(file, err)}, ""
 	} else {
 		problems = merged.mergeFile(file, content)
 	}
@@ -40,7 +40,11 @@ func (l *loader) readDefaults(file string, mode fs.FileMode) ([]byte, error) {
 	return l.tree.ReadFile(file)
 }
 
+// mergeFile lays a file over the inherited Defaults. Where it cannot be read what the
+// file says of the tenant, the tenant is not known, and empty.
 func (d *Defaults) mergeFile(file string, content []byte) Problems {
+	inherited := d.Tenant
+	d.Tenant = ""
 	docs, problems := ReadDocuments(file, content)
 	if len(problems) > 0 {
 		return problems
@@ -60,10 +64,13 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 		policySpec
 	}
 	in := readOwn(doc, &spec)
-	if spec.Tenant != "" {
-		if !IsLabel(spec.Tenant) {
-			in.at("spec", "tenant").problem(CodeType, "want a DNS label, got %q", spec.Tenant)
-		}
+	switch {
+	case in.follows("spec", "tenant"):
+	case spec.Tenant == "":
+		d.Tenant = inherited
+	case !IsLabel(spec.Tenant):
+		in.at("spec", "tenant").problem(CodeType, "want a DNS label, got %q", spec.Tenant)
+	default:
 		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
 	}
 	if spec.Rollout != "" {

@@ -182,6 +182,9 @@ func ignoreRules(in *reading, spec policySpec) (rules []IgnoreRule) {
 				at.problem(CodeType, "%q %s", field, why)
 			}
 		}
+		if in.incomplete("spec", "ignore", i) {
+			continue // it would hold for more than it says
+		}
 		rules = append(rules, IgnoreRule{Match: match, Kind: r.Kind, Object: r.Object, Fields: r.Fields})
 	}
 	return rules
