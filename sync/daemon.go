@@ -215,7 +215,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-d.arrived:
 		case <-timer.C:
 		case <-approvals.C:
-			if !d.approvalsChanged() {
+			if !d.guarded.ledger.Changed(d.Store) {
 				continue
 			}
 		}

@@ -15,15 +15,11 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// guarded is what the daemon knows of deletions that take approval. All of it
-// but pending and stale is also in the store.
+// guarded is what the daemon knows of deletions that take approval. All of it but the
+// ledger is made again by the next process.
 type guarded struct {
-	plans     []store.Plan
-	approvals []store.Approval
-	approved  map[approval.Deletion]bool
-	deleted   map[store.Place]store.Tally // see package store
-	waiting   map[config.UnitPath]bool    // units with plans
-	changes   int64                       // [store.Store.Changes] when approvals were read
+	ledger  *approval.Ledger
+	waiting map[config.UnitPath]bool // units with plans
 
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
@@ -39,77 +35,32 @@ type guarded struct {
 
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.changes, g.stale, g.waiting, g.judged = -1, true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
-	if g.plans, err = d.Store.Plans(); err != nil {
-		return err
-	}
-	if g.deleted, err = d.Store.Deleted(); err != nil {
-		return err
-	}
+	g.stale, g.waiting, g.judged = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 	for path, unit := range d.state.Units {
 		if unit.Waiting != "" {
 			g.waiting[path] = true
 		}
 	}
-	return nil
+	g.ledger, err = approval.Open(d.Store)
+	return err
 }
 
 // loadApprovals takes in what was approved or rejected since the last time, and makes it due.
 func (d *Daemon) loadApprovals() error {
-	g := &d.guarded
-	changes, err := d.Store.Changes()
-	if err != nil || changes == g.changes {
+	units, read, err := d.guarded.ledger.Load(d.Store)
+	if err != nil {
 		return err
 	}
-	known := g.approved
-	if g.approvals, err = d.Store.Approvals(); err != nil {
-		return err
-	}
-	if g.plans, err = d.Store.Plans(); err != nil {
-		return err
-	}
-	g.changes, g.stale = changes, true
-	g.index()
-	units := map[config.UnitPath]bool{}
-	for deletion := range g.approved {
-		if !known[deletion] {
-			units[deletion.Unit] = true
-		}
-	}
-	for path := range units {
+	d.guarded.stale = d.guarded.stale || read
+	for _, path := range units {
 		d.state.Nudge(path)
 	}
 	return nil
 }
 
-// approvalsChanged says whether somebody approved or rejected something since the last pass.
-func (d *Daemon) approvalsChanged() bool {
-	changes, err := d.Store.Changes()
-	return err != nil || changes != d.guarded.changes // the pass reports the error
-}
-
 // newCommit forgets what was known of the commit before.
 func (g *guarded) newCommit() {
 	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
-}
-
-func (g *guarded) index() {
-	g.approved = map[approval.Deletion]bool{}
-	for _, a := range g.approvals {
-		for _, deletion := range a.Deletions {
-			g.approved[judged(deletion)] = true
-		}
-	}
-}
-
-// deletionOf is an entry as approvals know it.
-func deletionOf(e store.Entry) approval.Deletion {
-	return approval.Deletion{Placed: e.Place(), ObjectID: e.ID, UID: e.UID}
-}
-
-// judged is a stored deletion as approvals know it.
-func judged(deletion store.Deletion) approval.Deletion {
-	return approval.Deletion{Placed: render.Placed{Unit: deletion.Unit, Target: deletion.Target}, ObjectID: deletion.ObjectID, UID: deletion.UID}
 }
 
 // guard decides which deletions the jobs may make, and returns those that are to
@@ -158,7 +109,7 @@ func (d *Daemon) withhold(r *Record) error {
 	for _, path := range starts {
 		g.judged[path] = true
 	}
-	d.setWithheld(verdict, plansOf(verdict, g.plans, r.At))
+	d.setWithheld(verdict, g.ledger.PlansOf(verdict, r.At))
 	return nil
 }
 
@@ -171,7 +122,7 @@ func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*executor
 		}
 	}
 	g := &d.guarded
-	if d.wanted.Refused() != "" || !deleting && (!g.stale || len(g.plans)+len(g.approvals)+len(g.waiting)+len(d.wanted.Withheld) == 0) {
+	if d.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(d.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
 	verdict, err := d.judge(jobs)
@@ -194,10 +145,11 @@ func (d *Daemon) judge(jobs []*executor.Job) (approval.Verdict, error) {
 	if err != nil {
 		return approval.Verdict{}, err
 	}
-	in := approval.Input{Limits: d.limits, Approved: d.guarded.approved, Lost: d.done(store.Place{}, d.snapshot.Commit), LostBy: map[config.UnitPath]bool{}}
-	for at, t := range d.guarded.deleted {
-		if at != (store.Place{}) && t.Commit == d.snapshot.Commit && d.snapshot.Units.Get(at.Unit) != nil {
-			in.LostBy[at.Unit] = true
+	ledger, commit := d.guarded.ledger, d.snapshot.Commit
+	in := approval.Input{Limits: d.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
+	for _, path := range ledger.LostBy(commit) {
+		if d.snapshot.Units.Get(path) != nil {
+			in.LostBy[path] = true
 		}
 	}
 	deletes := false
@@ -216,21 +168,13 @@ func (d *Daemon) judge(jobs []*executor.Job) (approval.Verdict, error) {
 // split parts the entries that may be deleted from those that are held.
 func split(entries []store.Entry, held map[approval.Deletion]string) (free, kept []store.Entry) {
 	for _, e := range entries {
-		if held[deletionOf(e)] == "" {
+		if held[approval.Of(e)] == "" {
 			free = append(free, e)
 		} else {
 			kept = append(kept, e)
 		}
 	}
 	return free, kept
-}
-
-// done is how many objects were deleted at a place since a commit.
-func (d *Daemon) done(at store.Place, since config.Commit) int {
-	if t := d.guarded.deleted[at]; t.Commit == since {
-		return t.Objects
-	}
-	return 0
 }
 
 // rebuilding says whether deletes are off in a cluster.

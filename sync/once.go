@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -276,7 +277,7 @@ func (d *Daemon) record(ctx context.Context, r *Record, jobs []*executor.Job) er
 		r.Actions = append(r.Actions, j.Outcome)
 		r.count(j)
 		r.Transitions = append(r.Transitions, d.state.Record(j.Outcome, now)...)
-		if slices.ContainsFunc(j.Held, func(e store.Entry) bool { return d.guarded.approved[deletionOf(e)] }) {
+		if slices.ContainsFunc(j.Held, func(e store.Entry) bool { return d.guarded.ledger.Approved()[approval.Of(e)] }) {
 			d.state.Nudge(j.Unit) // it was approved meanwhile
 		}
 		d.clearDrift(r, j)

@@ -33,7 +33,7 @@ func (d *Daemon) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss,
 	}
 	d.guarded.with = with
 	for at, l := range with {
-		l.Done = d.done(at, d.releasedBy(at.Unit))
+		l.Done = d.guarded.ledger.Done(at, d.releasedBy(at.Unit))
 		with[at] = l
 	}
 	return with, nil

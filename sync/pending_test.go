@@ -48,6 +48,9 @@ func manyUnits(t testing.TB, n int) *Daemon {
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm(entries) }); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.loadGuarded(); err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 

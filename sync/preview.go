@@ -159,7 +159,7 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 	case len(p.compiler.MayWant(at.Target.Cluster(), o.ID)) > 0:
 		return "", ""
 	}
-	why := p.verdict.Held[deletionOf(e)]
+	why := p.verdict.Held[approval.Of(e)]
 	if broken := ownership.Blocking(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
 		return diff.Left, ownership.MayBelong(broken)
 	}

@@ -175,6 +175,7 @@ type tester interface {
 type fleetOf struct {
 	tester
 	d    *Daemon
+	dir  string // of its state
 	now  time.Time
 	live map[clusterObject]render.Digest
 	uids int
@@ -201,7 +202,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	f := &fleetOf{tester: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
+	f := &fleetOf{tester: t, dir: dir, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
 	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
 	f.must(err)
 	f.d = d
@@ -423,7 +424,7 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 			for _, deletion := range p.Deletions {
 				held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
 			}
-			fleet.d.guarded.approvals = append(fleet.d.guarded.approvals, store.Approval{Digest: p.Digest, Deletions: p.Deletions})
+			fleet.must(store.Approve(fleet.Context(), fleet.dir, p.Digest, "ada", fleet.now))
 		}
 		said := map[string]bool{}
 		for _, c := range report.Changes {
@@ -436,8 +437,6 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 		if d := cmp.Diff(said, held); d != "" {
 			rt.Fatalf("held (-said +did):\n%s", d)
 		}
-		fleet.d.guarded.index()
-		fleet.d.guarded.stale = true
 		fleet.run()
 		if d := cmp.Diff(predicted(head, report, true), fleet.did); d != "" {
 			rt.Fatalf("after approval (-said +did):\n%s", d)

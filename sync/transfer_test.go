@@ -34,6 +34,18 @@ func twoHolders(t *testing.T, s *store.Store) (here, there store.Entry) {
 	return here, there
 }
 
+// approved has a deletion approved that the ledger does not know of before.
+type approved struct {
+	*store.Store
+	deletion store.Deletion
+}
+
+func (a approved) Changes() (int64, error) { return 1, nil }
+
+func (a approved) Approvals() ([]store.Approval, error) {
+	return []store.Approval{{Digest: "p", Deletions: []store.Deletion{a.deletion}}}, nil
+}
+
 // TestAnObjectIsGivenUpByAJobThatIsCutShort: whoever wants it sends it all the
 // same, for nobody else will.
 func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
@@ -241,9 +253,10 @@ func TestAnApprovalDuringALook(t *testing.T) {
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
 	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[render.ObjectID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
-	d.guarded.approvals = []store.Approval{{Digest: "p", Deletions: []store.Deletion{{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}}}}
-	d.guarded.index()
-	d.state.Nudge(held.Unit) // as hear does while the job is under way
+	d.Store = approved{s, store.Deletion{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}}
+	if err := d.loadApprovals(); err != nil { // while the job is under way
+		t.Fatal(err)
+	}
 	j.Ended(rollout.Healthy, "")
 	j.Outcome.Reason = "waits for approval"
 	var r Record

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// Ledger is the plans that wait for approval, what was approved, and what was deleted
+// since a commit, as it is in the store. It is used by one goroutine.
+type Ledger struct {
+	plans     []store.Plan
+	approvals []store.Approval
+	approved  map[Deletion]bool
+	deleted   map[store.Place]store.Tally
+	changes   int64 // [Stored.Changes] when approvals were read
+}
+
+// Stored is where a ledger is kept.
+type Stored interface {
+	Plans() ([]store.Plan, error)
+	Approvals() ([]store.Approval, error)
+	Deleted() (map[store.Place]store.Tally, error)
+	// Changes is a number that grows when somebody else writes to the state.
+	Changes() (int64, error)
+}
+
+// Open reads plans and tallies. What was approved is read by the first [Ledger.Load].
+func Open(s Stored) (l *Ledger, err error) {
+	l = &Ledger{changes: -1, approved: map[Deletion]bool{}}
+	if l.plans, err = s.Plans(); err != nil {
+		return nil, err
+	}
+	l.deleted, err = s.Deleted()
+	return l, err
+}
+
+// Changed says whether somebody approved or rejected something since the last
+// [Ledger.Load]; also when that cannot be told.
+func (l *Ledger) Changed(s Stored) bool {
+	changes, err := s.Changes()
+	return err != nil || changes != l.changes
+}
+
+// Load reads what was approved or rejected since the last time, and returns the units
+// with deletions that were approved since. read says whether there was anything to
+// read.
+func (l *Ledger) Load(s Stored) (units []config.UnitPath, read bool, err error) {
+	changes, err := s.Changes()
+	if err != nil || changes == l.changes {
+		return nil, false, err
+	}
+	known := l.approved
+	if l.approvals, err = s.Approvals(); err != nil {
+		return nil, false, err
+	}
+	if l.plans, err = s.Plans(); err != nil {
+		return nil, false, err
+	}
+	l.changes = changes
+	l.index()
+	fresh := map[config.UnitPath]bool{}
+	for deletion := range l.approved {
+		if !known[deletion] {
+			fresh[deletion.Unit] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(fresh)), true, nil
+}
+
+func (l *Ledger) index() {
+	l.approved = map[Deletion]bool{}
+	for _, a := range l.approvals {
+		for _, deletion := range a.Deletions {
+			l.approved[stored(deletion)] = true
+		}
+	}
+}
+
+// Of is the deletion of an entry's object.
+func Of(e store.Entry) Deletion {
+	return Deletion{Placed: e.Place(), ObjectID: e.ID, UID: e.UID}
+}
+
+func stored(deletion store.Deletion) Deletion {
+	return Deletion{Placed: render.Placed{Unit: deletion.Unit, Target: deletion.Target}, ObjectID: deletion.ObjectID, UID: deletion.UID}
+}
+
+// Approved are all deletions that were approved. It must not be changed.
+func (l *Ledger) Approved() map[Deletion]bool { return l.approved }
+
+// IsEmpty says that nothing waits, and nothing was approved that is not over.
+func (l *Ledger) IsEmpty() bool { return len(l.plans)+len(l.approvals) == 0 }
+
+// PlansOf makes plans of what is held: one for each unit, so that one team's deletions
+// do not stand in another's way, or a single one when it is held because of what the
+// commit deletes in all. Those that were there before keep their time, and who
+// rejected them.
+func (l *Ledger) PlansOf(v Verdict, now time.Time) []store.Plan {
+	byUnit := map[config.UnitPath][]store.Deletion{}
+	for deletion, why := range v.Held {
+		of := deletion.Unit
+		if v.Together[of] {
+			of = ""
+		}
+		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ObjectID: deletion.ObjectID, UID: deletion.UID, Why: why})
+	}
+	known := map[render.Digest]store.Plan{}
+	for _, p := range l.plans {
+		known[p.Digest] = p
+	}
+	var plans []store.Plan
+	for _, unit := range slices.Sorted(maps.Keys(byUnit)) {
+		plan := store.NewPlan(unit, now, byUnit[unit])
+		if was, ok := known[plan.Digest]; ok {
+			plan.At, plan.Rejected = was.At, was.Rejected
+		}
+		plans = append(plans, plan)
+	}
+	return plans
+}
+
+// Has says whether plans are those that the ledger has.
+func (l *Ledger) Has(plans []store.Plan) bool {
+	return slices.EqualFunc(plans, l.plans, func(a, b store.Plan) bool {
+		return a.Digest == b.Digest && a.Unit == b.Unit && slices.Equal(a.Deletions, b.Deletions)
+	})
+}
+
+// Put takes plans in that were stored.
+func (l *Ledger) Put(plans []store.Plan) { l.plans = plans }
+
+// Expire ends approvals of what is not to be deleted any more, so that they do not
+// count should it be, one day: it returns what is left of those that change, by the
+// digest of their plan.
+func (l *Ledger) Expire(expired func(Deletion) bool) map[render.Digest][]store.Deletion {
+	changed := l.take(expired)
+	l.approvals = slices.DeleteFunc(l.approvals, func(a store.Approval) bool { return len(a.Deletions) == 0 })
+	return changed
+}
+
+// Revoke takes approvals back: the objects are not the ones any more that were
+// approved. It returns what is left of the approvals that change, by the digest of
+// their plan.
+func (l *Ledger) Revoke(entries []store.Entry) map[render.Digest][]store.Deletion {
+	return l.take(func(deletion Deletion) bool {
+		return slices.ContainsFunc(entries, func(e store.Entry) bool { return deletion == Of(e) })
+	})
+}
+
+// take takes deletions out of approvals.
+func (l *Ledger) take(out func(Deletion) bool) map[render.Digest][]store.Deletion {
+	changed := map[render.Digest][]store.Deletion{}
+	for i := range l.approvals {
+		a := &l.approvals[i]
+		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool { return out(stored(deletion)) })
+		if len(left) < len(a.Deletions) {
+			a.Deletions, changed[a.Digest] = left, left
+		}
+	}
+	if len(changed) > 0 {
+		l.index()
+	}
+	return changed
+}
+
+// Done is how many objects were deleted at a place since a commit. The zero place is
+// the whole fleet.
+func (l *Ledger) Done(at store.Place, since config.Commit) int {
+	if t := l.deleted[at]; t.Commit == since {
+		return t.Objects
+	}
+	return 0
+}
+
+// LostBy are the units that something was deleted of since a commit.
+func (l *Ledger) LostBy(since config.Commit) (units []config.UnitPath) {
+	for at, t := range l.deleted {
+		if at != (store.Place{}) && t.Commit == since {
+			units = append(units, at.Unit)
+		}
+	}
+	return units
+}
+
+// Count adds objects that were deleted at a place since a commit.
+func (l *Ledger) Count(at store.Place, since config.Commit, objects int) {
+	t := l.deleted[at]
+	if t.Commit != since {
+		t = store.Tally{Commit: since}
+	}
+	t.Objects += objects
+	l.deleted[at] = t
+}
+
+// PutTallies stores the tallies of some places, and forgets those of units that are
+// gone, since an earlier commit than the newest.
+func (l *Ledger) PutTallies(tx *store.Tx, counted map[store.Place]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
+	for _, at := range slices.SortedFunc(maps.Keys(l.deleted), comparePlaces) {
+		t := l.deleted[at]
+		switch {
+		case at != (store.Place{}) && t.Commit != newest && gone(at.Unit):
+			delete(l.deleted, at)
+			t = store.Tally{}
+		case !counted[at]:
+			continue
+		}
+		if err := tx.PutDeleted(at, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func comparePlaces(a, b store.Place) int {
+	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
+}
+
+// Waits says of each unit that has deletions in a plan what it waits for.
+func Waits(plans []store.Plan) map[config.UnitPath]string {
+	texts := map[config.UnitPath]string{}
+	for _, p := range plans {
+		counts := map[config.UnitPath]int{}
+		for _, deletion := range p.Deletions {
+			counts[deletion.Unit]++
+		}
+		for unit, n := range counts {
+			texts[unit] = waitText(n, p)
+		}
+	}
+	return texts
+}
+
+// waitText is what a unit says while n deletions of its own are in a plan.
+func waitText(n int, p store.Plan) string {
+	text := fmt.Sprintf("%s pending: %s", diff.Count(n, "deletion"), p.Ask())
+	if p.Unit == "" {
+		text += fmt.Sprintf(" (%s of the whole fleet)", diff.Count(len(p.Deletions), "deletion"))
+	}
+	return text
+}
