@@ -193,7 +193,10 @@ func Open(options Options) (*Daemon, error) {
 	if d.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}
-	return d, d.openFleet(context.Background())
+	if err := d.openFleet(context.Background()); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // Run makes pass after pass until ctx ends, which is no error. It returns an

@@ -48,7 +48,7 @@ type liveInfo struct {
 	maker string
 }
 
-func (c *connection) sightOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *liveInfo {
+func (c *connection) liveInfoOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *liveInfo {
 	own := ownEntry(meta)
 	s := &liveInfo{uid: meta.UID, ours: own != nil && c.isOurs(meta.Labels)}
 	if s.ours {
@@ -236,7 +236,7 @@ func (a *applying) liveInfo(ctx context.Context, o *render.Object) (*liveInfo, e
 	case err != nil:
 		return nil, err
 	}
-	return a.sightOf(o.ID, meta), nil
+	return a.liveInfoOf(o.ID, meta), nil
 }
 
 func (a *applying) collectionOf(ctx context.Context, o *render.Object) (collection, error) {
@@ -279,7 +279,7 @@ func (a *applying) listInfos(ctx context.Context, key collection) (map[string]*l
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
-			seen[item.Name] = a.sightOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
+			seen[item.Name] = a.liveInfoOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
 		}
 		if page.Continue == "" {
 			return seen, nil

@@ -182,7 +182,7 @@ func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.Par
 	if err != nil {
 		return err
 	}
-	if err := p.sightOf(o.ID, live).refusal(o, adopt); err != nil {
+	if err := p.liveInfoOf(o.ID, live).refusal(o, adopt); err != nil {
 		return err
 	}
 	if adopt == config.AdoptTake || len(pointersFor(p.Ignore, o.ID)) > 0 {
