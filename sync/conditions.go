@@ -22,8 +22,8 @@ const maxConditions = 100
 // about; see [store.Condition].
 func (d *Daemon) currentConditions() map[string]string {
 	now := map[string]string{}
-	if d.gitFailure != "" {
-		now["git"] = d.gitFailure
+	if d.branch.failure != "" {
+		now["git"] = d.branch.failure
 	}
 	if refused := d.wanted.Refused(); refused != "" && d.snapshot != nil {
 		short := "commit " + d.snapshot.Commit.Short()

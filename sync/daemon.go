@@ -26,13 +26,12 @@ import (
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // Options of a [Daemon]. Source, Store and Log are required.
 type Options struct {
-	Source *source.Source
+	Source Source
 	// Path is the folder of the monorepo inside the repository; empty is its
 	// root.
 	Path  string
@@ -111,11 +110,9 @@ type Daemon struct {
 	compared       map[string]int     // by the term of the cluster's Lease, see [fleet.Cluster.Term]
 	surveyFailures map[string]error
 
-	fetchFailed int                  // how often in a row it failed
-	fetching    chan fetched         // the look at the branch under way; nil when there is none
-	arrived     chan struct{}        // told when something in the background is over, or was seen
-	fetchAt     time.Time            // when the branch is looked at next
-	sweptAt     map[string]time.Time // by cluster
+	branch  *branch
+	arrived chan struct{}        // told when something in the background is over, or was seen
+	sweptAt map[string]time.Time // by cluster
 	// sweepAfter holds back the next sweep of a cluster that one failed on.
 	sweepAfter map[string]time.Time
 	// sweepNow are clusters to be swept before their time, because of a watch;
@@ -129,7 +126,6 @@ type Daemon struct {
 	ledger     *drift.Ledger
 	// conditions are those that the store knows, by what they are about.
 	conditions map[string]store.Condition
-	gitFailure string // why the last look at the branch failed
 	// sweepFailures says by cluster why the last look for drift failed.
 	sweepFailures map[string]string
 	started       time.Time
@@ -155,6 +151,7 @@ func Open(options Options) (*Daemon, error) {
 	d.executor, d.sweeping, d.concurrent = executor.New(d.arrived), map[string]*sweep{}, map[rollout.Place]bool{}
 	d.postponed = map[rollout.Place]map[render.ObjectID]suspect{}
 	d.sweepSlots = make(chan struct{}, clustersAtOnce)
+	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit yet"}
 	var err error
@@ -204,7 +201,7 @@ func Open(options Options) (*Daemon, error) {
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
-	defer d.endFetch()
+	defer d.branch.end()
 	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -248,7 +245,7 @@ const minPause = 5 * time.Millisecond
 func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
-	defer d.endFetch()
+	defer d.branch.end()
 	defer d.endWatches()
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -269,7 +266,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			return total, r.Err
 		}
 		switch {
-		case d.fetching != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeping) > 0):
+		case d.branch.looking != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeping) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:
@@ -278,15 +275,6 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			return total, nil
 		}
 		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
-	}
-}
-
-// endFetch waits for a fetch that is still under way when ctx has ended, so that
-// the source can be closed after it.
-func (d *Daemon) endFetch() {
-	if d.fetching != nil {
-		<-d.fetching
-		d.fetching = nil
 	}
 }
 

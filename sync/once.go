@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -94,24 +93,26 @@ func (d *Daemon) act(ctx context.Context, r *Record, plan rollout.Plan) error {
 // fetch looks at the branch when it is time to, and renders a new commit.
 // Where that fails, what is known of the last good commit stays in force.
 func (d *Daemon) fetch(ctx context.Context, r *Record) error {
-	commit, err, ok := d.newest(ctx, r)
+	answer, ok := d.branch.newest(ctx, r.At)
 	if !ok {
 		return nil
 	}
-	if err != nil {
+	r.Fetched = answer.over
+	if answer.err != nil {
 		if ctx.Err() == nil {
-			r.fail(err)
-			d.gitFailure = err.Error()
+			r.fail(answer.err)
+			d.branch.failure = answer.err.Error()
 		}
 		return nil
 	}
-	d.gitFailure = ""
+	d.branch.failure = ""
+	commit := answer.commit
 	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
 		return nil
 	}
 	tree, err := d.Source.Tree(commit)
 	if err != nil {
-		d.gitFailure = err.Error()
+		d.branch.failure = err.Error()
 		r.fail(err)
 		return nil
 	}
@@ -173,81 +174,6 @@ func (d *Daemon) nameRepository(ctx context.Context) error {
 	d.repository = name
 	d.fleet.BelongTo(name)
 	return nil
-}
-
-const (
-	// fetchPatience is how long a pass waits for Git. A longer fetch goes on
-	// in the background, so that a Git server that hangs holds up no rollout.
-	fetchPatience = 5 * time.Second
-	// fetchLimit is when a fetch is given up that gets on all the time: the first
-	// one may be large. One that does not get on ends much earlier, see package
-	// source.
-	fetchLimit = 12 * time.Hour
-	// fetchRetry is the pause after a fetch that failed. It doubles up to the time
-	// between two polls.
-	fetchRetry = time.Second
-)
-
-// fetched is what became of a look at the branch.
-type fetched struct {
-	commit config.Commit
-	err    error
-}
-
-// newest is the newest commit of the branch; ok is false when nobody looked, or
-// when there is still no answer.
-func (d *Daemon) newest(ctx context.Context, r *Record) (commit config.Commit, err error, ok bool) {
-	if d.fetching != nil {
-		select {
-		case answer := <-d.fetching:
-			return d.answered(r, answer)
-		default:
-			return "", nil, false
-		}
-	}
-	if r.At.Before(d.fetchAt) {
-		return "", nil, false
-	}
-	d.fetchAt = r.At.Add(d.Poll)
-	d.fetching = make(chan fetched, 1)
-	go d.fetchBranch(ctx, d.fetching)
-	timer := time.NewTimer(fetchPatience)
-	defer timer.Stop()
-	select {
-	case answer := <-d.fetching:
-		return d.answered(r, answer)
-	case <-timer.C:
-		return "", fmt.Errorf("git: no answer yet after %s, still waiting", fetchPatience), true
-	}
-}
-
-// nextFetch is when the branch is to be looked at next; zero is never.
-func (d *Daemon) nextFetch() time.Time {
-	if d.fetching != nil {
-		return time.Time{} // its end is told
-	}
-	return d.fetchAt
-}
-
-func (d *Daemon) answered(r *Record, answer fetched) (commit config.Commit, err error, ok bool) {
-	d.fetching = nil
-	r.Fetched = true
-	if answer.err == nil {
-		d.fetchFailed = 0
-	} else if pause := fetchRetry << min(d.fetchFailed, 10); pause < d.Poll {
-		d.fetchAt = r.At.Add(pause)
-		d.fetchFailed++
-	}
-	return answer.commit, answer.err, true
-}
-
-// fetchBranch fetches, and wakes the daemon.
-func (d *Daemon) fetchBranch(ctx context.Context, answer chan<- fetched) {
-	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
-	defer cancel()
-	commit, err := d.Source.Fetch(ctx)
-	answer <- fetched{commit, err}
-	d.wake()
 }
 
 // decide plans what is to be done now.
@@ -342,7 +268,7 @@ func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.nextFetch(), earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
+	r.Next = earliest(d.branch.due(), earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

@@ -71,7 +71,7 @@ func (d *Daemon) Hurry() {
 }
 
 func (d *Daemon) hurry() {
-	d.fetchAt, d.fetchFailed = time.Time{}, 0
+	d.branch.hurry()
 	clear(d.sweepAfter)
 	d.fleet.Hurry()
 }
