@@ -24,7 +24,7 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 		return err
 	}
 	for _, name := range d.fleet.Names() {
-		d.sweepNow[name] = d.Drift.Watch // where the watch begins
+		d.sweepFirst(name)
 	}
 	return nil
 }
@@ -34,7 +34,14 @@ func (d *Daemon) findClusters(r *Record) {
 	added, err := d.fleet.Find()
 	d.warnOnce(r, "", err)
 	for _, name := range added {
-		d.sweepNow[name] = d.Drift.Watch
+		d.sweepFirst(name)
+	}
+}
+
+// sweepFirst has a cluster swept in which a watch is to begin.
+func (d *Daemon) sweepFirst(name string) {
+	if d.Drift.Watch {
+		d.timetable.Ask(name)
 	}
 }
 

@@ -110,20 +110,13 @@ type Daemon struct {
 	compared       map[string]int     // by the term of the cluster's Lease, see [fleet.Cluster.Term]
 	surveyFailures map[string]error
 
-	branch  *branch
-	arrived chan struct{}        // told when something in the background is over, or was seen
-	sweptAt map[string]time.Time // by cluster
-	// sweepAfter holds back the next sweep of a cluster that one failed on.
-	sweepAfter map[string]time.Time
-	// sweepNow are clusters to be swept before their time, because of a watch;
-	// not before watchAfter.
-	sweepNow   map[string]bool
-	watchAfter map[string]time.Time
-	watches    *watches
-	informer   *informer
-	deepNext   map[string]time.Time // by cluster, see deepAt
-	modes      drift.Modes
-	ledger     *drift.Ledger
+	branch    *branch
+	arrived   chan struct{} // told when something in the background is over, or was seen
+	timetable *drift.Timetable
+	watches   *watches
+	informer  *informer
+	modes     drift.Modes
+	ledger    *drift.Ledger
 	// conditions are those that the store knows, by what they are about.
 	conditions map[string]store.Condition
 	// sweepFailures says by cluster why the last look for drift failed.
@@ -139,9 +132,8 @@ func Open(options Options) (*Daemon, error) {
 		options.Now = time.Now
 	}
 	d := &Daemon{Options: options, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), sweepAfter: map[string]time.Time{}, warned: map[string]string{}, limits: config.DefaultGuard,
-		sweepNow:   map[string]bool{},
-		watchAfter: map[string]time.Time{}, watches: newWatches(), informer: newInformer(), deepNext: map[string]time.Time{},
+		arrived: make(chan struct{}, 1), warned: map[string]string{}, limits: config.DefaultGuard,
+		watches: newWatches(), informer: newInformer(),
 		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{},
 		awaits: map[string]awaited{}, compared: map[string]int{}, surveyFailures: map[string]error{}}
 	if options.Guard != nil {
@@ -159,19 +151,16 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
-	if d.sweptAt, err = options.Store.SweptAt(); err != nil {
+	swept, err := options.Store.SweptAt()
+	if err != nil {
 		return nil, err
 	}
+	d.timetable = drift.NewTimetable(d.Drift, d.started, swept)
 	if d.surveys, err = options.Store.Clusters(); err != nil {
 		return nil, err
 	}
 	if err := d.loadGuarded(); err != nil {
 		return nil, err
-	}
-	for name, at := range d.sweptAt {
-		if at.After(d.started) { // the clock was ahead then
-			d.sweptAt[name] = d.started
-		}
 	}
 	for _, unit := range d.state.Units {
 		for _, t := range unit.Targets {

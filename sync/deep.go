@@ -8,7 +8,6 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -32,44 +31,14 @@ func (p *deepPart) entries() []store.Entry {
 	return entries
 }
 
-// deepStep is the least time between two parts: the objects of a minute are
-// spread over it.
-const deepStep = 10 * time.Second
-
-// deepRhythm is how many objects are looked at how often.
-func deepRhythm(perMinute int) (n int, every time.Duration) {
-	if perMinute < int(time.Minute/deepStep) {
-		return 1, time.Minute / time.Duration(perMinute)
-	}
-	return perMinute / int(time.Minute/deepStep), deepStep
-}
-
-// deepAt is when the next part of a cluster's deep sweep is due; zero is never.
-func (d *Daemon) deepAt(name string) time.Time {
-	if d.Drift.Deep <= 0 {
-		return time.Time{}
-	}
-	_, every := deepRhythm(d.Drift.Deep)
-	at, ok := d.deepNext[name]
-	if !ok {
-		at = d.started.Add(drift.Jitter(name, every))
-	}
-	if after := d.sweepAfter[name]; at.Before(after) {
-		return after
-	}
-	return at
-}
-
 // deepDue is the part that is due by now, if one is. Secrets are left out: a
 // look in full would be one at their values. So is what is not known to be
 // applied as a whole.
 func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
-	at := d.deepAt(name)
-	if at.IsZero() || at.After(now) {
+	n := d.timetable.TakeDeep(name, now)
+	if n == 0 {
 		return deepPart{}
 	}
-	n, every := deepRhythm(d.Drift.Deep)
-	d.deepNext[name] = now.Add(every)
 	after, err := d.Store.DeepAfter(name)
 	if err != nil {
 		return deepPart{due: true, err: err}

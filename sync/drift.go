@@ -65,7 +65,7 @@ func (d *Daemon) sweep(ctx context.Context, r *Record) error {
 func (d *Daemon) putSweep(tx *store.Tx, l *sweep) error {
 	var errs []error
 	if l.full && !l.failed() {
-		errs = append(errs, tx.Swept(l.cluster, d.sweptAt[l.cluster]))
+		errs = append(errs, tx.Swept(l.cluster, d.timetable.SweptAt(l.cluster)))
 	}
 	if l.deep.done {
 		errs = append(errs, tx.DeepAfter(l.cluster, l.deep.last))
@@ -87,12 +87,10 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 			d.watches.requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
-		if last := d.sweptAt[name]; last.After(r.At) {
-			d.sweptAt[name] = r.At // the clock was set back
-		}
-		at := d.sweepAt(name)
+		d.timetable.Clamp(name, r.At)
+		at := d.timetable.Due(name)
 		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
-		if !d.sweepAfter[name].After(r.At) {
+		if !d.timetable.HeldUntil(name).After(r.At) {
 			for _, of := range d.ledger.DueFights(name, r.At) {
 				l.few = append(l.few, suspect{id: of.ID, anyway: true})
 			}
@@ -189,15 +187,14 @@ func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
 	}
 	switch {
 	case l.failed():
-		d.sweepAfter[l.cluster] = r.At.Add(sweepPause)
+		d.timetable.Failed(l.cluster, r.At)
 		if d.Drift.Watch || d.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
 			d.sweepFailures[l.cluster] = "not looked at for drift: " + l.err.Error()
-			d.sweepNow[l.cluster] = true
+			d.timetable.Ask(l.cluster)
 		}
 	case l.full:
 		delete(d.sweepFailures, l.cluster)
-		d.sweptAt[l.cluster] = r.At
-		delete(d.sweepNow, l.cluster)
+		d.timetable.Swept(l.cluster, r.At)
 		r.Swept = append(r.Swept, l.cluster)
 	}
 	for _, of := range l.gone {
@@ -336,6 +333,3 @@ func (d *Daemon) clearDrift(r *Record, j *executor.Job) {
 		d.ledger.EndFight(of)
 	}
 }
-
-// sweepPause is when a sweep that failed is tried again.
-const sweepPause = time.Minute

@@ -72,6 +72,6 @@ func (d *Daemon) Hurry() {
 
 func (d *Daemon) hurry() {
 	d.branch.hurry()
-	clear(d.sweepAfter)
+	d.timetable.Hurry()
 	d.fleet.Hurry()
 }

@@ -73,10 +73,10 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{informer: newInformer(), started: started, sweptAt: map[string]time.Time{}, sweepAfter: map[string]time.Time{}, sweepNow: map[string]bool{},
-		watchAfter: map[string]time.Time{}, deepNext: map[string]time.Time{}, watches: newWatches(),
+	d := &Daemon{informer: newInformer(), started: started, watches: newWatches(),
 		ledger: &drift.Ledger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
+	d.timetable = drift.NewTimetable(d.Drift, started, nil)
 	d.fleet = fleetOfNames(t, names...)
 	for _, name := range names {
 		d.compared[name] = 1
@@ -104,7 +104,7 @@ func (d *Daemon) due(at time.Time) (n int) {
 	for _, l := range d.dueSweeps(&Record{At: at}) {
 		if l.full {
 			n++
-			d.sweptAt[l.cluster] = at
+			d.timetable.Swept(l.cluster, at)
 		}
 	}
 	return n
@@ -124,10 +124,10 @@ func TestMissedSweepsAreMadeUpForOnce(t *testing.T) {
 	run("at the start", noon, 0)
 	run("after ten minutes", noon.Add(10*time.Minute), 1)
 	run("at the same time", noon.Add(10*time.Minute), 0)
-	last := d.sweptAt["dev"]
+	last := d.timetable.SweptAt("dev")
 
 	d = sleeper(t, "*/10 * * * *", 0, noon.Add(72*time.Hour), "dev")
-	d.sweptAt["dev"] = last // as the state has it
+	d.timetable.Swept("dev", last) // as the state has it
 	run("after a restart days later", noon.Add(72*time.Hour), 1)
 	run("again", noon.Add(72*time.Hour), 0)
 	run("with the next run", noon.Add(72*time.Hour+10*time.Minute), 1)
@@ -148,10 +148,11 @@ func TestManySchedulesAtTheSameMinuteAreSpread(t *testing.T) {
 	for _, down := range []time.Duration{0, time.Hour, 100 * time.Hour} {
 		d := sleeper(t, "0 * * * *", time.Minute, noon.Add(-time.Second), names...)
 		if down > 0 {
-			d.started = noon
+			swept := map[string]time.Time{}
 			for _, name := range names {
-				d.sweptAt[name] = noon.Add(-down).Add(drift.Jitter(name, time.Minute))
+				swept[name] = noon.Add(-down).Add(drift.Jitter(name, time.Minute))
 			}
+			d.timetable = drift.NewTimetable(d.Drift, noon, swept)
 		}
 		total := 0
 		for second := range 60 {
@@ -165,15 +166,6 @@ func TestManySchedulesAtTheSameMinuteAreSpread(t *testing.T) {
 		}
 		if n := d.due(noon.Add(59 * time.Minute)); n != 0 {
 			t.Errorf("%d sweeps a second time", n)
-		}
-	}
-}
-
-func TestDeepRhythm(t *testing.T) {
-	for perMinute, want := range map[int]string{1: "1 every 1m0s", 4: "1 every 15s", 6: "1 every 10s", 60: "10 every 10s", 6000: "1000 every 10s"} {
-		n, every := deepRhythm(perMinute)
-		if got := fmt.Sprintf("%d every %s", n, every); got != want {
-			t.Errorf("%d a minute: got %s, want %s", perMinute, got, want)
 		}
 	}
 }

@@ -205,18 +205,18 @@ func (d *Daemon) drainSuspects(r *Record) map[string][]suspect {
 			continue // not missed any more
 		}
 		delete(s.cancel, e.kind)
-		d.sweepNow[e.cluster] = true
+		d.timetable.Ask(e.cluster)
 		var refused *apply.Error
 		if !errors.Is(e.err, apply.ErrExpired) {
 			if !errors.As(e.err, &refused) || refused.Code != http.StatusUnauthorized { // new credentials may be there
-				d.watchAfter[e.cluster] = r.At.Add(watchPause)
+				d.timetable.AskAfter(e.cluster, r.At.Add(watchPause))
 			}
 			r.fail(fmt.Errorf("cluster %s: %w", e.cluster, e.err))
 		}
 	}
 	w.ended = nil
 	for cluster := range w.flooded {
-		d.sweepNow[cluster] = true
+		d.timetable.Ask(cluster)
 	}
 	clear(w.flooded)
 	found := map[string][]suspect{}
@@ -253,10 +253,10 @@ func (d *Daemon) requestSweep(confirmed []store.Entry) {
 	for i := range confirmed {
 		e := &confirmed[i]
 		cluster := e.Target.Cluster()
-		if d.sweepNow[cluster] || e.Digest == "" || d.watches.has(cluster, e.ID) || d.off(*e) || d.writers(e.Unit, e.Target)[0] != "" {
+		if d.timetable.IsAsked(cluster) || e.Digest == "" || d.watches.has(cluster, e.ID) || d.off(*e) || d.writers(e.Unit, e.Target)[0] != "" {
 			continue
 		}
-		d.sweepNow[cluster] = true
+		d.timetable.Ask(cluster)
 	}
 }
 
