@@ -7,7 +7,13 @@ TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
 # Those with clusters: each begins with new ones.
 BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 
-.PHONY: all build test lint bench demo generate clean
+# What runs goroutines of its own is tested with the race detector, the rest at full
+# strength without it, which is five times as fast. Rendering is on all cores: some
+# tests of it run both ways.
+CONCURRENT = ./sync/... ./render/cache
+RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
+
+.PHONY: all build test test-long lint bench demo generate clean
 
 all: build
 
@@ -22,8 +28,15 @@ bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
 test: bin/devcluster
-	$(GO) test -race -timeout 60m ./...
+	$(GO) test -timeout 60m ./cmd/... ./config/... ./render/... ./testdata/...
+	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
+	$(GO) test -race -timeout 60m -parallel 4 $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
+
+# The long forms: hours.
+test-long: bin/devcluster
+	SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 $(GO) test -race -timeout 6h ./...
+	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./sync/rollout ./sync/approval
 
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }

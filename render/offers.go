@@ -142,12 +142,15 @@ func parseCollection(text string) collection {
 // find lists the documents of a collection, by unit and then in the order of
 // their files. Of a unit with problems that may hide documents it tells those:
 // what is there is not known then. Where a unit goes that has broken Defaults
-// is not known either, it may be everywhere.
+// is not known either, it may be everywhere; nor whose it is, if they do not say: it
+// may be any tenant's.
 func (o *offers) find(w *world, c collection, each func(*offer, *offered)) {
 	_, kindName, _ := strings.Cut(c.name, " ")
 	for _, offer := range o.units[kindName] {
 		lost := len(offer.source.Defaults.Problems) > 0
-		if c.scope == kind.ScopeTenant && offer.source.Defaults.Tenant != c.tenant || !lost && !offer.reaches(c.target) {
+		tenant := offer.source.Defaults.Tenant
+		foreign := c.scope == kind.ScopeTenant && tenant != c.tenant && !(lost && tenant == "")
+		if foreign || !lost && !offer.reaches(c.target) {
 			continue
 		}
 		docs := offer.load(w)

@@ -41,6 +41,7 @@ func (w *world) history(unit config.UnitPath, target config.TargetName) string {
 // TestFirstContact: an object of somebody else is refused with its maker's name,
 // and with adopt: take becomes the unit's; the history says from whom.
 func TestFirstContact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	const unit, target = "services/late", "dev-1/a"
@@ -73,7 +74,7 @@ func TestFirstContact(t *testing.T) {
 	}
 	for _, want := range []string{
 		"adopted: ConfigMap/" + ns + "/three: was made by other (Apply) (and 1 more)\n",
-		"taken: ConfigMap/" + ns + "/three: .data.image: other (Apply) (and 1 more)\n",
+		"overwritten: ConfigMap/" + ns + "/three: .data.image: other (Apply) (and 1 more)\n",
 	} {
 		if !strings.Contains(w.history(unit, target), want) {
 			t.Errorf("the history is %s, want %s in it", w.history(unit, target), want)
@@ -84,6 +85,7 @@ func TestFirstContact(t *testing.T) {
 // TestRefusedWriteInTheHistory: of a write that the API server refused, the history
 // has the refusal with its reason, and does not say that anything was taken.
 func TestRefusedWriteInTheHistory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	const unit, target = "services/late", "dev-1/a"
@@ -102,7 +104,7 @@ func TestRefusedWriteInTheHistory(t *testing.T) {
 	if want := "apply ConfigMap/" + ns + "/two: "; !strings.Contains(history, want) || !strings.Contains(history, "immutable") {
 		t.Errorf("the history is %s, want the refusal of %s", history, want)
 	}
-	for _, kind := range []string{"taken: ", "adopted: ", "left: "} {
+	for _, kind := range []string{"overwritten: ", "adopted: ", "left: "} {
 		if strings.Contains("\n"+history, "\n"+kind) {
 			t.Errorf("the history is %s, and nothing was written", history)
 		}
@@ -114,6 +116,7 @@ func TestRefusedWriteInTheHistory(t *testing.T) {
 // next release leaves the field alone. So it is with an autoscaler, without any
 // rule.
 func TestIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	schedule, err := cron.ParseStandard("*/10 * * * *")
 	w.must(err)

@@ -429,6 +429,7 @@ func (w *world) stepping() bool {
 // TestSoakedWaitsForTheOthers: a unit that takes a second is not late because
 // another one's soak is over.
 func TestSoakedWaitsForTheOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.write("services/slow/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: slow}\n"+
 		"spec: {overrides: [{kind: App, object: deployment, update: [{path: spec.minReadySeconds, value: 1}]}]}\n")
@@ -490,6 +491,7 @@ func (w *world) want(what, got, want string) {
 // TestWaves: the canary alone first, the rest after its soak, and then nothing
 // is written any more.
 func TestWaves(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.until("the canary", func() bool {
 		u := w.unit("app")
@@ -513,6 +515,7 @@ func TestWaves(t *testing.T) {
 // TestRollback: a change that does not become healthy is put back where it
 // was written, and is not tried again.
 func TestRollback(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.app("app", "broken", "one", "two")
@@ -546,6 +549,7 @@ func TestRollback(t *testing.T) {
 // TestRepairedByHand: somebody puts the canary back by hand while it fails. That
 // says nothing good of what was applied, so the wave does not pass.
 func TestRepairedByHand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.app("app", "broken", "one")
@@ -570,6 +574,7 @@ func TestRepairedByHand(t *testing.T) {
 // TestMoveAndRollback: an object that moves to a unit whose release fails is
 // not deleted when that unit is put back.
 func TestMoveAndRollback(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("other", "1", "moving")
 	w.commit()
@@ -598,6 +603,7 @@ func TestMoveAndRollback(t *testing.T) {
 // TestRestart: a daemon that goes away at any pass leaves a state from which
 // the next one goes on: same waves, same soak, same end.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.app("app", "2", "one", "two")
@@ -621,6 +627,7 @@ func TestRestart(t *testing.T) {
 // TestPrune: what a unit does not want any more goes after the new objects are
 // healthy; what moved to another unit stays; a removed unit goes.
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("other", "1", "three")
 	w.commit()
@@ -656,6 +663,7 @@ func TestPrune(t *testing.T) {
 // TestNothingDeletedInDoubt: a unit that does not render, a fleet that cannot
 // be read, a unit that renders to nothing: no object goes.
 func TestNothingDeletedInDoubt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("other", "1")
 	w.commit()
@@ -692,6 +700,7 @@ func TestNothingDeletedInDoubt(t *testing.T) {
 // TestDrift: somebody's edit is found on the schedule, named and corrected; so
 // is a deletion.
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	schedule, err := cron.ParseStandard("*/10 * * * *")
 	w.must(err)
@@ -735,6 +744,7 @@ func TestDrift(t *testing.T) {
 // TestUnreachable: a cluster that does not answer, one without a kubeconfig
 // that parses, and Git that is away: the others go on, and all recovers alone.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -780,6 +790,7 @@ func TestUnreachable(t *testing.T) {
 // TestOtherCluster: a kubeconfig that leads to another cluster than before is
 // not written to.
 func TestOtherCluster(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: clusters.Kubeconfig, Context: "dev-1"}

@@ -121,6 +121,7 @@ func TestDeepSweep(t *testing.T) {
 // another look that cannot see it does not make it go away; it goes when the
 // list is put back.
 func TestDeepSweepIsReportedByMode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.withOrder(6000)
 	w.policy("order", `{placement: {match: {labels: {site: two}}}, drift: [{mode: report}]}`)

@@ -53,6 +53,7 @@ func (w *world) sitsOut(tag, reason string) {
 // TestDistressIsNoVerdict: an API server that cannot write, for whatever reason and
 // however long, is waited for. The release goes on by itself when it can again.
 func TestDistressIsNoVerdict(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var fault atomic.Pointer[func(http.ResponseWriter)]
 	var reads atomic.Bool
@@ -106,6 +107,7 @@ func TestDistressIsNoVerdict(t *testing.T) {
 // TestARollbackWaitsForAServerInDistress: what has to be put back where the server
 // cannot write is put back when it can.
 func TestARollbackWaitsForAServerInDistress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var sick atomic.Bool
 	full := status(500, "", "etcdserver: mvcc: database space exceeded")

@@ -100,6 +100,7 @@ const data = `{"data":{"image":"stolen"}}`
 // TestDriftModes: by the labels of its targets, the same edit is corrected,
 // reported once, or not looked at.
 func TestDriftModes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("app", "1", "one", "two")
 	w.policy("app", `{drift: [{match: {labels: {ring: canary}}, mode: "off"}, {match: {labels: {site: two}}, mode: report}]}`)
@@ -158,6 +159,7 @@ func TestDriftModes(t *testing.T) {
 
 // TestReportedDriftEndsWithARelease: Git changes the object, so it is sent.
 func TestReportedDriftEndsWithARelease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
@@ -179,6 +181,7 @@ func TestReportedDriftEndsWithARelease(t *testing.T) {
 // where drift is only reported or not looked for. The release failed, and could
 // not be put back either.
 func TestReleaseOverReportedDrift(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("app", "1", "one")
 	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}, {mode: report}]}`)
@@ -206,6 +209,7 @@ func TestReleaseOverReportedDrift(t *testing.T) {
 // problem, does not change what is done about drift; a daemon that has never
 // seen the unit without corrects nothing.
 func TestModesOfABrokenUnit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
@@ -236,6 +240,7 @@ func TestModesOfABrokenUnit(t *testing.T) {
 // TestHealthCountsWhereDriftIsReported: an edit in the middle of a wave does not
 // make it fail.
 func TestHealthCountsWhereDriftIsReported(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
@@ -251,6 +256,7 @@ func TestHealthCountsWhereDriftIsReported(t *testing.T) {
 // TestIgnoredFieldsDoNotDrift: a field that the policy leaves to others may
 // change owners; what else is changed is drift.
 func TestIgnoredFieldsDoNotDrift(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}, {kind: ConfigMap, object: other, fields: [/data]}]}`)
 	w.commit()
@@ -288,6 +294,7 @@ func TestIgnoredFieldsDoNotDrift(t *testing.T) {
 // TestHealthCountsWhereFieldsAreIgnored: an autoscaler takes its field in the
 // middle of a wave, which goes on.
 func TestHealthCountsWhereFieldsAreIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}]}`)
 	w.commit()

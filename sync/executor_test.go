@@ -54,6 +54,7 @@ func (w *world) config(cluster string) *rest.Config {
 // second, or refuses in the middle of a wave. The others are written, checked
 // and recorded while nothing is known of it; when it is back it follows.
 func TestASlowClusterHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	for name, mode := range map[string]faults.Mode{"black hole": faults.Hole, "a byte a second": faults.Trickle, "refuses": faults.Refuse, "resets": faults.Reset} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -90,6 +91,7 @@ func TestASlowClusterHoldsNobodyUp(t *testing.T) {
 // recorded, another commit is brought to them, and no second job begins for the
 // unit there: what it writes in the end is the newest.
 func TestOthersAreRecordedMeanwhile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var hold atomic.Bool
 	let := make(chan struct{})
@@ -137,6 +139,7 @@ func TestOthersAreRecordedMeanwhile(t *testing.T) {
 // TestASlowSweepHoldsNobodyUp: drift is found and corrected in one cluster while
 // another one does not answer its sweep.
 func TestASlowSweepHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.everyTenMinutes()
 	var hold atomic.Bool
@@ -238,6 +241,7 @@ func TestAJobDuringALook(t *testing.T) {
 // TestACommitEndsADeletion: while an object is about to be deleted, in a cluster
 // that takes its time, a commit comes that wants it. It is not deleted.
 func TestACommitEndsADeletion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var hold atomic.Bool
 	held, let := make(chan string, 100), make(chan struct{})
@@ -329,6 +333,7 @@ func TestRBACCutInMidWave(t *testing.T) {
 // TestABusyClusterIsNotIll: while a target soaks, the server has no time to say
 // how it is. That is no illness, and no reason to soak anew.
 func TestABusyClusterIsNotIll(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var busy atomic.Int32
 	w.reachedBy("dev-1", faults.HTTP(t, w.config("dev-1"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {

@@ -108,6 +108,7 @@ func (w *world) idle(over time.Duration) (transitions []rollout.Transition) {
 // TestDeletionsAboveTheGuard: held in all waves, with the exact list; neither the
 // rollout nor another unit's deletions are disturbed; approved, they go.
 func TestDeletionsAboveTheGuard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(15)
 	w.app("app", "1", all...)
@@ -184,6 +185,7 @@ func TestDeletionsAboveTheGuard(t *testing.T) {
 // TestApprovalIsBoundToThePlan: what comes on top of what was approved stays
 // held, also after the rest has gone; the old digest approves nothing any more.
 func TestApprovalIsBoundToThePlan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(20)
 	w.app("app", "1", all...)
@@ -217,6 +219,7 @@ func TestApprovalIsBoundToThePlan(t *testing.T) {
 // TestRejectedPlan: what is rejected stays held and says by whom, over a restart
 // too; another plan is not rejected; approved after all, it goes.
 func TestRejectedPlan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(15)
 	reject := func(p store.Plan) {
@@ -259,6 +262,7 @@ func TestRejectedPlan(t *testing.T) {
 // TestApprovalLapses: an approval that was never used ends when the commit wants
 // the objects again.
 func TestApprovalLapses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(12)
 	w.app("app", "1", all...)
@@ -285,6 +289,7 @@ func TestApprovalLapses(t *testing.T) {
 // TestApprovalLapsesBesideABrokenUnit: the same while a unit of the tenant has a
 // problem, for which nothing is deleted: that the objects are wanted is known.
 func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(12)
 	w.app("app", "1", all...)
@@ -316,6 +321,7 @@ func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
 // and comes again when that is mended. What the targets say follows at once, and not
 // when they are tried the next time.
 func TestTargetsForgetAPlanWithItsUnit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("gone", "1", names(12)...)
 	w.commit()
@@ -353,6 +359,7 @@ func TestTargetsForgetAPlanWithItsUnit(t *testing.T) {
 // TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
 // deleted, not even what is free.
 func TestGuardThatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := names(12)
 	w.app("app", "1", all...)
@@ -379,6 +386,7 @@ func TestGuardThatCannotBeStored(t *testing.T) {
 // TestFleetsGuard: deletions that are small for each unit, and in each wave, are
 // held when the commit adds up to too much; there is one plan for all of them.
 func TestFleetsGuard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.guard = &config.Guard{Unit: config.DefaultGuard.Unit, Fleet: config.DeletionLimit{Objects: 8, Percent: 50}, Units: 3}
 	w.stop()
@@ -479,6 +487,7 @@ func (w *world) exists(resource schema.GroupVersionResource, namespace, name str
 // TestKindsThatTakeApproval: what takes data along waits however little it is,
 // and with it what a StatefulSet may need.
 func TestKindsThatTakeApproval(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	w.drop("data")
@@ -506,6 +515,7 @@ StatefulSet: deleting a StatefulSet needs approval`)
 // TestHeldDeletionIsSettledByHand: somebody lets go of one object and deletes
 // another one by hand: nothing is left to approve.
 func TestHeldDeletionIsSettledByHand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	w.drop("data")
@@ -528,6 +538,7 @@ func TestHeldDeletionIsSettledByHand(t *testing.T) {
 // TestPruneDisabledInGitOnly: the annotation was in the last bundle; the live
 // object lost it by hand, and is kept.
 func TestPruneDisabledInGitOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	keep := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: precious, namespace: %s-c, annotations: {swell.sh/prune: disabled}}\n", w.tenant)
 	plain := fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: %s-c}\n", w.tenant)
@@ -554,6 +565,7 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 // TestJobBesideAHeldDeletion: a Job waits with what is held, for it may be its
 // hook. When somebody deletes that by hand, the Job goes, too.
 func TestJobBesideAHeldDeletion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.tenant + "-c"
 	w.onTwo("data", strings.ReplaceAll(`apiVersion: v1
@@ -595,6 +607,7 @@ func numbered(namespace, name string, n int) string {
 // TestWhatMovesInReplacesNothing: a unit takes over as many objects as it drops of
 // its own. They were there before, so they make up for none of those that go.
 func TestWhatMovesInReplacesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.tenant + "-c"
 	w.onTwo("giver", numbered(ns, "moving", 12)+numbered(ns, "giver", 1))
@@ -617,6 +630,7 @@ func TestWhatMovesInReplacesNothing(t *testing.T) {
 // TestNewObjectsReplaceOnlyWhatGoesWithThem: while a deletion waits for approval,
 // objects are added. They make up for none of those that a later commit drops.
 func TestNewObjectsReplaceOnlyWhatGoesWithThem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.tenant + "-c"
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: disk, namespace: %s}\n" +

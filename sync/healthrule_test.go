@@ -40,6 +40,7 @@ func (w *world) setState(target, name, state string) {
 // TestAWaveWaitsForAHealthRule: the newest commit's rule holds for what was
 // released before it too, and releases nothing itself.
 func TestAWaveWaitsForAHealthRule(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.stateRule("up")
 	w.commit()

@@ -141,6 +141,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 // nothing when it goes on, because somebody else came; and compares the cluster
 // with its state when it is its turn again.
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	w := newWorldOn(t, clusters)
 	w.fresh, w.times = true, fleet.LeaseTimes{Duration: 6 * time.Second, Renew: time.Second}
 	w.start()

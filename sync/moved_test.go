@@ -86,6 +86,7 @@ func (w *world) settled() {
 // had it fails and is put back. It stays with the other one, whoever corrects
 // what; the history and the target say so. When Git gives it back, it comes back.
 func TestRollbackLeavesWhatMoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.sweeping(config.Drift{})
 	w.shared()
@@ -151,6 +152,7 @@ func (w *world) sharedOnTwo() (uid types.UID) {
 // one that had it was put back: now it is that one's again. So it is when the other
 // unit only drops it.
 func TestMovedBetweenTwoThatFail(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(w *world){
 		"fails": func(w *world) {
 			w.now = w.now.Add(2 * time.Minute)
@@ -182,6 +184,7 @@ func TestMovedBetweenTwoThatFail(t *testing.T) {
 // TestMovedAndBothFailAtOnce: both units are put back in the same pass, and the
 // object with them.
 func TestMovedAndBothFailAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	before := w.sharedOnTwo()
 	w.app("other", "2", "theirs")
@@ -199,6 +202,7 @@ func TestMovedAndBothFailAtOnce(t *testing.T) {
 // to go back to, and the one that had it goes on without: it stays for as long as
 // Git wants it, and no longer.
 func TestMovedToAUnitThatFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.shared()
 	w.theirs("theirs")
@@ -225,6 +229,7 @@ func TestMovedToAUnitThatFails(t *testing.T) {
 // TestMovedFromABrokenUnit: an object moves away from a unit with a problem. When
 // the last good bundle of that is written again, the object is left out.
 func TestMovedFromABrokenUnit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.sweeping(config.Drift{})
 	w.shared()

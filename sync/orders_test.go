@@ -15,6 +15,7 @@ import (
 // TestRetryOrders: what was turned back is tried again without a commit, once for
 // each order, also when the daemon was not running; the history says who and why.
 func TestRetryOrders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.app("app", "broken", "one")

@@ -20,6 +20,7 @@ import (
 // it: a namespace that was approved to go, of a unit that goes and of one that
 // stays, and an object with a finalizer. What is wanted again meanwhile comes back.
 func TestOwnDeletionsAreNoDrift(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"correct", "report"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)

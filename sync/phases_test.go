@@ -106,6 +106,7 @@ func (w *world) reasonHas(unit, text string) func() bool {
 // TestPhases: a bundle is brought step by step over many passes and a restart; a
 // step that does not end turns the rollout back, by the same steps.
 func TestPhases(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.steps("broken", "600", "broken", "1")
 	w.commit()
@@ -146,6 +147,7 @@ func TestPhases(t *testing.T) {
 // TestHookFails: it fails the wave at once, and the bundle before, whose hook
 // runs again, is put back.
 func TestHookFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.steps("1", "600", "1", "1")
 	w.commit()
@@ -183,6 +185,7 @@ spec:
 // TestBeforeDelete: what a successor takes the place of, and what a unit leaves
 // when it is removed, is deleted when the hook beside it has run, not before.
 func TestBeforeDelete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.successor("1")
 	w.commit()
@@ -230,6 +233,7 @@ func (w *world) reporting() {
 // TestAHookThatIsGoneIsNoIllness: a hook that ran may go by its time to live,
 // whatever is done about drift.
 func TestAHookThatIsGoneIsNoIllness(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.steps("1", "600", "1", "1")
 	w.reporting()
@@ -250,6 +254,7 @@ func TestAHookThatIsGoneIsNoIllness(t *testing.T) {
 // edited, and that does not change in Git. The edit stays, as it would without
 // phases.
 func TestPhasesLeaveReportedDrift(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.steps("1", "600", "1", "1")
 	w.reporting()

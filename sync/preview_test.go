@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -382,12 +383,20 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 
 // TestPreviewIsWhatTheDaemonDoes: for random edits of the example monorepo, the
 // daemon's own decisions make what the preview said, object by object; first
-// without approval, then with all that waits approved.
+// without approval, then with all that waits approved. SWELL_EDITS=all takes all of
+// rapid's edits (-rapid.checks), else it is the first thirty.
 func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 	example := exampleFiles(t)
+	edited, most := 0, 30
+	if os.Getenv("SWELL_EDITS") == "all" {
+		most = math.MaxInt
+	}
 	var compiler render.Compiler
 	shared := cache.Memory()
 	rapid.Check(t, func(rt *rapid.T) {
+		if edited++; edited > most {
+			return
+		}
 		f := maps.Clone(example)
 		base := compiler.Snapshot("base", f.tree())
 		baseTree := f.tree()

@@ -16,6 +16,7 @@ import (
 // failed afterwards, and was stuck on its way back, because the earlier bundle
 // did not allow it.
 func TestRollbackOfAReplacement(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("app", "1")
 	objects := strings.NewReplacer("NS", w.tenant+"-c").Replace(`apiVersion: rbac.authorization.k8s.io/v1

@@ -19,6 +19,7 @@ import (
 // drift that could not be looked for, is over soon after it is back, however rare
 // the sweeps are; and what was put off there is gone on with at once.
 func TestTroubleEndsWithItsCause(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	proxy := w.behind("dev-2", w.config("dev-2"))
 	rarely, err := cron.ParseStandard("0 0 1 * *")

@@ -18,6 +18,7 @@ import (
 // TestTwoMonoreposShareClusters: a daemon that begins where another one works, or
 // that lost its state, finds its own objects only, and has nothing to delete.
 func TestTwoMonoreposShareClusters(t *testing.T) {
+	t.Parallel()
 	first := newWorld(t)
 	first.release()
 	before := first.uids()
@@ -50,6 +51,7 @@ func TestTwoMonoreposShareClusters(t *testing.T) {
 // TestTakenOverByAnotherMonorepo: a release that changes an object which another
 // monorepo took over is refused, and put back; the object stays with that one.
 func TestTakenOverByAnotherMonorepo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.sweeping(config.Drift{})
 	w.release()
@@ -71,6 +73,7 @@ func TestTakenOverByAnotherMonorepo(t *testing.T) {
 // TestMonorepoRenamed: all that was applied carries the monorepo's name, so a
 // commit with another one is not taken.
 func TestMonorepoRenamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	named := func(name string) {

@@ -152,6 +152,7 @@ func (w *world) recreate(name string) (uid types.UID) {
 // TestRecreatedBeforeADelete: object deleted and recreated by someone before our
 // delete: it is another one, and stays.
 func TestRecreatedBeforeADelete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	uid := w.recreate("one")
@@ -190,6 +191,7 @@ func (w *world) proxied(before func(*http.Request)) {
 // TestRecreatedWhileDeleting: the same between our look at the object and our
 // DELETE.
 func TestRecreatedWhileDeleting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	var once atomic.Bool
@@ -211,6 +213,7 @@ func TestRecreatedWhileDeleting(t *testing.T) {
 // TestApprovedObjectChanges: what was approved changes between our look and our
 // DELETE: it is not deleted, and takes approval again.
 func TestApprovedObjectChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	var armed atomic.Bool
@@ -238,6 +241,7 @@ func TestApprovedObjectChanges(t *testing.T) {
 // TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
 // is marked to be kept in it.
 func TestNamespaceWithAKeptObject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"swell.sh/prune":"disabled"}}}`)
@@ -256,6 +260,7 @@ func TestNamespaceWithAKeptObject(t *testing.T) {
 // TestNamespaceTerminates: a namespace that was approved to go waits for what
 // others have in it; its entry stays that long.
 func TestNamespaceTerminates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	stuck := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
@@ -284,6 +289,7 @@ func TestNamespaceTerminates(t *testing.T) {
 // TestNamespaceWithADetachedObject: nor what was orphaned, which is in no
 // inventory any more.
 func TestNamespaceWithADetachedObject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.stateful()
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
@@ -301,6 +307,7 @@ func TestNamespaceWithADetachedObject(t *testing.T) {
 // TestNamespaceWithAnObjectOfAnotherMonorepo: nor what another monorepo has in it,
 // or one that was applied before objects carried the name of theirs.
 func TestNamespaceWithAnObjectOfAnotherMonorepo(t *testing.T) {
+	t.Parallel()
 	for name, label := range map[string]string{"named": ",swell.sh/repository: elsewhere", "without a name": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -409,6 +416,7 @@ spec:
 // TestNamespaceWithAnIntendedObject: nor what another unit may be about to make in
 // it, also when the one that leaves never made something of its own there.
 func TestNamespaceWithAnIntendedObject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ns := w.tenant + "-data"
 	own := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n"

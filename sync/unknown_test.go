@@ -159,6 +159,7 @@ func TestClusterLeavesTheFleet(t *testing.T) {
 // TestEmptySet: nothing but the flag brings a fleet to nothing, and what takes
 // approval still takes it.
 func TestEmptySet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	before := w.uids()

@@ -49,6 +49,7 @@ func (w *world) image(target, name string) string {
 // TestWatchFindsDriftAtOnce: edits, deletions and removed labels are found and
 // corrected without a sweep.
 func TestWatchFindsDriftAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.watching()
 	for name, disturb := range map[string]func(){
@@ -222,6 +223,7 @@ func TestFightWithAController(t *testing.T) {
 
 // TestFightEndsWhenGitChangesTheObject: the new content is sent at once.
 func TestFightEndsWhenGitChangesTheObject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.watching()
 	w.tick = 10 * time.Millisecond

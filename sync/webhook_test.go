@@ -17,6 +17,7 @@ import (
 // TestAWebhookThatIsAway: an admission webhook that does not answer says nothing
 // about the objects. The release waits for it, with the reason shown, however long.
 func TestAWebhookThatIsAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.release()
 	w.mutate("dev-1/a", func(int32) string { return "mutated" })
