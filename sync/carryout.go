@@ -149,7 +149,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) []*executor
 		begun = append(begun, j)
 	}
 	for name, jobs := range byCluster {
-		c, way, term := d.fleet.Of(name), d.wayTo(name), d.compared[name]
+		c, way, term := d.fleet.Of(name), d.wayTo(name), d.surveys.compared[name]
 		reach := sync.OnceValues(func() (*apply.Cluster, error) { return way(ctx) })
 		d.executor.Start(ctx, name, jobs, func(own context.Context, j *executor.Job) {
 			conn, err := reach()

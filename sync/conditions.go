@@ -36,11 +36,11 @@ func (d *Daemon) currentConditions() map[string]string {
 			}
 		}
 	}
-	for name, text := range d.sweepFailures {
+	for name, text := range d.sweeps.failures {
 		now["cluster "+name] = text
 	}
 	for _, name := range d.fleet.Names() {
-		if what := d.awaits[name]; what.unit != "" && d.rebuilding(name) {
+		if what := d.surveys.awaits[name]; what.unit != "" && d.rebuilding(name) {
 			now["cluster "+name] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
 		}
 		if _, why := d.barred(name); why != nil {

@@ -82,14 +82,8 @@ type Daemon struct {
 	repository string // the name of the monorepo; empty before the first commit was taken
 	fleet      *fleet.Fleet
 	executor   *executor.Executor
-	sweeping   map[string]*sweep // under way, by cluster
-	sweepSlots chan struct{}     // one token per sweep under way
-	// concurrent are the places of jobs that were under way at the same time as
-	// a sweep: it may have seen them half done.
-	concurrent map[rollout.Place]bool
-	// postponed are suspects on places that a job is at work on. They are swept when
-	// it is known what the job did.
-	postponed map[rollout.Place]map[render.ObjectID]suspect
+	sweeps     sweeps
+	surveys    surveys
 
 	healthRules render.HealthRules // of the last fleet without a problem; nil when there was none
 
@@ -98,17 +92,8 @@ type Daemon struct {
 
 	limits     config.Guard
 	guarded    guarded
-	ordersRead int64                         // [store.Store.Changes] when orders were read
-	hurried    atomic.Bool                   // see Hurry
-	surveys    map[string]store.ClusterState // by cluster
-	surveying  map[string]chan surveyed      // those under way
-	surveyAt   map[string]time.Time          // when what was unknown is looked for again
-	// compared are the clusters whose objects were held against the state since
-	// the daemon began: no other is written to, see [Daemon.newerThan].
-	// surveyFailures says why that did not come about.
-	awaits         map[string]awaited // what the rebuilding of a cluster waits for
-	compared       map[string]int     // by the term of the cluster's Lease, see [fleet.Cluster.Term]
-	surveyFailures map[string]error
+	ordersRead int64       // [store.Store.Changes] when orders were read
+	hurried    atomic.Bool // see Hurry
 
 	branch    *branch
 	arrived   chan struct{} // told when something in the background is over, or was seen
@@ -119,11 +104,9 @@ type Daemon struct {
 	ledger    *drift.Ledger
 	// conditions are those that the store knows, by what they are about.
 	conditions map[string]store.Condition
-	// sweepFailures says by cluster why the last look for drift failed.
-	sweepFailures map[string]string
-	started       time.Time
-	cacheOff      bool              // and the log says so
-	warned        map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
+	started    time.Time
+	cacheOff   bool              // and the log says so
+	warned     map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -133,16 +116,12 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d := &Daemon{Options: options, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), warned: map[string]string{}, limits: config.DefaultGuard,
-		watches: newWatches(), informer: newInformer(),
-		surveying: map[string]chan surveyed{}, surveyAt: map[string]time.Time{},
-		awaits: map[string]awaited{}, compared: map[string]int{}, surveyFailures: map[string]error{}}
+		watches: newWatches(), informer: newInformer(), sweeps: newSweeps()}
 	if options.Guard != nil {
 		d.limits = *options.Guard
 	}
 	d.started, d.ordersRead = d.Now(), -1
-	d.executor, d.sweeping, d.concurrent = executor.New(d.arrived), map[string]*sweep{}, map[rollout.Place]bool{}
-	d.postponed = map[rollout.Place]map[render.ObjectID]suspect{}
-	d.sweepSlots = make(chan struct{}, clustersAtOnce)
+	d.executor = executor.New(d.arrived)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
 	d.wanted = &rollout.Wanted{Held: "no commit yet"}
@@ -156,9 +135,11 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.timetable = drift.NewTimetable(d.Drift, d.started, swept)
-	if d.surveys, err = options.Store.Clusters(); err != nil {
+	known, err := options.Store.Clusters()
+	if err != nil {
 		return nil, err
 	}
+	d.surveys = newSurveys(known)
 	if err := d.loadGuarded(); err != nil {
 		return nil, err
 	}
@@ -172,7 +153,6 @@ func Open(options Options) (*Daemon, error) {
 	if d.ledger, err = drift.Open(options.Store); err != nil {
 		return nil, err
 	}
-	d.sweepFailures = map[string]string{}
 	if d.repository, err = options.Store.Repository(); err != nil {
 		return nil, err
 	}
@@ -255,7 +235,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 			return total, r.Err
 		}
 		switch {
-		case d.branch.looking != nil || len(d.surveying) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeping) > 0):
+		case d.branch.looking != nil || len(d.surveys.underWay) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeps.underWay) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:

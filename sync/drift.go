@@ -83,7 +83,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	d.ledger.Clamp(r.At)
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
-		if barred, _ := d.barred(name); barred || d.sweeping[name] != nil {
+		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
 			d.watches.requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
@@ -189,11 +189,11 @@ func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
 	case l.failed():
 		d.timetable.Failed(l.cluster, r.At)
 		if d.Drift.Watch || d.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
-			d.sweepFailures[l.cluster] = "not looked at for drift: " + l.err.Error()
+			d.sweeps.failures[l.cluster] = "not looked at for drift: " + l.err.Error()
 			d.timetable.Ask(l.cluster)
 		}
 	case l.full:
-		delete(d.sweepFailures, l.cluster)
+		delete(d.sweeps.failures, l.cluster)
 		d.timetable.Swept(l.cluster, r.At)
 		r.Swept = append(r.Swept, l.cluster)
 	}

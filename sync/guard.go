@@ -179,5 +179,5 @@ func split(entries []store.Entry, held map[approval.Deletion]string) (free, kept
 
 // rebuilding says whether deletes are off in a cluster.
 func (d *Daemon) rebuilding(cluster string) bool {
-	return d.surveys[cluster].Survey == store.Rebuilding
+	return d.surveys.known[cluster].Survey == store.Rebuilding
 }

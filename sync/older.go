@@ -37,16 +37,16 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 	if term == 0 {
 		return true, why
 	}
-	return term != d.compared[name], d.surveyFailures[name]
+	return term != d.surveys.compared[name], d.surveys.failures[name]
 }
 
 // distrustTerms has clusters compared again whose Lease somebody else may have had
 // since.
 func (d *Daemon) distrustTerms() {
 	for _, name := range d.fleet.Names() {
-		if term, _ := d.fleet.Of(name).Term(); term != 0 && d.compared[name] != 0 && d.compared[name] != term {
-			delete(d.compared, name)
-			delete(d.surveyAt, name)
+		if term, _ := d.fleet.Of(name).Term(); term != 0 && d.surveys.compared[name] != 0 && d.surveys.compared[name] != term {
+			delete(d.surveys.compared, name)
+			delete(d.surveys.due, name)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found sur
 	d.fleetEvent(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
 		why, diff.Count(len(entries), "object")))
 	r.Transitions = append(r.Transitions, d.state.Distrust(name, why, r.At)...)
-	is := d.surveys[name]
+	is := d.surveys.known[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
 	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Distrust(name, found.entries), tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
@@ -131,7 +131,7 @@ func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found sur
 	}
 	d.state.Stored()
 	d.ledger.ForgetCluster(name)
-	d.surveys[name] = is
+	d.surveys.known[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.openUp(name, found)
 	return nil

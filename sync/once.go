@@ -308,7 +308,7 @@ func earliest(a, b time.Time) time.Time {
 // It is to be called when the last pass is over, whether or not its ctx ended.
 func (d *Daemon) Finish(ctx context.Context) error {
 	d.executor.Drain()
-	for _, l := range d.sweeping {
+	for _, l := range d.sweeps.underWay {
 		<-l.over
 	}
 	var r Record

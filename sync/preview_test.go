@@ -231,7 +231,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	}
 	f.must(s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm(entries) }))
 	for _, c := range base.Repository.Clusters {
-		d.surveys[c.Name] = store.ClusterState{Name: c.Name, Survey: store.Known}
+		d.surveys.known[c.Name] = store.ClusterState{Name: c.Name, Survey: store.Known}
 	}
 	return f
 }

@@ -33,6 +33,24 @@ import (
 // rollouts to be removed, which takes approval: another swell may have made
 // them, from another monorepo of the same name.
 
+// surveys are how well each cluster is known, by its name. It is used by the pass only.
+type surveys struct {
+	known    map[string]store.ClusterState // as the store has it
+	underWay map[string]chan surveyed
+	due      map[string]time.Time // when what was unknown is surveyed again
+	// compared are the clusters whose objects were held against the state since
+	// the daemon began, with the term of the Lease in which that was: no other is
+	// written to, see [Daemon.newerThan]. failures says why it did not come about.
+	compared map[string]int
+	failures map[string]error
+	awaits   map[string]awaited // what the rebuilding of a cluster waits for
+}
+
+func newSurveys(known map[string]store.ClusterState) surveys {
+	return surveys{known: known, underWay: map[string]chan surveyed{}, due: map[string]time.Time{}, compared: map[string]int{},
+		failures: map[string]error{}, awaits: map[string]awaited{}}
+}
+
 // surveyed is what a survey found.
 type surveyed struct {
 	term    int // of the cluster's Lease
@@ -58,19 +76,19 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) error {
 	d.startSurveys(ctx, r)
 	patience := time.NewTimer(surveyPatience)
 	defer patience.Stop()
-	for _, name := range slices.Sorted(maps.Keys(d.surveying)) {
+	for _, name := range slices.Sorted(maps.Keys(d.surveys.underWay)) {
 		var found surveyed
 		select {
-		case found = <-d.surveying[name]: // whether or not the patience is over: nobody tells of it again
+		case found = <-d.surveys.underWay[name]: // whether or not the patience is over: nobody tells of it again
 		default:
 			select {
-			case found = <-d.surveying[name]:
+			case found = <-d.surveys.underWay[name]:
 			case <-patience.C:
 				patience.Reset(0) // it is over for the others too
 				continue
 			}
 		}
-		delete(d.surveying, name)
+		delete(d.surveys.underWay, name)
 		if ctx.Err() != nil {
 			continue
 		}
@@ -78,11 +96,11 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) error {
 			return err
 		}
 	}
-	for name, known := range d.surveys {
+	for name, known := range d.surveys.known {
 		if known.Survey != store.Rebuilding || !d.gitKnown() {
 			continue
 		}
-		if d.awaits[name] = d.awaited(name); d.awaits[name].unit != "" {
+		if d.surveys.awaits[name] = d.awaited(name); d.surveys.awaits[name].unit != "" {
 			continue
 		}
 		if err := d.rebuilt(ctx, r, name); err != nil {
@@ -99,7 +117,7 @@ func (d *Daemon) gitKnown() bool { return d.snapshot != nil && d.wanted.Refused(
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 	due := slices.DeleteFunc(d.surveyedClusters(), func(name string) bool {
-		if d.fleet.Of(name) == nil || d.surveying[name] != nil || d.surveyDue(name).After(r.At) {
+		if d.fleet.Of(name) == nil || d.surveys.underWay[name] != nil || d.surveyDue(name).After(r.At) {
 			return true
 		}
 		term, _ := d.fleet.Of(name).Term()
@@ -114,16 +132,16 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 	}
 	reached.Wait()
 	for i, name := range due {
-		d.surveyFailures[name] = errs[i] // whoever wants to write there says so
+		d.surveys.failures[name] = errs[i] // whoever wants to write there says so
 		term, _ := d.fleet.Of(name).Term()
 		switch conn := conns[i]; {
 		case term == 0: // the Lease was lost meanwhile
 		case conn != nil:
 			answer := make(chan surveyed, 1)
-			d.surveying[name] = answer
+			d.surveys.underWay[name] = answer
 			go d.survey(ctx, conn, term, answer)
-		case !d.surveyAt[name].IsZero(): // else it is begun as soon as somebody reaches the cluster
-			d.surveyAt[name] = r.At.Add(surveyRetry)
+		case !d.surveys.due[name].IsZero(): // else it is begun as soon as somebody reaches the cluster
+			d.surveys.due[name] = r.At.Add(surveyRetry)
 		}
 	}
 }
@@ -137,8 +155,8 @@ func (d *Daemon) surveyedClusters() (names []string) {
 		}
 		return names
 	}
-	for name, known := range d.surveys {
-		if known.Survey != store.Unsurveyed && d.compared[name] == 0 && d.repository != "" {
+	for name, known := range d.surveys.known {
+		if known.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 && d.repository != "" {
 			names = append(names, name)
 		}
 	}
@@ -150,10 +168,10 @@ var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // surveyDue is when a cluster is to be surveyed.
 func (d *Daemon) surveyDue(name string) time.Time {
-	if known := d.surveys[name]; known.Survey != store.Unsurveyed && known.Unknown == "" && d.compared[name] != 0 {
+	if known := d.surveys.known[name]; known.Survey != store.Unsurveyed && known.Unknown == "" && d.surveys.compared[name] != 0 {
 		return never
 	}
-	return d.surveyAt[name]
+	return d.surveys.due[name]
 }
 
 func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answer chan<- surveyed) {
@@ -166,9 +184,9 @@ func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answ
 // takeSurvey stores what a survey found.
 func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) error {
 	if found.err != nil {
-		d.surveyAt[name] = r.At.Add(surveyRetry)
-		d.surveyFailures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
-		r.fail(d.surveyFailures[name])
+		d.surveys.due[name] = r.At.Add(surveyRetry)
+		d.surveys.failures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
+		r.fail(d.surveys.failures[name])
 		if errors.Is(found.err, apply.ErrUnreachable) {
 			d.fleet.Of(name).Lost(ctx, found.err)
 		}
@@ -178,8 +196,8 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	if err != nil {
 		return err
 	}
-	is, older := d.surveys[name], ""
-	if is.Survey != store.Unsurveyed && d.compared[name] == 0 {
+	is, older := d.surveys.known[name], ""
+	if is.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 {
 		older = d.newerThan(inventory, found.entries)
 	}
 	strays := unowned(inventory, found.entries)
@@ -187,11 +205,11 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 		strays = slices.DeleteFunc(strays, func(e store.Entry) bool { return e.Keep })
 	}
 	if !d.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
-		d.surveyAt[name] = r.At.Add(surveyRetry)
-		d.surveyFailures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
+		d.surveys.due[name] = r.At.Add(surveyRetry)
+		d.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
 		return nil
 	}
-	d.surveyAt[name] = r.At.Add(surveyPause)
+	d.surveys.due[name] = r.At.Add(surveyPause)
 	if older != "" {
 		return d.distrust(ctx, r, name, found, older)
 	}
@@ -207,7 +225,7 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 	case is.Survey == store.Unsurveyed:
 		is.Survey = store.Known
 	}
-	if len(entries) > 0 || is != d.surveys[name] {
+	if len(entries) > 0 || is != d.surveys.known[name] {
 		err := d.Store.Update(ctx, func(tx *store.Tx) error {
 			return errors.Join(tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown))
 		})
@@ -215,7 +233,7 @@ func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found s
 			return err
 		}
 	}
-	d.surveys[name] = is
+	d.surveys.known[name] = is
 	d.guarded.pending = nil
 	d.openUp(name, found)
 	return nil
@@ -235,8 +253,8 @@ func notOnRecord(older string, strays []store.Entry) string {
 // openUp says that what a survey of the cluster had to tell is in the state: it
 // may be written to.
 func (d *Daemon) openUp(name string, found surveyed) {
-	d.compared[name] = found.term
-	delete(d.surveyFailures, name)
+	d.surveys.compared[name] = found.term
+	delete(d.surveys.failures, name)
 	d.state.Resume(name)
 }
 
@@ -278,7 +296,7 @@ func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.En
 // that is placed there is known, applied, healthy and soaked. It names the same unit
 // for as long as that is one of them.
 func (d *Daemon) awaited(cluster string) (what awaited) {
-	before := d.awaits[cluster].unit
+	before := d.surveys.awaits[cluster].unit
 	if unit := d.snapshot.Units.Get(before); unit != nil {
 		if what = d.lacking(cluster, before, unit); what.unit != "" {
 			return what
@@ -345,7 +363,7 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 			}
 		}
 	}
-	is := d.surveys[name]
+	is := d.surveys.known[name]
 	is.Survey = store.Known
 	err = d.Store.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Forget(owned), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
@@ -354,7 +372,7 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 		return err
 	}
 	d.state.Stored()
-	d.surveys[name] = is
+	d.surveys.known[name] = is
 	d.guarded.pending, d.guarded.stale = nil, true
 	d.fleetEvent(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
 	return nil
@@ -364,7 +382,7 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 func (d *Daemon) nextSurvey() time.Time {
 	var next time.Time
 	for _, name := range d.surveyedClusters() {
-		if d.fleet.Of(name) == nil || d.surveying[name] != nil {
+		if d.fleet.Of(name) == nil || d.surveys.underWay[name] != nil {
 			continue
 		}
 		if term, _ := d.fleet.Of(name).Term(); term == 0 {

@@ -74,12 +74,12 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 		t.Fatal(err)
 	}
 	d := &Daemon{informer: newInformer(), started: started, watches: newWatches(),
-		ledger: &drift.Ledger{}, sweepFailures: map[string]string{}, compared: map[string]int{}}
+		ledger: &drift.Ledger{}, sweeps: newSweeps(), surveys: newSurveys(nil)}
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	d.timetable = drift.NewTimetable(d.Drift, started, nil)
 	d.fleet = fleetOfNames(t, names...)
 	for _, name := range names {
-		d.compared[name] = 1
+		d.surveys.compared[name] = 1
 	}
 	return d
 }

@@ -20,15 +20,16 @@ import (
 func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Daemon{fleet: fleetOfNames(t), snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
-			surveying: map[string]chan surveyed{"a": make(chan surveyed, 1)}, surveyAt: map[string]time.Time{}, surveyFailures: map[string]error{}}
+			surveys: newSurveys(nil)}
+		d.surveys.underWay["a"] = make(chan surveyed, 1)
 		for i := range 20 {
 			over := make(chan surveyed, 1)
 			over <- surveyed{err: errors.New("no answer")}
-			d.surveying[fmt.Sprintf("b-%d", i)] = over
+			d.surveys.underWay[fmt.Sprintf("b-%d", i)] = over
 		}
 		r := Record{At: time.Now()}
 		d.rebuild(t.Context(), &r)
-		if len(r.Errors) != 20 || len(d.surveying) != 1 {
+		if len(r.Errors) != 20 || len(d.surveys.underWay) != 1 {
 			t.Errorf("%d surveys were taken in, want 20", len(r.Errors))
 		}
 	})
@@ -40,7 +41,7 @@ func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
 	d.wanted = &rollout.Wanted{AllowEmpty: true}
-	d.surveying, d.surveyAt, d.surveyFailures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
+	d.surveys.underWay, d.surveys.due, d.surveys.failures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
 	d.rebuild(t.Context(), &Record{At: noon})
 	if next := d.nextSurvey(); !next.Equal(noon.Add(surveyRetry)) {
 		t.Errorf("next survey at %s, want %s", next, noon.Add(surveyRetry))

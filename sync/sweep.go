@@ -44,13 +44,32 @@ type sweepPart struct {
 	items   []apply.DeepItem
 }
 
+// sweeps are those under way, and what they and the jobs must know of each other. It
+// is used by the pass only, but for slots.
+type sweeps struct {
+	underWay map[string]*sweep // by cluster
+	slots    chan struct{}     // one token per sweep
+	// concurrent are the places of jobs that were under way at the same time as a
+	// sweep: it may have seen them half done.
+	concurrent map[rollout.Place]bool
+	// postponed are suspects on places that a job is at work on. They are swept when
+	// it is known what the job did.
+	postponed map[rollout.Place]map[render.ObjectID]suspect
+	failures  map[string]string // why the last sweep of a cluster failed
+}
+
+func newSweeps() sweeps {
+	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[rollout.Place]bool{},
+		postponed: map[rollout.Place]map[render.ObjectID]suspect{}, failures: map[string]string{}}
+}
+
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.
 const clustersAtOnce = 128
 
 // startSweep finds the entries of a sweep, and starts it.
 func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 	l.over = make(chan struct{})
-	d.sweeping[l.cluster] = l
+	d.sweeps.underWay[l.cluster] = l
 	entries, err := d.entriesFor(l)
 	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
 	if err != nil || len(entries)+len(l.deep.items) == 0 {
@@ -59,14 +78,14 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 		return
 	}
 	for _, at := range d.executor.Places() {
-		d.concurrent[at] = true
+		d.sweeps.concurrent[at] = true
 	}
 	d.groupByAccount(l, entries)
 	c, ignored := d.fleet.Of(l.cluster), apply.Ignored(d.watches.ignored)
 	go func() {
-		d.sweepSlots <- struct{}{}
+		d.sweeps.slots <- struct{}{}
 		d.runSweep(ctx, c, l, ignored)
-		<-d.sweepSlots
+		<-d.sweeps.slots
 		close(l.over)
 		d.wake()
 	}()
@@ -124,9 +143,9 @@ func (d *Daemon) runSweep(ctx context.Context, c *fleet.Cluster, l *sweep, ignor
 
 // markConcurrent notes jobs that begin while sweeps are under way.
 func (d *Daemon) markConcurrent(jobs []*executor.Job) {
-	if len(d.sweeping) > 0 {
+	if len(d.sweeps.underWay) > 0 {
 		for _, j := range jobs {
-			d.concurrent[j.Place()] = true
+			d.sweeps.concurrent[j.Place()] = true
 		}
 	}
 }
@@ -151,20 +170,20 @@ func (d *Daemon) endedSweeps(ctx context.Context, begun []*sweep) []*sweep {
 		}
 	}
 	var done []*sweep
-	for _, name := range slices.Sorted(maps.Keys(d.sweeping)) {
-		l := d.sweeping[name]
+	for _, name := range slices.Sorted(maps.Keys(d.sweeps.underWay)) {
+		l := d.sweeps.underWay[name]
 		select {
 		case <-l.over:
 		default:
 			continue
 		}
-		delete(d.sweeping, name)
-		d.sweepAgain(forgetConcurrent(&l.found, l.entries, d.concurrent))
-		forgetConcurrent(&l.deep.found, l.deep.entries(), d.concurrent)
+		delete(d.sweeps.underWay, name)
+		d.sweepAgain(forgetConcurrent(&l.found, l.entries, d.sweeps.concurrent))
+		forgetConcurrent(&l.deep.found, l.deep.entries(), d.sweeps.concurrent)
 		done = append(done, l)
 	}
-	if len(d.sweeping) == 0 {
-		clear(d.concurrent)
+	if len(d.sweeps.underWay) == 0 {
+		clear(d.sweeps.concurrent)
 	}
 	return done
 }
@@ -203,18 +222,18 @@ func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 
 // postpone keeps a suspect until the job at its place is recorded.
 func (d *Daemon) postpone(at rollout.Place, s suspect) {
-	if d.postponed[at] == nil {
-		d.postponed[at] = map[render.ObjectID]suspect{}
+	if d.sweeps.postponed[at] == nil {
+		d.sweeps.postponed[at] = map[render.ObjectID]suspect{}
 	}
-	d.postponed[at][s.id] = s
+	d.sweeps.postponed[at][s.id] = s
 }
 
 // requeue makes the postponed suspects of a place due.
 func (d *Daemon) requeue(at rollout.Place) {
-	if len(d.postponed[at]) == 0 {
+	if len(d.sweeps.postponed[at]) == 0 {
 		return
 	}
-	d.watches.requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.postponed[at])))
-	delete(d.postponed, at)
+	d.watches.requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.sweeps.postponed[at])))
+	delete(d.sweeps.postponed, at)
 	d.wake()
 }
