@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/status"
 )
 
 // picture is a row for each unit, with a mark for each target, by clusters:
@@ -25,16 +26,16 @@ type picture struct {
 
 type pictureRow struct {
 	unit   string
-	status standing
-	marks  map[config.TargetName]standing
+	status status.Standing
+	marks  map[config.TargetName]status.Standing
 }
 
 func pictureOf(state *rollout.State) picture {
 	var p picture
 	seen := map[config.TargetName]bool{}
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		is := statusOf(state.Units[path], nil)
-		row := pictureRow{string(path), is.Status, map[config.TargetName]standing{}}
+		is := status.Of(state.Units[path], nil)
+		row := pictureRow{string(path), is.Status, map[config.TargetName]status.Standing{}}
 		for _, t := range is.Targets {
 			row.marks[t.Target], seen[t.Target] = t.Status, true
 		}
@@ -47,16 +48,16 @@ func pictureOf(state *rollout.State) picture {
 // marks are what a target's standing looks like, and its colour.
 var marks = []struct {
 	mark, color string
-	standings   []standing
+	standings   []status.Standing
 }{
-	{"+", "32", []standing{standingHealthy}},
-	{">", "33", []standing{standingProgressing}},
-	{".", "90", []standing{standingPending, standingWaiting, standingLeaving}},
-	{"~", "35", []standing{standingDrifted, standingFight}},
+	{"+", "32", []status.Standing{status.Healthy}},
+	{">", "33", []status.Standing{status.Progressing}},
+	{".", "90", []status.Standing{status.Pending, status.Waiting, status.Leaving}},
+	{"~", "35", []status.Standing{status.Drifted, status.Fight}},
 	{"!", "31", nil}, // everything else
 }
 
-func markOf(s standing) (mark, color string) {
+func markOf(s status.Standing) (mark, color string) {
 	for _, m := range marks {
 		if m.standings == nil || slices.Contains(m.standings, s) {
 			return m.mark, m.color
@@ -76,7 +77,7 @@ func (p picture) lines(width, height int, paint func(color, text string) string)
 	}
 	rows := slices.Clone(p.rows)
 	for i := len(rows) - 1; i >= 0 && len(rows) > height-around; i-- {
-		if rows[i].status == standingDone {
+		if rows[i].status == status.Done {
 			rows = slices.Delete(rows, i, i+1)
 		}
 	}
@@ -86,7 +87,7 @@ func (p picture) lines(width, height int, paint func(color, text string) string)
 		name = max(name, len(row.unit))
 	}
 	clusters, columns := p.clusters()
-	room := width - len("  ") - columns - len(standingRollingBack) - 1
+	room := width - len("  ") - columns - len(status.RollingBack) - 1
 	name = max(8, min(name, room))
 	lines := []string{"", cutTo(fmt.Sprintf("  %-*s  %s%s", name, "UNIT", clusters, "STATUS"), width)}
 	for _, row := range rows {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -116,9 +117,9 @@ func getDrift(s *store.Store, below string) (*listing, error) {
 		for _, d := range u.Drift {
 			item := struct {
 				Unit config.UnitPath `json:"unit"`
-				objectDrift
+				status.Drift
 			}{u.Path, d}
-			l.add(item, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.text)
+			l.add(item, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.Text)
 		}
 	}
 	return l, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -27,22 +28,22 @@ type targetCount struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func (c *targetCount) count(u *unitStatus, t *targetStatus) {
+func (c *targetCount) count(u *status.Unit, t *status.Target) {
 	c.Units++
 	switch t.Status {
-	case standingHealthy:
+	case status.Healthy:
 		c.Ready++
-	case standingFailed:
+	case status.Failed:
 		c.Failed++
-	case standingUnreachable, standingUnavailable, standingWaiting:
+	case status.Unreachable, status.Unavailable, status.Waiting:
 		c.Waiting++
 	}
-	if driftText(u.Drift, t.Target) != "" || t.Status == standingDrifted {
+	if status.DriftText(u.Drift, t.Target) != "" || t.Status == status.Drifted {
 		c.Drifted++
 	}
 	if c.Reason == "" && t.Reason != "" {
 		c.Reason = string(u.Path) + ": " + t.Reason
-		if t.Status == standingUnreachable {
+		if t.Status == status.Unreachable {
 			c.Reason = t.Reason // of the cluster
 		}
 	}

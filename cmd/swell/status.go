@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -49,7 +50,7 @@ is not known, 2 the state could not be read.`,
 			if !fleet.Running {
 				fmt.Fprintln(cmd.ErrOrStderr(), "swell: the daemon is not running; this is the last recorded state")
 			}
-			if fleet.ails() || len(fleet.notes) > 0 || slices.ContainsFunc(units, func(u unitStatus) bool { return u.Status != standingDone }) {
+			if fleet.ails() || len(fleet.notes) > 0 || slices.ContainsFunc(units, func(u status.Unit) bool { return u.Status != status.Done }) {
 				return exit(exitProblems)
 			}
 			return nil
@@ -114,7 +115,7 @@ func (f *fleetStatus) write(w io.Writer) error {
 }
 
 // readStatus reads the units below a folder, and how the fleet is.
-func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err error) {
+func readStatus(file, below string) (units []status.Unit, fleet fleetStatus, err error) {
 	s, err := openState(file)
 	if err != nil {
 		return nil, fleet, err
@@ -141,7 +142,7 @@ func readStatus(file, below string) (units []unitStatus, fleet fleetStatus, err 
 }
 
 // statusesBelow are the units below a folder, sorted by path; at least one.
-func statusesBelow(s *store.Store, below string) ([]unitStatus, error) {
+func statusesBelow(s *store.Store, below string) ([]status.Unit, error) {
 	found, err := unitsBelow(s, below)
 	if err != nil {
 		return nil, err
@@ -150,9 +151,9 @@ func statusesBelow(s *store.Store, below string) ([]unitStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	units := make([]unitStatus, len(found))
+	units := make([]status.Unit, len(found))
 	for i, u := range found {
-		units[i] = statusOf(u, drifts)
+		units[i] = status.Of(u, drifts)
 	}
 	return units, nil
 }
@@ -193,11 +194,11 @@ func (f *fleetStatus) readNotes(s *store.Store, below string) error {
 }
 
 // writeStatus writes units and fleet.
-func writeStatus(w io.Writer, format string, units []unitStatus, fleet fleetStatus) error {
+func writeStatus(w io.Writer, format string, units []status.Unit, fleet fleetStatus) error {
 	switch format {
 	case formatJSON, formatYAML:
 		return writeData(w, format, struct {
-			list[unitStatus]
+			list[status.Unit]
 			fleetStatus
 		}{listOf("UnitStatusList", units), fleet})
 	case formatWide:
@@ -213,16 +214,16 @@ func writeStatus(w io.Writer, format string, units []unitStatus, fleet fleetStat
 }
 
 // unitListing has a row for each unit.
-func unitListing(units []unitStatus) *listing {
+func unitListing(units []status.Unit) *listing {
 	l := &listing{kind: "UnitStatusList", columns: heads("UNIT", "STATUS", "WAVE", "COMMIT", "TARGETS", "REASON"), nothing: "no unit has been released yet"}
 	for _, u := range units {
-		l.add(u, string(u.Path), string(u.Path), string(u.Status), orDash(u.Wave), u.held(), u.progress(), u.Reason)
+		l.add(u, string(u.Path), string(u.Path), string(u.Status), orDash(u.Wave), u.CommitText(), u.Progress(), u.Reason)
 	}
 	return l
 }
 
 // targetListing has a row for each unit on each target.
-func targetListing(units []unitStatus) *listing {
+func targetListing(units []status.Unit) *listing {
 	l := &listing{kind: "UnitStatusList", columns: heads("UNIT", "TARGET", "STATUS", "WAVE", "COMMIT", "HEALTH", "APPLIED", "WANTED", "REASON")}
 	for _, u := range units {
 		for _, t := range u.Targets {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package status
 
 import (
 	"slices"
@@ -25,46 +25,46 @@ func TestStanding(t *testing.T) {
 		name   string
 		change change
 		drifts []store.Drift
-		want   standing
+		want   Standing
 		ready  int
 	}{
-		{"all is well", func(*rollout.Unit, *rollout.Target) {}, nil, standingDone, 1},
-		{"drift that is only reported", func(*rollout.Unit, *rollout.Target) {}, drift("report"), standingDrifted, 0},
-		{"a fight", func(*rollout.Unit, *rollout.Target) {}, drift("fight"), standingFight, 0},
-		{"drift that was just seen", func(_ *rollout.Unit, on *rollout.Target) { on.Drifted = true }, nil, standingDrifted, 0},
-		{"drift of another unit", func(u *rollout.Unit, _ *rollout.Target) { u.Path = "services/web" }, drift("report"), standingDone, 1},
-		{"a problem", func(u *rollout.Unit, _ *rollout.Target) { u.Blocked = "a.yaml:1:1: no" }, nil, standingBlocked, 1},
+		{"all is well", func(*rollout.Unit, *rollout.Target) {}, nil, Done, 1},
+		{"drift that is only reported", func(*rollout.Unit, *rollout.Target) {}, drift("report"), Drifted, 0},
+		{"a fight", func(*rollout.Unit, *rollout.Target) {}, drift("fight"), Fight, 0},
+		{"drift that was just seen", func(_ *rollout.Unit, on *rollout.Target) { on.Drifted = true }, nil, Drifted, 0},
+		{"drift of another unit", func(u *rollout.Unit, _ *rollout.Target) { u.Path = "services/web" }, drift("report"), Done, 1},
+		{"a problem", func(u *rollout.Unit, _ *rollout.Target) { u.Blocked = "a.yaml:1:1: no" }, nil, Blocked, 1},
 		{"a problem that quotes other words", func(u *rollout.Unit, _ *rollout.Target) {
 			u.Blocked = `a.yaml:1:1: "is quarantined, renders to nothing": no`
-		}, nil, standingBlocked, 1},
+		}, nil, Blocked, 1},
 		{"a quarantined bundle", func(u *rollout.Unit, _ *rollout.Target) {
 			u.Blocked, u.BlockedBy = "bundle d2 for target sas-1/a is quarantined: it failed", rollout.ObstacleQuarantine
-		}, nil, standingQuarantined, 1},
+		}, nil, Quarantined, 1},
 		{"an empty render", func(u *rollout.Unit, _ *rollout.Target) {
 			u.Blocked, u.BlockedBy = "the unit renders to nothing on every target: nothing is deleted", rollout.ObstacleEmpty
-		}, nil, standingEmpty, 1},
-		{"an empty render on one target", func(_ *rollout.Unit, on *rollout.Target) { on.Wave = -1 }, nil, standingEmpty, 0},
+		}, nil, Empty, 1},
+		{"an empty render on one target", func(_ *rollout.Unit, on *rollout.Target) { on.Wave = -1 }, nil, Empty, 0},
 		{"after a rollback", func(u *rollout.Unit, _ *rollout.Target) {
 			u.Rollout.Status, u.Rollout.Failure, u.Rollout.Commit = rollout.RolledBack, "wave canary: no", "bbbbbbbb"
-		}, nil, standingRolledBack, 1},
+		}, nil, RolledBack, 1},
 		{"a hold, and a target that failed", func(u *rollout.Unit, on *rollout.Target) {
 			u.Rollout.Status, on.Trouble = rollout.Held, rollout.TroubleFailed
-		}, nil, standingHeld, 0},
-		{"a deletion that waits", func(u *rollout.Unit, _ *rollout.Target) { u.Waiting = "1 deletion waits" }, nil, standingApproval, 1},
-		{"a cluster that is away after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnreachable }, nil, standingUnreachable, 0},
-		{"a server in distress", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnavailable }, nil, standingUnavailable, 0},
-		{"ill after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Health = rollout.HealthFailed }, nil, standingFailed, 0},
-		{"under way", func(u *rollout.Unit, on *rollout.Target) { u.Rollout.Status, on.Wanted = rollout.Progressing, "d2" }, nil, standingProgressing, 0},
+		}, nil, Held, 0},
+		{"a deletion that waits", func(u *rollout.Unit, _ *rollout.Target) { u.Waiting = "1 deletion waits" }, nil, Approval, 1},
+		{"a cluster that is away after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnreachable }, nil, Unreachable, 0},
+		{"a server in distress", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnavailable }, nil, Unavailable, 0},
+		{"ill after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Health = rollout.HealthFailed }, nil, Failed, 0},
+		{"under way", func(u *rollout.Unit, on *rollout.Target) { u.Rollout.Status, on.Wanted = rollout.Progressing, "d2" }, nil, Progressing, 0},
 	} {
 		on := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood}
 		u := &rollout.Unit{Path: cart, Rollout: &rollout.Rollout{ID: 1, Commit: "aaaaaaaa", Status: rollout.Done},
 			Targets: map[config.TargetName]*rollout.Target{target: on}, Commits: map[render.Digest]config.Commit{"d1": "aaaaaaaa", "d2": "bbbbbbbb"}}
 		c.change(u, on)
-		got := statusOf(u, c.drifts)
+		got := Of(u, c.drifts)
 		if got.Status != c.want || got.Ready != c.ready || !slices.Equal(got.Commits, []config.Commit{"aaaaaaaa"}) {
 			t.Errorf("%s: %s, %d ready, on %v; want %s, %d ready, on the commit that was applied", c.name, got.Status, got.Ready, got.Commits, c.want, c.ready)
 		}
-		if reported := len(c.drifts) > 0 || c.want == standingEmpty || u.Blocked != ""; reported && got.Status != standingDone && got.Reason == "" {
+		if reported := len(c.drifts) > 0 || c.want == Empty || u.Blocked != ""; reported && got.Status != Done && got.Reason == "" {
 			t.Errorf("%s: no reason", c.name)
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package status
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// objectDrift is one object that differs, for people and programs.
-type objectDrift struct {
+// Drift is one object that differs, for people and programs.
+type Drift struct {
 	Target config.TargetName `json:"target"`
 	Object string            `json:"object"` // "ConfigMap/shop/cart"
 	// Mode is what is done about it: "correct", "report", or "fight" when it
@@ -24,24 +24,24 @@ type objectDrift struct {
 	Missing bool           `json:"missing,omitempty"`
 	Changes []store.Change `json:"changes,omitempty"`
 
-	text string
+	Text string `json:"-"` // in one line
 }
 
 // driftOf is the drift of one unit.
-func driftOf(u *rollout.Unit, drifts []store.Drift) []objectDrift {
-	var found []objectDrift
+func driftOf(u *rollout.Unit, drifts []store.Drift) []Drift {
+	var found []Drift
 	for _, d := range drifts {
 		if d.Unit == u.Path {
-			found = append(found, objectDrift{Target: d.Target, Object: d.ID.String(), Mode: d.Mode,
-				Found: d.Found, Missing: d.Missing, Changes: d.Changes, text: drift.NotedText(d)})
+			found = append(found, Drift{Target: d.Target, Object: d.ID.String(), Mode: d.Mode,
+				Found: d.Found, Missing: d.Missing, Changes: d.Changes, Text: drift.NotedText(d)})
 		}
 	}
 	return found
 }
 
-// driftText is what differs on a target, or on all when it is empty: the first
+// DriftText is what differs on a target, or on all when it is empty: the first
 // object, and how many more.
-func driftText(drift []objectDrift, target config.TargetName) string {
+func DriftText(drift []Drift, target config.TargetName) string {
 	first, n := "", 0
 	for _, d := range drift {
 		if target != "" && d.Target != target {
@@ -50,9 +50,9 @@ func driftText(drift []objectDrift, target config.TargetName) string {
 		if n++; n > 1 {
 			continue
 		}
-		first = d.text
+		first = d.Text
 		if target == "" {
-			first = fmt.Sprintf("target %s: %s", d.Target, d.text)
+			first = fmt.Sprintf("target %s: %s", d.Target, d.Text)
 		}
 	}
 	if n > 1 {
