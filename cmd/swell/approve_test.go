@@ -79,7 +79,7 @@ func TestApprove(t *testing.T) {
 
 	stop := s.daemon()
 	defer func() { stop() }()
-	if err := errors.Join(os.RemoveAll(filepath.Join(s.repo.work, "services/shop/orders")), s.repo.push(t.Context(), "no orders")); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(s.repo.Work, "services/shop/orders")), s.repo.Push(t.Context(), "no orders")); err != nil {
 		t.Fatal(err)
 	}
 	var plan []string
@@ -137,7 +137,7 @@ func (s *stage) lost(random *rand.Rand, all int) {
 			s.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")), s.repo.push(s.Context(), "no recommend")); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(s.repo.Work, "services/shop/recommend")), s.repo.Push(s.Context(), "no recommend")); err != nil {
 		s.Fatal(err)
 	}
 	for range 6 {

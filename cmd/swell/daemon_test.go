@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
@@ -33,8 +34,8 @@ func program(ctx context.Context, args ...string) *exec.Cmd {
 // the daemon.
 type stage struct {
 	*testing.T
-	repo     *demoRepository
-	clusters map[string]*live
+	repo     *demo.Repository
+	clusters map[string]*demo.Live
 	config   string
 }
 
@@ -48,27 +49,27 @@ func newStage(t *testing.T) *stage {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demoClusters)
+	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(clusters.Stop)
-	s := &stage{T: t, clusters: map[string]*live{}, config: filepath.Join(dir, "daemon.yaml")}
-	if s.repo, err = newDemoRepository(t.Context(), dir); err != nil {
+	s := &stage{T: t, clusters: map[string]*demo.Live{}, config: filepath.Join(dir, "daemon.yaml")}
+	if s.repo, err = demo.NewRepository(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing that these tests release is ill. What is late on a slow machine is not.
-	patient := strings.NewReplacer("soak: 3s", "soak: 0s", "timeout: 15s", "timeout: 10m").Replace(demoRollout)
+	patient := strings.NewReplacer("soak: 3s", "soak: 0s", "timeout: 15s", "timeout: 10m").Replace(demo.Rollout)
 	if err := errors.Join(
-		s.repo.write("fleet/rollout.yaml", patient),
-		s.repo.push(t.Context(), "The example"),
+		s.repo.Write("fleet/rollout.yaml", patient),
+		s.repo.Push(t.Context(), "The example"),
 	); err != nil {
 		t.Fatal(err)
 	}
 	text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: test}\nspec:\n  repository: {url: monorepo.git, branch: main, poll: 1s}\n  clusters:\n"
-	for _, name := range demoClusters {
+	for _, name := range demo.Clusters {
 		text += fmt.Sprintf("  - {name: %s, kubeconfig: clusters/kubeconfig}\n", name)
-		if s.clusters[name], err = connectLive(clusters, name); err != nil {
+		if s.clusters[name], err = demo.Connect(clusters, name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +84,7 @@ func (s *stage) objects() int {
 	s.Helper()
 	n := 0
 	for _, cluster := range s.clusters {
-		count, err := cluster.managed(s.Context())
+		count, err := cluster.Managed(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -121,9 +122,9 @@ func TestKill(t *testing.T) {
 		t.Errorf("after the first release: %d objects, want 378", got)
 	}
 	if err := errors.Join(
-		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
-		os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")),
-		s.repo.push(t.Context(), "cart 1.4.3, no recommend"),
+		s.repo.Replace(demo.CartFile, "cart:1.4.2", "cart:1.4.3"),
+		os.RemoveAll(filepath.Join(s.repo.Work, "services/shop/recommend")),
+		s.repo.Push(t.Context(), "cart 1.4.3, no recommend"),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +135,13 @@ func TestKill(t *testing.T) {
 	if got := s.objects(); got != 378-4 {
 		t.Errorf("after the change: %d objects, want 374", got)
 	}
-	for _, target := range cartTargets {
-		d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart")
+	for _, target := range demo.CartTargets {
+		d, err := s.clusters[target.Cluster].Deployment(t.Context(), target.Namespace, "cart")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.image != cartName+"1.4.3" {
-			t.Errorf("cart in %s runs %s", target.namespace, d.image)
+		if d.Image != demo.CartImage+"1.4.3" {
+			t.Errorf("cart in %s runs %s", target.Namespace, d.Image)
 		}
 	}
 	if out := s.once(0); !strings.HasSuffix(out, " 0 objects written\n") {
@@ -198,9 +199,9 @@ func (s *stage) status() {
 // TestTwoDaemons: the second one stays away.
 func TestTwoDaemons(t *testing.T) {
 	dir := t.TempDir()
-	repo, err := newDemoRepository(t.Context(), dir)
+	repo, err := demo.NewRepository(t.Context(), dir)
 	if err == nil {
-		err = repo.push(t.Context(), "The example")
+		err = repo.Push(t.Context(), "The example")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/demo"
 )
 
 // uids are the UIDs of all that swell has in all clusters, by cluster and name.
@@ -26,8 +27,8 @@ func (s *stage) uids() map[string]string {
 	s.Helper()
 	uids := map[string]string{}
 	for name, cluster := range s.clusters {
-		for _, resource := range demoKinds {
-			list, err := cluster.client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
+		for _, resource := range demo.Kinds {
+			list, err := cluster.Client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -46,7 +47,7 @@ func (s *stage) uids() map[string]string {
 // wanted counts the objects that the working copy stands for.
 func (s *stage) wanted() (n int) {
 	s.Helper()
-	snapshot := (&render.Compiler{}).Snapshot("", config.Files(os.DirFS(s.repo.work)))
+	snapshot := (&render.Compiler{}).Snapshot("", config.Files(os.DirFS(s.repo.Work)))
 	if len(snapshot.Problems) > 0 {
 		s.Fatal(snapshot.Problems)
 	}
@@ -60,7 +61,7 @@ func (s *stage) wanted() (n int) {
 
 // change makes one change to the working copy, or takes an earlier one back.
 func (s *stage) change(random *rand.Rand) error {
-	services := filepath.Join(s.repo.work, "services")
+	services := filepath.Join(s.repo.Work, "services")
 	// move moves a file or folder, or moves it back.
 	move := func(from, to string) error {
 		from, to = filepath.Join(services, from), filepath.Join(services, to)
@@ -71,10 +72,10 @@ func (s *stage) change(random *rand.Rand) error {
 	}
 	switch random.IntN(4) {
 	case 0: // other pods
-		if s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3") == nil {
+		if s.repo.Replace(demo.CartFile, "cart:1.4.2", "cart:1.4.3") == nil {
 			return nil
 		}
-		return s.repo.replace(cartFile, "cart:1.4.3", "cart:1.4.2")
+		return s.repo.Replace(demo.CartFile, "cart:1.4.3", "cart:1.4.2")
 	case 1: // a unit goes, or comes back
 		return move("shop/recommend", "../gone")
 	case 2: // a unit gets another name
@@ -105,7 +106,7 @@ func TestKillMany(t *testing.T) {
 	before := s.uids()
 	for i := range kills {
 		if i%3 == 0 {
-			if err := errors.Join(s.change(random), s.repo.push(t.Context(), fmt.Sprintf("change %d", i))); err != nil {
+			if err := errors.Join(s.change(random), s.repo.Push(t.Context(), fmt.Sprintf("change %d", i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,6 +130,6 @@ func TestKillMany(t *testing.T) {
 }
 
 func (s *stage) has(name string) bool {
-	_, err := os.Stat(filepath.Join(s.repo.work, name))
+	_, err := os.Stat(filepath.Join(s.repo.Work, name))
 	return err == nil
 }

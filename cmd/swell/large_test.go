@@ -19,7 +19,7 @@ import (
 func BenchmarkProcess(b *testing.B) {
 	const specs = 100_000
 	dir := b.TempDir()
-	repo, swell := filepath.Join(dir, "repo.git"), filepath.Join(dir, "swell")
+	repo, swell := filepath.Join(dir, "repo.Git"), filepath.Join(dir, "swell")
 	if out, err := exec.Command("go", "build", "-o", swell, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}

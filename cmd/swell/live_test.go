@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/swell-sh/swell/sync/demo"
 )
 
 // TestLive: what an apply would do is told from what the clusters hold, also
@@ -21,7 +23,7 @@ func TestLive(t *testing.T) {
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, err strings.Builder
-		cmd := program(t.Context(), append([]string{"diff", "--live", s.repo.work, "-c", s.config, "--cache", "none"}, args...)...)
+		cmd := program(t.Context(), append([]string{"diff", "--live", s.repo.Work, "-c", s.config, "--cache", "none"}, args...)...)
 		cmd.Stdout, cmd.Stderr = &out, &err
 		_ = cmd.Run()
 		if code := cmd.ProcessState.ExitCode(); code != wantCode {
@@ -32,17 +34,17 @@ func TestLive(t *testing.T) {
 	if out, err := diffLive(0); out != "" || !strings.Contains(err, "no changes") {
 		t.Errorf("after a release:\n%s\n%s", out, err)
 	}
-	target := cartTargets[0]
-	tree, _ := program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.cluster).CombinedOutput()
-	for _, want := range []string{"services/shop/cart on " + target.cluster, "├ Deployment/" + target.namespace + "/cart ", "│ └ ReplicaSet/" + target.namespace + "/cart-", "│   └ Pod/", "  healthy"} {
+	target := demo.CartTargets[0]
+	tree, _ := program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster).CombinedOutput()
+	for _, want := range []string{"services/shop/cart on " + target.Cluster, "├ Deployment/" + target.Namespace + "/cart ", "│ └ ReplicaSet/" + target.Namespace + "/cart-", "│   └ Pod/", "  healthy"} {
 		if !strings.Contains(string(tree), want) {
 			t.Errorf("want %q in the tree\n%s", want, tree)
 		}
 	}
 	if err := errors.Join(
-		s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"),
-		os.RemoveAll(filepath.Join(s.repo.work, "services/shop/recommend")),
-		s.clusters[target.cluster].edit(t.Context(), target.namespace, "cart", map[string]any{"spec": map[string]any{"paused": true}, "metadata": map[string]any{"labels": map[string]any{"app": "edited"}}}),
+		s.repo.Replace(demo.CartFile, "cart:1.4.2", "cart:1.4.3"),
+		os.RemoveAll(filepath.Join(s.repo.Work, "services/shop/recommend")),
+		s.clusters[target.Cluster].Edit(t.Context(), target.Namespace, "cart", map[string]any{"spec": map[string]any{"paused": true}, "metadata": map[string]any{"labels": map[string]any{"app": "edited"}}}),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +55,13 @@ func TestLive(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, out)
 		}
 	}
-	if out, _ := diffLive(1, "--unit", "services/shop/cart", "--target", target.cluster); strings.Contains(out, "recommend") || !strings.Contains(out, "edited") {
+	if out, _ := diffLive(1, "--unit", "services/shop/cart", "--target", target.Cluster); strings.Contains(out, "recommend") || !strings.Contains(out, "edited") {
 		t.Errorf("one unit on one cluster:\n%s", out)
 	}
 	if _, err := diffLive(2, "--unit", "services/shop/crt"); !strings.Contains(err, "did you mean") {
 		t.Errorf("a unit that is not there: %s", err)
 	}
-	if d, err := s.clusters[target.cluster].deployment(t.Context(), target.namespace, "cart"); err != nil || !strings.HasSuffix(d.image, "1.4.2") || s.objects() != before {
+	if d, err := s.clusters[target.Cluster].Deployment(t.Context(), target.Namespace, "cart"); err != nil || !strings.HasSuffix(d.Image, "1.4.2") || s.objects() != before {
 		t.Errorf("something was written: %+v, %v", d, err)
 	}
 
@@ -68,18 +70,18 @@ func TestLive(t *testing.T) {
 	for _, name := range []string{"pay", "platform", "search", "shop", "travel"} {
 		fmt.Fprintf(&tenants, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}}\n---\n", name, name)
 	}
-	if err := os.WriteFile(filepath.Join(s.repo.work, "fleet/tenants.yaml"), []byte(tenants.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.repo.Work, "fleet/tenants.yaml"), []byte(tenants.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := diffLive(2, "--unit", "services/shop/cart"); !strings.Contains(err, `User "system:serviceaccount:default:shop" cannot`) {
 		t.Errorf("a diff as an account without rights:\n%s", err)
 	}
 	// What is refused is tried again for as long as a wave may take.
-	if err := errors.Join(s.repo.write("fleet/rollout.yaml", demoRollout), s.repo.push(t.Context(), "accounts")); err != nil {
+	if err := errors.Join(s.repo.Write("fleet/rollout.yaml", demo.Rollout), s.repo.Push(t.Context(), "accounts")); err != nil {
 		t.Fatal(err)
 	}
 	s.once(1) // the account is written down before it is tried
-	tree, _ = program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.cluster).CombinedOutput()
+	tree, _ = program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster).CombinedOutput()
 	if want := `User "system:serviceaccount:default:shop" cannot get resource`; !strings.Contains(string(tree), want) {
 		t.Errorf("want %s in the tree\n%s", want, tree)
 	}

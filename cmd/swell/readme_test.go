@@ -138,7 +138,7 @@ func TestReadmeDaemon(t *testing.T) {
 				continue
 			}
 			c.text = strings.NewReplacer("-c daemon.yaml", "").Replace(c.text) + " -c " + s.config
-			c.run(t, s.repo.work)
+			c.run(t, s.repo.Work)
 			ran++
 		}
 	}

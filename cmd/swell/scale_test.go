@@ -25,6 +25,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/plain"
 	"github.com/swell-sh/swell/testdata/large"
@@ -136,15 +137,15 @@ func newMany(b *testing.B, objects int) *many {
 			files["services/spaces/spaces.yaml"] += fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: many-%02d}\n---\n", unit)
 		}
 	}
-	repo := &demoRepository{work: filepath.Join(m.dir, "repo")}
+	repo := &demo.Repository{Work: filepath.Join(m.dir, "repo")}
 	for name, content := range files {
-		m.must(os.MkdirAll(filepath.Dir(filepath.Join(repo.work, name)), 0o755))
-		m.must(repo.write(name, content))
+		m.must(os.MkdirAll(filepath.Dir(filepath.Join(repo.Work, name)), 0o755))
+		m.must(repo.Write(name, content))
 	}
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main", repo.work}, {"-C", repo.work, "add", "--all"}, {"-C", repo.work, "commit", "--quiet", "--message", "many"}} {
-		m.must(repo.git(b.Context(), args...))
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main", repo.Work}, {"-C", repo.Work, "add", "--all"}, {"-C", repo.Work, "commit", "--quiet", "--message", "many"}} {
+		m.must(repo.Git(b.Context(), args...))
 	}
-	snapshot := (&render.Compiler{}).Snapshot("", config.Files(os.DirFS(repo.work)))
+	snapshot := (&render.Compiler{}).Snapshot("", config.Files(os.DirFS(repo.Work)))
 	bundle, err := snapshot.Bundle("services/unit000", "dev-1/x")
 	m.must(err)
 	if bundle == nil {

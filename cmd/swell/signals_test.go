@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -25,7 +26,7 @@ type watched struct {
 	log   *os.File
 	lines chan string
 	dir   string
-	repo  *demoRepository
+	repo  *demo.Repository
 }
 
 // watchDaemon starts a daemon that polls once an hour. Its repository is not there
@@ -34,10 +35,10 @@ func watchDaemon(t *testing.T) *watched {
 	t.Helper()
 	d := &watched{T: t, dir: t.TempDir(), lines: make(chan string, 10000)}
 	var err error
-	if d.repo, err = newDemoRepository(t.Context(), filepath.Join(d.dir, "made")); err != nil {
+	if d.repo, err = demo.NewRepository(t.Context(), filepath.Join(d.dir, "made")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.repo.push(t.Context(), "The example"); err != nil {
+	if err := d.repo.Push(t.Context(), "The example"); err != nil {
 		t.Fatal(err)
 	}
 	text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: test}\nspec:\n  repository: {url: monorepo.git, branch: main, poll: 1h}\n  drift: {schedule: 'off'}\n"
@@ -142,10 +143,10 @@ func TestSignals(t *testing.T) {
 	d.started(1)
 
 	d.log.Close()
-	if err := d.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"); err != nil {
+	if err := d.repo.Replace(demo.CartFile, "cart:1.4.2", "cart:1.4.3"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.repo.push(t.Context(), "cart 1.4.3"); err != nil {
+	if err := d.repo.Push(t.Context(), "cart 1.4.3"); err != nil {
 		t.Fatal(err)
 	}
 	d.signal(syscall.SIGHUP)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package demo
 
 import (
 	"bufio"
@@ -23,14 +23,15 @@ import (
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
-// live reads one cluster behind swell's back, as anybody could.
-type live struct {
-	client dynamic.Interface
+// Live reads one cluster behind swell's back, as anybody could.
+type Live struct {
+	Client dynamic.Interface
 	http   *http.Client
 	host   string
 }
 
-func connectLive(clusters *devcluster.Clusters, name string) (*live, error) {
+// Connect makes a connection to one of the clusters, with the rights of its administrator.
+func Connect(clusters *devcluster.Clusters, name string) (*Live, error) {
 	cfg, err := clusters.Config(name)
 	if err != nil {
 		return nil, err
@@ -43,12 +44,12 @@ func connectLive(clusters *devcluster.Clusters, name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &live{client, httpClient, cfg.Host}, nil
+	return &Live{client, httpClient, cfg.Host}, nil
 }
 
-// applies reads from the API server's own metrics how many server-side applies
+// Applies reads from the API server's own metrics how many server-side applies
 // it has taken, without those that it sends itself about its flow control.
-func (l *live) applies(ctx context.Context) (int, error) {
+func (l *Live) Applies(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.host+"/metrics", nil)
 	if err != nil {
 		return 0, err
@@ -79,9 +80,9 @@ func (l *live) applies(ctx context.Context) (int, error) {
 }
 
 var (
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	// demoKinds are the resources that the example renders to.
-	demoKinds = []schema.GroupVersionResource{deployments,
+	Deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	// Kinds are the resources that the example renders to.
+	Kinds = []schema.GroupVersionResource{Deployments,
 		{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},
 		{Version: "v1", Resource: "resourcequotas"}, {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
@@ -95,11 +96,11 @@ var (
 	}
 )
 
-// managed counts the objects that carry swell's label and its field manager.
-func (l *live) managed(ctx context.Context) (int, error) {
+// Managed counts the objects that carry swell's label and its field manager.
+func (l *Live) Managed(ctx context.Context) (int, error) {
 	n := 0
-	for _, resource := range demoKinds {
-		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
+	for _, resource := range Kinds {
+		list, err := l.Client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
 		if err != nil {
 			return 0, err
 		}
@@ -114,34 +115,35 @@ func (l *live) managed(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// deployment is what the story tells of a Deployment.
-type deployment struct {
-	image    string
-	replicas int64
-	// writes is the metadata.generation, which counts changes of the spec.
-	writes int64
-	ready  int64
+// Deployment is what the story tells of a Deployment.
+type Deployment struct {
+	Image    string
+	Replicas int64
+	// Writes is the metadata.generation, which counts changes of the spec.
+	Writes int64
+	Ready  int64
 }
 
-func (l *live) deployment(ctx context.Context, namespace, name string) (deployment, error) {
-	object, err := l.client.Resource(deployments).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+// Deployment reads one.
+func (l *Live) Deployment(ctx context.Context, namespace, name string) (Deployment, error) {
+	object, err := l.Client.Resource(Deployments).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return deployment{}, err
+		return Deployment{}, err
 	}
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 	if err != nil || len(containers) == 0 {
-		return deployment{}, fmt.Errorf("deployment %s/%s: no containers: %w", namespace, name, err)
+		return Deployment{}, fmt.Errorf("deployment %s/%s: no containers: %w", namespace, name, err)
 	}
-	d := deployment{writes: object.GetGeneration()}
-	d.image, _, _ = unstructured.NestedString(containers[0].(map[string]any), "image")
-	d.replicas, _, _ = unstructured.NestedInt64(object.Object, "spec", "replicas")
-	d.ready, _, _ = unstructured.NestedInt64(object.Object, "status", "readyReplicas")
+	d := Deployment{Writes: object.GetGeneration()}
+	d.Image, _, _ = unstructured.NestedString(containers[0].(map[string]any), "image")
+	d.Replicas, _, _ = unstructured.NestedInt64(object.Object, "spec", "replicas")
+	d.Ready, _, _ = unstructured.NestedInt64(object.Object, "status", "readyReplicas")
 	return d, nil
 }
 
-// unreadyDeployments counts those with fewer ready pods than wanted.
-func (l *live) unreadyDeployments(ctx context.Context) (unready, total int, err error) {
-	list, err := l.client.Resource(deployments).List(ctx, metav1.ListOptions{})
+// UnreadyDeployments counts those with fewer ready pods than wanted.
+func (l *Live) UnreadyDeployments(ctx context.Context) (unready, total int, err error) {
+	list, err := l.Client.Resource(Deployments).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -155,12 +157,12 @@ func (l *live) unreadyDeployments(ctx context.Context) (unready, total int, err 
 	return unready, len(list.Items), nil
 }
 
-// edit changes a Deployment the way kubectl edit would.
-func (l *live) edit(ctx context.Context, namespace, name string, patch any) error {
+// Edit changes a Deployment the way kubectl edit would.
+func (l *Live) Edit(ctx context.Context, namespace, name string, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	_, err = l.client.Resource(deployments).Namespace(namespace).Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	_, err = l.Client.Resource(Deployments).Namespace(namespace).Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	return err
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package demo
 
 import (
 	"context"
@@ -28,8 +28,8 @@ import (
 // story is the demonstration under way.
 type story struct {
 	*narrator
-	repo     *demoRepository
-	clusters map[string]*live
+	repo     *Repository
+	clusters map[string]*Live
 	claims   int
 
 	start func() // sets the daemon going
@@ -58,7 +58,7 @@ func (s *story) startDaemon(ctx context.Context, dir string, access map[string]c
 	if err != nil {
 		return nil, err
 	}
-	src, err := source.Open(source.Config{URL: s.repo.bare, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
+	src, err := source.Open(source.Config{URL: s.repo.Bare, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
 	if err != nil {
 		return nil, errors.Join(err, state.Close())
 	}
@@ -151,7 +151,7 @@ func (s *story) tell(ctx context.Context) error {
 
 func (s *story) firstSync(ctx context.Context) error {
 	s.title("1. The first sync: 23 units of 5 teams, 5 cells")
-	if err := s.repo.push(ctx, "The example monorepo"); err != nil {
+	if err := s.repo.Push(ctx, "The example monorepo"); err != nil {
 		return err
 	}
 	s.setQuiet(true) // 87 bundles would be 400 lines
@@ -161,8 +161,8 @@ func (s *story) firstSync(ctx context.Context) error {
 	}
 	s.setQuiet(false)
 	total := 0
-	for _, name := range demoClusters {
-		n, err := s.clusters[name].managed(ctx)
+	for _, name := range Clusters {
+		n, err := s.clusters[name].Managed(ctx)
 		if err != nil {
 			return err
 		}
@@ -171,8 +171,8 @@ func (s *story) firstSync(ctx context.Context) error {
 	if err := s.claim(total == 378, "378 objects with field manager swell are in the three clusters (counted: %d)", total); err != nil {
 		return err
 	}
-	for _, name := range demoClusters {
-		unready, all, err := s.clusters[name].unreadyDeployments(ctx)
+	for _, name := range Clusters {
+		unready, all, err := s.clusters[name].UnreadyDeployments(ctx)
 		if err != nil {
 			return err
 		}
@@ -183,43 +183,43 @@ func (s *story) firstSync(ctx context.Context) error {
 	return nil
 }
 
-// cartTargets are where services/shop/cart goes, canary first.
-var cartTargets = []struct{ cluster, namespace string }{
+// CartTargets are where services/shop/cart goes, canary first.
+var CartTargets = []struct{ Cluster, Namespace string }{
 	{"sas-1", "shop-rz00a"}, {"sas-1", "shop-rz01a"}, {"vla-1", "shop-rz10a"}, {"vla-1", "shop-rz11a"},
 }
 
 const (
 	cart     = config.UnitPath("services/shop/cart")
-	cartFile = "services/shop/cart/runtime.yaml"
-	cartName = "registry.example.com/shop/cart:"
+	CartFile = "services/shop/cart/runtime.yaml"
+	CartImage = "registry.example.com/shop/cart:"
 )
 
 // carts reads the live Deployments of cart, in the order of cartTargets.
-func (s *story) carts(ctx context.Context) ([]deployment, error) {
-	all := make([]deployment, len(cartTargets))
-	for i, t := range cartTargets {
+func (s *story) carts(ctx context.Context) ([]Deployment, error) {
+	all := make([]Deployment, len(CartTargets))
+	for i, t := range CartTargets {
 		var err error
-		if all[i], err = s.clusters[t.cluster].deployment(ctx, t.namespace, "cart"); err != nil {
+		if all[i], err = s.clusters[t.Cluster].Deployment(ctx, t.Namespace, "cart"); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func images(all []deployment) []string {
+func images(all []Deployment) []string {
 	tags := make([]string, len(all))
 	for i, d := range all {
-		tags[i] = strings.TrimPrefix(d.image, cartName)
+		tags[i] = strings.TrimPrefix(d.Image, CartImage)
 	}
 	return tags
 }
 
 func (s *story) goodChange(ctx context.Context) error {
 	s.title("2. A good change: cart 1.4.2 becomes 1.4.3, wave by wave")
-	if err := s.repo.replace(cartFile, "cart:1.4.2", "cart:1.4.3"); err != nil {
+	if err := s.repo.Replace(CartFile, "cart:1.4.2", "cart:1.4.3"); err != nil {
 		return err
 	}
-	if err := s.repo.push(ctx, "cart 1.4.3"); err != nil {
+	if err := s.repo.Push(ctx, "cart 1.4.3"); err != nil {
 		return err
 	}
 	err := s.until(ctx, "the soak of the canary", func(_ sync.Record, state *rollout.State) bool {
@@ -253,10 +253,10 @@ func (s *story) badChange(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.repo.replace(cartFile, "cart:1.4.3", "cart:broken"); err != nil {
+	if err := s.repo.Replace(CartFile, "cart:1.4.3", "cart:broken"); err != nil {
 		return err
 	}
-	if err := s.repo.push(ctx, "cart, but better"); err != nil {
+	if err := s.repo.Push(ctx, "cart, but better"); err != nil {
 		return err
 	}
 	if err := s.until(ctx, "the failure of the canary", unitIs(cart, 3, rollout.RollingBack)); err != nil {
@@ -274,22 +274,22 @@ func (s *story) badChange(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.claim(after[0].image == before[0].image && after[0].ready == after[0].replicas, "the canary runs 1.4.3 again, %d of %d pods ready", after[0].ready, after[0].replicas); err != nil {
+	if err := s.claim(after[0].Image == before[0].Image && after[0].Ready == after[0].Replicas, "the canary runs 1.4.3 again, %d of %d pods ready", after[0].Ready, after[0].Replicas); err != nil {
 		return err
 	}
 	untouched := true
 	for i := range before[1:] {
-		untouched = untouched && before[i+1].writes == after[i+1].writes
+		untouched = untouched && before[i+1].Writes == after[i+1].Writes
 	}
-	if err := s.claim(untouched && after[0].writes == before[0].writes+2,
+	if err := s.claim(untouched && after[0].Writes == before[0].Writes+2,
 		"the canary was written twice, the other three cells not once (generations %d, %d, %d, %d)",
-		after[0].writes, after[1].writes, after[2].writes, after[3].writes); err != nil {
+		after[0].Writes, after[1].Writes, after[2].Writes, after[3].Writes); err != nil {
 		return err
 	}
-	if err := s.repo.replace(cartFile, "cart:broken", "cart:1.4.3"); err != nil {
+	if err := s.repo.Replace(CartFile, "cart:broken", "cart:1.4.3"); err != nil {
 		return err
 	}
-	if err := s.repo.push(ctx, "Revert: cart, but better"); err != nil {
+	if err := s.repo.Push(ctx, "Revert: cart, but better"); err != nil {
 		return err
 	}
 	return s.until(ctx, "the revert", unitIs(cart, 4, rollout.Done))
@@ -301,7 +301,7 @@ func (s *story) somebodysEdit(ctx context.Context) error {
 	s.line("kubectl --context vla-1 -n shop-rz10a edit deployment web    # image: web:hotfix")
 	patch := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 		"containers": []any{map[string]any{"name": "main", "image": "registry.example.com/shop/web:hotfix"}}}}}}
-	if err := vla.edit(ctx, "shop-rz10a", "web", patch); err != nil {
+	if err := vla.Edit(ctx, "shop-rz10a", "web", patch); err != nil {
 		return err
 	}
 	var found string
@@ -324,24 +324,24 @@ func (s *story) somebodysEdit(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	d, err := vla.deployment(ctx, "shop-rz10a", "web")
+	d, err := vla.Deployment(ctx, "shop-rz10a", "web")
 	if err != nil {
 		return err
 	}
-	return s.claim(d.image == "registry.example.com/shop/web:20.4.0", "the Deployment runs web:20.4.0 again")
+	return s.claim(d.Image == "registry.example.com/shop/web:20.4.0", "the Deployment runs web:20.4.0 again")
 }
 
 func (s *story) typingMistake(ctx context.Context) error {
 	s.title("5. A typing mistake, beside a good change")
 	fraud := s.clusters["sas-1"]
-	before, err := fraud.deployment(ctx, "pay-rz00a", "fraud")
+	before, err := fraud.Deployment(ctx, "pay-rz00a", "fraud")
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(
-		s.repo.replace("services/pay/fraud/runtime.yaml", "replicas:", "replicsa:"),
-		s.repo.replace("services/pay/ledger/runtime.yaml", "ledger:5.2.0", "ledger:5.3.0"),
-		s.repo.push(ctx, "fraud: scale; ledger 5.3.0"),
+		s.repo.Replace("services/pay/fraud/runtime.yaml", "replicas:", "replicsa:"),
+		s.repo.Replace("services/pay/ledger/runtime.yaml", "ledger:5.2.0", "ledger:5.3.0"),
+		s.repo.Push(ctx, "fraud: scale; ledger 5.3.0"),
 	); err != nil {
 		return err
 	}
@@ -357,20 +357,20 @@ func (s *story) typingMistake(ctx context.Context) error {
 	if err := s.claim(problem == `services/pay/fraud/runtime.yaml:6:3: spec.replicsa: unknown field, did you mean "replicas"?`, "refused, with its line: %s", problem); err != nil {
 		return err
 	}
-	after, err := fraud.deployment(ctx, "pay-rz00a", "fraud")
+	after, err := fraud.Deployment(ctx, "pay-rz00a", "fraud")
 	if err != nil {
 		return err
 	}
-	if err := s.claim(after.writes == before.writes && after.image == before.image, "fraud is as it was"); err != nil {
+	if err := s.claim(after.Writes == before.Writes && after.Image == before.Image, "fraud is as it was"); err != nil {
 		return err
 	}
 	for _, t := range []struct{ cluster, namespace string }{{"sas-1", "pay-rz00a"}, {"sas-1", "pay-rz01a"}, {"vla-1", "pay-rz10a"}, {"vla-1", "pay-rz11a"}, {"myt-1", "pay-rz20a"}} {
-		d, err := s.clusters[t.cluster].deployment(ctx, t.namespace, "ledger")
+		d, err := s.clusters[t.cluster].Deployment(ctx, t.namespace, "ledger")
 		if err != nil {
 			return err
 		}
-		if d.image != "registry.example.com/pay/ledger:5.3.0" {
-			return s.claim(false, "ledger runs 5.3.0 in %s (read: %s)", t.namespace, d.image)
+		if d.Image != "registry.example.com/pay/ledger:5.3.0" {
+			return s.claim(false, "ledger runs 5.3.0 in %s (read: %s)", t.namespace, d.Image)
 		}
 	}
 	return s.claim(true, "its neighbour ledger went out to all five cells")
@@ -388,7 +388,7 @@ func (s *story) nothingLeft(ctx context.Context) error {
 	if err := s.until(ctx, "ten more passes and a sweep", func(r sync.Record, _ *rollout.State) bool {
 		passes++
 		swept += len(r.Swept)
-		return passes >= more && swept >= len(demoClusters)
+		return passes >= more && swept >= len(Clusters)
 	}); err != nil {
 		return err
 	}
@@ -402,8 +402,8 @@ func (s *story) nothingLeft(ctx context.Context) error {
 // patches counts the server-side applies that the clusters have taken so far.
 func (s *story) patches(ctx context.Context) (int, error) {
 	total := 0
-	for _, name := range demoClusters {
-		n, err := s.clusters[name].applies(ctx)
+	for _, name := range Clusters {
+		n, err := s.clusters[name].Applies(ctx)
 		if err != nil {
 			return 0, err
 		}
