@@ -189,8 +189,8 @@ var CartTargets = []struct{ Cluster, Namespace string }{
 }
 
 const (
-	cart     = config.UnitPath("services/shop/cart")
-	CartFile = "services/shop/cart/runtime.yaml"
+	cart      = config.UnitPath("services/shop/cart")
+	CartFile  = "services/shop/cart/runtime.yaml"
 	CartImage = "registry.example.com/shop/cart:"
 )
 
