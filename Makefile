@@ -10,7 +10,8 @@ BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 # What runs goroutines of its own is tested with the race detector, the rest at full
 # strength without it, which is five times as fast. Rendering is on all cores: some
 # tests of it run both ways.
-CONCURRENT = ./sync/... ./render/cache
+CONCURRENT = ./sync ./sync/apply ./sync/executor ./sync/fleet ./sync/source ./sync/store ./render/cache
+PURE = ./cmd/... ./config/... ./render/... ./sync/approval ./sync/demo ./sync/drift ./sync/ownership ./sync/rollout ./sync/status
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
 
 .PHONY: all build test test-long lint bench demo generate clean
@@ -28,7 +29,7 @@ bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
 test: bin/devcluster
-	$(GO) test -timeout 60m ./cmd/... ./config/... ./render/...
+	$(GO) test -timeout 60m $(PURE)
 	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
 	$(GO) test -race -timeout 60m -parallel 4 $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
