@@ -11,7 +11,6 @@ BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 # strength without it, which is five times as fast. Rendering is on all cores: some
 # tests of it run both ways.
 CONCURRENT = ./sync ./sync/apply ./sync/executor ./sync/fleet ./sync/source ./sync/store ./render/cache
-PURE = ./cmd/... ./config/... ./render/... ./sync/approval ./sync/demo ./sync/drift ./sync/ownership ./sync/rollout ./sync/status
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
 
 .PHONY: all build test test-long lint bench demo generate clean
@@ -29,7 +28,7 @@ bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
 test: bin/devcluster
-	$(GO) test -timeout 60m $(PURE)
+	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT))")
 	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
 	$(GO) test -race -timeout 60m -parallel 4 $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
