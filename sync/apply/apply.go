@@ -254,7 +254,7 @@ func (a *applying) object(ctx context.Context, i int) {
 		a.waitFor(i, waitsDeletion, terminating(meta))
 	case info.code == http.StatusCreated:
 		r.Action = Created
-	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.date):
+	case before == r.Entry.Fingerprint && entryTime(ownEntry(meta)).Before(info.asked):
 		r.Action = Unchanged
 	default: // or it was changed twice in a second, which leaves no trace
 		r.Action = Configured

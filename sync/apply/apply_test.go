@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,6 +92,36 @@ func TestApplySendsOnePatchForAChange(t *testing.T) {
 	}
 	if got[0].Entry.Digest != objects[0].Digest || got[0].Entry.Unit != testUnit {
 		t.Errorf("entry %+v", got[0].Entry)
+	}
+}
+
+// The second change of a second leaves no trace in managedFields: an answer that is
+// written in the next second does not make it none.
+func TestApplySeesASecondChangeInASecond(t *testing.T) {
+	slow := false
+	cfg := apiServer(t)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if slow && err == nil {
+				time.Sleep(time.Second)
+				resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+			}
+			return resp, err
+		})
+	})
+	c, err := Connect(cfg, testRepository, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := space(t)
+	applied(t, c, configMap(t, ns, "other", "1")) // what is asked once has been asked
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	known := inventory(t, c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "1")}, nil))
+	slow = true
+	got := c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "2")}, known)
+	if diff := cmp.Diff([]Action{Configured}, actions(got)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -70,8 +70,9 @@ type response struct {
 // answerInfo is what there is to know of an answer besides its content.
 type answerInfo struct {
 	code int
-	// date is the server's clock, in whole seconds; zero when it did not say.
-	date time.Time
+	// asked is the server's clock when it got the request, or up to a second
+	// earlier, in whole seconds; zero when it did not say.
+	asked time.Time
 }
 
 // do sends a request, again where that may help, and returns a 2xx answer or an
@@ -132,6 +133,7 @@ func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*
 	if err != nil {
 		return nil, &Error{Op: req.op, Object: req.object, class: ErrRefused, cause: err, unsent: true, Message: oneLine(err.Error())}
 	}
+	began := time.Now()
 	httpResp, err := c.client.Do(httpReq)
 	if err != nil {
 		return nil, transportError(ctx, req, timeout, err)
@@ -143,12 +145,23 @@ func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*
 	}
 	answer := &response{contentType: httpResp.Header.Get("Content-Type"), body: body}
 	answer.code = httpResp.StatusCode
-	answer.date, _ = http.ParseTime(httpResp.Header.Get("Date"))
+	answer.asked = askedAt(httpResp.Header, time.Since(began))
 	if answer.code >= 200 && answer.code < 300 {
 		return answer, nil
 	}
 	status, _ := answer.status() // an answer without one is described as it is
 	return nil, answerError(req, answer, status, httpResp.Header)
+}
+
+// askedAt is [answerInfo.asked] of an answer that took that long. A server writes
+// Date with the answer's header, which may be a second after the object was
+// written.
+func askedAt(h http.Header, took time.Duration) time.Time {
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return date.Add(-took).Truncate(time.Second)
 }
 
 func (c *call) httpRequest(ctx context.Context, req *request) (*http.Request, error) {
