@@ -473,31 +473,6 @@ var ambiguousOctal = regexp.MustCompile(`^[-+]?0[0-9_]+$|^[-+]?0o`)
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// Lookup finds the value of a key in a mapping; nil when there is none or n is
-// no mapping.
-func Lookup(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	return lookupContent(n.Content, key)
-}
-
-func lookupContent(content []*yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(content); i += 2 {
-		if content[i].Value == key {
-			return content[i+1]
-		}
-	}
-	return nil
-}
-
-func scalarAt(n *yaml.Node, key string) string {
-	if v := Lookup(n, key); v != nil && v.Kind == yaml.ScalarNode && v.Tag == "!!str" {
-		return v.Value
-	}
-	return ""
-}
-
 // formOf says what a node is without its value, which may be a secret.
 func formOf(n *yaml.Node) string {
 	switch {

@@ -105,7 +105,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		if len(found.Path) > 0 {
 			message = schema.PathText(found.Path) + ": " + message
 		}
-		problem := from.doc.Problem(nodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
+		problem := from.doc.Problem(config.NodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
 		if from.unit == "" {
 			hard.shared = append(hard.shared, problem)
 			continue
@@ -130,7 +130,7 @@ func (w *world) claimed(doc *config.Document) *config.Problem {
 	if by == "" {
 		return nil
 	}
-	p := doc.Problem(nodeAt(doc.Node, []any{"spec", "names"}), config.CodeDuplicate,
+	p := doc.Problem(config.NodeAt(doc.Node, []any{"spec", "names"}), config.CodeDuplicate,
 		"spec.names: %s or %s of group %s is the easy kind declared in %s: choose another group, kind or plural",
 		config.Shorten(claim.Kind), config.Shorten(claim.Plural), config.Shorten(claim.Group), by)
 	return &p

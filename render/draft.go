@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
@@ -47,7 +48,8 @@ type draft struct {
 	// readsTenant says of a unit without a tenant whether a value was computed
 	// from it all the same; nil when the unit has one.
 	readsTenant func(path []any) bool
-	secrets     []string // that it may have taken from a spec's secret fields
+	secrets     []string    // that it may have taken from a spec's secret fields
+	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    config.Problems
 }
 
@@ -80,7 +82,7 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 		}
 	}
 	if d.template == nil {
-		d.problems = append(d.problems, d.doc.Problem(nodeAt(d.doc.Node, path), code, "%s", message))
+		d.problems = append(d.problems, d.doc.Problem(config.NodeAt(d.doc.Node, path), code, "%s", message))
 		return
 	}
 	if d.readsTenant != nil && len(path) > 0 && code != config.CodeUnknown && d.readsTenant(path) {
@@ -88,7 +90,7 @@ func (d *draft) problemOf(code config.Code, path, value []any, format string, ar
 		message = d.pathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s%s", d.doc.Kind, d.doc.Name, d.what(), message, d.fromOneOf([][]any{path}))
-	at := nodeAt(d.template, path)
+	at := config.NodeAt(d.template, path)
 	p.Via = append(slices.Clip(d.chain), config.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
 	if d.written != nil && len(path) > 0 {
 		if at, ok := d.written(path); ok {
@@ -175,47 +177,6 @@ func (d *draft) what() string {
 		return config.Shorten(kindName) // its name is no good
 	}
 	return config.Shorten(kindName) + "/" + config.Shorten(name)
-}
-
-// nodeOf is the node at a path, the key where there is one; ok is false when it
-// does not exist.
-func nodeOf(n *yaml.Node, path []any) (at *yaml.Node, ok bool) {
-	at = n
-	for i := range path {
-		next := nodeAt(n, path[:i+1])
-		if next == at {
-			return at, false
-		}
-		at = next
-	}
-	return at, len(path) > 0
-}
-
-// nodeAt is the deepest node on the path that exists; the key where there is
-// one, since that is what people look for.
-func nodeAt(n *yaml.Node, path []any) *yaml.Node {
-	at := n
-	for _, s := range path {
-		var next, key *yaml.Node
-		switch s := s.(type) {
-		case string:
-			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-				if n.Content[i].Value == s {
-					key, next = n.Content[i], n.Content[i+1]
-				}
-			}
-		case int:
-			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
-				next = n.Content[s]
-				key = next
-			}
-		}
-		if next == nil {
-			return at
-		}
-		n, at = next, key
-	}
-	return at
 }
 
 // seal checks the object and makes it final; nil after a problem.

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
@@ -27,7 +30,29 @@ type expansion struct {
 	kubernetes string
 	objects    []*Object
 	seen       map[ObjectID]*Object
-	budget     *kind.Budget // of the written spec that is being expanded
+	budget     *kind.Budget            // of the written spec that is being expanded
+	steps      map[*Object]*blame.Step // how each object was made; nil when nobody asks
+}
+
+// expandAll renders all of the unit.
+func (e *expansion) expandAll() {
+	for _, src := range e.sources {
+		if len(e.found.problems) > maxUnitProblems {
+			break
+		}
+		if src.spec != nil {
+			e.budget = new(kind.Budget)
+			e.expand(src, nil)
+			continue
+		}
+		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: e.kinds}
+			if e.steps != nil {
+				d.step = e.stepOf(d, src, src.hard, nil)
+			}
+			e.seal(d)
+		}
+	}
 }
 
 // expand renders a spec. What it renders may be easy specs again; chain is
@@ -58,7 +83,7 @@ func (e *expansion) expand(src source, chain []config.Position) {
 			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
 		d.fromData = func(path []any) string {
-			value, ok := valueAt(object, path)
+			value, ok := kind.ValueAt(object, path)
 			if !ok { // it is missing, so it was taken from nowhere
 				return ""
 			}
@@ -67,6 +92,12 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		}
 		if e.unit.Defaults.Tenant == "" {
 			d.readsTenant = func(path []any) bool { return readsTenant(traced(), i, path) }
+		}
+		if e.steps != nil {
+			d.step = e.stepOf(d, src, r.Object, &rendered[i])
+			if i < len(traced()) {
+				d.step.Traced = traced()[i]
+			}
 		}
 		if nested := e.kinds.ByName(apiVersion, kindName); nested != nil {
 			e.nest(nested, src, d)
@@ -82,7 +113,7 @@ func originOf(traced []kind.Traced, i int, path []any) (o kind.Origin, ok bool) 
 	if i >= len(traced) {
 		return o, false
 	}
-	leaf := leafAt(traced[i].Leaves, path)
+	leaf := traced[i].Leaf(path)
 	if leaf == nil {
 		return o, false
 	}
@@ -98,6 +129,20 @@ func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (a
 	}
 	n, found := nodeOf(doc.Node, o.Decides[0].Path)
 	return doc.At(n), found
+}
+
+// nodeOf is the node at a path, the key where there is one; ok is false when it
+// does not exist.
+func nodeOf(n *yaml.Node, path []any) (at *yaml.Node, ok bool) {
+	at = n
+	for i := range path {
+		next := config.NodeAt(n, path[:i+1])
+		if next == at {
+			return at, false
+		}
+		at = next
+	}
+	return at, len(path) > 0
 }
 
 // readsTenant says whether the value at a path of the i-th object was computed
@@ -174,13 +219,13 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 	}
 	values := map[config.Position][][]any{} // what stands there: several where an expression gave a map or a list
 	at := func(path []any) config.Position {
-		n := nodeAt(d.template, path)
+		n := config.NodeAt(d.template, path)
 		at := config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
 		values[at] = append(values[at], path)
 		return at
 	}
 	spec, problems := nested.DecodeValue(d.object, at, src.doc, chain, e.file)
-	inner := source{doc: src.doc, spec: spec, secrets: d.secrets}
+	inner := source{doc: src.doc, spec: spec, secrets: d.secrets, step: d.step}
 	if spec != nil {
 		inner.overrides, problems = readOverrides(spec.Written(), nested)
 	}
@@ -209,6 +254,9 @@ func (e *expansion) seal(d *draft) {
 	}
 	e.seen[o.ID] = o
 	e.objects = append(e.objects, o)
+	if e.steps != nil {
+		e.steps[o] = d.step
+	}
 }
 
 // noteKind notes that the schema of the object's kind was read, unless it is

@@ -198,12 +198,18 @@ func (o *offers) hashOf(w *world, name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// collect gathers the documents of other units for one of the unit's specs.
-func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]*kind.Collected, error) {
+// wanted is what one of the unit's specs collects on a target.
+func (u *unitRenderer) wanted(c *kind.Collection, target config.TargetName) collection {
 	want := collection{c.APIVersion + " " + c.Kind, c.Scope, "", target}
 	if c.Scope == kind.ScopeTenant {
 		want.tenant = u.unit.Defaults.Tenant
 	}
+	return want
+}
+
+// collect gathers the documents of other units for one of the unit's specs.
+func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]*kind.Collected, error) {
+	want := u.wanted(c, target)
 	u.reads.note(readCollection, want.String())
 	if broken := u.kinds.Broken(c.APIVersion, c.Kind); broken != "" {
 		return nil, config.Refusal(fmt.Sprintf("%s: the kind of what is collected does not load: %s", c.Kind, broken))

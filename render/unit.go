@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
@@ -64,7 +65,8 @@ type source struct {
 	spec      *kind.Spec // nil for a hard object
 	overrides override.Overrides
 	hard      map[string]any
-	secrets   []string // of the specs that this one was rendered from
+	secrets   []string    // of the specs that this one was rendered from
+	step      *blame.Step // the easy object that spec is; nil for a written one, or when nobody asks
 }
 
 // kindName is the kind of the document that the objects come from.
@@ -92,21 +94,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 // render fills in the heads and bundles.
 func (u *unitRenderer) render(placed []place, out *result) {
 	defer config.Recover(string(u.unit.Path), &u.problems)
-	u.defaults = u.world.defaults.of(u.world, &u.reads, u.unit.Defaults)
-	for _, d := range u.defaults {
-		u.problems = append(u.problems, d.problems...)
-	}
-	docs, problems := u.documents(u.unit, &u.reads)
-	u.problems = append(u.problems, problems...)
-	if len(problems) > 0 { // what stands behind a mistake is not in docs
-		out.holds = u.scan(u.unit)
-	}
-	for _, doc := range docs {
-		if !slices.Contains(out.holds, doc.Kind) {
-			out.holds = append(out.holds, shared(doc.Kind))
-		}
-		u.readDocument(doc)
-	}
+	out.holds = u.read()
 	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
 	}
@@ -130,6 +118,27 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(u.unit.Path)}, Code: config.CodeEmpty,
 			Message: fmt.Sprintf("the unit renders to nothing on %s; remove the folder to remove the unit", where)})
 	}
+}
+
+// read reads the Defaults' overrides and the documents of the unit. holds lists the
+// kinds that are, or may be, in it.
+func (u *unitRenderer) read() (holds []string) {
+	u.defaults = u.world.defaults.of(u.world, &u.reads, u.unit.Defaults)
+	for _, d := range u.defaults {
+		u.problems = append(u.problems, d.problems...)
+	}
+	docs, problems := u.documents(u.unit, &u.reads)
+	u.problems = append(u.problems, problems...)
+	if len(problems) > 0 { // what stands behind a mistake is not in docs
+		holds = u.scan(u.unit)
+	}
+	for _, doc := range docs {
+		if !slices.Contains(holds, doc.Kind) {
+			holds = append(holds, shared(doc.Kind))
+		}
+		u.readDocument(doc)
+	}
+	return holds
 }
 
 // idleOverrides are those of specs that change an object which no target has:
@@ -327,19 +336,7 @@ func (u *unitRenderer) expansion(p place) expansion {
 // objects renders the unit for one target.
 func (u *unitRenderer) objects(p place) []*Object {
 	e := u.expansion(p)
-	for _, src := range u.sources {
-		if len(u.found.problems) > maxUnitProblems {
-			break
-		}
-		if src.spec == nil {
-			if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-				e.seal(&draft{repository: u.repository.Name, unit: u.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: u.kinds})
-			}
-			continue
-		}
-		e.budget = new(kind.Budget)
-		e.expand(src, nil)
-	}
+	e.expandAll()
 	return e.objects
 }
 

@@ -68,6 +68,41 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// TestRoomsOfTheCompiler: each package of config and render imports only these of
+// its neighbours.
+func TestRoomsOfTheCompiler(t *testing.T) {
+	rooms := map[string]string{
+		"config":                   "config/timezone",
+		"config/timezone":          "",
+		"render":                   "config render/blame render/cache render/kind render/kustomize render/override render/schema",
+		"render/blame":             "config render/kind render/override render/schema",
+		"render/cache":             "",
+		"render/diff":              "config render",
+		"render/kind":              "config config/timezone render/schema",
+		"render/kustomize":         "config",
+		"render/override":          "config render/schema",
+		"render/schema":            "config render/schema/validation",
+		"render/schema/schematest": "",
+		"render/schema/validation": "config config/timezone",
+	}
+	for _, p := range goList(t, "..", "./config/...", "./render/...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		var own []string
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, module) {
+				own = append(own, strings.TrimPrefix(imported, module))
+			}
+		}
+		if got := strings.Join(own, " "); got != rooms[name] {
+			t.Errorf("%s imports %q, want %q", name, got, rooms[name])
+		}
+		delete(rooms, name)
+	}
+	for name := range rooms {
+		t.Errorf("%s: no such package", name)
+	}
+}
+
 // TestOnlyOneDoor: go-git, ssa, SQLite and kustomize each have one package that knows
 // them, and the pure packages know no transport.
 func TestOnlyOneDoor(t *testing.T) {

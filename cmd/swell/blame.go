@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 )
 
 func blameCommand() *cobra.Command {
@@ -125,7 +126,7 @@ type answered struct {
 	path    []any
 	value   any
 	targets []config.TargetName // sorted as the fleet is; nil for all
-	origins []render.Origin
+	origins []blame.Origin
 }
 
 // hit is an object on a target.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 )
 
 // TestFieldForms: a path in each of the forms leads to the same place.
@@ -154,19 +155,19 @@ func TestExplainedTexts(t *testing.T) {
 	tried, judged := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		tried++
-		var fields []render.BlamedField
-		origins := []render.Origin{{Kind: render.OriginSpec, Position: config.Position{File: "a # b.yaml", Line: 1}, Text: texts.Draw(t, "origin")}}
+		var fields []blame.Field
+		origins := []blame.Origin{{Kind: blame.FromSpec, Position: config.Position{File: "a # b.yaml", Line: 1}, Text: texts.Draw(t, "origin")}}
 		data := map[string]any{}
 		for _, key := range rapid.SliceOfNDistinct(texts, 1, 4, rapid.ID).Draw(t, "keys") {
 			switch rapid.IntRange(0, 3).Draw(t, "form") {
 			case 0:
 				value := texts.Draw(t, "item")
 				data[key] = []any{value, []any{}, map[string]any{"k": []any{value}}}
-				fields = append(fields, render.BlamedField{Path: []any{"data", key, 0}, Value: value, Origins: origins},
-					render.BlamedField{Path: []any{"data", key, 1}, Origins: origins}, render.BlamedField{Path: []any{"data", key, 2, "k", 0}, Origins: origins})
+				fields = append(fields, blame.Field{Path: []any{"data", key, 0}, Value: value, Origins: origins},
+					blame.Field{Path: []any{"data", key, 1}, Origins: origins}, blame.Field{Path: []any{"data", key, 2, "k", 0}, Origins: origins})
 			default:
 				data[key] = texts.Draw(t, "value")
-				fields = append(fields, render.BlamedField{Path: []any{"data", key}, Value: data[key], Origins: origins})
+				fields = append(fields, blame.Field{Path: []any{"data", key}, Value: data[key], Origins: origins})
 			}
 		}
 		whole, err := json.Marshal(map[string]any{"data": data})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/sync/source"
 )
 
@@ -64,8 +64,8 @@ func (p *place) history(name string, commit config.Commit) (h *history, done fun
 }
 
 // writer tells who wrote an origin's line; nil when that is not known.
-func (h *history) writer(ctx context.Context, o render.Origin) (*writer, error) {
-	if h == nil || o.Kind == render.OriginSwell { // nobody wrote it
+func (h *history) writer(ctx context.Context, o blame.Origin) (*writer, error) {
+	if h == nil || o.Kind == blame.FromSwell { // nobody wrote it
 		return nil, nil
 	}
 	blamed, err := h.file(ctx, o.File)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 )
 
 // blameWriter writes answers, with what the history knows.
@@ -78,7 +79,7 @@ func (w *blameWriter) single(a *answer) error {
 }
 
 // who is a column with who wrote an origin; nothing without a history.
-func (w *blameWriter) who(o render.Origin) (string, error) {
+func (w *blameWriter) who(o blame.Origin) (string, error) {
 	if w.history == nil {
 		return "", nil
 	}
@@ -86,7 +87,7 @@ func (w *blameWriter) who(o render.Origin) (string, error) {
 	return by.short() + "\t", err
 }
 
-func placeText(o render.Origin) string {
+func placeText(o blame.Origin) string {
 	if o.Whole {
 		return config.Position{File: o.File}.String()
 	}
@@ -142,7 +143,7 @@ func targetsText(targets []config.TargetName) string {
 }
 
 type jsonOrigin struct {
-	render.Origin
+	blame.Origin
 	*writer
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 )
 
 // explained writes bundles with comments. It is an error when that is more
@@ -46,7 +47,7 @@ func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit s
 				if err != nil {
 					return err
 				}
-				if o.Role == render.RoleCondition {
+				if o.Role == blame.RoleCondition {
 					comment = "asked: " + comment
 				}
 				if _, err := fmt.Fprintf(out, "# %s\n", comment); err != nil {
@@ -62,7 +63,7 @@ func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit s
 }
 
 func masked(b *render.Blamed) bool {
-	return slices.ContainsFunc(b.Fields, func(f render.BlamedField) bool { return f.Hidden })
+	return slices.ContainsFunc(b.Fields, func(f blame.Field) bool { return f.Hidden })
 }
 
 // explain is an object as YAML with a comment for each value: at the end of its
@@ -169,16 +170,16 @@ func withComments(lines []string, behind, above map[int]string) string {
 }
 
 // comment is an origin in a few words.
-func (w *blameWriter) comment(o render.Origin) (string, error) {
+func (w *blameWriter) comment(o blame.Origin) (string, error) {
 	text := placeText(o)
 	switch o.Kind {
-	case render.OriginSwell:
+	case blame.FromSwell:
 		return string(o.Kind), nil
-	case render.OriginSpec, render.OriginFile, render.OriginTemplate, render.OriginDocument, render.OriginFleet:
+	case blame.FromSpec, blame.FromFile, blame.FromTemplate, blame.FromDocument, blame.FromFleet:
 	default:
 		text += " " + string(o.Kind)
 	}
-	if o.Kind != render.OriginTemplate && o.Kind != render.OriginFile && o.Kind != render.OriginDefault && o.Text != "" {
+	if o.Kind != blame.FromTemplate && o.Kind != blame.FromFile && o.Kind != blame.FromDefault && o.Text != "" {
 		text += " " + oneLine(o.Text)
 	}
 	if w.history == nil {

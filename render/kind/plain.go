@@ -278,3 +278,27 @@ func (c *conversion) plainProtoValue(field protoreflect.FieldDescriptor, v proto
 		return c.plain(types.DefaultTypeAdapter.NativeToValue(native))
 	}
 }
+
+// ValueAt is the value at a path into a plain value; ok is false when the path ends
+// early.
+func ValueAt(value any, at []any) (any, bool) {
+	for _, s := range at {
+		switch v := value.(type) {
+		case map[string]any:
+			below, ok := v[fmt.Sprint(s)]
+			if !ok {
+				return nil, false
+			}
+			value = below
+		case []any:
+			i, ok := s.(int)
+			if !ok || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}

@@ -24,6 +24,18 @@ type Traced struct {
 	Leaves []Leaf
 }
 
+// Leaf is the leaf at a path into the object, or above it; nil when there is none.
+func (t *Traced) Leaf(path []any) *Leaf {
+	var best *Leaf
+	for i := range t.Leaves {
+		at := t.Leaves[i].Path
+		if len(at) <= len(path) && slices.Equal(at, path[:len(at)]) && (best == nil || len(at) > len(best.Path)) {
+			best = &t.Leaves[i]
+		}
+	}
+	return best
+}
+
 // Leaf is a place in an object and what it comes from.
 type Leaf struct {
 	Path []any // string keys and int indexes into the object

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package blame
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ const (
 
 // kustomized is where a field of an object that kustomize built is from. n is
 // the node of it, with the position that kustomize's base has.
-func (b *blamer) kustomized(doc *config.Document, at []any, n *yaml.Node, value any) found {
+func (r *Reader) kustomized(doc *config.Document, at []any, n *yaml.Node, value any) found {
 	best, fit, length := config.Position{}, likelyNot, 0
 	better := func(likely int, doc *config.Document, n *yaml.Node) {
 		if likely > fit || likely == likelyPart && likely == fit && len(n.Value) > length {
@@ -35,26 +35,26 @@ func (b *blamer) kustomized(doc *config.Document, at []any, n *yaml.Node, value 
 		}
 	}
 	whole := false
-	for _, file := range b.build(b.unit).result.Reads {
+	for _, file := range r.Built() {
 		if !isYAML(file) {
-			content, err := b.repository.Tree.ReadFile(file)
+			content, err := r.Repository.Tree.ReadFile(file)
 			if err == nil && fitOf(string(content), value) == fitEquals {
 				whole, best, fit = true, config.Position{File: file, Line: 1}, likelyDocument
 			}
 			continue
 		}
-		for _, candidate := range b.reread(file) {
-			b.likely(candidate, doc, at, value, better)
+		for _, candidate := range r.reread(file) {
+			r.likely(candidate, doc, at, value, better)
 			for _, patch := range inlinePatches(candidate) {
-				b.likely(patch, doc, at, value, better)
+				r.likely(patch, doc, at, value, better)
 			}
 		}
 	}
-	origins := []Origin{{Kind: OriginKustomize, Role: RoleValue, Position: best, Whole: whole}}
+	origins := []Origin{{Kind: FromKustomize, Role: RoleValue, Position: best, Whole: whole}}
 	if fit == likelyNot {
 		origins[0].Position = doc.At(n)
 	}
-	root := Origin{Kind: OriginKustomize, Role: RoleTemplate, Position: config.Position{File: b.unit.Kustomization, Line: 1}, Text: "kustomization", Whole: true}
+	root := Origin{Kind: FromKustomize, Role: RoleTemplate, Position: config.Position{File: r.Unit.Kustomization, Line: 1}, Text: "kustomization", Whole: true}
 	if origins[0].File != root.File {
 		origins = append(origins, root)
 	}
@@ -69,7 +69,7 @@ func isYAML(file string) bool {
 }
 
 // likely says how likely it is that a document has a field of doc.
-func (b *blamer) likely(candidate, doc *config.Document, at []any, value any, better func(int, *config.Document, *yaml.Node)) {
+func (r *Reader) likely(candidate, doc *config.Document, at []any, value any, better func(int, *config.Document, *yaml.Node)) {
 	if candidate.Kind == doc.Kind && candidate.APIVersion == doc.APIVersion {
 		base := candidate.File == doc.File && strings.Contains(doc.Name, candidate.Name)
 		n := descend(candidate.Node, at)

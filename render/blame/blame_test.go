@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package blame_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,18 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/schema"
 )
+
+var update = flag.Bool("update", false, "rewrite the lists of origins")
 
 // TestBlameExample: every field of every object of the example has an origin
 // that exists, and what is blamed is what is rendered.
 func TestBlameExample(t *testing.T) {
-	tree := config.Files(os.DirFS("../testdata/monorepo"))
-	var c Compiler
+	tree := config.Files(os.DirFS("../../testdata/monorepo"))
+	var c render.Compiler
 	s := c.Snapshot("", tree)
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
@@ -57,7 +62,7 @@ func TestBlameExample(t *testing.T) {
 				if n := leaves(t, object.Object.JSON); n != len(object.Fields) {
 					t.Errorf("%s: %d fields, want %d", object.Object.ID, len(object.Fields), n)
 				}
-				for _, f := range append(object.Fields, BlamedField{Path: []any{"the object"}, Origins: object.Origins}) {
+				for _, f := range append(object.Fields, blame.Field{Path: []any{"the object"}, Origins: object.Origins}) {
 					fields++
 					if len(f.Origins) == 0 {
 						t.Errorf("%s %s: no origin", object.Object.ID, schema.PathText(f.Path))
@@ -121,7 +126,7 @@ func exists(tree config.Tree, lines map[string]int, at config.Position) error {
 // of each archive: a field and its value, and below it its origins. What swell
 // adds by itself, and apiVersion and kind, are left out.
 func TestBlame(t *testing.T) {
-	files, err := filepath.Glob("testdata/blame/*.txtar")
+	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no archives", err)
 	}
@@ -140,7 +145,7 @@ func TestBlame(t *testing.T) {
 				}
 				tree[f.Name] = &fstest.MapFile{Data: f.Data}
 			}
-			var c Compiler
+			var c render.Compiler
 			s := c.Snapshot("", config.Files(tree))
 			if len(s.Problems) > 0 {
 				t.Fatal(s.Problems)
@@ -166,10 +171,10 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-func blameList(t *testing.T, s *Snapshot) string {
+func blameList(t *testing.T, s *render.Snapshot) string {
 	t.Helper()
 	var b strings.Builder
-	list := func(origins []Origin) {
+	list := func(origins []blame.Origin) {
 		for _, o := range origins {
 			fmt.Fprintf(&b, "    %s %s %s %s\n", o.Role, o.Kind, config.Position{File: o.File, Line: o.Line}, o.Text)
 		}
@@ -184,7 +189,7 @@ func blameList(t *testing.T, s *Snapshot) string {
 				fmt.Fprintln(&b, object.Object.ID)
 				list(object.Origins)
 				for _, f := range object.Fields {
-					if len(f.Path) == 1 || f.Origins[0].Kind == OriginSwell {
+					if len(f.Path) == 1 || f.Origins[0].Kind == blame.FromSwell {
 						continue
 					}
 					fmt.Fprintf(&b, "  %s: %q\n", schema.PathText(f.Path), fmt.Sprint(f.Value))

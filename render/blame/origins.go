@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package blame
 
 import (
 	"fmt"
@@ -16,21 +16,22 @@ import (
 	"github.com/swell-sh/swell/render/override"
 )
 
-// objectOrigins tell why there is an object.
-func (b *blamer) objectOrigins(m *made) []Origin {
-	doc := m.src.doc
-	origins := []Origin{{Kind: b.documentKind(m), Role: RoleValue, Position: doc.Position(), Text: doc.Kind + " " + doc.Name}}
-	var chain []*made
-	for at := m; at != nil && at.template != nil; at = at.parent {
-		chain = append([]*made{at}, chain...)
+// Object tells why there is an object: its document, its templates, and what was
+// asked whether to have it.
+func (r *Reader) Object(s *Step) []Origin {
+	doc := s.Doc
+	origins := []Origin{{Kind: r.documentKind(s), Role: RoleValue, Position: doc.Position(), Text: doc.Kind + " " + doc.Name}}
+	var chain []*Step
+	for at := s; at != nil && at.Template != nil; at = at.Parent {
+		chain = append([]*Step{at}, chain...)
 	}
 	for _, at := range chain {
-		if at.src.spec.Kind().Folder == "" {
+		if at.native() {
 			continue // Go code
 		}
-		origins = append(origins, Origin{Kind: OriginTemplate, Role: RoleTemplate, Position: at.template.At, Text: at.src.spec.Kind().Name + " " + at.template.ID})
-		for _, read := range at.traced.Origin.Reads {
-			for _, f := range b.read(at, read, nil) {
+		origins = append(origins, Origin{Kind: FromTemplate, Role: RoleTemplate, Position: at.Template.At, Text: at.Spec.Kind().Name + " " + at.Template.ID})
+		for _, read := range at.Traced.Origin.Reads {
+			for _, f := range r.read(at, read, nil) {
 				origins = append(origins, asked(f.origins[0]))
 			}
 		}
@@ -38,14 +39,14 @@ func (b *blamer) objectOrigins(m *made) []Origin {
 	return distinct(origins)
 }
 
-func (b *blamer) documentKind(m *made) OriginKind {
+func (r *Reader) documentKind(s *Step) Source {
 	switch {
-	case b.unit.Kustomization != "":
-		return OriginKustomize
-	case m.src.spec != nil:
-		return OriginSpec
+	case r.Unit.Kustomization != "":
+		return FromKustomize
+	case s.Spec != nil:
+		return FromSpec
 	}
-	return OriginDocument
+	return FromDocument
 }
 
 func asked(o Origin) Origin {
@@ -54,7 +55,7 @@ func asked(o Origin) Origin {
 }
 
 // marks are the origins of what swell adds to every object; nil for all else.
-func (b *blamer) marks(m *made, path []any) []Origin {
+func marks(s *Step, path []any) []Origin {
 	if len(path) != 3 || path[0] != "metadata" {
 		return nil
 	}
@@ -63,43 +64,31 @@ func (b *blamer) marks(m *made, path []any) []Origin {
 	if !mark {
 		return nil
 	}
-	return []Origin{{Kind: OriginSwell, Role: RoleValue, Position: m.src.doc.Position(), Text: "swell sets it on everything that it applies"}}
+	return []Origin{{Kind: FromSwell, Role: RoleValue, Position: s.Doc.Position(), Text: "swell sets it on everything that it applies"}}
 }
 
 // origins tells where the value at a path of an object comes from. It is never
 // empty.
-func (b *blamer) origins(m *made, path []any, value any) []Origin {
-	if at, ok := override.Origin(m.touched, path); ok {
-		return []Origin{b.overrideOrigin(m, at, path, value)}
+func (r *Reader) origins(s *Step, path []any, value any) []Origin {
+	if at, ok := override.Origin(s.Touched, path); ok {
+		return []Origin{r.overrideOrigin(s, at, path, value)}
 	}
-	if m.before != nil {
-		if before, ok := m.before(path); ok {
+	if s.Before != nil {
+		if before, ok := s.Before(path); ok {
 			path = before
 		}
 	}
-	if m.template == nil {
-		return b.written(m, path, value)
+	if s.Template == nil {
+		return r.written(s, path, value)
 	}
-	leaf := leafAt(m.traced.Leaves, path)
+	leaf := s.Traced.Leaf(path)
 	switch {
 	case leaf != nil:
-		return b.leafOrigins(m, leaf, path, value)
-	case m.src.spec.Kind().Folder == "":
-		return []Origin{{Kind: OriginSpec, Role: RoleValue, Position: m.src.doc.Position(), Text: m.src.spec.Kind().Name + " as a whole"}}
+		return r.leafOrigins(s, leaf, path, value)
+	case s.native():
+		return []Origin{{Kind: FromSpec, Role: RoleValue, Position: s.Doc.Position(), Text: s.Spec.Kind().Name + " as a whole"}}
 	}
-	return []Origin{{Kind: OriginTemplate, Role: RoleValue, Position: m.templateAt(path)}}
-}
-
-// leafAt is the leaf at a path or above it; nil when there is none.
-func leafAt(leaves []kind.Leaf, path []any) *kind.Leaf {
-	var best *kind.Leaf
-	for i := range leaves {
-		at := leaves[i].Path
-		if len(at) <= len(path) && slices.Equal(at, path[:len(at)]) && (best == nil || len(at) > len(best.Path)) {
-			best = &leaves[i]
-		}
-	}
-	return best
+	return []Origin{{Kind: FromTemplate, Role: RoleValue, Position: s.templateAt(path)}}
 }
 
 // How much a place that was read has to do with a value.
@@ -117,24 +106,24 @@ type found struct {
 }
 
 // leafOrigins are those of a value that a template gives.
-func (b *blamer) leafOrigins(m *made, leaf *kind.Leaf, path []any, value any) []Origin {
+func (r *Reader) leafOrigins(s *Step, leaf *kind.Leaf, path []any, value any) []Origin {
 	o := leaf.Below(path[len(leaf.Path):])
-	template := Origin{Kind: OriginTemplate, Role: RoleTemplate, Position: o.At, Text: strings.Join(o.Expressions, " ")}
-	native := m.src.spec.Kind().Folder == ""
+	template := Origin{Kind: FromTemplate, Role: RoleTemplate, Position: o.At, Text: strings.Join(o.Expressions, " ")}
+	native := s.native()
 	if len(o.Expressions) == 0 && !native {
 		template.Role = RoleValue
 		return []Origin{template}
 	}
 	var all []found
 	for _, read := range o.Decides {
-		all = append(all, b.read(m, read, value)...)
+		all = append(all, r.read(s, read, value)...)
 	}
-	all = append(all, b.constants(m, o, value)...)
+	all = append(all, r.constants(s, o, value)...)
 	slices.SortStableFunc(all, func(x, y found) int { return y.fit - x.fit })
 	var origins []Origin
 	if len(all) == 0 || all[0].fit == fitUnset {
 		origin := template
-		origin.Kind, origin.Role = OriginDefault, RoleValue
+		origin.Kind, origin.Role = FromDefault, RoleValue
 		origins = append(origins, origin)
 	}
 	for _, f := range all {
@@ -144,7 +133,7 @@ func (b *blamer) leafOrigins(m *made, leaf *kind.Leaf, path []any, value any) []
 		origins = append(origins, template)
 	}
 	for _, read := range o.Asks {
-		for _, f := range b.read(m, read, value) {
+		for _, f := range r.read(s, read, value) {
 			origins = append(origins, asked(f.origins[0]))
 		}
 	}
@@ -153,12 +142,12 @@ func (b *blamer) leafOrigins(m *made, leaf *kind.Leaf, path []any, value any) []
 
 // constants are the values written out in expressions that the value is. They
 // are defaults when something that nobody set was asked for.
-func (b *blamer) constants(m *made, o kind.Origin, value any) []found {
+func (r *Reader) constants(s *Step, o kind.Origin, value any) []found {
 	var all []found
-	origin := Origin{Kind: OriginTemplate, Role: RoleValue}
+	origin := Origin{Kind: FromTemplate, Role: RoleValue}
 	for _, read := range o.Asks {
-		if b.read(m, read, value)[0].fit == fitUnset {
-			origin.Kind = OriginDefault
+		if r.read(s, read, value)[0].fit == fitUnset {
+			origin.Kind = FromDefault
 		}
 	}
 	for _, c := range o.Constants {
@@ -175,7 +164,7 @@ func (b *blamer) constants(m *made, o kind.Origin, value any) []found {
 func distinct(origins []Origin) []Origin {
 	var kept []Origin
 	for _, o := range origins {
-		same := func(k Origin) bool { return k.Position == o.Position && (k.Kind == o.Kind || o.Kind == OriginTemplate) }
+		same := func(k Origin) bool { return k.Position == o.Position && (k.Kind == o.Kind || o.Kind == FromTemplate) }
 		if !slices.ContainsFunc(kept, same) {
 			kept = append(kept, o)
 		}
@@ -184,19 +173,19 @@ func distinct(origins []Origin) []Origin {
 }
 
 // overrideOrigin is the line of an override that has the value.
-func (b *blamer) overrideOrigin(m *made, at config.Position, path []any, value any) Origin {
-	o := Origin{Kind: OriginOverride, Role: RoleValue, Position: at}
-	doc := m.src.doc
-	for _, d := range b.defaults {
-		if doc.File != at.File && d.from.Doc.File == at.File {
-			doc = d.from.Doc
+func (r *Reader) overrideOrigin(s *Step, at config.Position, path []any, value any) Origin {
+	o := Origin{Kind: FromOverride, Role: RoleValue, Position: at}
+	doc := s.Doc
+	for _, from := range r.Unit.Defaults.Overrides {
+		if doc.File != at.File && from.Doc.File == at.File {
+			doc = from.Doc
 		}
 	}
 	operation := holderOf(doc.Node, at)
 	if operation == nil {
 		return o
 	}
-	if text := config.Lookup(operation, "path"); text != nil && !mayBeSecret(m.object) { // a filter may hold a value
+	if text := config.Lookup(operation, "path"); text != nil && !s.maySecret() { // a filter may hold a value
 		o.Text = text.Value
 	}
 	written := config.Lookup(operation, "value")

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import "sigs.k8s.io/kustomize/kyaml/yaml"
+
+// Lookup finds the value of a key in a mapping; nil when there is none or n is
+// no mapping.
+func Lookup(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	return lookupContent(n.Content, key)
+}
+
+func lookupContent(content []*yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
+			return content[i+1]
+		}
+	}
+	return nil
+}
+
+func scalarAt(n *yaml.Node, key string) string {
+	if v := Lookup(n, key); v != nil && v.Kind == yaml.ScalarNode && v.Tag == "!!str" {
+		return v.Value
+	}
+	return ""
+}
+
+// NodeAt is the deepest node on the path that exists; the key where there is
+// one, since that is what people look for.
+func NodeAt(n *yaml.Node, path []any) *yaml.Node {
+	at := n
+	for _, s := range path {
+		var next, key *yaml.Node
+		switch s := s.(type) {
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == s {
+					key, next = n.Content[i], n.Content[i+1]
+				}
+			}
+		case int:
+			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
+				next = n.Content[s]
+				key = next
+			}
+		}
+		if next == nil {
+			return at
+		}
+		n, at = next, key
+	}
+	return at
+}
