@@ -61,6 +61,7 @@ func gadgetsOf(group, version string) schema.GroupVersionResource {
 // A definition that drops a version, with our object in it: the server refuses
 // each apply over the managed fields.
 func TestManagedFieldsOfADroppedVersionAreMigrated(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	group := ns + ".example.com"
@@ -128,6 +129,7 @@ func TestManagedFieldsOfADroppedVersionAreMigrated(t *testing.T) {
 // A version that lacks a field which the new one sets by default is as bad while
 // it is served; also where the state was lost and the object is met anew.
 func TestManagedFieldsOfAnOlderVersionAreMigrated(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	group := ns + ".example.com"

@@ -127,6 +127,7 @@ func TestApplySeesASecondChangeInASecond(t *testing.T) {
 
 // An entry without a digest is sent, and a server that has it all says so.
 func TestApplyWithoutADigestFindsNothingChanged(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	objects := []*render.Object{configMap(t, space(t), "a", "1")}
 	entry := applied(t, c, objects...)[0]
@@ -215,6 +216,7 @@ func TestApplyKeepsTheEntryOfARefusedObject(t *testing.T) {
 }
 
 func TestApplyNamesThePolicyThatDenied(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	objects := []*render.Object{

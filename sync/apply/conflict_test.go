@@ -84,6 +84,7 @@ func TestRefusedTakesNothing(t *testing.T) {
 // TestTakenWithoutAnAnswer: when the answer to a write by force is lost, nobody
 // knows whether fields were taken. A warning says so, and names them.
 func TestTakenWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	lost := inTheWay{http: func(w http.ResponseWriter, r *http.Request, forward http.Handler, _ int) {
 		if r.URL.Query().Get("force") == "true" {
 			afterwards(gatewayTimeout)(w, r, forward)
@@ -177,6 +178,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 // What an autoscaler does to an object of somebody else is no reason to refuse
 // the object, nor to take it.
 func TestConflictWithAnAutoscalerAtFirstContact(t *testing.T) {
+	t.Parallel()
 	for _, adopt := range []config.Adoption{config.AdoptIfSame, config.AdoptTake} {
 		c, _ := connect(t, Options{})
 		o := object(t, scalable, space(t), 2, "a")

@@ -90,6 +90,7 @@ func TestContactWithEveryKind(t *testing.T) {
 
 // tests.md: state lost.
 func TestContactStateLost(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	objects := make([]*render.Object, 200)

@@ -38,6 +38,7 @@ func slowDefinitions(t *testing.T, stale int32, settle time.Duration) (*Cluster,
 }
 
 func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
+	t.Parallel()
 	definition := object(t, widgets, "shop", "Widget", "color: {type: string}")
 	objects := []*render.Object{definition, object(t, widget, "shop", "color: red")}
 

@@ -150,6 +150,7 @@ spec: {parts: [b, a]}`, "\n---\n")
 // TestDeepFindsNothingAfterAnApply: what the server writes in its own way, adds
 // and fills in is no drift; nor is what controllers report in the status.
 func TestDeepFindsNothingAfterAnApply(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
@@ -189,6 +190,7 @@ func TestDeepFindsNothingAfterAnApply(t *testing.T) {
 // TestDeepSeesOrder: of keyed lists, which is no field to anybody; and leaves
 // out Secrets.
 func TestDeepSeesOrder(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	objects := []*render.Object{object(t, manyKinds[0], ns), object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {a: hunter2}}", ns)}

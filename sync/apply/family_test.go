@@ -18,6 +18,7 @@ import (
 // TestFamily finds what a controller made of a Deployment, and says how it is;
 // the contents of a Secret are not asked for.
 func TestFamily(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	entries := applied(t, c,

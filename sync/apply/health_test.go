@@ -38,6 +38,7 @@ func becomes(t *testing.T, c *Cluster, want Health, objects ...*render.Object) {
 }
 
 func TestHealthOfAGoodDeployment(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	objects := []*render.Object{configMap(t, ns, "a", "1"), object(t, deployment, ns, "web", "1")}
@@ -58,6 +59,7 @@ func TestHealthSaysWhyADeploymentIsNotReady(t *testing.T) {
 }
 
 func TestHealthFailsWithTheProgressDeadline(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	broken := object(t, strings.Replace(deployment, "replicas: 1", "replicas: 1\n  progressDeadlineSeconds: 1", 1), ns, "web", "broken")
@@ -80,6 +82,7 @@ func TestHealthNamesAPodThatCannotBeScheduled(t *testing.T) {
 }
 
 func TestHealthNamesPodsThatWereRefused(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	objects := []*render.Object{
@@ -150,6 +153,7 @@ func nodeOf(t *testing.T, namespace, pod string) string {
 // TestHealthNamesAClaim: one that is a part of the unit, and those that pods
 // wait for.
 func TestHealthNamesAClaim(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	const none = `not bound: ProvisioningFailed: storageclass.storage.k8s.io "none" not found`
@@ -206,6 +210,7 @@ spec:
 // TestHealthNamesTheContainerWhoseProbeFails: with the ordinal of a StatefulSet's
 // pod, and the node of a DaemonSet's.
 func TestHealthNamesTheContainerWhoseProbeFails(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	web := object(t, workload, "Deployment", "web", ns, "replicas: 1")
@@ -241,6 +246,7 @@ involvedObject: {apiVersion: v1, kind: Pod, namespace: %[1]s, name: %[2]s, uid: 
 }
 
 func TestHealthSaysHowAJobFailed(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	for _, test := range []struct{ name, policy, want string }{
@@ -265,6 +271,7 @@ spec:
 }
 
 func TestHealthOfAJobIsItsCompletion(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	job := object(t, `

@@ -198,6 +198,7 @@ func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 // TestHealthRuleIsNotAskedAboutHooks: whether a hook has run is not for a rule
 // to say.
 func TestHealthRuleIsNotAskedAboutHooks(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	hook := object(t, `

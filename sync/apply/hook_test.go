@@ -72,6 +72,7 @@ func isThere(t *testing.T, ns, name string) bool {
 }
 
 func TestHookBeforeRunsOnceForEachBundle(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -111,6 +112,7 @@ func TestHookBeforeRunsOnceForEachBundle(t *testing.T) {
 }
 
 func TestHookAfterRunsWhenItsPhaseIsHealthy(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -130,6 +132,7 @@ func TestHookAfterRunsWhenItsPhaseIsHealthy(t *testing.T) {
 
 // The time to live of a hook's Job begins when it is on record that it ran.
 func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -155,6 +158,7 @@ func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
 
 // Without the inventory, the live Job says what it ran for.
 func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "1", ""), configMap(t, ns, "a", "1")}
@@ -169,6 +173,7 @@ func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
 }
 
 func TestHookThatFailsSaysWhy(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -208,6 +213,7 @@ func TestHookThatFailsSaysWhy(t *testing.T) {
 
 // The pods of a failed hook say why.
 func TestHookThatFailsNamesItsContainer(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -226,6 +232,7 @@ func TestHookThatFailsNamesItsContainer(t *testing.T) {
 
 // A unit that is renamed finds the Job of its former name.
 func TestHookOfAUnitThatIsRenamed(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
@@ -270,6 +277,7 @@ func (s *state) deletes(ids ...render.ObjectID) []Result {
 }
 
 func TestHookBeforeDelete(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -304,6 +312,7 @@ func TestHookBeforeDelete(t *testing.T) {
 }
 
 func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)

@@ -101,6 +101,7 @@ func mainImage(t *testing.T, o *render.Object) string {
 
 // Until the next apply a new rule keeps the loss of its fields from being drift.
 func TestIgnoredFieldsAreNoDrift(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	o := object(t, scalable, ns, 3, "a")

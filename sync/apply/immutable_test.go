@@ -186,6 +186,7 @@ spec:
 }
 
 func TestImmutableTexts(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	for i, test := range immutables {

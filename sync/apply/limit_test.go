@@ -94,6 +94,7 @@ func TestLimitGrowsToItsMost(t *testing.T) {
 // A server that can take few requests is soon asked for that many at a time,
 // and not much of the time is spent in finding out whether it is more.
 func TestLimitFollows429(t *testing.T) {
+	t.Parallel()
 	for _, capacity := range []int{1, 3, 10} {
 		s := newServer(32, capacity, constantly(5*time.Millisecond))
 		began := s.clock
@@ -245,6 +246,7 @@ func TestLimiterKeepsItsBounds(t *testing.T) {
 // TestThrottledByARealServer: an API server that takes one change at a time and
 // answers all others with a 429 gets all objects in the end.
 func TestThrottledByARealServer(t *testing.T) {
+	t.Parallel()
 	if clusters == nil {
 		t.Skip(noCluster)
 	}

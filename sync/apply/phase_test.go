@@ -110,6 +110,7 @@ func same(t *testing.T, want, got any) {
 }
 
 func TestPhaseWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	bundle := func(tag string) []*render.Object {
@@ -195,6 +196,7 @@ func TestPhaseThatIsRefusedStopsTheOthers(t *testing.T) {
 
 // A Job that is no hook is an object like others: it is healthy when complete.
 func TestPhaseOfAJobWaitsUntilItIsComplete(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -207,6 +209,7 @@ func TestPhaseOfAJobWaitsUntilItIsComplete(t *testing.T) {
 
 // What somebody changed in a phase that the next one waits for is sent again.
 func TestDriftInAPhaseIsCorrectedOnTheWay(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -248,6 +251,7 @@ func TestApplyToAnObjectThatIsBeingDeleted(t *testing.T) {
 // The objects of a namespace that is being deleted were refused, and failed their
 // wave, where waiting was enough.
 func TestApplyToANamespaceThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t) + "-new"
 	discard(t, namespaces, "", ns)

@@ -22,6 +22,7 @@ import (
 // TestPreview: what an apply would do is said, nothing is done, and the content
 // of a Secret is not asked for.
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {password: %s}\n"
@@ -161,6 +162,7 @@ func TestPreviewOfRefusals(t *testing.T) {
 // TestPreviewOfHooks: one that ran for the bundle is no change, and another
 // bundle runs it anew.
 func TestPreviewOfHooks(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)

@@ -40,6 +40,7 @@ const leastCaught = 0.90
 // the offline check against it: what the server takes is never refused, and of
 // what it refuses most is found. SWELL_REFUSALS=100000 tries as many objects.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	n := 1500
 	if s := os.Getenv("SWELL_REFUSALS"); s != "" {
 		var err error

@@ -110,6 +110,7 @@ func TestReplaceHasToBeAllowed(t *testing.T) {
 
 // An object with pods is made anew when its old pods are gone.
 func TestReplaceOfAWorkloadLeavesNoPodsBehind(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -180,6 +181,7 @@ func TestReplaceNeverTakesData(t *testing.T) {
 
 // Deleting the set would delete the claims of its pods.
 func TestReplaceNeverTakesTheClaimsOfAStatefulSet(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -278,6 +280,7 @@ spec: {policyName: `+ns+`, validationActions: [Deny], matchResources: {namespace
 // The new one passes the trial and is refused all the same: the old one comes
 // back, and is ours as before.
 func TestReplacePutsTheOldOneBack(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -315,6 +318,7 @@ func owners(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 
 // So do objects of other kinds, with what the server and others had set on them.
 func TestReplacePutsBackWhatOthersSet(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	const service = "{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s, " + allowed + ", labels: {value: %[3]s}}, spec: {clusterIP: %[4]s, selector: {app: a}, ports: [{port: 80}]}}"
@@ -401,6 +405,7 @@ func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
 // The process is killed between delete and create: the next pass, of another
 // process, makes the new one.
 func TestReplaceKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
 	ns := space(t)
 	cfg := apiServer(t)
 	var dead atomic.Bool
@@ -449,6 +454,7 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 // What holds the old object up is waited for over the passes of more than one
 // process.
 func TestReplaceWaitsForFinalizers(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -476,6 +482,7 @@ func TestReplaceWaitsForFinalizers(t *testing.T) {
 // What Git dropped while it was being replaced is not put back by a later apply
 // that is refused.
 func TestReplaceEndsWithAPrune(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
@@ -509,6 +516,7 @@ func TestReplaceEndsWithAPrune(t *testing.T) {
 // What somebody else had, and is deleting, is not put back in the place of what
 // the server did not take.
 func TestReplacePutsNobodyElsesBack(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	const theirs = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, finalizers: [example.com/wait]}, immutable: true, data: {value: theirs}}"

@@ -168,6 +168,7 @@ const nobody = "127.0.0.1:1"
 
 // What never left leaves the inventory as it was.
 func TestAnUnsentApplyIsKnownNotToHaveHappened(t *testing.T) {
+	t.Parallel()
 	closed, err := Connect(&rest.Config{Host: "http://" + nobody}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +250,7 @@ func unreachable(t *testing.T, c *Cluster, message string) {
 
 // A proxy whose API server is away answers for each object, and for none.
 func TestHTML503CostsOneTry(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int32
 	c := fake(t, Options{Concurrency: 4}, func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
@@ -309,6 +311,7 @@ func TestBlackHole(t *testing.T) {
 // After the network changed, packets of an old connection go nowhere, while a
 // new one would do: the request that found out is still answered.
 func TestAStuckConnectionIsLeft(t *testing.T) {
+	t.Parallel()
 	cfg := apiServer(t)
 	var mu sync.Mutex
 	var dialled []*stuckConn

@@ -19,6 +19,7 @@ const oneSecret = "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace:
 
 // A refusal may quote a value as it is sent, which is not as Git has it.
 func TestRefusalThatQuotesASecret(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	create(t, policies, strings.ReplaceAll(`

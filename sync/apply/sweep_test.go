@@ -97,6 +97,7 @@ func TestSweepFindsNothingAfterAnApply(t *testing.T) {
 // The one that was scaled is not among them: what is held through the scale
 // subresource is left to whoever holds it.
 func TestSweepNamesFieldAndManager(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	entries := applied(t, c,

@@ -32,6 +32,7 @@ var claimed = []struct{ metadata, by string }{
 }
 
 func TestContactRefusesObjectsOfOtherTools(t *testing.T) {
+	t.Parallel()
 	c, _ := connect(t, Options{})
 	for _, test := range claimed {
 		ns := space(t)

@@ -145,6 +145,7 @@ func (w *wires) cut() int {
 // TestWatchSurvivesACutConnection: what happened while the connection was cut
 // is seen after it.
 func TestWatchSurvivesACutConnection(t *testing.T) {
+	t.Parallel()
 	var w wires
 	cfg := apiServer(t)
 	cfg.Dial = w.dial
@@ -170,6 +171,7 @@ func TestWatchSurvivesACutConnection(t *testing.T) {
 // TestIsLost: somebody else's page is no sign of life of the API server; its own
 // word, whatever it is about, is one.
 func TestIsLost(t *testing.T) {
+	t.Parallel()
 	page := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) { answer(w, 503, "text/html", "<html>busy") })
 	away := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Audit-Id", "x") // as the aggregator answers

@@ -69,6 +69,7 @@ func next(t *testing.T, lines <-chan string, want string) {
 // TestWatch: edits, deletions and lost labels are seen; what does not touch our
 // fields, and our own writes, differ from nothing.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
 	entries := applied(t, c, configMap(t, ns, "edited", "1"), configMap(t, ns, "deleted", "1"),
@@ -174,6 +175,7 @@ func TestWatchExpired(t *testing.T) {
 // TestWatchGoesOnWhereItWas: a broken stream, a cut event and an orderly end
 // lose nothing and repeat nothing; a bookmark counts as seen.
 func TestWatchGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	event := `{"type":%q,"object":{"kind":"PartialObjectMetadata","metadata":{"name":%q,"namespace":"shop","resourceVersion":%q}}}` + "\n"
 	var asked []string
 	var streams atomic.Int32
@@ -253,6 +255,7 @@ func TestWatchesShareOneConnection(t *testing.T) {
 // TestFramesAreBounded in both forms: an event that does not end is not read to
 // its end.
 func TestFramesAreBounded(t *testing.T) {
+	t.Parallel()
 	endless := io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{}}`+"\n"+`{"type":"ADDED","object":{"a":"`), zeros{})
 	next := jsonFrames(endless)
 	if e, err := next(); err != nil || e.kind != "ADDED" {
