@@ -226,3 +226,9 @@ func literal(content []byte) int {
 	}
 	return len(content)
 }
+
+// DeclaredAt is where d stands in its .proto.
+func DeclaredAt(d protoreflect.Descriptor) Position {
+	at := d.ParentFile().SourceLocations().ByDescriptor(d)
+	return Position{File: d.ParentFile().Path(), Line: at.StartLine + 1, Column: at.StartColumn + 1}
+}

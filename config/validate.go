@@ -185,9 +185,8 @@ func (c *ruleCompiler) problem(of protoreflect.Descriptor, format string, args .
 			of = c.declared
 		}
 	}
-	at := of.ParentFile().SourceLocations().ByDescriptor(of)
 	c.problems = append(c.problems, Problem{
-		Position: Position{of.ParentFile().Path(), at.StartLine + 1, at.StartColumn + 1},
+		Position: DeclaredAt(of),
 		Code:     CodeKind,
 		Message:  oneLine(string(of.Name()) + ": " + fmt.Sprintf(format, args...)),
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 const keyedPatch = "apiVersion: easy.example.com/v1\nkind: Ports\nmetadata: {name: x}\nspec:\n  ports: [{name: b, port: 22}, {name: c, port: 3}]\n" +
@@ -84,11 +85,11 @@ func TestKustomizeItemsWithoutKeys(t *testing.T) {
 // kustomization names the file that swell schema openapi writes.
 func outside(t *testing.T, s *Snapshot, document []byte) {
 	t.Helper()
-	builtIn, err := schema.BuiltIn()
+	builtIn, err := easy.BuiltIn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(schema.OpenAPI([]*schema.Easy{s.world.kinds.ByName("easy.example.com/v1", "Ports").Schema()}, builtIn))
+	text, err := json.Marshal(easy.OpenAPI([]*easy.Schema{s.world.kinds.ByName("easy.example.com/v1", "Ports").Schema()}, builtIn))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,10 +78,11 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/blame":             "config render/kind render/override render/schema",
 		"render/cache":             "",
 		"render/diff":              "config render",
-		"render/kind":              "config config/timezone render/schema",
+		"render/kind":              "config config/timezone render/schema render/schema/easy",
 		"render/kustomize":         "config",
 		"render/override":          "config render/schema",
 		"render/schema":            "config render/schema/validation",
+		"render/schema/easy":       "config render/schema",
 		"render/schema/schematest": "",
 		"render/schema/validation": "config config/timezone",
 	}

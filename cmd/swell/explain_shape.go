@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // shape is what is told of a type, whichever schema it comes from.
@@ -81,7 +82,7 @@ func messageShape(m protoreflect.MessageDescriptor) shape {
 		for i := range fields {
 			f := m.Fields().Get(i)
 			fields[i] = field{name: string(f.Name()), doc: comment(f), shape: fieldShape(f)}
-			if schema.IsRequired(f) {
+			if easy.IsRequired(f) {
 				fields[i].note = requiredNote
 			}
 			if oneof := f.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {

@@ -18,7 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 func schemaCommand() *cobra.Command {
@@ -54,8 +54,8 @@ them to render.
   swell schema crd Runtime`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
 		var files []schemaFile
-		for _, easy := range kinds.picked {
-			files = append(files, schemaFile{easy.Plural + "." + easy.Group, easy.CRD()})
+		for _, e := range kinds.picked {
+			files = append(files, schemaFile{e.Plural + "." + e.Group, e.CRD()})
 		}
 		return kinds.writeFiles(cmd, output, dir, files)
 	})
@@ -126,8 +126,8 @@ after another.
   swell schema json --dir schemas`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
 		var files []schemaFile
-		for _, easy := range kinds.picked {
-			files = append(files, schemaFile{fmt.Sprintf("%s_%s_v1", easy.Group, strings.ToLower(easy.Kind)), easy.JSONSchema()})
+		for _, e := range kinds.picked {
+			files = append(files, schemaFile{fmt.Sprintf("%s_%s_v1", e.Group, strings.ToLower(e.Kind)), e.JSONSchema()})
 		}
 		return kinds.writeFiles(cmd, output, dir, files)
 	})
@@ -154,11 +154,11 @@ in kustomization.yaml, and then merges lists of the specs by their keys.
     file instead.` + schemaExitCodes,
 		Example: `  swell schema openapi > kinds.json`,
 	}, func(cmd *cobra.Command, kinds *easyKinds) error {
-		builtIn, err := schema.BuiltIn()
+		builtIn, err := easy.BuiltIn()
 		if err != nil {
 			return err
 		}
-		return writeData(cmd.OutOrStdout(), output, schema.OpenAPI(kinds.picked, builtIn))
+		return writeData(cmd.OutOrStdout(), output, easy.OpenAPI(kinds.picked, builtIn))
 	})
 	outputFlag(cmd, &output, formatJSON, formatYAML)
 	return cmd
@@ -189,8 +189,8 @@ func schemaVerb(cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error
 type easyKinds struct {
 	dir        string // of the monorepo
 	repository *config.Repository
-	picked     []*schema.Easy // without problems, by folder
-	own        []*schema.Easy // that are part of swell
+	picked     []*easy.Schema // without problems, by folder
+	own        []*easy.Schema // that are part of swell
 	broken     []string       // names, or folders where those are not known
 }
 
@@ -236,15 +236,15 @@ func (k *easyKinds) pick(args []string) error {
 		return nil
 	}
 	var names []string
-	for _, easy := range k.picked {
-		names = append(names, easy.Kind)
+	for _, e := range k.picked {
+		names = append(names, e.Kind)
 	}
-	var picked []*schema.Easy
+	var picked []*easy.Schema
 	for _, arg := range args {
 		before := len(picked)
-		for _, easy := range k.picked {
-			if (arg == easy.Kind || arg == easy.Kind+"."+easy.Group) && !slices.Contains(picked, easy) {
-				picked = append(picked, easy)
+		for _, e := range k.picked {
+			if (arg == e.Kind || arg == e.Kind+"."+e.Group) && !slices.Contains(picked, e) {
+				picked = append(picked, e)
 			}
 		}
 		switch {
@@ -293,7 +293,7 @@ refuse in a spec.
 			if err != nil {
 				return err
 			}
-			text, err := indentJSON(schema.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), len(kinds.broken) == 0))
+			text, err := indentJSON(easy.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), len(kinds.broken) == 0))
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
@@ -77,7 +77,7 @@ func documentsOf(t *testing.T, visit func(file string, doc *config.Document)) {
 // misspelt field of each is.
 func TestExampleFitsEditorSchema(t *testing.T) {
 	kinds := exampleKinds(t)
-	text, err := indentJSON(schema.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), true))
+	text, err := indentJSON(easy.EditorSchema(slices.Concat(kinds.picked, kinds.own), config.OwnDocuments(), true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func TestExampleFitsEditorSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{config.APIVersion: true}
-	for _, easy := range kinds.picked {
-		known[easy.APIVersion()] = true
+	for _, e := range kinds.picked {
+		known[e.APIVersion()] = true
 	}
 	checked := 0
 	documentsOf(t, func(file string, doc *config.Document) {
@@ -158,16 +158,16 @@ func (s *crdServer) apply(where dynamic.ResourceInterface, manager string, objec
 }
 
 // define creates the kind's definition and waits until objects can be had.
-func (s *crdServer) define(easy *schema.Easy) dynamic.ResourceInterface {
+func (s *crdServer) define(e *easy.Schema) dynamic.ResourceInterface {
 	s.Helper()
 	definitions := s.client.Resource(apischema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	crd := easy.CRD()
+	crd := e.CRD()
 	if _, err := s.apply(definitions, "test", crd); err != nil {
-		s.Fatalf("%s: %v", easy.Kind, err)
+		s.Fatalf("%s: %v", e.Kind, err)
 	}
 	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Minute)
 	defer cancel()
-	events, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + easy.Plural + "." + easy.Group})
+	events, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + e.Plural + "." + e.Group})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -182,20 +182,20 @@ func (s *crdServer) define(easy *schema.Easy) dynamic.ResourceInterface {
 			true[condition["type"].(string)] = condition["status"] == "True"
 		}
 		if true["NonStructuralSchema"] {
-			s.Fatalf("%s: %v", easy.Kind, conditions)
+			s.Fatalf("%s: %v", e.Kind, conditions)
 		}
 		if true["Established"] && true["NamesAccepted"] {
-			return s.resource(easy, crd)
+			return s.resource(e, crd)
 		}
 	}
-	s.Fatalf("%s: not established: %v", easy.Kind, last)
+	s.Fatalf("%s: not established: %v", e.Kind, last)
 	return nil
 }
 
 // resource is where objects of the kind are; it waits until the server has it.
-func (s *crdServer) resource(easy *schema.Easy, crd map[string]any) dynamic.ResourceInterface {
+func (s *crdServer) resource(e *easy.Schema, crd map[string]any) dynamic.ResourceInterface {
 	s.Helper()
-	all := s.client.Resource(apischema.GroupVersionResource{Group: easy.Group, Version: "v1", Resource: easy.Plural})
+	all := s.client.Resource(apischema.GroupVersionResource{Group: e.Group, Version: "v1", Resource: e.Plural})
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(5 * time.Minute)
@@ -207,7 +207,7 @@ func (s *crdServer) resource(easy *schema.Easy, crd map[string]any) dynamic.Reso
 		select {
 		case <-tick.C:
 		case <-deadline:
-			s.Fatalf("%s: %v", easy.Kind, err)
+			s.Fatalf("%s: %v", e.Kind, err)
 		}
 	}
 	if scope, _, _ := unstructured.NestedString(crd, "spec", "scope"); scope == "Cluster" {
@@ -253,13 +253,13 @@ func plainOf(t *testing.T, value any) (plain any) {
 func TestExampleKindsOnAServer(t *testing.T) {
 	kinds := exampleKinds(t)
 	specs := map[string]map[string]any{} // the first of each kind
-	for _, easy := range kinds.picked {
-		envelope, err := config.Envelope(easy.Message())
+	for _, e := range kinds.picked {
+		envelope, err := config.Envelope(e.Message())
 		if err != nil {
 			t.Fatal(err)
 		}
 		documentsOf(t, func(file string, doc *config.Document) {
-			name := easy.APIVersion() + " " + easy.Kind
+			name := e.APIVersion() + " " + e.Kind
 			if specs[name] != nil || doc.APIVersion+" "+doc.Kind != name {
 				return
 			}
@@ -276,24 +276,24 @@ func TestExampleKindsOnAServer(t *testing.T) {
 			if err := json.Unmarshal(text, &object); err != nil {
 				t.Fatal(err)
 			}
-			specs[name] = easy.OnServer(object)
+			specs[name] = e.OnServer(object)
 		})
 	}
 	s := newCRDServer(t)
-	for _, easy := range kinds.picked {
-		spec := specs[easy.APIVersion()+" "+easy.Kind]
+	for _, e := range kinds.picked {
+		spec := specs[e.APIVersion()+" "+e.Kind]
 		if spec == nil {
-			t.Errorf("no unit of the example has a %s", easy.Kind)
+			t.Errorf("no unit of the example has a %s", e.Kind)
 			continue
 		}
-		s.applyTwice(s.define(easy), spec)
+		s.applyTwice(s.define(e), spec)
 	}
 }
 
 // TestEveryFormOnAServer: a real API server takes definitions with everything
 // that a message can have, and holds what they say.
 func TestEveryFormOnAServer(t *testing.T) {
-	archives, err := filepath.Glob("../../render/schema/testdata/easy/*.txtar")
+	archives, err := filepath.Glob("../../render/schema/easy/testdata/*.txtar")
 	if err != nil || len(archives) < 2 {
 		t.Fatal(archives, err)
 	}
@@ -304,8 +304,8 @@ func TestEveryFormOnAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		easy := easyOfArchive(t, archive)
-		resources[easy.Kind] = s.define(easy)
+		e := easyOfArchive(t, archive)
+		resources[e.Kind] = s.define(e)
 	}
 	s.immutableItem(resources["Costs"])
 	where := resources["Everything"]
@@ -373,10 +373,10 @@ func (s *crdServer) immutableItem(where dynamic.ResourceInterface) {
 	s.applyTwice(where, costs("[{name: a, zone: z}]"))
 }
 
-func easyOfArchive(t *testing.T, archive *txtar.Archive) *schema.Easy {
+func easyOfArchive(t *testing.T, archive *txtar.Archive) *easy.Schema {
 	t.Helper()
 	file, problems := config.CompileProto(archive.Files[0].Name, func(name string) ([]byte, error) {
-		if content, ok := schema.ProtoFile(name); ok {
+		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}
 		for _, f := range archive.Files {
@@ -389,9 +389,9 @@ func easyOfArchive(t *testing.T, archive *txtar.Archive) *schema.Easy {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	easy, problems := schema.NewEasy(file.Messages().Get(0))
+	e, problems := easy.New(file.Messages().Get(0))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return easy
+	return e
 }

@@ -40,8 +40,7 @@ func (k *Kind) FieldAt(path []any) (at config.Position, ok bool) {
 	if last == nil {
 		return at, false
 	}
-	where := last.ParentFile().SourceLocations().ByDescriptor(last)
-	at = config.Position{File: last.ParentFile().Path(), Line: where.StartLine + 1, Column: where.StartColumn + 1}
+	at = config.DeclaredAt(last)
 	folder := k.Folder[:strings.LastIndexByte(k.Folder, '/')+1]
 	return at, strings.HasPrefix(at.File, folder)
 }

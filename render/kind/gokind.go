@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // Go is an easy kind that is Go code in swell, for what templates do badly.
@@ -59,7 +59,7 @@ func (g *Go) kind() *Kind {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return &Kind{Group: config.Group, Name: g.Kind, message: g.Message, easy: schema.OwnEasy(g.Message, g.Kind), envelope: envelope, native: g}
+	return &Kind{Group: config.Group, Name: g.Kind, message: g.Message, easy: easy.Own(g.Message, g.Kind), envelope: envelope, native: g}
 }
 
 // embeddedMessage compiles a .proto that is part of swell.

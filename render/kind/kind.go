@@ -21,6 +21,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // Kind is a compiled easy kind. It is safe for concurrent use.
@@ -30,7 +31,7 @@ type Kind struct {
 	Name   string // "Runtime"
 
 	message     protoreflect.MessageDescriptor
-	easy        *schema.Easy
+	easy        *easy.Schema
 	envelope    protoreflect.MessageDescriptor
 	collected   protoreflect.MessageDescriptor // envelope with the unit
 	rules       *config.Rules                  // of the spec's values

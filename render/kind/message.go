@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 //go:embed bound.proto
@@ -42,8 +42,8 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 		l.problem(l.spec("message"), "spec.message: %q: no such message in %s%s", name, file, config.DidYouMean(name, names))
 		return nil
 	}
-	easy, problems := schema.NewEasy(found)
-	l.kind.easy, l.kind.Group, l.kind.Name = easy, easy.Group, easy.Kind
+	e, problems := easy.New(found)
+	l.kind.easy, l.kind.Group, l.kind.Name = e, e.Group, e.Kind
 	if len(problems) > 0 {
 		l.problems = append(l.problems, problems...)
 		return nil
@@ -59,7 +59,7 @@ func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, config.
 		return config.CompileProto(file, l.openProto)
 	case "json":
 		return config.CompileProtoJSON(file, l.openProto, func(file string) bool {
-			_, carried := schema.ProtoFile(file)
+			_, carried := easy.ProtoFile(file)
 			return !carried && !strings.HasPrefix(file, "google/protobuf/") && !strings.HasPrefix(file, "google/api/")
 		})
 	}
@@ -68,12 +68,12 @@ func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, config.
 
 // Schema is the schemas made from the message that the kind names. It is only
 // for kinds without problems.
-func (k *Kind) Schema() *schema.Easy { return k.easy }
+func (k *Kind) Schema() *easy.Schema { return k.easy }
 
 // openProto reads an import: a file in or below the folder of all kinds, whose
 // hash says when kinds change, or a file that swell brings.
 func (l *loader) openProto(name string) ([]byte, error) {
-	if content, ok := schema.ProtoFile(name); ok {
+	if content, ok := easy.ProtoFile(name); ok {
 		return content, nil
 	}
 	if !fs.ValidPath(name) {

@@ -3,14 +3,6 @@
 
 package schema
 
-import (
-	"strings"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/swell-sh/swell/config"
-)
-
 // Claim is the names that no two kinds of a server may share. Version does not
 // matter.
 type Claim struct{ Group, Kind, Plural string }
@@ -35,9 +27,6 @@ func (s *Set) BuiltInNames() map[string]bool {
 // its definition.
 func (c Claim) Names() []string { return []string{c.Group + " " + c.Kind, c.Plural + "." + c.Group} }
 
-// Claim is the names that the easy kind takes.
-func (e *Easy) Claim() Claim { return Claim{e.Group, e.Kind, e.Plural} }
-
 // ClaimOf is the names that a CustomResourceDefinition takes.
 func ClaimOf(object map[string]any) Claim {
 	spec, _ := object["spec"].(map[string]any)
@@ -47,23 +36,4 @@ func ClaimOf(object map[string]any) Claim {
 	c.Kind, _ = names["kind"].(string)
 	c.Plural, _ = names["plural"].(string)
 	return c
-}
-
-// Position is where the message of the kind is declared.
-func (e *Easy) Position() config.Position { return positionOf(e.message) }
-
-// positionOf is where d is declared.
-func positionOf(d protoreflect.Descriptor) config.Position {
-	at := d.ParentFile().SourceLocations().ByDescriptor(d)
-	return config.Position{File: d.ParentFile().Path(), Line: at.StartLine + 1, Column: at.StartColumn + 1}
-}
-
-// isReserved says whether a group belongs to Kubernetes or to swell.
-func isReserved(group string) bool {
-	for _, of := range []string{"k8s.io", "kubernetes.io", config.Group} {
-		if group == of || strings.HasSuffix(group, "."+of) {
-			return true
-		}
-	}
-	return false
 }

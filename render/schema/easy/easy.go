@@ -1,7 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+// Package easy reads what the message of an easy kind declares, and writes it for
+// others: CustomResourceDefinition, JSON Schema, OpenAPI. It checks documents only
+// for what the message's options say of the items of lists; their fields are the
+// decoder's.
+package easy
 
 import (
 	"encoding/json"
@@ -13,13 +17,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
 )
 
-// Easy is the schemas of an easy kind, made from its protobuf message: a server's
+// Schema is the schemas of an easy kind, made from its protobuf message: a server's
 // CustomResourceDefinition, which is lenient so that it takes what it once
 // took, and a client's JSON Schema and OpenAPI, which are strict. It is safe
 // for concurrent use.
-type Easy struct {
+type Schema struct {
 	Group    string // "easy.example.com"
 	Kind     string // "Runtime"
 	Singular string // "runtime"
@@ -32,16 +37,16 @@ type Easy struct {
 	keyed    bool // a list of the message has keys
 
 	mergeOnce   sync.Once
-	mergeType   *Type // see MergeType
+	mergeType   *schema.Type // see MergeType
 	schemaOnce  sync.Once
 	mergeSchema []byte // see MergeSchema
 }
 
-// NewEasy reads the options of a message that declares an easy kind. Group and
+// New reads the options of a message that declares an easy kind. Group and
 // Kind are empty when the message does not say them; then, or with any other
 // problem, no schema can be made.
-func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
-	e := &Easy{message: message, forbids: forbiddenOf(message)}
+func New(message protoreflect.MessageDescriptor) (*Schema, config.Problems) {
+	e := &Schema{message: message, forbids: forbiddenOf(message)}
 	found := namesOf(message)
 	if found == nil || found.group == "" || found.kind == "" {
 		e.problem(message, "message %s: option (protoc_gen_crd.k8s_crd) with api_group and kind is missing", message.FullName())
@@ -68,18 +73,18 @@ func NewEasy(message protoreflect.MessageDescriptor) (*Easy, config.Problems) {
 	return e, e.problems.Sorted()
 }
 
-// OwnEasy is the kind of that name that is part of swell. There is no CRD of it.
-func OwnEasy(message protoreflect.MessageDescriptor, kind string) *Easy {
-	return &Easy{message: message, Group: config.Group, Kind: kind}
+// Own is the kind of that name that is part of swell. There is no CRD of it.
+func Own(message protoreflect.MessageDescriptor, kind string) *Schema {
+	return &Schema{message: message, Group: config.Group, Kind: kind}
 }
 
 // Written finds what keeps the schemas of the kind from being written, so that
 // it does not keep those of others from it: one problem, at the message.
-func (e *Easy) Written() (problems config.Problems) {
+func (e *Schema) Written() (problems config.Problems) {
 	file := e.message.ParentFile().Path()
 	defer config.Recover(file, &problems)
-	other := &Easy{message: e.message} // for its problems alone
-	all := []*Easy{e}
+	other := &Schema{message: e.message} // for its problems alone
+	all := []*Schema{e}
 	for what, schema := range map[string]any{"CustomResourceDefinition": e.CRD(), "JSON Schema": e.JSONSchema(), "OpenAPI": OpenAPI(all, nil), "editor's schema": EditorSchema(all, nil, true)} {
 		if _, err := json.Marshal(schema); err != nil {
 			other.problem(e.message, "message %s: its %s cannot be written: %s", e.message.FullName(), what, err)
@@ -89,32 +94,32 @@ func (e *Easy) Written() (problems config.Problems) {
 }
 
 // APIVersion is what objects of the kind carry. The version is always v1.
-func (e *Easy) APIVersion() string { return e.Group + "/v1" }
+func (e *Schema) APIVersion() string { return e.Group + "/v1" }
 
 // Message is the message that declares the kind.
-func (e *Easy) Message() protoreflect.MessageDescriptor { return e.message }
+func (e *Schema) Message() protoreflect.MessageDescriptor { return e.message }
 
 // OverrideForbidden says whether specs may have no spec.override; false for nil.
-func (e *Easy) OverrideForbidden() bool { return e != nil && e.forbids.override }
+func (e *Schema) OverrideForbidden() bool { return e != nil && e.forbids.override }
 
 // Overridable says whether specs may have spec.override: unless the kind forbids
 // it, has a field of its own of that name, or a spec of a well-known type.
-func (e *Easy) Overridable() bool {
+func (e *Schema) Overridable() bool {
 	spec := e.message.Fields().ByName("spec")
 	return !e.OverrideForbidden() && spec != nil && form(spec) == "message" && spec.Message().Fields().ByName("override") == nil
 }
 
 // FromFileForbidden says whether specs may not take texts from files; false for
 // nil.
-func (e *Easy) FromFileForbidden() bool { return e != nil && e.forbids.fromFile }
+func (e *Schema) FromFileForbidden() bool { return e != nil && e.forbids.fromFile }
 
 // problem is one at the place where d is declared.
-func (e *Easy) problem(d protoreflect.Descriptor, format string, args ...any) {
-	e.problems = append(e.problems, config.Problem{Position: positionOf(d), Code: config.CodeKind, Message: fmt.Sprintf(format, args...)})
+func (e *Schema) problem(d protoreflect.Descriptor, format string, args ...any) {
+	e.problems = append(e.problems, config.Problem{Position: config.DeclaredAt(d), Code: config.CodeKind, Message: fmt.Sprintf(format, args...)})
 }
 
 // checkNames checks what a server would refuse in the names of a kind.
-func (e *Easy) checkNames() {
+func (e *Schema) checkNames() {
 	fail := func(option, value, want string) {
 		e.problem(e.message, "message %s: %s %q: want %s", e.message.FullName(), option, config.Shorten(value), want)
 	}
@@ -166,7 +171,7 @@ func plural(singular string) string {
 
 // OnServer is the object without the fields that only clients know. object is
 // not changed; the result shares parts with it.
-func (e *Easy) OnServer(object map[string]any) map[string]any {
+func (e *Schema) OnServer(object map[string]any) map[string]any {
 	return commonFields(e.message, object)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"testing"
@@ -10,21 +10,21 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // TestKustomizeMerges gives the client schema to kustomize, which must then
 // merge lists by their keys and replace the others, and go on knowing the kinds
 // of Kubernetes.
 func TestKustomizeMerges(t *testing.T) {
-	easy := easyOf(t, parse(t, "everything.txtar"))
-	builtIn, err := schema.BuiltIn()
+	k := easyOf(t, parse(t, "everything.txtar"))
+	builtIn, err := easy.BuiltIn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := filesys.MakeFsInMemory()
 	for name, text := range map[string]string{
-		"schema.json": string(indented(t, schema.OpenAPI([]*schema.Easy{easy}, builtIn))),
+		"schema.json": string(indented(t, easy.OpenAPI([]*easy.Schema{k}, builtIn))),
 		"kustomization.yaml": `
 openapi: {path: schema.json}
 namespace: here

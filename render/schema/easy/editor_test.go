@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"errors"
@@ -31,12 +31,12 @@ func FuzzAgrees(f *testing.F) {
 		})
 		archive.Files[i].Data = []byte(strings.ReplaceAll(text, "required string must", "optional string must"))
 	}
-	easy := easyOf(f, archive)
-	envelope, err := config.Envelope(easy.Message())
+	k := easyOf(f, archive)
+	envelope, err := config.Envelope(k.Message())
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := compile(f, easy.JSONSchema())
+	s := compile(f, k.JSONSchema())
 	for _, test := range everythingSpecs {
 		f.Add("{" + test.spec + "}")
 	}

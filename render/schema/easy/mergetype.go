@@ -1,28 +1,30 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/swell-sh/swell/render/schema"
 )
 
 // MergeType is the type of the kind's documents as far as merging needs it:
 // fields, and the keys of lists. It has no rules and no required fields. It
 // refers to itself where the message does. It must not be changed.
-func (e *Easy) MergeType() *Type {
+func (e *Schema) MergeType() *schema.Type {
 	e.mergeOnce.Do(func() {
-		m := mergeTypes{definitions: e.clientDefinitions(), types: map[string]*Type{}}
+		m := mergeTypes{definitions: e.clientDefinitions(), types: map[string]*schema.Type{}}
 		e.mergeType = m.named(e.definitionName(nil))
 	})
 	return e.mergeType
 }
 
 // MergeSchema is [OpenAPI] of the one kind, as JSON. It must not be changed.
-func (e *Easy) MergeSchema() []byte {
+func (e *Schema) MergeSchema() []byte {
 	e.schemaOnce.Do(func() {
-		text, err := json.Marshal(OpenAPI([]*Easy{e}, nil))
+		text, err := json.Marshal(OpenAPI([]*Schema{e}, nil))
 		if err != nil {
 			panic(err) // plain values encode
 		}
@@ -34,36 +36,36 @@ func (e *Easy) MergeSchema() []byte {
 // mergeTypes makes types of the schemas that kustomize reads.
 type mergeTypes struct {
 	definitions map[string]any
-	types       map[string]*Type
+	types       map[string]*schema.Type
 }
 
-func (m *mergeTypes) named(name string) *Type {
+func (m *mergeTypes) named(name string) *schema.Type {
 	t := m.types[name]
 	if t == nil {
-		t = &Type{}
+		t = &schema.Type{}
 		m.types[name] = t // before its fields: a type may refer to itself
 		*t = *m.of(m.definitions[name])
 	}
 	return t
 }
 
-func (m *mergeTypes) of(schema any) *Type {
-	s, _ := schema.(map[string]any)
+func (m *mergeTypes) of(written any) *schema.Type {
+	s, _ := written.(map[string]any)
 	if ref, ok := s["$ref"].(string); ok {
 		return m.named(strings.TrimPrefix(ref, "#/definitions/"))
 	}
 	if items := s["items"]; items != nil {
-		return &Type{Form: List, Elem: m.of(items), Keys: mergeKeys(s)}
+		return &schema.Type{Form: schema.List, Elem: m.of(items), Keys: mergeKeys(s)}
 	}
-	t := &Type{}
+	t := &schema.Type{}
 	if properties, ok := s["properties"].(map[string]any); ok {
-		t.Fields = make(map[string]*Type, len(properties))
+		t.Fields = make(map[string]*schema.Type, len(properties))
 		for name, property := range properties {
 			t.Fields[name] = m.of(property)
 		}
 	}
 	if values, ok := s["additionalProperties"].(map[string]any); ok {
-		t.Form, t.Elem = Map, m.of(values)
+		t.Form, t.Elem = schema.Map, m.of(values)
 	}
 	return t
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 // namespaced. It is strict and has the fields that only clients know. kustomize
 // then forgets what it has built in, so others are its definitions of other
 // kinds, or nil.
-func OpenAPI(kinds []*Easy, others map[string]any) map[string]any {
+func OpenAPI(kinds []*Schema, others map[string]any) map[string]any {
 	definitions, paths := map[string]any{}, map[string]any{}
 	maps.Copy(definitions, others)
 	for _, e := range kinds {
@@ -36,7 +36,7 @@ func OpenAPI(kinds []*Easy, others map[string]any) map[string]any {
 
 // clientDefinitions are the kind's own definition and those of the messages
 // that it refers to, as kustomize reads them, by name.
-func (e *Easy) clientDefinitions() map[string]any {
+func (e *Schema) clientDefinitions() map[string]any {
 	in := e.inline(true, ignore)
 	definitions := map[string]any{e.definitionName(nil): e.clientSchema(in)}
 	for written := map[protoreflect.FullName]bool{}; len(written) < len(in.shared); {
@@ -85,12 +85,12 @@ func withoutDescriptions(value any) {
 
 const gvkExtension = "x-kubernetes-group-version-kind"
 
-func (e *Easy) gvk() map[string]any {
+func (e *Schema) gvk() map[string]any {
 	return map[string]any{"group": e.Group, "version": "v1", "kind": e.Kind}
 }
 
 // getPath is where an API server has an object of the kind.
-func (e *Easy) getPath() string {
+func (e *Schema) getPath() string {
 	path := "/apis/" + e.APIVersion() + "/"
 	if !e.names.cluster {
 		path += "namespaces/{namespace}/"
@@ -100,7 +100,7 @@ func (e *Easy) getPath() string {
 
 // definitionName is the name of the kind's definition, or of that of a message
 // in it.
-func (e *Easy) definitionName(m protoreflect.MessageDescriptor) string {
+func (e *Schema) definitionName(m protoreflect.MessageDescriptor) string {
 	parts := strings.Split(e.Group, ".")
 	slices.Reverse(parts)
 	name := strings.Join(parts, ".") + ".v1." + e.Kind
@@ -111,7 +111,7 @@ func (e *Easy) definitionName(m protoreflect.MessageDescriptor) string {
 }
 
 // clientSchema is the schema of a whole object for kustomize.
-func (e *Easy) clientSchema(in *inliner) map[string]any {
+func (e *Schema) clientSchema(in *inliner) map[string]any {
 	s := e.wholeSchema(in)
 	e.addOverride(s["properties"].(map[string]any))
 	s[gvkExtension] = []any{e.gvk()}
@@ -120,7 +120,7 @@ func (e *Easy) clientSchema(in *inliner) map[string]any {
 
 // addOverride allows spec.override, unless the kind forbids it, has a field of
 // that name, or a spec that is no message of its own.
-func (e *Easy) addOverride(root map[string]any) {
+func (e *Schema) addOverride(root map[string]any) {
 	if f := e.message.Fields().ByName("spec"); f == nil || form(f) != "message" {
 		return // one of a form of its own has no more fields
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"regexp"
@@ -53,9 +53,9 @@ func TestPortable(t *testing.T) {
 // TestWritten: what went wrong in one kind kept the schemas of all others from
 // being written.
 func TestWritten(t *testing.T) {
-	easy := OwnEasy((&wrapperspb.BoolValue{}).ProtoReflect().Descriptor(), "Broken")
-	easy.names.columns = []column{{}} // NewEasy refuses it
-	if problems := easy.Written(); len(problems) != 1 || problems[0].Position.File != "google/protobuf/wrappers.proto" {
+	k := Own((&wrapperspb.BoolValue{}).ProtoReflect().Descriptor(), "Broken")
+	k.names.columns = []column{{}} // New refuses it
+	if problems := k.Written(); len(problems) != 1 || problems[0].Position.File != "google/protobuf/wrappers.proto" {
 		t.Errorf("got %v, want one problem in the file", problems)
 	}
 }

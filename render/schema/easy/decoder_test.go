@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 )
 
@@ -64,7 +64,7 @@ type randomKind struct {
 // does not load.
 func compiledKind(t *rapid.T, proto string) *randomKind {
 	file, problems := config.CompileProto("random.proto", func(name string) ([]byte, error) {
-		if content, ok := schema.ProtoFile(name); ok {
+		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}
 		if name == "random.proto" {
@@ -76,7 +76,7 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 		t.Fatalf("%v\n%s", problems, proto)
 	}
 	message := file.Messages().ByName("Random")
-	easy, problems := schema.NewEasy(message)
+	k, problems := easy.New(message)
 	if len(problems) > 0 {
 		t.Fatalf("%v\n%s", problems, proto)
 	}
@@ -89,11 +89,11 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 		t.Logf("%v\n%s", problems, proto)
 		return nil
 	}
-	text, err := json.Marshal(easy.JSONSchema())
+	text, err := json.Marshal(k.JSONSchema())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, proto)
 	}
-	for _, other := range []any{easy.CRD(), schema.OpenAPI([]*schema.Easy{easy}, nil), schema.EditorSchema([]*schema.Easy{easy}, nil, true)} {
+	for _, other := range []any{k.CRD(), easy.OpenAPI([]*easy.Schema{k}, nil), easy.EditorSchema([]*easy.Schema{k}, nil, true)} {
 		if _, err := json.Marshal(other); err != nil {
 			t.Fatalf("%v\n%s", err, proto)
 		}

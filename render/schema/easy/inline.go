@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // inliner writes a message as one schema in which each message stands where it
 // is used, as a CRD wants it and as patches that depend on the place need it.
 type inliner struct {
-	easy *Easy
+	easy *Schema
 	// client asks for the strict schema with the hints of kustomize; else it
 	// is the server's.
 	client bool
@@ -44,7 +44,7 @@ const maxNodes = 10_000
 
 const keepUnknown = "x-kubernetes-preserve-unknown-fields"
 
-func (e *Easy) inline(client bool, report func(d protoreflect.Descriptor, format string, args ...any)) *inliner {
+func (e *Schema) inline(client bool, report func(d protoreflect.Descriptor, format string, args ...any)) *inliner {
 	return &inliner{easy: e, client: client, report: report, instances: 1,
 		shared: map[protoreflect.FullName]protoreflect.MessageDescriptor{}, used: make([]bool, len(e.names.patches))}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"bytes"
@@ -20,17 +20,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 var update = flag.Bool("update", false, "write what comes out into testdata")
 
 // easyOf compiles the first .proto of an archive and its only kind.
-func easyOf(t testing.TB, archive *txtar.Archive) *schema.Easy {
+func easyOf(t testing.TB, archive *txtar.Archive) *easy.Schema {
 	t.Helper()
 	main := archive.Files[0].Name
 	file, problems := config.CompileProto(main, func(name string) ([]byte, error) {
-		if content, ok := schema.ProtoFile(name); ok {
+		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}
 		for _, f := range archive.Files {
@@ -43,16 +43,16 @@ func easyOf(t testing.TB, archive *txtar.Archive) *schema.Easy {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	easy, problems := schema.NewEasy(file.Messages().Get(0))
+	k, problems := easy.New(file.Messages().Get(0))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return easy
+	return k
 }
 
 func parse(t testing.TB, name string) *txtar.Archive {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "easy", name))
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,18 +82,18 @@ func asYAML(t testing.TB, value any) []byte {
 
 // TestGolden holds the schemas of each archive against the files in it.
 func TestGolden(t *testing.T) {
-	names, err := filepath.Glob("testdata/easy/*.txtar")
+	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) < 2 {
 		t.Fatal(names, err)
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			archive := parse(t, filepath.Base(name))
-			easy := easyOf(t, archive)
+			k := easyOf(t, archive)
 			got := []txtar.File{
-				{Name: "crd.yaml", Data: asYAML(t, easy.CRD())},
-				{Name: "schema.json", Data: indented(t, easy.JSONSchema())},
-				{Name: "openapi.json", Data: indented(t, schema.OpenAPI([]*schema.Easy{easy}, nil))},
+				{Name: "crd.yaml", Data: asYAML(t, k.CRD())},
+				{Name: "schema.json", Data: indented(t, k.JSONSchema())},
+				{Name: "openapi.json", Data: indented(t, easy.OpenAPI([]*easy.Schema{k}, nil))},
 			}
 			if *update {
 				kept := *archive
@@ -126,10 +126,10 @@ func TestGolden(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	archive := parse(t, "everything.txtar")
 	write := func() string {
-		easy := easyOf(t, archive)
-		all := []*schema.Easy{easy}
-		return string(asYAML(t, easy.CRD())) + string(indented(t, easy.JSONSchema())) + string(indented(t, schema.OpenAPI(all, nil))) +
-			string(indented(t, schema.EditorSchema(all, nil, true)))
+		k := easyOf(t, archive)
+		all := []*easy.Schema{k}
+		return string(asYAML(t, k.CRD())) + string(indented(t, k.JSONSchema())) + string(indented(t, easy.OpenAPI(all, nil))) +
+			string(indented(t, easy.EditorSchema(all, nil, true)))
 	}
 	first := write()
 	for range 10 {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"slices"
@@ -43,7 +43,7 @@ func (in *inliner) merge(f protoreflect.FieldDescriptor, options fieldOptions) m
 
 // mergeAt is how a field on a path is merged. use is called with the indexes of
 // what the kind says of it.
-func (e *Easy) mergeAt(path string, f protoreflect.FieldDescriptor, options fieldOptions, use func(i int)) merge {
+func (e *Schema) mergeAt(path string, f protoreflect.FieldDescriptor, options fieldOptions, use func(i int)) merge {
 	m := merge{patch: e.kindPatch(path, f, use)}
 	if m.patch == (patch{}) {
 		m.patch = options.patch
@@ -59,7 +59,7 @@ func (e *Easy) mergeAt(path string, f protoreflect.FieldDescriptor, options fiel
 }
 
 // kindPatch finds the kind's own field_patch_strategies for a field.
-func (e *Easy) kindPatch(path string, f protoreflect.FieldDescriptor, use func(i int)) patch {
+func (e *Schema) kindPatch(path string, f protoreflect.FieldDescriptor, use func(i int)) patch {
 	var byPath, byType patch
 	for i, p := range e.names.patches {
 		switch {

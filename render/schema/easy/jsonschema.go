@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ const draft07 = "http://json-schema.org/draft-07/schema#"
 // JSONSchema is the strict draft-07 JSON Schema of the kind's specs, for
 // editors: it takes what the decoder takes, but for fields that are written
 // and left empty. It is the caller's to change.
-func (e *Easy) JSONSchema() map[string]any {
+func (e *Schema) JSONSchema() map[string]any {
 	w := jsonWriter{kind: e, fromFile: !e.forbids.fromFile, definitions: map[string]any{}}
 	s := w.easy(e)
 	s["$schema"] = draft07
@@ -33,7 +33,7 @@ func (e *Easy) JSONSchema() map[string]any {
 // apiVersion and kind. own are the messages of swell's own documents. Documents
 // of other apiVersions pass. With complete, a kind that is in none of the two
 // lists is refused under an apiVersion that is.
-func EditorSchema(kinds []*Easy, own []protoreflect.MessageDescriptor, complete bool) map[string]any {
+func EditorSchema(kinds []*Schema, own []protoreflect.MessageDescriptor, complete bool) map[string]any {
 	definitions := map[string]any{}
 	known := map[string][]any{} // kinds by apiVersion
 	var all []any
@@ -81,8 +81,8 @@ func is(apiVersion, kind string) map[string]any {
 
 // jsonWriter writes messages as JSON Schemas that refer to each other.
 type jsonWriter struct {
-	kind        *Easy  // nil for swell's own documents
-	prefix      string // of the names of definitions
+	kind        *Schema // nil for swell's own documents
+	prefix      string  // of the names of definitions
 	definitions map[string]any
 	fromFile    bool
 	unchecked   bool // inside what rules are ignored of
@@ -94,7 +94,7 @@ func reference(name string) map[string]any {
 }
 
 // easy is the schema of a whole spec of the kind.
-func (w *jsonWriter) easy(e *Easy) map[string]any {
+func (w *jsonWriter) easy(e *Schema) map[string]any {
 	s := w.fields(e.message, config.WrittenFields(e.message), func(f protoreflect.FieldDescriptor) map[string]any {
 		if f.Name() != "spec" || form(f) != "message" {
 			return w.field(f)

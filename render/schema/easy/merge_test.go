@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // TestMergePrecedence: a field's own annotation won over what the kind says of
@@ -56,9 +56,9 @@ message Item { string byField = 1; string byType = 2; string byPath = 3; string 
 		{replaced + ofType, ofField, "none replace", "byType byType"},
 		{ofType, keys, "byKeys byType", "byType byType"},
 	} {
-		easy := easyOf(t, txtar.Parse(fmt.Appendf(nil, proto, test.kind, test.field)))
-		server := below(easy.CRD(), "spec", "versions", "0", "schema", "openAPIV3Schema", "properties", "spec", "properties")
-		client := below(schema.OpenAPI([]*schema.Easy{easy}, nil), "definitions", "com.example.easy.v1.Merged", "properties", "spec", "properties")
+		k := easyOf(t, txtar.Parse(fmt.Appendf(nil, proto, test.kind, test.field)))
+		server := below(k.CRD(), "spec", "versions", "0", "schema", "openAPIV3Schema", "properties", "spec", "properties")
+		client := below(easy.OpenAPI([]*easy.Schema{k}, nil), "definitions", "com.example.easy.v1.Merged", "properties", "spec", "properties")
 		for where, want := range map[string]string{"items": test.want, "deep properties items": test.deep} {
 			crd, _ := below(server, strings.Fields(where)...).(map[string]any)
 			openapi, _ := below(client, strings.Fields(where)...).(map[string]any)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"fmt"
@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/schema"
 )
 
 // CheckKeys finds, in a document and the message that was decoded from it, what
 // an API server refuses in lists whose items are told apart by keys: an item
 // without one, and two items with the same. Values are not in the problems,
 // since they may be secret.
-func (e *Easy) CheckKeys(doc *config.Document, message protoreflect.Message) config.Problems {
+func (e *Schema) CheckKeys(doc *config.Document, message protoreflect.Message) config.Problems {
 	if !e.keyed {
 		return nil
 	}
@@ -29,7 +30,7 @@ func (e *Easy) CheckKeys(doc *config.Document, message protoreflect.Message) con
 }
 
 type keyCheck struct {
-	easy     *Easy
+	easy     *Schema
 	doc      *config.Document
 	fields   []string // the path, without indexes and keys of maps
 	path     []any    // with them
@@ -38,7 +39,7 @@ type keyCheck struct {
 
 func (c *keyCheck) problem(n *yaml.Node, code config.Code, format string, args ...any) {
 	if len(c.problems) < config.MaxProblems {
-		c.problems = append(c.problems, c.doc.Problem(n, code, "%s: %s", PathText(c.path), fmt.Sprintf(format, args...)))
+		c.problems = append(c.problems, c.doc.Problem(n, code, "%s: %s", schema.PathText(c.path), fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -107,7 +108,7 @@ func (c *keyCheck) list(n *yaml.Node, keys []string, items protoreflect.List) {
 			if len(keys) > 0 && c.complete(n.Content[i], keys, item) {
 				identity := identityOf(item, keys)
 				if j, taken := first[identity]; taken {
-					c.problem(n.Content[i], config.CodeDuplicate, "%s as in %s: each item of the list has its own", strings.Join(keys, " and "), PathText(append(c.path[:len(c.path)-1:len(c.path)-1], j)))
+					c.problem(n.Content[i], config.CodeDuplicate, "%s as in %s: each item of the list has its own", strings.Join(keys, " and "), schema.PathText(append(c.path[:len(c.path)-1:len(c.path)-1], j)))
 				} else {
 					first[identity] = i
 				}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 // types and how lists are merged, but no rule that a value may once have
 // broken. Fields that only clients know are not in it. It is the caller's to
 // change.
-func (e *Easy) CRD() map[string]any {
+func (e *Schema) CRD() map[string]any {
 	version := map[string]any{
 		"name": "v1", "served": true, "storage": true,
 		"schema": map[string]any{"openAPIV3Schema": e.wholeSchema(e.inline(false, ignore))},
@@ -43,11 +43,11 @@ func (e *Easy) CRD() map[string]any {
 	}
 }
 
-// ignore is for what NewEasy has reported already.
+// ignore is for what New has reported already.
 func ignore(protoreflect.Descriptor, string, ...any) {}
 
 // definition writes all inlined schemas once, to find what is wrong with them.
-func (e *Easy) definition() {
+func (e *Schema) definition() {
 	client, server := e.inline(true, e.problem), e.inline(false, e.problem)
 	e.clientSchema(client)
 	e.wholeSchema(server)
@@ -80,7 +80,7 @@ func fieldPaths(m protoreflect.MessageDescriptor, prefix string, stack []protore
 }
 
 // wholeSchema is the schema of a whole object, which has properties.
-func (e *Easy) wholeSchema(in *inliner) map[string]any {
+func (e *Schema) wholeSchema(in *inliner) map[string]any {
 	s := in.object(e.message, nil)
 	properties, _ := s["properties"].(map[string]any)
 	if properties == nil {
@@ -101,7 +101,7 @@ func objectMeta() map[string]any {
 	}
 }
 
-func (e *Easy) columns() []any {
+func (e *Schema) columns() []any {
 	var columns []any
 	for _, c := range e.names.columns {
 		path := c.path

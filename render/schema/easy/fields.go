@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	"errors"
@@ -131,7 +131,7 @@ func plainExample(text string) (any, error) {
 }
 
 // checkExamples reads all examples of the kind's messages.
-func (e *Easy) checkExamples() {
+func (e *Schema) checkExamples() {
 	eachMessage(e.message, map[protoreflect.FullName]bool{}, func(m protoreflect.MessageDescriptor) {
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)

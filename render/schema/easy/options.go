@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema
+package easy
 
 import (
 	_ "embed"

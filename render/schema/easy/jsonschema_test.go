@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package schema_test
+package easy_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
+	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 )
 
@@ -117,9 +117,9 @@ var everythingSpecs = []struct{ spec, want string }{
 }
 
 func TestJSONSchema(t *testing.T) {
-	easy := easyOf(t, parse(t, "everything.txtar"))
-	one := compile(t, easy.JSONSchema())
-	all := compile(t, schema.EditorSchema([]*schema.Easy{easy}, config.OwnDocuments(), true))
+	k := easyOf(t, parse(t, "everything.txtar"))
+	one := compile(t, k.JSONSchema())
+	all := compile(t, easy.EditorSchema([]*easy.Schema{k}, config.OwnDocuments(), true))
 	const head = "apiVersion: easy.example.com/v1\nkind: Everything\nmetadata: {name: a}\nspec: {%s}\n"
 	for _, test := range everythingSpecs {
 		spec := test.spec
@@ -147,9 +147,9 @@ func TestJSONSchema(t *testing.T) {
 
 // TestEditorSchema holds whole documents of several kinds against one schema.
 func TestEditorSchema(t *testing.T) {
-	easy := easyOf(t, parse(t, "small.txtar"))
-	s := compile(t, schema.EditorSchema([]*schema.Easy{easy}, config.OwnDocuments(), true))
-	broken := compile(t, schema.EditorSchema([]*schema.Easy{easy}, config.OwnDocuments(), false))
+	k := easyOf(t, parse(t, "small.txtar"))
+	s := compile(t, easy.EditorSchema([]*easy.Schema{k}, config.OwnDocuments(), true))
+	broken := compile(t, easy.EditorSchema([]*easy.Schema{k}, config.OwnDocuments(), false))
 	for _, test := range []struct{ text, want string }{
 		{"{apiVersion: example.com/v1, kind: Policy, metadata: {name: a}, spec: {text: x, override: x}}", ""},
 		{"{apiVersion: example.com/v1, kind: Policy, metadata: {name: a}, spec: {override: {a: {}}}}", "/spec/override"},
@@ -179,7 +179,7 @@ func TestEditorSchema(t *testing.T) {
 }
 
 func TestOnServer(t *testing.T) {
-	easy := easyOf(t, parse(t, "everything.txtar"))
+	k := easyOf(t, parse(t, "everything.txtar"))
 	read := func(text string) (value map[string]any) {
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestOnServer(t *testing.T) {
 	want := read(`{apiVersion: a, kind: b, metadata: {name: comment}, spec: {text: y, unknown: {comment: z},
 		ports: [{number: 1}], byNumber: {"1": {name: m}}, best: {}, struct: {comment: kept}, labels: {comment: kept},
 		old: {item: [{name: a}]}}}`)
-	if diff := cmp.Diff(want, easy.OnServer(object)); diff != "" {
+	if diff := cmp.Diff(want, k.OnServer(object)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(read(text), object); diff != "" {
