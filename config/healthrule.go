@@ -3,7 +3,11 @@
 
 package config
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/swell-sh/swell/config/bounds"
+)
 
 // kindName is how a kind is written. Its lower case is a DNS label.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -35,8 +39,8 @@ func (l *loader) loadHealthRule(doc *Document) {
 		switch {
 		case e.text == "":
 			continue
-		case len(e.text) > maxRule:
-			in.at("spec", e.field).problem(CodeType, "want an expression of at most %d bytes, got %d", maxRule, len(e.text))
+		case len(e.text) > bounds.Rule:
+			in.at("spec", e.field).problem(CodeType, "want an expression of at most %d bytes, got %d", bounds.Rule, len(e.text))
 			continue
 		}
 		*e.into = Expression{e.text, doc.positionOf("spec", e.field)}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // TestHealthRule: what is read, with the place of each expression; one that is
@@ -31,7 +33,7 @@ func TestHealthRule(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 
-	r = load("'" + strings.Repeat(" ", maxRule) + "x'")
+	r = load("'" + strings.Repeat(" ", bounds.Rule) + "x'")
 	if got := r.Problems.String(); got != "fleet/all.yaml:13:12: spec.healthy: want an expression of at most 4096 bytes, got 4097" {
 		t.Error(got)
 	}

@@ -18,20 +18,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-)
 
-// protovalidate runs expressions without any bound. So one with a loop is
-// first run here, counted; what it cost is what it costs again. One without a
-// loop is bounded by its own length times that of its value, as long as it
-// cannot make texts longer, which [refuse] sees to.
-const (
-	// ruleCost is how much one rule may take for one value, in CEL's own unit,
-	// about one for each step or for ten bytes of text; well under a second.
-	ruleCost = 1_000_000
-	// specCost is how much all rules with loops of a spec may take.
-	specCost = 10_000_000
-	// maxRule is the length of an expression in bytes.
-	maxRule = 4096
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // ruleEnvironment is CEL as protovalidate has it.
@@ -54,7 +42,9 @@ const (
 	onValues
 )
 
-// loop is an expression that goes over a list or a map.
+// loop is an expression that goes over a list or a map. protovalidate runs it
+// without any bound: it is run here first, counted, and what it cost is what it
+// costs again.
 type loop struct {
 	name    string
 	field   protoreflect.FieldDescriptor // nil: of the message
@@ -93,8 +83,8 @@ func (c *ruleCompiler) text(rule *validate.Rule) {
 }
 
 func (c *ruleCompiler) compile(m protoreflect.MessageDescriptor, of protoreflect.Descriptor, where site, rule *validate.Rule) error {
-	if len(rule.GetExpression()) > maxRule {
-		return fmt.Errorf("want an expression of at most %d bytes, got %d", maxRule, len(rule.GetExpression()))
+	if len(rule.GetExpression()) > bounds.Rule {
+		return fmt.Errorf("want an expression of at most %d bytes, got %d", bounds.Rule, len(rule.GetExpression()))
 	}
 	field, _ := of.(protoreflect.FieldDescriptor)
 	env, err := c.environment(m)
@@ -111,15 +101,15 @@ func (c *ruleCompiler) compile(m protoreflect.MessageDescriptor, of protoreflect
 	if t := checked.OutputType(); !t.IsAssignableType(cel.BoolType) && !t.IsAssignableType(cel.StringType) {
 		return fmt.Errorf("want an expression that gives a bool or a string, got %s", t)
 	}
-	if err := refuse(checked); err != nil || !hasLoop(checked) {
+	if err := refuse(checked); err != nil || !bounds.HasLoop(checked) {
 		return err
 	}
-	program, err := env.Program(checked, cel.CostLimit(ruleCost), cel.CostTracking(ruleEstimator{}))
+	program, err := env.Program(checked, bounds.CountRules()...)
 	if err != nil {
 		return err
 	}
 	l := &loop{name: ruleName(rule), field: field, site: where, program: program, adapter: env.CELTypeAdapter()}
-	if spent, _ := l.run(dynamicpb.NewMessage(m), specCost); spent > ruleCost {
+	if spent, _ := l.run(dynamicpb.NewMessage(m), bounds.RulesCost); spent > bounds.Cost {
 		return errors.New("takes too much computing, even for an empty message")
 	}
 	c.rules.loops[m.FullName()] = append(c.rules.loops[m.FullName()], l)
@@ -157,96 +147,24 @@ func firstIssue(issues *cel.Issues) string {
 	return text
 }
 
-func hasLoop(parsed *cel.Ast) bool {
-	found := false
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.ComprehensionKind
-	}))
-	return found
-}
-
 // refuse finds what a rule may not do: read the clock or the machine's time
 // zones, or make long texts of short ones.
 func refuse(parsed *cel.Ast) error {
 	found := refuseZones(parsed.NativeRep())
-	inFormat := map[int64]bool{}
+	var growth bounds.Growth
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.IdentKind:
-			if e.AsIdent() == "now" {
-				found = errors.New("now: a rule may not read the clock, the same spec must be good at any time")
-			}
-		case ast.CallKind:
-			if err := refuseCall(e.AsCall()); err != nil {
-				found = err
-			}
-			if e.AsCall().FunctionName() == "format" {
-				if inFormat[e.ID()] {
-					found = errors.New("format: a format inside another one may grow without end")
-				}
-				ast.PreOrderVisit(e, ast.NewExprVisitor(func(below ast.Expr) {
-					inFormat[below.ID()] = inFormat[below.ID()] || below.ID() != e.ID()
-				}))
-			}
+		if e.Kind() == ast.IdentKind && e.AsIdent() == "now" {
+			found = errors.New("now: a rule may not read the clock, the same spec must be good at any time")
+		}
+		if err := growth.Check(e); err != nil {
+			found = err
 		}
 	}))
 	return found
 }
 
-func refuseCall(call ast.CallExpr) error {
-	args := call.Args()
-	switch call.FunctionName() {
-	case "replace":
-		if len(args) < 2 {
-			return nil
-		}
-		from, to := literalText(args[0]), literalText(args[1])
-		if from == nil || to == nil || *from == "" || len(*to) > len(*from) {
-			return errors.New("replace: want literal strings, and the new one not longer than the old one")
-		}
-	case "join":
-		if len(args) == 1 && (literalText(args[0]) == nil || len(*literalText(args[0])) > 16) {
-			return errors.New("join: want a separator that is a literal string of at most 16 bytes")
-		}
-	case "strings.quote":
-		return errors.New("strings.quote: not in rules, it may grow without end")
-	}
-	return nil
-}
-
-func literalText(e ast.Expr) *string {
-	if e.Kind() != ast.LiteralKind {
-		return nil
-	}
-	text, ok := e.AsLiteral().(types.String)
-	if !ok {
-		return nil
-	}
-	return (*string)(&text)
-}
-
-// ruleEstimator counts a call as one step and the texts it goes through.
-type ruleEstimator struct{}
-
-func (ruleEstimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	cost := uint64(1)
-	for _, v := range append(args[:len(args):len(args)], result) {
-		switch v := v.(type) {
-		case types.String:
-			cost += uint64(len(v)) / 10
-		case types.Bytes:
-			cost += uint64(len(v)) / 10
-		case traits.Lister:
-			if function != "size" && function != "_[_]" {
-				cost += uint64(v.Size().(types.Int))
-			}
-		}
-	}
-	return &cost
-}
-
 // run evaluates the expression for each value that it is a rule of, and
-// returns what that took; more than ruleCost when a value, more than budget
+// returns what that took; more than bounds.Cost when a value, more than budget
 // when all of them took too much, and then the value's place in the field.
 func (l *loop) run(m protoreflect.Message, budget uint64) (spent uint64, at []step) {
 	this := l.adapter.NativeToValue(m.Interface())
@@ -259,14 +177,10 @@ func (l *loop) run(m protoreflect.Message, budget uint64) (spent uint64, at []st
 	}
 	for _, item := range l.values(this) {
 		_, details, err := l.program.Eval(map[string]any{"this": item.value})
-		cost := uint64(0)
-		if details != nil && details.ActualCost() != nil {
-			cost = *details.ActualCost()
+		if bounds.Exceeded(err) {
+			return max(bounds.Cost, budget) + 1, item.at
 		}
-		if err != nil && strings.Contains(err.Error(), "cost limit exceeded") {
-			return max(ruleCost, budget) + 1, item.at
-		}
-		if spent += cost; spent > budget {
+		if spent += bounds.Spent(details); spent > budget {
 			return spent, item.at
 		}
 	}
@@ -315,7 +229,7 @@ func (c *ruleCheck) charge(m protoreflect.Message, at []step) bool {
 	if len(c.rules.loops) == 0 {
 		return true
 	}
-	budget := uint64(specCost)
+	budget := uint64(bounds.RulesCost)
 	ends := true
 	visit(m, at, func(m protoreflect.Message, at []step) {
 		for _, l := range c.rules.loops[m.Descriptor().FullName()] {

@@ -12,6 +12,8 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // zoned are the functions that take a part of a time, in a zone if they are
@@ -35,11 +37,11 @@ func refuseZones(checked *ast.AST) (found error) {
 		call := e.AsCall()
 		switch name := call.FunctionName(); {
 		case zoned[name] && call.IsMemberFunction() && len(call.Args()) == 1:
-			if zone := literalText(call.Args()[0]); zone == nil || *zone != "UTC" && !strings.Contains(*zone, ":") {
+			if zone := bounds.Literal(call.Args()[0]); zone == nil || *zone != "UTC" && !strings.Contains(*zone, ":") {
 				found = fmt.Errorf(`%s: want the zone "UTC" or an offset like "+02:00", written out: other zones differ from machine to machine`, name)
 			}
 		case name == overloads.TypeConvertTimestamp && len(call.Args()) == 1:
-			text := literalText(call.Args()[0])
+			text := bounds.Literal(call.Args()[0])
 			reads = reads || text == nil || !strings.HasSuffix(*text, "Z")
 		case name == "format" || name == overloads.TypeConvertString:
 			if slices.ContainsFunc(shown(call), func(e ast.Expr) bool { return mayBeTime(checked.GetType(e.ID())) }) {

@@ -14,6 +14,8 @@ import (
 	"path"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // Tree is the files of one commit, or of a folder on disk, read-only. It also
@@ -36,7 +38,7 @@ type Tree interface {
 // MaxFileSize is the largest file that is read from a monorepo, in bytes. An
 // object over 1 MiB could not be stored by an API server anyway; the rest is
 // room for several documents in one file.
-const MaxFileSize = 8 << 20
+const MaxFileSize = bounds.Text
 
 // Refusal is the error for what a tree holds but does not give out, such as a
 // symbolic link. Reading again gives the same, as it does for a missing file;

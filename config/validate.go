@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/swell-sh/swell/config/bounds"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -238,7 +240,7 @@ func (c *ruleCompiler) addExtensions(to *protoregistry.Types, extensions protore
 				c.problem(extension, "rule %q: %s", ruleName(rule), firstIssue(issues))
 				continue
 			}
-			if hasLoop(parsed) {
+			if bounds.HasLoop(parsed) {
 				c.problem(extension, "rule %q: a predefined rule may not go over lists or maps", ruleName(rule))
 			}
 			if err := refuse(parsed); err != nil {

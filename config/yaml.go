@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // Document is one YAML document with its positions.
@@ -38,10 +40,6 @@ const (
 	// maxDepth is how deep a document may nest. Kubernetes' deepest built-in
 	// objects stay below 30.
 	maxDepth = 100
-	// maxNodes is how many nodes a document may have once its aliases are
-	// written out, the guard against alias bombs. An object of 1 MiB, the most
-	// an API server stores, has fewer.
-	maxNodes = 500_000
 	// maxDocuments is how many documents one file may hold, the items of lists
 	// included: enough for all that some tool has rendered for a cluster.
 	maxDocuments = 10_000
@@ -229,12 +227,12 @@ func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
 func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.Node {
 	r.nodes++
 	switch {
-	case r.nodes == maxNodes:
-		r.problem(n, "more than %d values once its aliases are written out", maxNodes)
+	case r.nodes == bounds.Parts:
+		r.problem(n, "more than %d values once its aliases are written out", bounds.Parts)
 	case depth == maxDepth:
 		r.problem(n, "nested more than %d levels deep", maxDepth)
 	}
-	if r.nodes >= maxNodes || depth >= maxDepth {
+	if r.nodes >= bounds.Parts || depth >= maxDepth {
 		return n
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {

@@ -72,16 +72,17 @@ func TestImportsPointOneWay(t *testing.T) {
 // its neighbours.
 func TestRoomsOfTheCompiler(t *testing.T) {
 	rooms := map[string]string{
-		"config":                   "config/timezone",
+		"config":                   "config/bounds config/timezone",
+		"config/bounds":            "",
 		"config/timezone":          "",
 		"render":                   "config render/blame render/cache render/kind render/kustomize render/override render/schema",
 		"render/blame":             "config render/kind render/override render/schema",
 		"render/cache":             "",
 		"render/diff":              "config render",
-		"render/kind":              "config config/timezone render/schema render/schema/easy",
+		"render/kind":              "config config/bounds config/timezone render/schema render/schema/easy",
 		"render/kustomize":         "config",
 		"render/override":          "config render/schema",
-		"render/schema":            "config render/schema/validation",
+		"render/schema":            "config config/bounds render/schema/validation",
 		"render/schema/easy":       "config render/schema",
 		"render/schema/schematest": "",
 		"render/schema/validation": "config config/timezone",

@@ -6,6 +6,8 @@ package kind
 import (
 	"errors"
 	"fmt"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // Budget is what one written spec has taken on one target: by its own kind, and
@@ -20,10 +22,6 @@ type Budget struct {
 }
 
 const (
-	// maxSpecCost bounds the steps, in CEL's unit: those of expressions that are
-	// counted, of template files and of reading files, and one for each let,
-	// object and item.
-	maxSpecCost = 4_000_000
 	// maxObjects is how many objects a spec may stand for.
 	maxObjects = 10_000
 	// objectsTimes is how much more all objects may hold than one value.
@@ -32,14 +30,14 @@ const (
 
 var (
 	errCost        = errors.New("the spec's expressions take more steps than one spec may on one target")
-	errObjects     = fmt.Errorf("the spec's objects hold more than %d MiB of text or %d parts on one target", maxText*objectsTimes>>20, maxNodes*objectsTimes)
+	errObjects     = fmt.Errorf("the spec's objects hold more than %d MiB of text or %d parts on one target", bounds.Text*objectsTimes>>20, bounds.Parts*objectsTimes)
 	errManyObjects = fmt.Errorf("the spec stands for more than %d objects on one target, easy specs among them", maxObjects)
 )
 
 // Over says that something was more than a spec may take. What is rendered
 // within the budget then is wrong.
 func (b *Budget) Over() bool {
-	return b.steps > maxSpecCost || b.objects > maxObjects || b.made.over()
+	return b.steps > bounds.SpecCost || b.objects > maxObjects || b.made.over()
 }
 
 // spend adds steps, in CEL's unit. A nil budget has no end.
@@ -47,7 +45,7 @@ func (b *Budget) spend(steps uint64) error {
 	if b == nil {
 		return nil
 	}
-	if b.steps += steps; b.steps > maxSpecCost {
+	if b.steps += steps; b.steps > bounds.SpecCost {
 		return errCost
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // identifier is a name that `let`, `each` and `collect` may bind.
@@ -44,7 +46,7 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 	options := append(orderedMacros(),
 		cel.CustomTypeAdapter(registry), cel.CustomTypeProvider(registry),
 		cel.OptionalTypes(),
-		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Encoders(ext.EncodersVersion(0)),
+		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(bounds.Range)), ext.Encoders(ext.EncodersVersion(0)),
 		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
 		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
 		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
@@ -63,7 +65,7 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 	if err != nil {
 		return nil, err
 	}
-	guards, err := guarded(env)
+	guards, err := bounds.Guarded(env)
 	if err != nil {
 		return nil, err
 	}

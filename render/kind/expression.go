@@ -18,6 +18,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -47,9 +48,9 @@ func (e *environment) compile(text string, at config.Position) (*expression, err
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	options := append(slices.Clip(e.options), cel.EvalOptions(cel.OptOptimize))
-	counted := counts(checked.NativeRep())
+	counted := bounds.Counts(checked.NativeRep())
 	if counted {
-		options = append(options, countingOptions()...)
+		options = append(options, bounds.Counting()...)
 	}
 	program, err := e.cel.Program(checked, options...)
 	if err != nil {
@@ -96,10 +97,8 @@ func oneLine(err error) string {
 // run evaluates the expression.
 func (x *expression) run(scope *scope) (ref.Val, error) {
 	result, details, err := x.program.Eval(scope)
-	if err == nil && x.counted && details != nil {
-		if spent := details.ActualCost(); spent != nil {
-			err = scope.spend(*spent)
-		}
+	if err == nil && x.counted {
+		err = scope.spend(bounds.Spent(details))
 	}
 	if err != nil {
 		return nil, &evalError{x.at, x.explain(scope, err)}
@@ -115,8 +114,8 @@ func (x *expression) explain(scope *scope, err error) error {
 	}
 	reason := oneLine(err)
 	switch {
-	case strings.Contains(reason, "actual cost limit exceeded"):
-		reason = fmt.Sprintf("takes more than %d steps", maxCost)
+	case bounds.Exceeded(err):
+		reason = fmt.Sprintf("takes more than %d steps", bounds.Cost)
 	case strings.HasPrefix(reason, "no such key: "):
 		reason += x.missing(scope, strings.TrimPrefix(reason, "no such key: "))
 	}

@@ -11,6 +11,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // facts is a mapping of `data` as CEL sees it. What is read of it is noted:
@@ -21,7 +23,10 @@ type facts struct {
 	note func(path []string, there bool) // see [Inputs.Data]
 }
 
-var _ traits.Mapper = (*facts)(nil)
+var (
+	_ traits.Mapper = (*facts)(nil)
+	_ bounds.Plain  = (*facts)(nil)
+)
 
 // valueOf is a fact as a value of CEL. Lists are noted as a whole.
 func (m *facts) valueOf(f *fact) ref.Val {
@@ -41,8 +46,8 @@ func (m *facts) noted(path []string) {
 	}
 }
 
-// plain is the whole mapping as plain values, which must not be changed.
-func (m *facts) plain() map[string]any {
+// Plain is the whole mapping as plain values, which must not be changed.
+func (m *facts) Plain() map[string]any {
 	m.noted(m.path)
 	mapping, _ := m.value.(map[string]any)
 	return mapping
@@ -93,7 +98,7 @@ func (m *facts) Iterator() traits.Iterator {
 func (m *facts) Equal(other ref.Val) ref.Val { return types.Equal(m.copied(), other) }
 
 // copied is the mapping as CEL's own, noted as a whole.
-func (m *facts) copied() ref.Val { return types.DefaultTypeAdapter.NativeToValue(m.plain()) }
+func (m *facts) copied() ref.Val { return types.DefaultTypeAdapter.NativeToValue(m.Plain()) }
 
 // ConvertToNative implements [ref.Val].
 func (m *facts) ConvertToNative(to reflect.Type) (any, error) { return m.copied().ConvertToNative(to) }
@@ -105,6 +110,6 @@ func (m *facts) ConvertToType(to ref.Type) ref.Val { return m.copied().ConvertTo
 func (m *facts) Type() ref.Type { return types.MapType }
 
 // Value implements [ref.Val].
-func (m *facts) Value() any { return m.plain() }
+func (m *facts) Value() any { return m.Plain() }
 
 func (m *facts) String() string { return fmt.Sprintf("data%v", m.path) }

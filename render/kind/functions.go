@@ -16,6 +16,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -81,8 +82,8 @@ func encode(name string, appendTo func([]byte, any) []byte) func(ref.Val) ref.Va
 		if err == nil {
 			text = appendTo(nil, value)
 		}
-		if err == nil && len(text) > maxText {
-			err = errTooLarge
+		if err == nil && len(text) > bounds.Text {
+			err = bounds.ErrTooLarge
 		}
 		if err != nil {
 			return types.WrapErr(fmt.Errorf("%s: %w", name, err))

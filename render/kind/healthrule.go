@@ -15,6 +15,7 @@ import (
 	"cel.dev/cel-go/ext"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // HealthRule is a compiled [config.HealthRule]. It is safe for concurrent use,
@@ -42,14 +43,14 @@ type Verdict struct {
 var healthEnvironment = sync.OnceValue(func() *environment {
 	options := append(orderedMacros(),
 		cel.OptionalTypes(),
-		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Encoders(ext.EncodersVersion(0)),
+		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(bounds.Range)), ext.Encoders(ext.EncodersVersion(0)),
 		cel.Variable("object", cel.DynType),
 	)
 	env, err := cel.NewEnv(slices.Concat(options, matching(), timestamps())...)
 	if err != nil {
 		panic(err) // there is no input
 	}
-	guards, err := guarded(env)
+	guards, err := bounds.Guarded(env)
 	if err != nil {
 		panic(err)
 	}
@@ -165,8 +166,8 @@ func (x *expression) ofObject(object map[string]any) (value ref.Val, missing str
 	switch reason := oneLine(err); {
 	case strings.HasPrefix(reason, "no such key: "):
 		return nil, reason, nil
-	case strings.Contains(reason, "actual cost limit exceeded"):
-		return nil, "", fmt.Errorf("takes more than %d steps", maxCost)
+	case bounds.Exceeded(err):
+		return nil, "", fmt.Errorf("takes more than %d steps", bounds.Cost)
 	default:
 		return nil, "", fmt.Errorf("%s", reason)
 	}

@@ -18,6 +18,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 var errUnplain = errors.New("not a value that JSON can hold")
@@ -40,7 +42,7 @@ func (c *conversion) spend(bytes int) error {
 	c.nodes++
 	c.bytes += bytes
 	if c.over() {
-		return errTooLarge
+		return bounds.ErrTooLarge
 	}
 	return nil
 }
@@ -71,7 +73,7 @@ func sizeOf(value any) conversion {
 
 func (c *conversion) over() bool {
 	times := max(c.most, 1)
-	return c.nodes > maxNodes*times || c.bytes > maxText*times
+	return c.nodes > bounds.Parts*times || c.bytes > bounds.Text*times
 }
 
 func (c *conversion) plain(v ref.Val) (value any, present bool, err error) {
@@ -114,10 +116,10 @@ func (c *conversion) plain(v ref.Val) (value any, present bool, err error) {
 		}
 		return c.plain(v.GetValue())
 	case *facts:
-		value := v.plain() // notes that it was read: its size decides too
+		value := v.Plain() // notes that it was read: its size decides too
 		c.nodes--          // of itself, which its size has
 		if c.add(v.size); c.over() {
-			return nil, false, errTooLarge
+			return nil, false, bounds.ErrTooLarge
 		}
 		return value, true, nil
 	case traits.Mapper:
@@ -133,7 +135,7 @@ func (c *conversion) plain(v ref.Val) (value any, present bool, err error) {
 
 func (c *conversion) plainList(l traits.Lister) (any, bool, error) {
 	size, _ := l.Size().(types.Int)
-	list := make([]any, 0, min(int(size), maxNodes))
+	list := make([]any, 0, min(int(size), bounds.Parts))
 	for it := l.Iterator(); it.HasNext() == types.True; {
 		item, present, err := c.plain(it.Next())
 		if err != nil {
@@ -252,7 +254,7 @@ func (c *conversion) plainProtoMap(field protoreflect.FieldDescriptor, m protore
 		return true
 	})
 	if c.over() {
-		return nil, false, errTooLarge // at which key depends on the order of visits
+		return nil, false, bounds.ErrTooLarge // at which key depends on the order of visits
 	}
 	if len(errs) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(errs)))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // verbs are those of Go's fmt whose text is made of the value alone. %p is an
@@ -59,15 +60,15 @@ func (r *templateRun) printf(format string, args ...any) (string, error) {
 		if next >= 0 && next < len(args) {
 			size += printedSize(m, args[next])
 		}
-		if next++; size > maxText {
-			return "", errTooLarge
+		if next++; size > bounds.Text {
+			return "", bounds.ErrTooLarge
 		}
 	}
 	if !numbered && next < len(args) { // Go adds the others
 		size += printedWhole(args[next:])
 	}
-	if size > maxText {
-		return "", errTooLarge
+	if size > bounds.Text {
+		return "", bounds.ErrTooLarge
 	}
 	return r.made(fmt.Sprintf(format, args...))
 }
@@ -97,8 +98,8 @@ func printedWhole(args []any) int {
 // printed is print or println of Go.
 func (r *templateRun) printed(print func(...any) string) func(...any) (string, error) {
 	return func(args ...any) (string, error) {
-		if printedWhole(args) > maxText {
-			return "", errTooLarge
+		if printedWhole(args) > bounds.Text {
+			return "", bounds.ErrTooLarge
 		}
 		return r.made(print(args...))
 	}

@@ -10,6 +10,8 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // scope is the names bound while a spec is rendered, and what rendering it has
@@ -63,7 +65,7 @@ func (s *scope) ResolveName(name string) (any, bool) {
 // on a target share one budget.
 func (s *scope) convert(v ref.Val) (value any, present bool, err error) {
 	value, present, err = s.made.plain(v)
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, bounds.ErrTooLarge) {
 		err = errObjects
 	}
 	return value, present, err

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // Spec is an easy spec that has been read and found to fit its kind.
@@ -177,7 +178,7 @@ func (r *renderer) bind() error {
 		let := &r.spec.kind.lets[i]
 		value, err := let.run(r.scope)
 		if err == nil {
-			if err = checkBound(value); err != nil {
+			if err = bounds.Check(value); err != nil {
 				err = &evalError{let.at, fmt.Errorf("%q: %w", let.text, err)}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -101,8 +102,8 @@ func (t *interpolation) eval(scope *scope) (any, bool, error) {
 		if err != nil {
 			return nil, false, &evalError{x.at, err}
 		}
-		if b.WriteString(s); b.Len() > maxText {
-			return nil, false, &evalError{x.at, errTooLarge}
+		if b.WriteString(s); b.Len() > bounds.Text {
+			return nil, false, &evalError{x.at, bounds.ErrTooLarge}
 		}
 	}
 	b.WriteString(t.texts[len(t.texts)-1])

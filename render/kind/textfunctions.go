@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	gotemplate "text/template"
+
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // meters are the functions that [meter] puts in.
@@ -58,15 +60,15 @@ func (r *templateRun) functions() gotemplate.FuncMap {
 
 // made is a text that a function made: long ones take steps.
 func (r *templateRun) made(text string) (string, error) {
-	if len(text) > maxText {
-		return "", errTooLarge
+	if len(text) > bounds.Text {
+		return "", bounds.ErrTooLarge
 	}
 	return text, r.step(len(text) >> 10)
 }
 
 func (r *templateRun) replace(old, by, text string) (string, error) {
-	if len(text)+strings.Count(text, old)*(len(by)-len(old)) > maxText {
-		return "", errTooLarge
+	if len(text)+strings.Count(text, old)*(len(by)-len(old)) > bounds.Text {
+		return "", bounds.ErrTooLarge
 	}
 	return r.made(strings.ReplaceAll(text, old, by))
 }
@@ -75,8 +77,8 @@ func (r *templateRun) indent(spaces int, text string) (string, error) {
 	if spaces < 0 || spaces > 100 {
 		return "", fmt.Errorf("indent: want 0 to 100 spaces, got %d", spaces)
 	}
-	if len(text)+strings.Count(text, "\n")*spaces > maxText {
-		return "", errTooLarge
+	if len(text)+strings.Count(text, "\n")*spaces > bounds.Text {
+		return "", bounds.ErrTooLarge
 	}
 	padding := strings.Repeat(" ", spaces)
 	lines := strings.Split(text, "\n")
@@ -100,8 +102,8 @@ func (r *templateRun) join(separator string, list any) (string, error) {
 		if texts[i], err = text(item); err != nil {
 			return "", fmt.Errorf("join: %w", err)
 		}
-		if total += len(texts[i]) + len(separator); total > maxText {
-			return "", errTooLarge
+		if total += len(texts[i]) + len(separator); total > bounds.Text {
+			return "", bounds.ErrTooLarge
 		}
 	}
 	return r.made(strings.Join(texts, separator))

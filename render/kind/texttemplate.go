@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // textTemplate is a file for the function template(file, x). It is safe for
@@ -101,12 +102,12 @@ func (t *textTemplate) execute(x any) (text string, steps int, err error) {
 	return out.String(), run.steps, nil
 }
 
-// boundedText is a text of at most maxText bytes.
+// boundedText is a text of at most bounds.Text bytes.
 type boundedText struct{ strings.Builder }
 
 func (b *boundedText) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxText {
-		return 0, fmt.Errorf("the template makes more than %d MiB", maxText>>20)
+	if b.Len()+len(p) > bounds.Text {
+		return 0, fmt.Errorf("the template makes more than %d MiB", bounds.Text>>20)
 	}
 	return b.Builder.Write(p)
 }

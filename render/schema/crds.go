@@ -15,6 +15,7 @@ import (
 	"cel.dev/cel-go/cel"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/bounds"
 )
 
 // CRD is a CustomResourceDefinition, apiextensions.k8s.io/v1, as Check takes
@@ -252,9 +253,6 @@ var ruleParser = sync.OnceValue(func() *cel.Env {
 	return env
 })
 
-// maxRule is the longest rule that is parsed, in bytes.
-const maxRule = 64 << 10
-
 // validations parses the rules of a schema.
 func (d *definition) validations(s map[string]any) {
 	for i, item := range get[[]any](d, s, "x-kubernetes-validations") {
@@ -269,7 +267,7 @@ func (d *definition) validations(s map[string]any) {
 				d.problem(config.CodeObject, "rule: missing")
 				return
 			}
-			if len(rule) > maxRule {
+			if len(rule) > bounds.DefinedRule {
 				return
 			}
 			if _, issues := ruleParser().Parse(rule); issues.Err() != nil {
