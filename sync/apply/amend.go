@@ -95,7 +95,7 @@ func (a *applying) patchMeta(ctx context.Context, o *render.Object, version stri
 	if err != nil {
 		return nil, unsendable(o, err)
 	}
-	meta, _, err := a.patchBody(ctx, o, body, patchOptions{query: amendQuery, contentType: "application/json-patch+json", once: true})
+	meta, _, err := a.patch(ctx, o, body, patchOptions{query: amendQuery, contentType: "application/json-patch+json", once: true})
 	return meta, err
 }
 

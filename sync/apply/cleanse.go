@@ -63,8 +63,7 @@ func (s *sending) marks(tool *tool) (labels, annotations []string) {
 	if tool != nil {
 		labels, annotations = slices.Clone(tool.labels), append(annotations, tool.annotations...)
 	}
-	inGit := texts(metadataOf(s.root), "labels")
-	labels = slices.DeleteFunc(labels, func(key string) bool { _, ok := inGit[key]; return ok })
+	labels = slices.DeleteFunc(labels, func(key string) bool { _, ok := s.labels[key]; return ok })
 	annotations = slices.DeleteFunc(annotations, func(key string) bool { _, ok := s.annotations[key]; return ok })
 	return labels, annotations
 }

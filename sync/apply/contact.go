@@ -94,22 +94,6 @@ func (s *liveInfo) refusal(o *render.Object, adopt config.Adoption) error {
 	return nil
 }
 
-// adoption is the policy for one object.
-func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
-	text, ok := annotations[config.AnnotationAdopt]
-	if !ok {
-		if w.Adopt == "" {
-			return config.AdoptIfSame, nil
-		}
-		return w.Adopt, nil
-	}
-	switch adopt := config.Adoption(text); adopt {
-	case config.AdoptNever, config.AdoptIfSame, config.AdoptTake:
-		return adopt, nil
-	}
-	return "", refusal(o, "annotation "+config.AnnotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
-}
-
 // refusal is an error of our own: nothing was written.
 func refusal(o *render.Object, message string) *Error {
 	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, unsent: true, Message: message}

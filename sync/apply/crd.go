@@ -136,14 +136,12 @@ func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition
 
 // sendSettling repeats the sending of an object whose definition was changed by
 // this very call for as long as the refusal may come from the form before.
-func (a *applying) sendSettling(ctx context.Context, o *render.Object, r *Result, refusal error) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	var meta *metav1.PartialObjectMetadata
-	var info answerInfo
-	timed, cancel := context.WithTimeout(ctx, a.options.SettleTime)
+func (s *sending) sendSettling(ctx context.Context, refusal error) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+	timed, cancel := context.WithTimeout(ctx, s.options.SettleTime)
 	defer cancel()
-	err := refusal
+	err = refusal
 	for pause := firstPoll; isFromOldForm(err) && wait(timed, pause); pause = min(2*pause, maxPoll) {
-		meta, info, err = a.send(ctx, o, r)
+		meta, info, err = s.send(ctx)
 	}
 	return meta, info, err
 }

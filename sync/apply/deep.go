@@ -64,7 +64,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if drift = c.changed(live, item.Entry, ignored); drift != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
-		again, err = c.tryApply(ctx, "dry run", item.Object, path)
+		again, err = c.tryApply(ctx, "dry run", item.Object, item.Object.JSON, path)
 		return err
 	})
 	switch {
@@ -98,7 +98,7 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	}
 	left := slices.Concat(ignored, scaledPointers(meta))
 	for _, o := range []*unstructured.Unstructured{&sent, live, again} {
-		without(o.Object, left)
+		leave(o, left)
 	}
 	var found fields
 	if found.rewritten("", sent.Object, again.Object); len(found) > 0 {

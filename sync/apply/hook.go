@@ -25,43 +25,6 @@ func isRun(o *render.Object) bool {
 	return hook == render.HookBefore || hook == render.HookAfter
 }
 
-// wire is the object as it is sent.
-func (a *applying) wire(i int) (*render.Object, error) { return wired(a.Objects[i], a.Bundle) }
-
-// wired is an object of a bundle as it is sent. Of a hook that runs with its bundle, the
-// time to live is kept back until the inventory knows that it is complete: a
-// Job that is gone before that would have to run again. One that runs before a
-// deletion is suspended until then.
-func wired(o *render.Object, bundle render.Digest) (*render.Object, error) {
-	hook := o.Hook()
-	if hook == "" {
-		return o, nil
-	}
-	object, err := decodeObject(o.JSON)
-	if err != nil {
-		return nil, refused("apply", o.ID, "%v", err)
-	}
-	spec, _ := object["spec"].(map[string]any)
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if spec == nil || annotations == nil {
-		return nil, refused("apply", o.ID, "is no hook: it lacks a spec or annotations")
-	}
-	if hook == render.HookBeforeDelete {
-		spec["suspend"] = true
-	} else {
-		annotations[config.AnnotationHookRun] = string(bundle)
-		delete(spec, "ttlSecondsAfterFinished")
-	}
-	body, err := json.Marshal(object)
-	if err != nil {
-		return nil, refused("apply", o.ID, "%v", err)
-	}
-	sent := *o
-	sent.JSON = body
-	return &sent, nil
-}
-
 // timeToLive is what the object says of how long the Job stays when it has
 // finished; nil when it says nothing.
 func timeToLive(o *render.Object) *int32 {

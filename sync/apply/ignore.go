@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
@@ -62,21 +63,22 @@ func below(pointers []pointer, wanted func(segment string) bool) (rest []pointer
 	return rest, whole
 }
 
-// without is decoded JSON less what the pointers lead to. It changes value.
+// without is decoded JSON less what the pointers lead to. It changes nothing: what
+// stays as it is is shared with value.
 func without(value any, pointers []pointer) any {
 	if len(pointers) == 0 {
 		return value
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		kept := make(map[string]any, len(value))
 		for key, child := range value {
 			rest, whole := below(pointers, func(segment string) bool { return segment == key })
-			if whole {
-				delete(value, key)
-			} else {
-				value[key] = without(child, rest)
+			if !whole {
+				kept[key] = without(child, rest)
 			}
 		}
+		return kept
 	case []any:
 		kept := make([]any, 0, len(value))
 		for i, item := range value {
@@ -88,6 +90,11 @@ func without(value any, pointers []pointer) any {
 		return kept
 	}
 	return value
+}
+
+// leave takes what the pointers lead to out of a live object.
+func leave(live *unstructured.Unstructured, pointers []pointer) {
+	live.Object = without(live.Object, pointers).(map[string]any)
 }
 
 // isItem says whether a segment like "name=main" means the item of a list.

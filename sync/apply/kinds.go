@@ -251,3 +251,10 @@ func on(op string, id render.ObjectID, err error) error {
 func kindOf(id render.ObjectID, version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: id.Group, Version: version, Kind: id.Kind}
 }
+
+// Definition is the name that the definition of an object's kind has if it is a
+// custom one: "widgets.example.com".
+func (c *Cluster) Definition(ctx context.Context, id render.ObjectID, version string) (string, error) {
+	found, err := c.begin().anyResource(ctx, kindOf(id, version))
+	return found.plural + "." + found.Group, err
+}

@@ -48,7 +48,7 @@ func (c *Cluster) lease(ctx context.Context, req *request, lease *coordinationv1
 		req.body, req.contentType = body, jsonType
 	}
 	req.accept = jsonType
-	answer, err := c.As("").begin().send(ctx, req, identityTimeout)
+	answer, err := c.As("").begin().roundTrip(ctx, req, identityTimeout)
 	c.answered(err)
 	if err != nil {
 		return nil, err

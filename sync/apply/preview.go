@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,13 +72,17 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		switch {
-		case o.ID.IsSecret():
-			return p.secret(ctx, o, path, &r)
-		case isRun(o):
+		if isRun(o) {
 			return p.run(ctx, o, path, &r)
 		}
-		return p.whole(ctx, o, path, &r)
+		b, err := bodyOf(o, p.Bundle)
+		switch {
+		case err != nil:
+			return err
+		case o.ID.IsSecret():
+			return p.secret(ctx, o, b, path, &r)
+		}
+		return p.whole(ctx, o, b, path, &r)
 	})
 	fields, never := immutableFields(err), neverReplaced(o.ID)
 	switch {
@@ -101,7 +106,7 @@ const maxReads = 5
 
 // read gives the object at the path, nil when there is none, and what an apply
 // would make of just that.
-func (p *previewing) read(ctx context.Context, o *render.Object, path string) (live, applied *unstructured.Unstructured, err error) {
+func (p *previewing) read(ctx context.Context, o *render.Object, text []byte, path string) (live, applied *unstructured.Unstructured, err error) {
 	for range maxReads {
 		version := ""
 		switch live, err = p.getObject(ctx, o.ID, path); {
@@ -110,7 +115,7 @@ func (p *previewing) read(ctx context.Context, o *render.Object, path string) (l
 		case !isGone(err, o.ID.Name):
 			return nil, nil, err
 		}
-		applied, err = p.tryApply(ctx, "preview", o, path)
+		applied, err = p.tryApply(ctx, "preview", o, text, path)
 		if err != nil || applied.GetResourceVersion() == version {
 			return live, applied, err
 		}
@@ -119,22 +124,18 @@ func (p *previewing) read(ctx context.Context, o *render.Object, path string) (l
 }
 
 // whole compares an object before and after.
-func (p *previewing) whole(ctx context.Context, o *render.Object, path string, r *Preview) error {
-	sent, err := wired(o, p.Bundle)
-	if err != nil {
-		return err
-	}
-	live, applied, err := p.read(ctx, sent, path)
+func (p *previewing) whole(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
+	live, applied, err := p.read(ctx, o, b.text, path)
 	if err != nil {
 		return err
 	}
 	if live != nil {
-		if err := p.met(ctx, o, metaOf(live), path); err != nil {
+		if err := p.met(ctx, o, b, metaOf(live), path); err != nil {
 			return err
 		}
 		left := slices.Concat(pointersFor(p.Ignore, o.ID), scaledPointers(metaOf(live)))
-		without(live.Object, left)
-		without(applied.Object, left)
+		leave(live, left)
+		leave(applied, left)
 	}
 	if r.Applied, err = stripped(o, applied); err != nil {
 		return err
@@ -170,15 +171,11 @@ func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *
 }
 
 // met is the refusal of first contact with a live object, nil when there is none.
-func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.PartialObjectMetadata, path string) error {
+func (p *previewing) met(ctx context.Context, o *render.Object, b *body, live *metav1.PartialObjectMetadata, path string) error {
 	if ownEntry(live) != nil && p.othersRepository(live.Labels) == "" {
 		return nil // also where somebody took our label away
 	}
-	root, err := parsed(o)
-	if err != nil {
-		return err
-	}
-	adopt, err := p.adoption(o, texts(metadataOf(root), "annotations"))
+	adopt, err := p.adoption(o, b.annotations)
 	if err != nil {
 		return err
 	}
@@ -188,7 +185,7 @@ func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.Par
 	if adopt == config.AdoptTake || len(pointersFor(p.Ignore, o.ID)) > 0 {
 		return nil
 	}
-	req := dryRun("preview", o, path)
+	req := dryRun("preview", o, b.text, path)
 	req.query, req.accept, req.once = applyQuery+"&dryRun=All", acceptMeta, true
 	_, _, err = p.meta(ctx, req)
 	if _, rest := scaled(conflictsOf(err)); len(rest) > 0 {
@@ -199,12 +196,12 @@ func (p *previewing) met(ctx context.Context, o *render.Object, live *metav1.Par
 
 // secret finds out whether an apply would change a Secret, by metadata alone:
 // the server moves the time of our entry when it does.
-func (p *previewing) secret(ctx context.Context, o *render.Object, path string, r *Preview) error {
+func (p *previewing) secret(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
 	live, err := p.getMeta(ctx, o.ID.String(), path)
 	if err != nil && !isGone(err, o.ID.Name) {
 		return err
 	}
-	applied, _, err := p.meta(ctx, dryRun("preview", o, path))
+	applied, _, err := p.meta(ctx, dryRun("preview", o, b.text, path))
 	if err != nil {
 		return err
 	}
@@ -212,7 +209,7 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, path string, 
 	if live == nil {
 		return nil
 	}
-	if err := p.met(ctx, o, live, path); err != nil {
+	if err := p.met(ctx, o, b, live, path); err != nil {
 		return err
 	}
 	was, is := ownEntry(live), ownEntry(applied)
@@ -231,4 +228,28 @@ func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object
 	}
 	sum := sha256.Sum256(text)
 	return &render.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: render.Digest(hex.EncodeToString(sum[:])), Secrets: o.Secrets}, nil
+}
+
+// dryRun asks what an apply of the object's text by force would make of the one at
+// the path, and keeps nothing. The caller says what the answer should be.
+func dryRun(op string, o *render.Object, text []byte, path string) *request {
+	return &request{
+		op: op, object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&force=true&dryRun=All",
+		accept: jsonType, contentType: applyType, body: text, hide: hider(o),
+	}
+}
+
+// tryApply is what an apply of the object's text would make of the one at the path. It
+// must not be used for Secrets.
+func (c *call) tryApply(ctx context.Context, op string, o *render.Object, text []byte, path string) (*unstructured.Unstructured, error) {
+	req := dryRun(op, o, text, path)
+	answer, err := c.do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var applied unstructured.Unstructured
+	if err := applied.UnmarshalJSON(answer.body); err != nil {
+		return nil, undecodable(req, answer, err)
+	}
+	return &applied, nil
 }

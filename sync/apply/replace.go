@@ -63,21 +63,6 @@ func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Ob
 	return ""
 }
 
-// one brings one object, whatever that takes.
-func (a *applying) one(ctx context.Context, i int) {
-	o, r := a.Objects[i], &a.results[i]
-	if o.Hook() == render.HookBeforeDelete {
-		a.ready(ctx, i)
-		return
-	}
-	a.object(ctx, i)
-	if fields := immutableFields(r.Err); len(fields) > 0 {
-		a.replace(ctx, i, fields)
-		return
-	}
-	a.replacedBy(ctx, i)
-}
-
 // replace deletes an object of which fields cannot be changed, and makes it
 // anew, where Git allows that and the server would take the new one. For a bundle
 // that is put back it is enough that the one which failed allowed it. At any
@@ -251,7 +236,7 @@ func (c *call) tryOutAs(ctx context.Context, o *render.Object, trial render.Obje
 		if err != nil {
 			return err
 		}
-		_, _, err = c.meta(ctx, dryRun("replace", o, path))
+		_, _, err = c.meta(ctx, dryRun("replace", o, o.JSON, path))
 		return err
 	}))
 }

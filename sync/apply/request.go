@@ -121,12 +121,13 @@ func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration)
 	if err := c.fenced(req); err != nil {
 		return nil, err
 	}
-	answer, err := c.send(ctx, req, timeout)
+	answer, err := c.roundTrip(ctx, req, timeout)
 	c.answered(err)
 	return answer, err
 }
 
-func (c *call) send(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
+// roundTrip sends a request and reads the answer.
+func (c *call) roundTrip(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	httpReq, err := c.httpRequest(timed, req)

@@ -5,11 +5,11 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,45 +20,86 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
+// one brings one object, whatever that takes.
+func (a *applying) one(ctx context.Context, i int) {
+	o, r := a.Objects[i], &a.results[i]
+	if o.Hook() == render.HookBeforeDelete {
+		a.ready(ctx, i)
+		return
+	}
+	a.object(ctx, i)
+	if fields := immutableFields(r.Err); len(fields) > 0 {
+		a.replace(ctx, i, fields)
+		return
+	}
+	a.replacedBy(ctx, i)
+}
+
+// object sends one object and fills its result in.
+func (a *applying) object(ctx context.Context, i int) {
+	s, err := a.sending(i)
+	if err != nil {
+		a.results[i].Err = err
+		return
+	}
+	meta, info, err := s.send(ctx)
+	if err != nil && a.changed[a.gvk(i).GroupKind()] {
+		meta, info, err = s.sendSettling(ctx, err)
+	}
+	a.record(i, meta, info, err)
+}
+
 // sending is one object on its way.
 type sending struct {
 	*applying
-	o *render.Object
-	r *Result
-	// root is the object decoded, as Git has it.
-	root        map[string]any
-	annotations map[string]string
-	adopt       config.Adoption
-	owned       render.Globs
+	*body
+	o     *render.Object
+	r     *Result
+	adopt config.Adoption
+	owned render.Globs
 	// ignored are fields that are not sent when the object is there already.
 	ignored []pointer
 	// left are the fields that were not sent.
 	left []pointer
 }
 
-func (a *applying) sending(o *render.Object, r *Result) (*sending, error) {
-	root, err := parsed(o)
+// sending reads what the object says of how it is to be sent.
+func (a *applying) sending(i int) (*sending, error) {
+	o := a.Objects[i]
+	b, err := bodyOf(o, a.Bundle)
 	if err != nil {
 		return nil, err
 	}
-	s := &sending{applying: a, o: o, r: r, root: root, annotations: texts(metadataOf(root), "annotations"), ignored: pointersFor(a.Ignore, o.ID)}
-	if s.adopt, err = a.adoption(o, s.annotations); err != nil {
+	s := &sending{applying: a, body: b, o: o, r: &a.results[i], ignored: pointersFor(a.Ignore, o.ID)}
+	if s.adopt, err = a.adoption(o, b.annotations); err != nil {
 		return nil, err
 	}
-	s.owned, err = render.ParseGlobs(s.annotations[config.AnnotationOwned])
-	if err != nil {
+	if s.owned, err = render.ParseGlobs(b.annotations[config.AnnotationOwned]); err != nil {
 		return nil, refusal(o, "annotation "+config.AnnotationOwned+": "+err.Error())
 	}
 	return s, nil
 }
 
-// send brings one object to the server, by one request if nobody is in the way.
-func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	r.Taken, r.Left, r.Adopted, r.Warnings = nil, nil, "", nil
-	s, err := a.sending(o, r)
-	if err != nil {
-		return nil, answerInfo{}, err
+// adoption is the policy for one object.
+func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
+	text, ok := annotations[config.AnnotationAdopt]
+	if !ok {
+		if w.Adopt == "" {
+			return config.AdoptIfSame, nil
+		}
+		return w.Adopt, nil
 	}
+	switch adopt := config.Adoption(text); adopt {
+	case config.AdoptNever, config.AdoptIfSame, config.AdoptTake:
+		return adopt, nil
+	}
+	return "", refusal(o, "annotation "+config.AnnotationAdopt+": want never, ifSame or take, got "+strconv.Quote(text))
+}
+
+// send brings one object to the server, by one request if nobody is in the way.
+func (s *sending) send(ctx context.Context) (*metav1.PartialObjectMetadata, answerInfo, error) {
+	r := s.r
+	r.Taken, r.Left, r.Adopted, r.Warnings, s.left = nil, nil, "", nil, nil
 	meta, info, err := s.applyOrCreate(ctx)
 	if err != nil {
 		s.takeBack(err)
@@ -77,23 +118,6 @@ func (a *applying) send(ctx context.Context, o *render.Object, r *Result) (*meta
 		slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
 	}
 	return meta, info, nil
-}
-
-// takeBack ends what the result says about others after a write that went wrong:
-// nothing was taken from them or left to them. Where the write may have gone
-// through unseen, a warning names what was to be taken.
-func (s *sending) takeBack(err error) {
-	taken := s.r.Taken
-	s.r.Taken, s.r.Left, s.r.Adopted, s.r.Warnings = nil, nil, "", nil
-	if len(taken) == 0 || isUnwritten(err) || errors.Is(err, ErrWebhook) {
-		return
-	}
-	texts := make([]string, len(taken))
-	for i, c := range taken {
-		texts[i] = c.String()
-	}
-	slices.Sort(texts)
-	s.r.Warnings = []string{"perhaps overwritten, the server's answer is unknown: " + enumerate(texts)}
 }
 
 // applyOrCreate applies the object to the one that the inventory knows, or else makes
@@ -151,11 +175,12 @@ func afterWrite(err error) error {
 // create sends the whole object, if there is none yet. Fields that are to be
 // ignored are disowned as soon as they are set.
 func (s *sending) create(ctx context.Context) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	body, err := withPrecondition(s.o, "resourceVersion", neverVersion)
+	s.left = nil
+	body, err := s.with("resourceVersion", neverVersion, nil)
 	if err != nil {
-		return nil, answerInfo{}, err
+		return nil, answerInfo{}, unsendable(s.o, err)
 	}
-	meta, info, err := s.patchBody(ctx, s.o, body, patchOptions{query: applyQuery, contentType: applyType, once: true})
+	meta, info, err := s.patch(ctx, s.o, body, patchOptions{query: applyQuery, contentType: applyType, once: true})
 	if err != nil || len(s.ignored) == 0 {
 		return meta, info, err
 	}
@@ -193,19 +218,21 @@ func (s *sending) adoptExisting(ctx context.Context, there *liveInfo) (*metav1.P
 // subresource or a rule says so, and otherwise taken by force, or, without
 // force, refused.
 func (s *sending) update(ctx context.Context, uid types.UID, fields string, force bool) (*metav1.PartialObjectMetadata, answerInfo, error) {
-	if err := s.releaseFields(ctx, uid, fields); err != nil {
-		return nil, answerInfo{}, err
+	if len(s.ignored) > 0 && fields != "" {
+		if err := s.releaseFields(ctx, uid, fields); err != nil {
+			return nil, answerInfo{}, err
+		}
 	}
 	s.r.Taken, s.r.Left = nil, nil
 	options := patchOptions{query: applyQuery, contentType: applyType}
 	s.left = slices.Clone(s.ignored)
 	migrated := false
 	for tries := 1; ; tries++ {
-		body, err := s.body(uid)
+		body, err := s.with("uid", string(uid), s.left)
 		if err != nil {
-			return nil, answerInfo{}, err
+			return nil, answerInfo{}, unsendable(s.o, err)
 		}
-		meta, info, err := s.patchBody(ctx, s.o, body, options)
+		meta, info, err := s.patch(ctx, s.o, body, options)
 		if isStale(err) && !migrated {
 			migrated = true
 			if cause := s.migrate(ctx, s.o); cause != nil {
@@ -239,9 +266,6 @@ func heldByOthers(o *render.Object, conflicts []Change, err error) *Error {
 // releaseFields disowns fields that a rule says to ignore and that are still ours, as
 // when the rule is new.
 func (s *sending) releaseFields(ctx context.Context, uid types.UID, fields string) error {
-	if len(s.ignored) == 0 || fields == "" {
-		return nil
-	}
 	own, err := parseFields(fields)
 	if err == nil && subset(own, s.isIgnored).Empty() {
 		return nil
@@ -253,24 +277,31 @@ func (s *sending) releaseFields(ctx context.Context, uid types.UID, fields strin
 	return err
 }
 
-// body is the object less what is left to others, for the live one with the UID.
-func (s *sending) body(uid types.UID) ([]byte, error) {
-	if len(s.left) == 0 {
-		return withPrecondition(s.o, "uid", string(uid))
-	}
-	root, err := parsed(s.o)
-	if err != nil {
-		return nil, err
-	}
-	without(root, s.left)
-	metadata := metadataOf(root)
-	if metadata == nil {
-		return nil, refusal(s.o, "has no metadata")
-	}
-	metadata["uid"] = string(uid)
-	body, err := json.Marshal(root)
-	if err != nil {
-		return nil, unsendable(s.o, err)
-	}
-	return body, nil
+// What every apply is sent with: see [Cluster.Apply].
+const (
+	applyQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict"
+	applyType  = "application/apply-patch+yaml"
+)
+
+// patchOptions are how a body is sent.
+type patchOptions struct {
+	query, contentType string
+	// once: a conflict is an answer, not a reason to try again.
+	once bool
+}
+
+// patch sends a patch of an object and returns what the server made of it.
+func (a *applying) patch(ctx context.Context, o *render.Object, body []byte, opt patchOptions) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
+		path, err := found.path("apply", o.ID)
+		if err != nil {
+			return err
+		}
+		meta, info, err = a.meta(ctx, &request{
+			op: "apply", object: o.ID.String(), method: http.MethodPatch, path: path, query: opt.query,
+			contentType: opt.contentType, body: body, hide: hider(o), once: opt.once,
+		})
+		return err
+	})
+	return meta, info, on("apply", o.ID, err)
 }
