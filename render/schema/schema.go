@@ -134,3 +134,18 @@ func (k *Kind) Type() *Type {
 	})
 	return k.typ
 }
+
+// Published is the schemas of a Kubernetes minor version as its API server publishes
+// them, by name, less what gen.go leaves out; and the name of each kind's schema, by
+// "apiVersion kind". Neither may be changed.
+func Published(version string) (types map[string]json.RawMessage, kinds map[string]string, err error) {
+	set, err := Kubernetes(version)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds = make(map[string]string, len(set.kinds))
+	for name, kind := range set.kinds {
+		kinds[name] = kind.name
+	}
+	return set.raw, kinds, nil
+}
