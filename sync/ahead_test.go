@@ -41,18 +41,16 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Record{At: now}
-	if err := d.fetch(t.Context(), &r); err != nil {
-		t.Fatal(err)
-	}
-	pass := func() []*executor.Job {
-		jobs, err := d.writeAhead(t.Context(), &r, d.decide(&r))
-		if err != nil || len(r.Errors) > 0 {
+	d.fetch(t.Context(), &r)
+	ahead := func() []*executor.Job {
+		p := &pass{Daemon: d, r: &r}
+		if err := p.store(t.Context(), []func() error{p.decide, p.prepare, p.writeAhead, p.saveUnits}); err != nil || len(r.Errors) > 0 {
 			t.Fatal(err, r.Errors)
 		}
-		return jobs
+		return p.jobs
 	}
 	written := map[rollout.Place]bool{}
-	for jobs := pass(); len(written) < specs; jobs = pass() {
+	for jobs := ahead(); len(written) < specs; jobs = ahead() {
 		objects := 0
 		for _, j := range jobs {
 			if written[j.Place()] || j.Kind != rollout.Apply {
@@ -64,7 +62,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		if len(jobs) == 0 || objects > executor.ObjectsAhead+5 {
 			t.Fatalf("%d objects of %d units made ready, %d units before", objects, len(jobs), len(written)-len(jobs))
 		}
-		if more := pass(); len(more) > 0 {
+		if more := ahead(); len(more) > 0 {
 			t.Fatalf("%d units made ready while %d are under way", len(more), len(jobs))
 		}
 		for _, j := range jobs {
@@ -72,7 +70,10 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 			d.executor.Start(t.Context(), j.Cluster, []*executor.Job{j}, func(context.Context, *executor.Job) {})
 		}
 		d.executor.Drain()
-		d.record(t.Context(), &r, d.executor.Collect())
+		p := &pass{Daemon: d, r: &r, in: observation{jobs: d.executor.Collect()}}
+		if err := p.store(t.Context(), p.last()); err != nil {
+			t.Fatal(err)
+		}
 		for path, unit := range d.state.Units { // health is not the matter here
 			for name := range unit.Targets {
 				if written[rollout.Place{Unit: path, Target: name}] {

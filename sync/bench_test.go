@@ -46,7 +46,11 @@ func BenchmarkCommitToPlan(b *testing.B) {
 		if len(r.Errors) > 0 || len(r.Problems) > 0 {
 			b.Fatal(r.Errors, r.Problems)
 		}
-		return d.decide(&r)
+		p := &pass{Daemon: d, r: &r}
+		if err := p.decide(); err != nil {
+			b.Fatal(err)
+		}
+		return p.plan
 	}
 	release := func(p rollout.Plan) (actions int) {
 		for ; len(p.Actions) > 0; p = plan() {

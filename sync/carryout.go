@@ -15,85 +15,77 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
-// writeAhead gets the bundles and the inventory that the plan's actions need, and
-// writes ahead: the state that the plan was made from, and every object that
-// may be written. After it, and not before, clusters may be touched.
-func (d *Daemon) writeAhead(ctx context.Context, r *Record, plan rollout.Plan) ([]*executor.Job, error) {
-	changed, dropped := d.state.Changed()
-	if ctx.Err() != nil || len(plan.Actions)+len(changed)+len(dropped) == 0 {
-		return nil, nil
-	}
-	var jobs []*executor.Job
-	for _, action := range plan.Actions {
-		if !d.executor.Idle(action) || !d.executor.Room(action.Target.Cluster()) {
+// prepare makes jobs of the plan's actions, with the bundles and the inventory that they
+// need. Those of an action that cannot be tried now end here.
+func (p *pass) prepare() error {
+	var ended []*executor.Job
+	for _, action := range p.plan.Actions {
+		if !p.executor.Idle(action) || !p.executor.Room(action.Target.Cluster()) {
 			continue // under way already, or for a later pass
 		}
 		j := &executor.Job{Action: action, Cluster: action.Target.Cluster()}
-		if barred, why := d.barred(j.Cluster); why != nil {
+		if barred, why := p.barred(j.Cluster); why != nil {
 			j.Ended(executor.Unreached(why), why.Error())
+			ended = append(ended, j)
 		} else if barred {
 			continue // not for long
-		} else if err := d.resolve(j); err != nil {
+		} else if err := p.resolve(j); err != nil {
 			// Not the bundle's fault: it is tried again, and fails no wave.
 			j.Ended(rollout.Unavailable, err.Error())
-		} else if !d.executor.TryLock(j) {
-			continue // of what it writes, something is being written or deleted
-		} else if action.Kind == rollout.Apply {
-			d.state.Writes(action.Unit, action.Target, j.Tenant)
+			ended = append(ended, j)
+		} else if p.executor.TryLock(j) { // else something is being written or deleted of what it writes
+			p.jobs = append(p.jobs, j)
 		}
-		jobs = append(jobs, j)
 	}
-	for _, j := range jobs {
-		d.subscribe(j, r.At)
-	}
-	d.markConcurrent(jobs)
-	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, j := range jobs {
-			intended, suspect := j.WritesAhead()
-			if err := errors.Join(d.noteMade(j, intended), tx.Intend(intended), tx.MarkDirty(suspect), tx.Confirm(j.Claims()),
-				tx.MarkOthersDirty(j.Cluster, slices.Concat(intended, suspect))); err != nil {
-				return err
-			}
+	return p.record(ended)
+}
+
+// writeAhead stores every object that the jobs may write. After it, and not before,
+// clusters may be touched.
+func (p *pass) writeAhead() error {
+	for _, j := range p.jobs {
+		p.subscribe(j, p.r.At)
+		if j.Kind == rollout.Apply {
+			p.state.Writes(j.Unit, j.Target, j.Tenant)
 		}
-		return d.putState(tx)
-	})
-	if err != nil {
-		d.executor.Drop(jobs)
-		return nil, err
+		intended, suspect := j.WritesAhead()
+		if err := errors.Join(p.noteMade(j, intended), p.tx.Intend(intended), p.tx.MarkDirty(suspect), p.tx.Confirm(j.Claims()),
+			p.tx.MarkOthersDirty(j.Cluster, slices.Concat(intended, suspect))); err != nil {
+			return err
+		}
 	}
-	d.state.Stored()
-	return jobs, nil
+	p.markConcurrent(p.jobs)
+	return nil
 }
 
 // resolve finds what the job works with.
-func (d *Daemon) resolve(j *executor.Job) error {
+func (p *pass) resolve(j *executor.Job) error {
 	if j.Kind != rollout.Remove {
-		bundle, err := d.bundle(j.Action)
+		bundle, err := p.bundle(j.Action)
 		if err != nil {
 			return err
 		}
 		j.Bundle = bundle
 	}
-	if err := d.identify(j); err != nil {
+	if err := p.identify(j); err != nil {
 		return err
 	}
-	inventory, err := d.Store.Inventory(j.Unit, j.Target)
+	inventory, err := p.tx.Inventory(j.Unit, j.Target)
 	j.Inventory = inventory
 	if err != nil || j.Bundle == nil {
 		return err
 	}
-	if j.Foreign, err = d.owners().Foreign(j.Action, j.Bundle, j.Inventory); err != nil {
+	if j.Foreign, err = p.owners(p.tx).Foreign(j.Action, j.Bundle, j.Inventory); err != nil {
 		return err
 	}
 	if j.Kind == rollout.Check {
-		if j.Ends, err = d.ends(j); err != nil {
+		if j.Ends, err = p.ends(j); err != nil {
 			return err
 		}
 	}
-	j.Work, err = d.work(j)
+	j.Work, err = p.work(j)
 	return err
 }
 
@@ -135,18 +127,11 @@ func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
 	return commit, nil
 }
 
-// carryOut begins the jobs, every cluster at its own pace, waits for as long as
-// the patience lasts, and returns those that have ended, of earlier passes too.
-func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) []*executor.Job {
+// carryOut begins the jobs, every cluster at its own pace.
+func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) {
 	byCluster := map[string][]*executor.Job{}
-	var ended, begun []*executor.Job
 	for _, j := range jobs {
-		if j.Outcome.Result != "" {
-			ended = append(ended, j)
-			continue
-		}
 		byCluster[j.Cluster] = append(byCluster[j.Cluster], j)
-		begun = append(begun, j)
 	}
 	for name, jobs := range byCluster {
 		c, way, term := d.fleet.Of(name), d.wayTo(name), d.surveys.compared[name]
@@ -166,8 +151,6 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) []*executor
 			}
 		})
 	}
-	d.executor.Wait(ctx, begun, d.Patience)
-	return append(ended, d.executor.Collect()...)
 }
 
 // work is what the job has to do, by the policy that the newest commit has for

@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,34 +77,30 @@ func (d *Daemon) strayClusters() string {
 }
 
 // saveConditions stores what keeps the daemon from its work, where that changed.
-func (d *Daemon) saveConditions(ctx context.Context, r *Record) error {
-	now := d.currentConditions()
-	if maps.EqualFunc(now, d.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
+func (p *pass) saveConditions() error {
+	now := p.currentConditions()
+	if maps.EqualFunc(now, p.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
 		return nil
 	}
 	conditions := make(map[string]store.Condition, len(now))
 	for about, text := range now {
-		since := r.At
-		if known, ok := d.conditions[about]; ok {
+		since := p.r.At
+		if known, ok := p.conditions[about]; ok {
 			since = known.Since
 		}
 		conditions[about] = store.Condition{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
-	err := d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SetConditions(slices.Collect(maps.Values(conditions))) })
-	if err != nil {
-		return err
-	}
-	for about := range d.conditions {
+	for about := range p.conditions {
 		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && conditions[about].Text == "" {
-			d.state.Resume(cluster) // the next pass goes on there
-			d.wake()
+			p.state.Resume(cluster) // the next pass goes on there
+			p.wake()
 		}
 	}
-	if stray := now[store.AboutConfiguration]; stray != "" && stray != d.conditions[store.AboutConfiguration].Text {
-		d.Log.Warn("configuration", "text", stray)
+	if stray := now[store.AboutConfiguration]; stray != "" && stray != p.conditions[store.AboutConfiguration].Text {
+		p.Log.Warn("configuration", "text", stray)
 	}
-	d.conditions = conditions
-	return nil
+	p.conditions = conditions
+	return p.tx.SetConditions(slices.Collect(maps.Values(conditions)))
 }
 
 // openConditions are those that an earlier daemon left.

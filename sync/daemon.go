@@ -105,6 +105,7 @@ type Daemon struct {
 	// conditions are those that the store knows, by what they are about.
 	conditions map[string]store.Condition
 	started    time.Time
+	failed     error             // of the first transaction that failed: nothing is stored, or begun, after it
 	cacheOff   bool              // and the log says so
 	warned     map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
 }

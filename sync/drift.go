@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,55 +19,33 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// sweep compares live objects with the inventory, where the time has come or
-// the watch saw something, and notes what differs: the next plan corrects it,
+// recordSweeps takes in the sweeps that are over: the next plan corrects what differs,
 // or it is only reported.
-func (d *Daemon) sweep(ctx context.Context, r *Record) error {
-	begun := d.dueSweeps(r)
-	for _, l := range begun {
-		d.startSweep(ctx, l)
-	}
-	ended := d.endedSweeps(ctx, begun)
-	if ctx.Err() != nil || len(ended) == 0 {
+func (p *pass) recordSweeps() error {
+	if len(p.in.sweeps) == 0 {
 		return nil
 	}
 	var corrected []store.Entry
-	for _, l := range ended {
-		corrected = append(corrected, d.recordSweep(r, l)...)
-	}
-	d.ledger.Tidy(r.At)
-	// In one transaction: an object whose digest is cleared is not judged by
-	// the next sweep, so it must be known that it has to be sent.
-	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := errors.Join(tx.MarkDirty(corrected), d.ledger.Put(tx)); err != nil {
+	for _, l := range p.in.sweeps {
+		corrected = append(corrected, p.recordSweep(l)...)
+		if err := p.saveSweep(l); err != nil {
 			return err
 		}
-		for _, l := range ended {
-			if err := d.putSweep(tx, l); err != nil {
-				return err
-			}
-		}
-		return d.putState(tx)
-	})
-	if err != nil {
-		return err
 	}
-	d.state.Stored()
-	d.ledger.Stored()
-	for _, l := range ended {
-		d.watchKinds(ctx, l)
-	}
-	d.suppress(r.At)
-	return nil
+	p.ledger.Tidy(p.r.At)
+	// An object whose digest is cleared is not judged by the next sweep, so it must be
+	// known that it has to be sent: that is in the same transaction.
+	return p.tx.MarkDirty(corrected)
 }
 
-func (d *Daemon) putSweep(tx *store.Tx, l *sweep) error {
+// saveSweep notes how far the sweeps of a cluster have come.
+func (p *pass) saveSweep(l *sweep) error {
 	var errs []error
 	if l.full && !l.failed() {
-		errs = append(errs, tx.Swept(l.cluster, d.timetable.SweptAt(l.cluster)))
+		errs = append(errs, p.tx.Swept(l.cluster, p.timetable.SweptAt(l.cluster)))
 	}
 	if l.deep.done {
-		errs = append(errs, tx.DeepAfter(l.cluster, l.deep.last))
+		errs = append(errs, p.tx.SetDeepAfter(l.cluster, l.deep.last))
 	}
 	return errors.Join(errs...)
 }
@@ -178,43 +155,43 @@ func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object 
 
 // recordSweep notes what a sweep found, and returns the entries that the next plan
 // has to send again.
-func (d *Daemon) recordSweep(r *Record, l *sweep) (corrected []store.Entry) {
+func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 	if l.err != nil {
-		r.fail(fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
+		p.r.fail(fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
 	}
 	if l.deep.err != nil {
-		r.fail(fmt.Errorf("deep sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.deep.err.Error(), "\n", "; ")))
+		p.r.fail(fmt.Errorf("deep sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.deep.err.Error(), "\n", "; ")))
 	}
 	switch {
 	case l.failed():
-		d.timetable.Failed(l.cluster, r.At)
-		if d.Drift.Watch || d.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
-			d.sweeps.failures[l.cluster] = "not looked at for drift: " + l.err.Error()
-			d.timetable.Ask(l.cluster)
+		p.timetable.Failed(l.cluster, p.r.At)
+		if p.Drift.Watch || p.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
+			p.sweeps.failures[l.cluster] = "not looked at for drift: " + l.err.Error()
+			p.timetable.Ask(l.cluster)
 		}
 	case l.full:
-		delete(d.sweeps.failures, l.cluster)
-		d.timetable.Swept(l.cluster, r.At)
-		r.Swept = append(r.Swept, l.cluster)
+		delete(p.sweeps.failures, l.cluster)
+		p.timetable.Swept(l.cluster, p.r.At)
+		p.r.Swept = append(p.r.Swept, l.cluster)
 	}
 	for _, of := range l.gone {
-		d.ledger.Clear(of)
-		d.ledger.EndFight(of)
+		p.ledger.Clear(of)
+		p.ledger.EndFight(of)
 	}
-	corrected = d.noteDrifts(r, l.found.Drifts, false, r.At)
-	d.noteGood(r, l.entries, l.found, false)
+	corrected = p.noteDrifts(l.found.Drifts, false, p.r.At)
+	p.noteGood(l.entries, l.found, false)
 	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(drift apply.Drift) bool { // the sweep of this pass found it too
 		return slices.ContainsFunc(l.found.Drifts, func(known apply.Drift) bool { return known.Entry.Of() == drift.Entry.Of() })
 	})
-	corrected = append(corrected, d.noteDrifts(r, deeper, false, r.At)...)
-	d.noteGood(r, l.deep.entries(), l.deep.found, true)
+	corrected = append(corrected, p.noteDrifts(deeper, false, p.r.At)...)
+	p.noteGood(l.deep.entries(), l.deep.found, true)
 	return corrected
 }
 
 // noteGood notes which of the entries are as they were applied. What only a
 // deep sweep could see is not over because another one sees nothing.
-func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, deep bool) {
-	if d.ledger.Empty() {
+func (p *pass) noteGood(entries []store.Entry, found apply.Swept, deep bool) {
+	if p.ledger.Empty() {
 		return
 	}
 	differs := make(map[store.Object]bool, len(found.Drifts))
@@ -226,93 +203,93 @@ func (d *Daemon) noteGood(r *Record, entries []store.Entry, found apply.Swept, d
 		if i >= len(found.Looked) || !found.Looked[i] || differs[of] {
 			continue
 		}
-		was, known := d.ledger.Drift(of)
+		was, known := p.ledger.Drift(of)
 		if known && was.Deep && !deep {
 			continue
 		}
 		if known {
-			d.ledger.Clear(of)
-			d.event(r, of, "restored", of.ID.String()+": as it was applied")
+			p.ledger.Clear(of)
+			p.event(of, "restored", of.ID.String()+": as it was applied")
 		}
-		if d.ledger.FightIsOver(of, r.At) {
-			d.endFight(r, of)
+		if p.ledger.FightIsOver(of, p.r.At) {
+			p.endFight(of)
 		}
 	}
 }
 
 // endFight forgets a fight, and says so if it was one.
-func (d *Daemon) endFight(r *Record, of store.Object) {
-	if f, ok := d.ledger.EndFight(of); ok && f.Rounds > 0 {
-		d.event(r, of, "fight over", fmt.Sprintf("%s: %s", of.ID, drift.FightText(f.Field, f.Manager)))
+func (p *pass) endFight(of store.Object) {
+	if f, ok := p.ledger.EndFight(of); ok && f.Rounds > 0 {
+		p.event(of, "fight over", fmt.Sprintf("%s: %s", of.ID, drift.FightText(f.Field, f.Manager)))
 	}
 }
 
 // event adds a transition about an object: "reported" and "restored" for drift
 // that is not corrected, "fight" and "fight over".
-func (d *Daemon) event(r *Record, of store.Object, kind, text string) {
-	t := rollout.Transition{Time: r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
-	if u := d.state.Units[of.Unit]; u != nil {
+func (p *pass) event(of store.Object, kind, text string) {
+	t := rollout.Transition{Time: p.r.At.UTC().Round(0), Unit: of.Unit, Target: of.Target, Kind: kind, Text: text}
+	if u := p.state.Units[of.Unit]; u != nil {
 		t.Commit, t.Rollout = u.Rollout.Commit, u.Rollout.ID
 	}
-	r.Transitions = append(r.Transitions, t)
+	p.r.Transitions = append(p.r.Transitions, t)
 }
 
 // noteDrifts writes down what was found, and returns the entries of what the
 // next plan has to correct. What a check of health misses in a release is made
 // anew whatever the mode: else the release could neither become healthy nor be
 // put back.
-func (d *Daemon) noteDrifts(r *Record, drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
-	owners := d.owners()
+func (p *pass) noteDrifts(drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
+	owners := p.owners(p.tx)
 	for _, found := range drifts {
 		of := found.Entry.Of()
 		if !owners.IsApplied(found.Entry) {
 			continue // what is left of an earlier bundle is on its way out
 		}
-		mode, awaited := d.modes.Of(of.Unit, of.Target), checked && found.Missing && d.releasing(of.Unit)
+		mode, awaited := p.modes.Of(of.Unit, of.Target), checked && found.Missing && p.releasing(of.Unit)
 		switch {
 		case mode == config.DriftOff && !awaited:
 			continue
 		case mode == config.DriftReport && !awaited:
-			if d.ledger.Note(found, string(mode), now) {
-				d.event(r, of, "reported", drift.Text(found))
+			if p.ledger.Note(found, string(mode), now) {
+				p.event(of, "reported", drift.Text(found))
 			}
 		case found.Kept:
-			d.noteFight(r, found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)
-		case !d.ledger.AllowCorrection(found, now):
-			f, _ := d.ledger.Fight(of)
-			d.noteFight(r, found, fmt.Sprintf("%s, not corrected before %s", drift.FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
+			p.noteFight(found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)
+		case !p.ledger.AllowCorrection(found, now):
+			f, _ := p.ledger.Fight(of)
+			p.noteFight(found, fmt.Sprintf("%s, not corrected before %s", drift.FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
 		default:
-			d.ledger.Note(found, string(mode), now)
+			p.ledger.Note(found, string(mode), now)
 			corrected = append(corrected, found.Entry)
-			r.Transitions = append(r.Transitions, d.state.Record(rollout.Outcome{
+			p.r.Transitions = append(p.r.Transitions, p.state.Record(rollout.Outcome{
 				Action: rollout.Action{Kind: rollout.Sweep, Unit: of.Unit, Target: of.Target},
 				Result: rollout.Drifted,
 				Reason: drift.Text(found),
 			}, now)...)
 		}
-		r.Drifts = append(r.Drifts, found)
+		p.r.Drifts = append(p.r.Drifts, found)
 	}
 	return corrected
 }
 
 // releasing says whether a rollout of the unit, or its way back, is under way.
-func (d *Daemon) releasing(path config.UnitPath) bool {
-	u := d.state.Units[path]
+func (p *pass) releasing(path config.UnitPath) bool {
+	u := p.state.Units[path]
 	return u != nil && (u.Rollout.Status == rollout.Progressing || u.Rollout.Status == rollout.RollingBack)
 }
 
-func (d *Daemon) noteFight(r *Record, found apply.Drift, text string, now time.Time) {
+func (p *pass) noteFight(found apply.Drift, text string, now time.Time) {
 	of := found.Entry.Of()
-	before, _ := d.ledger.Drift(of)
-	if d.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
-		d.event(r, of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
+	before, _ := p.ledger.Drift(of)
+	if p.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
+		p.event(of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
 	}
 }
 
 // clearDrift notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
-func (d *Daemon) clearDrift(r *Record, j *executor.Job) {
-	if d.ledger.Empty() {
+func (p *pass) clearDrift(j *executor.Job) {
+	if p.ledger.Empty() {
 		return
 	}
 	for i := range j.Confirmed {
@@ -320,16 +297,16 @@ func (d *Daemon) clearDrift(r *Record, j *executor.Job) {
 		if e.Digest == "" || j.Inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		if was, ok := d.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
-			d.event(r, e.Of(), "restored", e.ID.String()+": applied again")
+		if was, ok := p.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+			p.event(e.Of(), "restored", e.ID.String()+": applied again")
 		}
-		if f, ok := d.ledger.Fight(e.Of()); ok && f.Digest != "" && f.Digest != e.Digest {
-			d.endFight(r, e.Of()) // Git brings something else
+		if f, ok := p.ledger.Fight(e.Of()); ok && f.Digest != "" && f.Digest != e.Digest {
+			p.endFight(e.Of()) // Git brings something else
 		}
 	}
 	for i := range j.Forgotten {
 		of := j.Forgotten[i].Of()
-		d.ledger.Clear(of)
-		d.ledger.EndFight(of)
+		p.ledger.Clear(of)
+		p.ledger.EndFight(of)
 	}
 }

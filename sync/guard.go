@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -46,14 +45,14 @@ func (d *Daemon) loadGuarded() (err error) {
 }
 
 // loadApprovals takes in what was approved or rejected since the last time, and makes it due.
-func (d *Daemon) loadApprovals() error {
-	units, read, err := d.guarded.ledger.Load(d.Store)
+func (p *pass) loadApprovals() error {
+	units, read, err := p.guarded.ledger.Load(p.tx)
 	if err != nil {
 		return err
 	}
-	d.guarded.stale = d.guarded.stale || read
+	p.guarded.stale = p.guarded.stale || read
 	for _, path := range units {
-		d.state.Nudge(path)
+		p.state.Nudge(path)
 	}
 	return nil
 }
@@ -63,92 +62,86 @@ func (g *guarded) newCommit() {
 	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
 }
 
-// guard decides which deletions the jobs may make, and returns those that are to
-// be carried out: none, when the state could not be read or written. It judges
-// all that the commit comes to delete, in every wave, and not what this pass
-// would: what is too much does not go through in small pieces. What is held is
-// stored as plans.
-func (d *Daemon) guard(ctx context.Context, r *Record, jobs []*executor.Job) (_ []*executor.Job, err error) {
-	if ctx.Err() == nil {
-		err = d.judgeDeletions(ctx, r, jobs)
+// guard decides which deletions the jobs may make. It judges all that the commit comes
+// to delete, in every wave, and not what this pass would: what is too much does not go
+// through in small pieces. What is held is stored as plans.
+func (p *pass) guard() error {
+	if err := p.judgeDeletions(); err != nil {
+		return err
 	}
-	if err != nil || ctx.Err() != nil {
-		d.executor.Drop(jobs)
-		return nil, err
-	}
-	for _, j := range jobs {
-		d.executor.LockPrunable(j)
-		if unit := d.state.Units[j.Unit]; len(j.Held) > 0 && unit != nil {
+	for _, j := range p.jobs {
+		p.executor.LockPrunable(j)
+		if unit := p.state.Units[j.Unit]; len(j.Held) > 0 && unit != nil {
 			j.Waits = unit.Waiting
 		}
 	}
-	return jobs, nil
+	return nil
 }
 
 // withhold judges the releases that the next Decide would begin: of those that
 // delete what is to be approved before anything is written, none begins. A release
 // that was not judged does not begin either.
-func (d *Daemon) withhold(r *Record) error {
-	g := &d.guarded
-	if d.wanted.Refused() != "" {
+func (p *pass) withhold() error {
+	g := &p.guarded
+	if p.wanted.Refused() != "" {
 		return nil
 	}
-	starts := d.state.Starts(d.wanted)
+	starts := p.state.Starts(p.wanted)
 	// What has begun is judged again when it begins again, after a retry for one.
 	maps.DeleteFunc(g.judged, func(path config.UnitPath, _ bool) bool {
 		_, starts := slices.BinarySearch(starts, path)
 		return !starts
 	})
-	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(d.wanted.Withheld) == 0) {
+	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(p.wanted.Withheld) == 0) {
 		return nil
 	}
-	verdict, err := d.judge(nil)
+	verdict, err := p.judge(nil)
 	if err != nil {
 		return err
 	}
 	for _, path := range starts {
 		g.judged[path] = true
 	}
-	d.setWithheld(verdict, g.ledger.PlansOf(verdict, r.At))
+	p.setWithheld(verdict, g.ledger.PlansOf(verdict, p.r.At))
 	return nil
 }
 
-func (d *Daemon) judgeDeletions(ctx context.Context, r *Record, jobs []*executor.Job) error {
+func (p *pass) judgeDeletions() error {
 	deleting := false
-	for _, j := range jobs {
-		if j.Outcome.Result == "" && j.Deletes() {
-			d.selectPrunable(j)
+	for _, j := range p.jobs {
+		if j.Deletes() {
+			p.selectPrunable(j)
 			deleting = deleting || len(j.Prunable) > 0
 		}
 	}
-	g := &d.guarded
-	if d.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(d.wanted.Withheld) == 0) {
+	g := &p.guarded
+	if p.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
-	verdict, err := d.judge(jobs)
+	verdict, err := p.judge(p.jobs)
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs {
+	for _, j := range p.jobs {
 		if j.Prunable, j.Held = split(j.Prunable, verdict.Held); len(j.Held) > 0 {
 			j.SpareHooks()
 		}
 	}
 	g.stale = false
-	return d.savePlans(ctx, r, verdict)
+	return p.savePlans(verdict)
 }
 
 // judge says which deletions wait for approval, of all that the commit comes to
 // delete and of those that the jobs are about to make besides.
-func (d *Daemon) judge(jobs []*executor.Job) (approval.Verdict, error) {
-	losses, err := d.pending(jobs)
+func (p *pass) judge(jobs []*executor.Job) (approval.Verdict, error) {
+	losses, err := p.pending(jobs)
 	if err != nil {
 		return approval.Verdict{}, err
 	}
-	ledger, commit := d.guarded.ledger, d.snapshot.Commit
-	in := approval.Input{Limits: d.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
+	ledger, commit := p.guarded.ledger, p.snapshot.Commit
+	in := approval.Input{Limits: p.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
 	for _, path := range ledger.LostBy(commit) {
-		if d.snapshot.Units.Get(path) != nil {
+		if p.snapshot.Units.Get(path) != nil {
 			in.LostBy[path] = true
 		}
 	}
@@ -158,7 +151,7 @@ func (d *Daemon) judge(jobs []*executor.Job) (approval.Verdict, error) {
 		deletes = deletes || len(l.Gone) > 0
 	}
 	if deletes {
-		if in.Fleet, err = d.Store.Count(); err != nil {
+		if in.Fleet, err = p.tx.Count(); err != nil {
 			return approval.Verdict{}, err
 		}
 	}

@@ -120,18 +120,19 @@ func (w *informer) dropLocked(at rollout.Place) {
 	delete(w.subscriptions, at)
 }
 
-// drainEvents makes checks due for the events since the last time.
-func (d *Daemon) drainEvents() {
-	w := d.informer
+// takeEvents makes checks due for the events since the last time.
+func (p *pass) takeEvents() error {
+	w := p.informer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waking = false
 	for at := range w.queued {
-		if _, known := d.state.Notices.RequeueAt[at]; !known {
-			d.state.Notices.RequeueAt[at] = w.subscriptions[at].begun.Add(requeuePause)
+		if _, known := p.state.Notices.RequeueAt[at]; !known {
+			p.state.Notices.RequeueAt[at] = w.subscriptions[at].begun.Add(requeuePause)
 		}
 	}
 	clear(w.queued)
+	return nil
 }
 
 // syncWatches has the watches that the open places of a plan need, and only those.

@@ -5,7 +5,6 @@ package sync
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -115,24 +114,17 @@ func (d *Daemon) reruns(e store.Entry) bool {
 
 // distrust takes the cluster in as it is, and forgets what the state believes of
 // it.
-func (d *Daemon) distrust(ctx context.Context, r *Record, name string, found surveyed, why string) error {
-	entries := d.assign(name, found.entries)
+func (p *pass) distrust(name string, found surveyed, why string) error {
+	entries := p.assign(name, found.entries)
 	why = fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, why)
-	d.fleetEvent(r, "older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
+	p.fleetEvent("older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
 		why, diff.Count(len(entries), "object")))
-	r.Transitions = append(r.Transitions, d.state.Distrust(name, why, r.At)...)
-	is := d.surveys.known[name]
+	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, why, p.r.At)...)
+	is := p.surveys.known[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
-	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Distrust(name, found.entries), tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
-	})
-	if err != nil {
-		return err
-	}
-	d.state.Stored()
-	d.ledger.ForgetCluster(name)
-	d.surveys.known[name] = is
-	d.guarded.pending, d.guarded.stale = nil, true
-	d.openUp(name, found)
-	return nil
+	p.ledger.ForgetCluster(name)
+	p.surveys.known[name] = is
+	p.guarded.pending, p.guarded.stale = nil, true
+	p.openUp(name, found)
+	return errors.Join(p.tx.Distrust(name, found.entries), p.tx.Adopt(entries), p.tx.Surveyed(name, is.Survey, is.Unknown))
 }

@@ -5,265 +5,127 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"slices"
 	"time"
 
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/sync/approval"
-	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
-	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Once is one pass. What went wrong with single units, targets or clusters, or
-// with Git, is in the record; its Err is set only when the store could not be
-// written. What takes longer than the patience goes on in the background, see
-// [Executor], and is in the record of a later one; whoever makes no more passes
-// calls [Daemon.Finish]. A pass whose ctx ends stops where it is; what is known by then is
-// recorded, and the store says what is not.
+// Once is one pass: it observes what happened since the last one, decides what is to be
+// done, stores both in one transaction, and begins what was decided. What went wrong
+// with single units, targets or clusters, or with Git, is in the record; its Err is set
+// only when the store could not be written, and then nothing was begun. What was begun
+// goes on in the background, see [Executor]: what became of it is in the record of a
+// later pass. Whoever makes no more passes calls [Daemon.Finish]. A pass whose ctx ends
+// stops where it is; what is known by then is recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
-	r := Record{At: d.Now()}
-	var plan rollout.Plan
-	if r.Err = d.observe(ctx, &r); r.Err == nil {
-		plan = d.decide(&r)
-		r.Err = d.act(ctx, &r, plan)
+	r := Record{At: d.Now(), Err: d.failed}
+	if r.Err != nil {
+		return r
 	}
-	d.report(&r, plan)
+	p := &pass{Daemon: d, r: &r, in: d.observe(ctx, &r)}
+	steps := p.all()
+	if ctx.Err() != nil {
+		steps = p.last()
+	}
+	if r.Err = p.store(ctx, steps); r.Err == nil {
+		d.start(ctx, &r, p)
+	}
+	d.report(&r, p.plan)
 	return r
 }
 
-// observe takes in all that happened since the last pass: jobs that ended, commits,
-// what clusters hold, what operators said. Like every step of a pass it ends at
-// the first error of the store.
-func (d *Daemon) observe(ctx context.Context, r *Record) error {
-	if err := d.Store.Intact(); err != nil {
-		return err
-	}
+// observation is what happened since the last pass, besides what is known of Git.
+type observation struct {
+	named   bool // the first good commit has come: the monorepo has a name
+	surveys []surveyed
+	jobs    []*executor.Job // that have ended
+	sweeps  []*sweep        // that are over
+}
+
+// observe finds out what happened since the last pass. It takes its time, and changes
+// nothing that is stored.
+func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
 	if d.hurried.Swap(false) {
 		d.hurry()
 	}
 	d.findClusters(r)
-	if err := d.record(ctx, r, d.executor.Collect()); err != nil {
-		return err
-	}
-	if err := d.fetch(ctx, r); err != nil {
-		return err
-	}
+	in.named = d.fetch(ctx, r)
 	d.fleet.KeepLeases(ctx, d.surveyedClusters())
-	if err := d.rebuild(ctx, r); err != nil {
-		return err
-	}
-	if err := d.sweep(ctx, r); err != nil {
-		return err
-	}
-	if err := d.loadApprovals(); err != nil {
-		return err
-	}
-	if err := d.takeOrders(ctx, r); err != nil {
-		return err
-	}
-	d.drainEvents()
-	return d.withhold(r)
+	in.surveys = d.endedSurveys(ctx, r)
+	in.jobs, in.sweeps = d.executor.Collect(), d.endedSweeps()
+	return in
 }
 
-// act begins what the plan says, and records what is done of it.
-func (d *Daemon) act(ctx context.Context, r *Record, plan rollout.Plan) error {
-	jobs, err := d.writeAhead(ctx, r, plan)
-	if err != nil {
-		return err
-	}
-	if jobs, err = d.guard(ctx, r, jobs); err != nil {
-		return err
-	}
-	d.syncWatches(ctx, r, plan.Open)
-	d.watches.writing.Store(d.executor.Clusters())
-	if err := d.record(ctx, r, d.carryOut(ctx, jobs)); err != nil {
-		return err
-	}
-	d.watches.writing.Store(d.executor.Clusters())
-	d.reportStaleKubeconfigs(r)
-	return d.saveConditions(ctx, r)
+// pass is one pass while its transaction is open. What it reads of the state it reads in
+// the transaction, and what it did is in the record. When the transaction fails, what is
+// in memory is not what is stored, and the daemon has come to its end.
+type pass struct {
+	*Daemon
+	tx   *store.Tx
+	r    *Record
+	in   observation
+	plan rollout.Plan
+	jobs []*executor.Job // that are to begin
 }
 
-// fetch looks at the branch when it is time to, and renders a new commit.
-// Where that fails, what is known of the last good commit stays in force.
-func (d *Daemon) fetch(ctx context.Context, r *Record) error {
-	answer, ok := d.branch.newest(ctx, r.At)
-	if !ok {
-		return nil
+// all are the steps of a pass. Each changes what is in memory and adds to the
+// transaction what has to be stored of that.
+func (p *pass) all() []func() error {
+	return []func() error{
+		p.nameRepository, p.recordEnded, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
+		p.loadApprovals, p.takeOrders, p.takeEvents, // what operators and clusters say
+		p.withhold, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
+		p.saveConditions, p.save,
 	}
-	r.Fetched = answer.over
-	if answer.err != nil {
-		if ctx.Err() == nil {
-			r.fail(answer.err)
-			d.branch.failure = answer.err.Error()
+}
+
+// last are the steps when nothing more is to begin.
+func (p *pass) last() []func() error { return []func() error{p.recordEnded, p.save} }
+
+// store takes the steps in one transaction. What was done must be known also when ctx
+// has ended meanwhile.
+func (p *pass) store(ctx context.Context, steps []func() error) error {
+	p.failed = p.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		p.tx = tx
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
 		}
 		return nil
-	}
-	d.branch.failure = ""
-	commit := answer.commit
-	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
-		return nil
-	}
-	tree, err := d.Source.Tree(commit)
-	if err != nil {
-		d.branch.failure = err.Error()
-		r.fail(err)
-		return nil
-	}
-	d.setCommit(commit, config.Sub(tree, d.Path))
-	if err := d.nameRepository(ctx); err != nil {
-		return err
-	}
-	if !d.snapshot.Held && d.wanted.Refused() != "" {
-		r.fail(errors.New(ofCommit(commit, d.wanted.Refused())))
-	}
-	r.Rendered = d.snapshot.Rendered
-	r.Problems = d.snapshot.Problems
-	r.NewCommit = true
-	return nil
-}
-
-// setCommit makes a commit the one that is wanted. Jobs that go on in the background
-// and are about to delete what it wants end here.
-func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
-	before, brokenBefore := d.snapshot, d.broken
-	d.snapshot = d.Compiler.Snapshot(commit, tree)
-	d.watches.snapshot.Store(d.snapshot)
-	d.broken = ownership.Broken(d.snapshot)
-	if len(brokenBefore) > 0 {
-		d.nudgeBeside(before, brokenBefore)
-	}
-	d.wanted = d.want()
-	d.guarded.newCommit()
-	known := drift.ReadModes(d.snapshot, d.modes)
-	d.modes = known
-	d.watches.modes.Store(&known)
-	owners := d.owners()
-	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
-		owner, why := owners.RetainReason(j.Place(), id)
-		return owner != nil || why != ""
 	})
-}
-
-// nudgeBeside makes due what units have to delete that stayed for the sake of a unit
-// with a problem, in the snapshot before: it may go now, or waits for something else.
-func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
-	for path := range d.state.Units {
-		if ownership.Blocking(before, broken, path) != ownership.Blocking(d.snapshot, d.broken, path) {
-			d.state.Nudge(path)
-		}
+	if p.failed != nil {
+		p.executor.Drop(p.jobs)
+		return p.failed
 	}
-}
-
-// nameRepository notes the name of the monorepo for good, from the first commit
-// whose fleet has no problem.
-func (d *Daemon) nameRepository(ctx context.Context) error {
-	if d.repository != "" || d.snapshot.Held {
-		return nil
-	}
-	name := d.snapshot.Repository.Name
-	if err := d.Store.Update(ctx, func(tx *store.Tx) error { return tx.SetRepository(name) }); err != nil {
-		return err
-	}
-	d.repository = name
-	d.fleet.BelongTo(name)
+	p.state.Stored()
+	p.ledger.Stored()
 	return nil
 }
 
 // decide plans what is to be done now.
-func (d *Daemon) decide(r *Record) rollout.Plan {
-	plan := d.state.Decide(d.wanted, r.At)
-	r.Transitions = append(r.Transitions, plan.Transitions...)
-	return plan
-}
-
-// record takes in what became of the jobs and stores it.
-func (d *Daemon) record(ctx context.Context, r *Record, jobs []*executor.Job) error {
-	now := d.Now()
-	var anew []store.Entry
-	for _, j := range jobs {
-		d.requeue(j.Place())
-		d.noteLost(j)
-		transitions, others, err := d.transferOwnership(j, now)
-		if err != nil {
-			return err
-		}
-		anew = append(anew, others...)
-		r.Transitions = append(r.Transitions, transitions...)
-		if j.Outcome.Result == "" { // interrupted: nothing is known but what was done to single objects
-			r.Transitions = append(r.Transitions, j.Transitions(now)...)
-			continue
-		}
-		r.Actions = append(r.Actions, j.Outcome)
-		r.count(j)
-		r.Transitions = append(r.Transitions, d.state.Record(j.Outcome, now)...)
-		if slices.ContainsFunc(j.Held, func(e store.Entry) bool { return d.guarded.ledger.Approved()[approval.Of(e)] }) {
-			d.state.Nudge(j.Unit) // it was approved meanwhile
-		}
-		d.clearDrift(r, j)
-		d.requestSweep(j.Confirmed)
-		j.Drifted = d.noteDrifts(r, j.Drifts, true, now)
-		r.Transitions = append(r.Transitions, j.Transitions(now)...)
-	}
-	if len(jobs) == 0 && len(r.Transitions) == r.stored {
-		return nil
-	}
-	// What was done must be known also when ctx has ended meanwhile.
-	ctx = context.WithoutCancel(ctx)
-	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Confirm(anew); err != nil {
-			return err
-		}
-		for _, j := range jobs {
-			if err := errors.Join(tx.Confirm(j.Confirmed), tx.Forget(j.Forgotten), tx.MarkDirty(j.Drifted)); err != nil {
-				return err
-			}
-		}
-		return errors.Join(d.recordGuarded(tx, jobs), d.putState(tx), d.ledger.Put(tx), d.putHistory(tx, r))
-	})
-	if err != nil {
-		return err
-	}
-	d.state.Stored()
-	d.ledger.Stored()
-	r.stored = len(r.Transitions)
-	d.suppress(now)
+func (p *pass) decide() error {
+	p.plan = p.state.Decide(p.wanted, p.r.At)
+	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)
 	return nil
 }
 
-// putState stores the units that changed.
-func (d *Daemon) putState(tx *store.Tx) error {
-	changed, dropped := d.state.Changed()
-	for _, unit := range changed {
-		row, err := json.Marshal(unit)
-		if err != nil {
-			return err
-		}
-		if err := tx.PutUnit(unit.Path, row); err != nil {
-			return err
-		}
+// start begins what the pass decided, now that it is stored.
+func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
+	for _, s := range p.in.sweeps {
+		d.watchKinds(ctx, s)
 	}
-	for _, path := range dropped {
-		if err := tx.DeleteUnit(path); err != nil {
-			return err
-		}
+	if len(p.in.sweeps)+len(p.in.jobs) > 0 {
+		d.suppress(r.At)
 	}
-	return nil
-}
-
-// putHistory stores what changed in this pass.
-func (d *Daemon) putHistory(tx *store.Tx, r *Record) error {
-	events := make([]store.Event, len(r.Transitions)-r.stored)
-	for i, t := range r.Transitions[r.stored:] {
-		events[i] = store.Event(t)
-	}
-	return tx.AddHistory(events)
+	d.syncWatches(ctx, r, p.plan.Open)
+	d.watches.writing.Store(d.executor.Clusters())
+	begun := d.startSweeps(ctx, r)
+	d.carryOut(ctx, p.jobs)
+	d.await(ctx, p.jobs, begun)
+	d.reportStaleKubeconfigs(r)
 }
 
 // report logs the pass and says when the next one is due.
@@ -308,11 +170,14 @@ func earliest(a, b time.Time) time.Time {
 // It is to be called when the last pass is over, whether or not its ctx ended.
 func (d *Daemon) Finish(ctx context.Context) error {
 	d.executor.Drain()
-	for _, l := range d.sweeps.underWay {
-		<-l.over
+	for _, s := range d.sweeps.underWay {
+		<-s.over
 	}
-	var r Record
-	err := d.record(ctx, &r, d.executor.Collect())
+	var err error
+	if ended := d.executor.Collect(); d.failed == nil && len(ended) > 0 {
+		p := &pass{Daemon: d, r: &Record{At: d.Now()}, in: observation{jobs: ended}}
+		err = p.store(ctx, p.last())
+	}
 	d.fleet.Release(ctx)
 	return err
 }

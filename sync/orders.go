@@ -5,8 +5,6 @@ package sync
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -17,37 +15,24 @@ import (
 // takeOrders carries out the orders that were given since the last time. An order, what
 // it changed and its line in the history are stored at once, so it is carried out
 // exactly once whenever the process ends.
-func (d *Daemon) takeOrders(ctx context.Context, r *Record) error {
-	changes, err := d.Store.Changes()
-	if err != nil || changes == d.ordersRead {
+func (p *pass) takeOrders() error {
+	changes, err := p.tx.Changes()
+	if err != nil || changes == p.ordersRead {
 		return err
 	}
-	orders, err := d.Store.Orders()
+	orders, err := p.tx.Orders()
 	if err != nil {
 		return err
 	}
-	if len(orders) == 0 {
-		d.ordersRead = changes
-		return nil
-	}
-	for i := range orders {
-		if orders[i].Verb == store.OrderRetry {
-			r.Transitions = append(r.Transitions, d.retry(&orders[i], r.At)...)
+	for i, o := range orders {
+		if o.Verb == store.OrderRetry {
+			p.r.Transitions = append(p.r.Transitions, p.retry(&orders[i], p.r.At)...)
+		}
+		if err := p.tx.DropOrder(o); err != nil {
+			return err
 		}
 	}
-	err = d.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		for _, o := range orders {
-			if err := tx.DropOrder(o); err != nil {
-				return err
-			}
-		}
-		return errors.Join(d.putState(tx), d.putHistory(tx, r))
-	})
-	if err != nil {
-		return err
-	}
-	d.state.Stored()
-	r.stored, d.ordersRead = len(r.Transitions), changes
+	p.ordersRead = changes
 	return nil
 }
 

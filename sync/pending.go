@@ -19,49 +19,49 @@ import (
 // pending finds what the commit comes to delete, by unit and target: once for each
 // commit, and again where something was written. What jobs are about to delete
 // besides, after a rollback, is in it too.
-func (d *Daemon) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, error) {
-	pending, err := d.prospect().losses(d.guarded.pending)
+func (p *pass) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, error) {
+	pending, err := p.prospect().losses(p.guarded.pending)
 	if err != nil {
 		return nil, err
 	}
-	d.guarded.pending = pending
+	p.guarded.pending = pending
 	with := maps.Clone(pending)
 	for _, j := range jobs {
 		if len(j.Prunable) > 0 {
-			with[j.Place()] = d.besides(j, with[j.Place()])
+			with[j.Place()] = p.besides(j, with[j.Place()])
 		}
 	}
-	d.guarded.with = with
+	p.guarded.with = with
 	for at, l := range with {
-		l.Done = d.guarded.ledger.Done(at, d.releasedBy(at.Unit))
+		l.Done = p.guarded.ledger.Done(at, p.releasedBy(at.Unit))
 		with[at] = l
 	}
 	return with, nil
 }
 
 // prospect is the daemon's, for its newest commit.
-func (d *Daemon) prospect() *prospect {
-	return &prospect{snapshot: d.snapshot, wanted: d.wanted, state: d.state, compiler: &d.Compiler, broken: d.broken, has: stored{d.Store}, rebuilding: d.rebuilding}
+func (p *pass) prospect() *prospect {
+	return &prospect{snapshot: p.snapshot, wanted: p.wanted, state: p.state, compiler: &p.Compiler, broken: p.broken, has: stored{p.tx}, rebuilding: p.rebuilding}
 }
 
 // releasedBy is the commit that the unit's release began with.
-func (d *Daemon) releasedBy(path config.UnitPath) (commit config.Commit) {
-	if unit := d.state.Units[path]; unit != nil {
+func (p *pass) releasedBy(path config.UnitPath) (commit config.Commit) {
+	if unit := p.state.Units[path]; unit != nil {
 		commit = unit.Rollout.Commit
 	}
 	return commit
 }
 
 // besides adds to a loss what a job is about to delete.
-func (d *Daemon) besides(j *executor.Job, l approval.Loss) approval.Loss {
+func (p *pass) besides(j *executor.Job, l approval.Loss) approval.Loss {
 	counted := make(map[render.ObjectID]bool, len(l.Gone))
 	for _, o := range l.Gone {
 		counted[o.ObjectID] = true
 	}
 	if len(l.Gone) == 0 {
-		p := d.prospect()
-		l.Placed, l.Stays, l.Remains = j.Place(), p.stays(j.Unit), approval.Remaining(j.Bundle)
-		l.Made = p.made(j.Place())
+		after := p.prospect()
+		l.Placed, l.Stays, l.Remains = j.Place(), after.stays(j.Unit), approval.Remaining(j.Bundle)
+		l.Made = after.made(j.Place())
 	}
 	l.Have, l.Gone = max(l.Have, len(j.Inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
 	for _, e := range j.Prunable {
@@ -78,16 +78,16 @@ func comparePlaced(a, b render.Placed) int {
 
 // noteMade takes in what a job is about to make that was not there before. What
 // another unit has in the cluster is taken over, not made.
-func (d *Daemon) noteMade(j *executor.Job, intended []store.Entry) error {
+func (p *pass) noteMade(j *executor.Job, intended []store.Entry) error {
 	if len(intended) == 0 {
 		return nil
 	}
-	delete(d.guarded.pending, j.Place())
+	delete(p.guarded.pending, j.Place())
 	ids := make([]render.ObjectID, len(intended))
 	for i, e := range intended {
 		ids[i] = e.ID
 	}
-	moved, err := d.Store.Elsewhere(j.Place(), ids)
+	moved, err := p.tx.Elsewhere(j.Place(), ids)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *Daemon) noteMade(j *executor.Job, intended []store.Entry) error {
 			sorts[string(approval.SortOf(id))]++
 		}
 	}
-	d.state.Makes(j.Unit, j.Target, sorts)
+	p.state.Makes(j.Unit, j.Target, sorts)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (d *Daemon) noteLost(j *executor.Job) {
 // The error is that it is not known, which is no fault of the bundle.
 func (d *Daemon) ends(j *executor.Job) (string, error) {
 	unit := d.state.Units[j.Unit]
-	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.snapshot == nil || !d.prospect().stays(j.Unit) {
+	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.snapshot == nil || d.snapshot.Units.Get(j.Unit) == nil {
 		return "", nil
 	}
 	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}

@@ -5,6 +5,7 @@ package sync
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -30,7 +32,7 @@ func manyUnits(t testing.TB, n int) *Daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	d := &Daemon{Options: Options{Store: s}, snapshot: &render.Snapshot{Commit: "c"}, limits: config.DefaultGuard,
+	d := &Daemon{ledger: &drift.Ledger{}, Options: Options{Store: s}, snapshot: &render.Snapshot{Commit: "c"}, limits: config.DefaultGuard,
 		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}
 	spec := &config.Rollout{Waves: []config.Wave{{Name: "all"}}}
 	var entries []store.Entry
@@ -68,18 +70,21 @@ func (d *Daemon) leave(n int) {
 func TestPendingOfManyUnits(t *testing.T) {
 	d := manyUnits(t, fewPlaces+200)
 	d.leave(fewPlaces + 100)
-	together, err := d.pending(nil)
+	var together map[render.Placed]approval.Loss
+	apart := map[render.Placed]approval.Loss{}
+	p := &pass{Daemon: d, r: &Record{}}
+	err := p.store(t.Context(), []func() error{func() (err error) {
+		together, err = p.pending(nil)
+		for at := range together {
+			err = errors.Join(err, p.prospect().count(map[render.Placed]bool{at: true}, apart))
+		}
+		return err
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(together) != fewPlaces+100 {
 		t.Fatalf("%d places", len(together))
-	}
-	apart := map[render.Placed]approval.Loss{}
-	for at := range together {
-		if err := d.prospect().count(map[render.Placed]bool{at: true}, apart); err != nil {
-			t.Fatal(err)
-		}
 	}
 	for _, found := range []map[render.Placed]approval.Loss{together, apart} {
 		for at, p := range found {
@@ -99,10 +104,17 @@ func TestPendingOfManyUnits(t *testing.T) {
 func BenchmarkJudge(b *testing.B) {
 	d := manyUnits(b, 100_000)
 	d.leave(1)
-	for b.Loop() {
-		d.guarded.pending = nil
-		if v, err := d.judge(nil); err != nil || len(v.Held) > 0 || len(d.guarded.pending) != 1 {
-			b.Fatal(v, err, len(d.guarded.pending))
+	p := &pass{Daemon: d, r: &Record{}}
+	err := p.store(b.Context(), []func() error{func() error {
+		for b.Loop() {
+			d.guarded.pending = nil
+			if v, err := p.judge(nil); err != nil || len(v.Held) > 0 || len(d.guarded.pending) != 1 {
+				return fmt.Errorf("%v, %w, %d pending", v, err, len(d.guarded.pending))
+			}
 		}
+		return nil
+	}})
+	if err != nil {
+		b.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,38 +13,26 @@ import (
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // savePlans stores the plans, where anything changed.
-func (d *Daemon) savePlans(ctx context.Context, r *Record, v approval.Verdict) error {
-	g := &d.guarded
-	plans := g.ledger.PlansOf(v, r.At)
-	same := g.ledger.Has(plans)
-	r.Transitions = append(r.Transitions, d.setPending(r, plans)...)
-	d.setWithheld(v, plans)
-	expired := d.expire()
-	changed, dropped := d.state.Changed()
-	if same && len(expired)+len(changed)+len(dropped) == 0 {
-		return nil
-	}
-	err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutPlans(plans); err != nil {
+func (p *pass) savePlans(v approval.Verdict) error {
+	ledger := p.guarded.ledger
+	plans := ledger.PlansOf(v, p.r.At)
+	same := ledger.Has(plans)
+	p.setPending(plans)
+	p.setWithheld(v, plans)
+	for digest, left := range p.expire() {
+		if err := p.tx.KeepApproval(digest, left); err != nil {
 			return err
 		}
-		for digest, left := range expired {
-			if err := tx.KeepApproval(digest, left); err != nil {
-				return err
-			}
-		}
-		return d.putState(tx)
-	})
-	if err == nil {
-		g.ledger.Put(plans)
-		d.state.Stored()
 	}
-	return err
+	if same {
+		return nil
+	}
+	ledger.Put(plans)
+	return p.tx.PutPlans(plans)
 }
 
 // setWithheld says to the next Decide which releases do not begin, and by which
@@ -63,23 +50,22 @@ func (d *Daemon) setWithheld(v approval.Verdict, plans []store.Plan) {
 }
 
 // setPending tells the units which plan their deletions are in.
-func (d *Daemon) setPending(r *Record, plans []store.Plan) (transitions []rollout.Transition) {
+func (p *pass) setPending(plans []store.Plan) {
 	texts := approval.Waits(plans)
-	g := &d.guarded
+	g := &p.guarded
 	paths := maps.Clone(g.waiting)
 	for path := range texts {
 		paths[path] = true
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		if u := d.state.Units[path]; u != nil && u.Waiting != texts[path] {
-			d.state.Nudge(path) // what its targets say of the plan is to change with it
+		if u := p.state.Units[path]; u != nil && u.Waiting != texts[path] {
+			p.state.Nudge(path) // what its targets say of the plan is to change with it
 		}
-		transitions = append(transitions, d.state.Await(path, texts[path], r.At)...)
+		p.r.Transitions = append(p.r.Transitions, p.state.Await(path, texts[path], p.r.At)...)
 		if g.waiting[path] = texts[path] != ""; !g.waiting[path] {
 			delete(g.waiting, path)
 		}
 	}
-	return transitions
 }
 
 // expire ends approvals of what is not to be deleted any more. While it is not known
@@ -102,9 +88,9 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 	})
 }
 
-// recordGuarded takes in what the jobs deleted, and stores what follows of it.
-func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*executor.Job) error {
-	g := &d.guarded
+// recordDeletions takes in what the jobs deleted, and stores what follows of it.
+func (p *pass) recordDeletions(jobs []*executor.Job) error {
+	g := &p.guarded
 	var changed []store.Entry
 	counted := map[store.Place]bool{}
 	for _, j := range jobs {
@@ -117,14 +103,14 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*executor.Job) error {
 			continue
 		}
 		at := j.Place()
-		g.ledger.Count(at, d.releasedBy(j.Unit), j.Unreplaced)
+		g.ledger.Count(at, p.releasedBy(j.Unit), j.Unreplaced)
 		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.ledger.Approved()[approval.Of(e)] })
-		g.ledger.Count(store.Place{}, d.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
+		g.ledger.Count(store.Place{}, p.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
 		counted[at], counted[store.Place{}] = true, true
 	}
 	if len(counted) > 0 {
-		gone := func(path config.UnitPath) bool { return d.state.Units[path] == nil }
-		if err := g.ledger.PutTallies(tx, counted, d.snapshot.Commit, gone); err != nil {
+		gone := func(path config.UnitPath) bool { return p.state.Units[path] == nil }
+		if err := g.ledger.PutTallies(p.tx, counted, p.snapshot.Commit, gone); err != nil {
 			return err
 		}
 	}
@@ -132,7 +118,7 @@ func (d *Daemon) recordGuarded(tx *store.Tx, jobs []*executor.Job) error {
 		g.stale = true
 	}
 	for digest, left := range g.ledger.Revoke(changed) {
-		if err := tx.KeepApproval(digest, left); err != nil {
+		if err := p.tx.KeepApproval(digest, left); err != nil {
 			return err
 		}
 	}

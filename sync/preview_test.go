@@ -249,16 +249,13 @@ func (f *fleetOf) run() {
 			f.Fatalf("no rest; at last it did %d, of %v", calm, f.last)
 		}
 		f.now = f.now.Add(20 * time.Minute)
-		r := Record{At: f.now}
-		f.must(f.d.loadApprovals())
-		if !f.unjudged {
-			f.must(f.d.withhold(&r))
+		p := &pass{Daemon: f.d, r: &Record{At: f.now}}
+		judge := p.withhold
+		if f.unjudged {
+			judge = func() error { return nil }
 		}
-		plan := f.d.decide(&r)
-		jobs, err := f.d.writeAhead(f.Context(), &r, plan)
-		f.must(err)
-		jobs, err = f.d.guard(f.Context(), &r, jobs)
-		f.must(err)
+		f.must(p.store(f.Context(), []func() error{p.loadApprovals, judge, p.decide, p.prepare, p.writeAhead, p.guard, p.save}))
+		plan, jobs := p.plan, p.jobs
 		for _, tr := range plan.Transitions {
 			if tr.Kind == "forgotten" {
 				f.forgotten(tr.Unit, tr.Target)
@@ -272,7 +269,8 @@ func (f *fleetOf) run() {
 		for _, j := range jobs {
 			f.d.executor.Drop([]*executor.Job{j})
 		}
-		f.must(f.d.record(f.Context(), &r, jobs))
+		p = &pass{Daemon: f.d, r: &Record{At: f.now}, in: observation{jobs: jobs}}
+		f.must(p.store(f.Context(), p.last()))
 		if calm++; written > 0 {
 			calm = 0
 		}

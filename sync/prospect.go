@@ -30,8 +30,8 @@ type inventory interface {
 	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
 }
 
-// stored is the inventory of the store.
-type stored struct{ Store }
+// stored is the inventory of the store, in a transaction.
+type stored struct{ *store.Tx }
 
 func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error {
 	if len(places) > fewPlaces {

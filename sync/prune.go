@@ -13,15 +13,15 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// owners is what is known of owners now.
-func (d *Daemon) owners() *ownership.View {
-	return &ownership.View{Snapshot: d.snapshot, Refused: d.wanted.Refused() != "", Broken: d.broken, State: d.state, Store: d.Store,
+// owners is what is known of owners now, by what the store, or a transaction, says.
+func (d *Daemon) owners(inventory ownership.Inventory) *ownership.View {
+	return &ownership.View{Snapshot: d.snapshot, Refused: d.wanted.Refused() != "", Broken: d.broken, State: d.state, Store: inventory,
 		Wants: d.Compiler.Wants, Bundle: d.bundle, Rebuilding: d.rebuilding}
 }
 
 // selectPrunable sorts out what of the job's inventory its unit does not want any more.
-func (d *Daemon) selectPrunable(j *executor.Job) {
-	l := d.owners().Leftovers(j.Place(), j.Bundle, j.Inventory)
+func (p *pass) selectPrunable(j *executor.Job) {
+	l := p.owners(p.tx).Leftovers(j.Place(), j.Bundle, j.Inventory)
 	j.Prunable, j.Kept, j.Moved, j.Left = l.Prunable, l.Kept, l.Moved, l.Left
 }
 
@@ -29,11 +29,11 @@ func (d *Daemon) selectPrunable(j *executor.Job) {
 // send them once more, where the last that was written there is not theirs. anew
 // are their entries of objects that were made anew since they knew of them: should
 // they come to delete one, it is to be the one that is there.
-func (d *Daemon) transferOwnership(j *executor.Job, now time.Time) (transitions []rollout.Transition, anew []store.Entry, err error) {
+func (p *pass) transferOwnership(j *executor.Job, now time.Time) (anew []store.Entry, err error) {
 	for _, h := range j.Released {
-		inventory, err := d.Store.Inventory(h.To.Unit, h.To.Target)
+		inventory, err := p.tx.Inventory(h.To.Unit, h.To.Target)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if entry, ok := inventory[h.ID]; !ok || entry.Digest != "" || entry.UID == "" {
 			continue // not written there yet, or written last
@@ -41,11 +41,11 @@ func (d *Daemon) transferOwnership(j *executor.Job, now time.Time) (transitions 
 			entry.UID = h.UID
 			anew = append(anew, entry)
 		}
-		transitions = append(transitions, d.state.Record(rollout.Outcome{
+		p.r.Transitions = append(p.r.Transitions, p.state.Record(rollout.Outcome{
 			Action: rollout.Action{Kind: rollout.Sweep, Unit: h.To.Unit, Target: h.To.Target},
 			Result: rollout.Drifted,
 			Reason: fmt.Sprintf("%s: was written by unit %s, which gave it up", h.ID, j.Unit),
 		}, now)...)
 	}
-	return transitions, anew, nil
+	return anew, nil
 }

@@ -53,6 +53,7 @@ func newSurveys(known map[string]store.ClusterState) surveys {
 
 // surveyed is what a survey found.
 type surveyed struct {
+	cluster string
 	term    int // of the cluster's Lease
 	entries []store.Entry
 	unknown []string
@@ -69,9 +70,9 @@ const (
 	surveyRetry = 10 * time.Second // after one that failed
 )
 
-// rebuild surveys the clusters that nothing is known of, and ends the rebuilding
-// of those that are as the commit wants them.
-func (d *Daemon) rebuild(ctx context.Context, r *Record) error {
+// endedSurveys begins the surveys that are due, and returns what those have found that
+// are over.
+func (d *Daemon) endedSurveys(ctx context.Context, r *Record) (ended []surveyed) {
 	d.distrustTerms()
 	d.startSurveys(ctx, r)
 	patience := time.NewTimer(surveyPatience)
@@ -89,21 +90,27 @@ func (d *Daemon) rebuild(ctx context.Context, r *Record) error {
 			}
 		}
 		delete(d.surveys.underWay, name)
-		if ctx.Err() != nil {
-			continue
-		}
-		if err := d.takeSurvey(ctx, r, name, found); err != nil {
-			return err
+		ended = append(ended, found)
+		if errors.Is(found.err, apply.ErrUnreachable) {
+			d.fleet.Of(name).Lost(ctx, found.err)
 		}
 	}
-	for name, known := range d.surveys.known {
-		if known.Survey != store.Rebuilding || !d.gitKnown() {
+	return ended
+}
+
+// endRebuilding ends the rebuilding of the clusters that are as the commit wants them.
+func (p *pass) endRebuilding() error {
+	if !p.gitKnown() {
+		return nil
+	}
+	for name, known := range p.surveys.known {
+		if known.Survey != store.Rebuilding {
 			continue
 		}
-		if d.surveys.awaits[name] = d.awaited(name); d.surveys.awaits[name].unit != "" {
+		if p.surveys.awaits[name] = p.awaited(name); p.surveys.awaits[name].unit != "" {
 			continue
 		}
-		if err := d.rebuilt(ctx, r, name); err != nil {
+		if err := p.rebuilt(name); err != nil {
 			return err
 		}
 	}
@@ -139,7 +146,7 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 		case conn != nil:
 			answer := make(chan surveyed, 1)
 			d.surveys.underWay[name] = answer
-			go d.survey(ctx, conn, term, answer)
+			go d.survey(ctx, conn, surveyed{cluster: name, term: term}, answer)
 		case !d.surveys.due[name].IsZero(): // else it is begun as soon as somebody reaches the cluster
 			d.surveys.due[name] = r.At.Add(surveyRetry)
 		}
@@ -174,69 +181,70 @@ func (d *Daemon) surveyDue(name string) time.Time {
 	return d.surveys.due[name]
 }
 
-func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, term int, answer chan<- surveyed) {
-	found := surveyed{term: term}
+func (d *Daemon) survey(ctx context.Context, conn *apply.Cluster, found surveyed, answer chan<- surveyed) {
 	found.entries, found.unknown, found.err = conn.Survey(ctx)
 	answer <- found
 	d.wake()
 }
 
-// takeSurvey stores what a survey found.
-func (d *Daemon) takeSurvey(ctx context.Context, r *Record, name string, found surveyed) error {
-	if found.err != nil {
-		d.surveys.due[name] = r.At.Add(surveyRetry)
-		d.surveys.failures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
-		r.fail(d.surveys.failures[name])
-		if errors.Is(found.err, apply.ErrUnreachable) {
-			d.fleet.Of(name).Lost(ctx, found.err)
+// takeSurveys takes in what surveys found.
+func (p *pass) takeSurveys() error {
+	for _, found := range p.in.surveys {
+		if err := p.takeSurvey(found); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (p *pass) takeSurvey(found surveyed) error {
+	name := found.cluster
+	if found.err != nil {
+		p.surveys.due[name] = p.r.At.Add(surveyRetry)
+		p.surveys.failures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
+		p.r.fail(p.surveys.failures[name])
 		return nil
 	}
-	inventory, err := d.Store.ClusterInventory(name)
+	inventory, err := p.tx.ClusterInventory(name)
 	if err != nil {
 		return err
 	}
-	is, older := d.surveys.known[name], ""
-	if is.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 {
-		older = d.newerThan(inventory, found.entries)
+	is, older := p.surveys.known[name], ""
+	if is.Survey != store.Unsurveyed && p.surveys.compared[name] == 0 {
+		older = p.newerThan(inventory, found.entries)
 	}
 	strays := unowned(inventory, found.entries)
-	if !d.gitKnown() { // what is kept was mostly orphaned
+	if !p.gitKnown() { // what is kept was mostly orphaned
 		strays = slices.DeleteFunc(strays, func(e store.Entry) bool { return e.Keep })
 	}
-	if !d.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
-		d.surveys.due[name] = r.At.Add(surveyRetry)
-		d.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
+	if !p.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
+		p.surveys.due[name] = p.r.At.Add(surveyRetry)
+		p.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
 		return nil
 	}
-	d.surveys.due[name] = r.At.Add(surveyPause)
+	p.surveys.due[name] = p.r.At.Add(surveyPause)
 	if older != "" {
-		return d.distrust(ctx, r, name, found, older)
+		return p.distrust(name, found, older)
 	}
-	entries := d.assign(name, strays)
+	entries := p.assign(name, strays)
 	if unknown := strings.Join(found.unknown, ", "); unknown != is.Unknown && unknown != "" {
-		d.fleetEvent(r, "unknown", fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown))
+		p.fleetEvent("unknown", fmt.Sprintf("cluster %s: it is not known what swell has of %s: they could not be listed", name, unknown))
 	}
 	is.Name, is.Unknown = name, strings.Join(found.unknown, ", ")
 	switch {
 	case len(entries) > 0:
 		is.Survey = store.Rebuilding
-		d.fleetEvent(r, "rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
+		p.fleetEvent("rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
 	case is.Survey == store.Unsurveyed:
 		is.Survey = store.Known
 	}
-	if len(entries) > 0 || is != d.surveys.known[name] {
-		err := d.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.Adopt(entries), tx.Surveyed(name, is.Survey, is.Unknown))
-		})
-		if err != nil {
-			return err
-		}
+	p.guarded.pending = nil
+	p.openUp(name, found)
+	if len(entries) == 0 && is == p.surveys.known[name] {
+		return nil
 	}
-	d.surveys.known[name] = is
-	d.guarded.pending = nil
-	d.openUp(name, found)
-	return nil
+	p.surveys.known[name] = is
+	return errors.Join(p.tx.Adopt(entries), p.tx.Surveyed(name, is.Survey, is.Unknown))
 }
 
 // notOnRecord says in which way a cluster holds what the state does not know.
@@ -259,12 +267,12 @@ func (d *Daemon) openUp(name string, found surveyed) {
 }
 
 // fleetEvent adds a transition that is about no unit.
-func (d *Daemon) fleetEvent(r *Record, kind, text string) {
-	t := rollout.Transition{Time: r.At.UTC().Round(0), Kind: kind, Text: text}
-	if d.snapshot != nil {
-		t.Commit = d.snapshot.Commit
+func (p *pass) fleetEvent(kind, text string) {
+	t := rollout.Transition{Time: p.r.At.UTC().Round(0), Kind: kind, Text: text}
+	if p.snapshot != nil {
+		t.Commit = p.snapshot.Commit
 	}
-	r.Transitions = append(r.Transitions, t)
+	p.r.Transitions = append(p.r.Transitions, t)
 }
 
 // unowned are the objects found that the inventory does not hold.
@@ -335,16 +343,16 @@ func (d *Daemon) lacking(cluster string, path config.UnitPath, unit *render.Unit
 
 // rebuilt ends the rebuilding of a cluster: what was found there and nobody has
 // applied since is handed to the rollouts.
-func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
-	inventory, err := d.Store.ClusterInventory(name)
+func (p *pass) rebuilt(name string) error {
+	inventory, err := p.tx.ClusterInventory(name)
 	if err != nil {
 		return err
 	}
-	owners := d.owners()
+	owners := p.owners(p.tx)
 	var owned []store.Entry
 	left := map[render.Placed]bool{}
 	for _, e := range inventory {
-		switch by := d.Compiler.MayWant(name, e.ID); {
+		switch by := p.Compiler.MayWant(name, e.ID); {
 		case !e.Found:
 		case len(by) > 0 && by[0] != e.Place() && owners.Has(by[0], e.ID):
 			owned = append(owned, e) // its unit was not known when it was found
@@ -353,29 +361,22 @@ func (d *Daemon) rebuilt(ctx context.Context, r *Record, name string) error {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(left), comparePlaced) {
-		d.state.Adopt(at.Unit, at.Target, d.snapshot.Commit, r.At)
+		p.state.Adopt(at.Unit, at.Target, p.snapshot.Commit, p.r.At)
 	}
-	for path, unit := range d.state.Units { // what was put off meanwhile
+	for path, unit := range p.state.Units { // what was put off meanwhile
 		for target := range unit.Targets {
 			if target.Cluster() == name {
-				d.state.Nudge(path)
+				p.state.Nudge(path)
 				break
 			}
 		}
 	}
-	is := d.surveys.known[name]
+	is := p.surveys.known[name]
 	is.Survey = store.Known
-	err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Forget(owned), tx.Surveyed(name, is.Survey, is.Unknown), d.putState(tx))
-	})
-	if err != nil {
-		return err
-	}
-	d.state.Stored()
-	d.surveys.known[name] = is
-	d.guarded.pending, d.guarded.stale = nil, true
-	d.fleetEvent(r, "rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
-	return nil
+	p.surveys.known[name] = is
+	p.guarded.pending, p.guarded.stale = nil, true
+	p.fleetEvent("rebuilt", fmt.Sprintf("cluster %s: its inventory is known again", name))
+	return errors.Join(p.tx.Forget(owned), p.tx.Surveyed(name, is.Survey, is.Unknown))
 }
 
 // nextSurvey is when a survey is due; zero is never.

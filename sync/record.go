@@ -42,8 +42,6 @@ type Record struct {
 	Next time.Time
 	// Err is set when the store could not be written. Nothing was done after.
 	Err error
-
-	stored int // of the transitions
 }
 
 func (r *Record) fail(err error) { r.Errors = append(r.Errors, err) }

@@ -104,6 +104,7 @@ func (d *Daemon) due(at time.Time) (n int) {
 	for _, l := range d.dueSweeps(&Record{At: at}) {
 		if l.full {
 			n++
+			d.timetable.Begun(l.cluster)
 			d.timetable.Swept(l.cluster, at)
 		}
 	}

@@ -28,9 +28,8 @@ func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 			d.surveys.underWay[fmt.Sprintf("b-%d", i)] = over
 		}
 		r := Record{At: time.Now()}
-		d.rebuild(t.Context(), &r)
-		if len(r.Errors) != 20 || len(d.surveys.underWay) != 1 {
-			t.Errorf("%d surveys were taken in, want 20", len(r.Errors))
+		if ended := d.endedSurveys(t.Context(), &r); len(ended) != 20 || len(d.surveys.underWay) != 1 {
+			t.Errorf("%d surveys were taken in, want 20", len(ended))
 		}
 	})
 }
@@ -42,7 +41,7 @@ func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
 	d.wanted = &rollout.Wanted{AllowEmpty: true}
 	d.surveys.underWay, d.surveys.due, d.surveys.failures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
-	d.rebuild(t.Context(), &Record{At: noon})
+	d.endedSurveys(t.Context(), &Record{At: noon})
 	if next := d.nextSurvey(); !next.Equal(noon.Add(surveyRetry)) {
 		t.Errorf("next survey at %s, want %s", next, noon.Add(surveyRetry))
 	}

@@ -66,15 +66,28 @@ func newSweeps() sweeps {
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.
 const clustersAtOnce = 128
 
+// startSweeps begins the sweeps that are due.
+func (d *Daemon) startSweeps(ctx context.Context, r *Record) []*sweep {
+	due := d.dueSweeps(r)
+	for _, l := range due {
+		d.startSweep(ctx, l)
+	}
+	return due
+}
+
 // startSweep finds the entries of a sweep, and starts it.
 func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 	l.over = make(chan struct{})
 	d.sweeps.underWay[l.cluster] = l
 	entries, err := d.entriesFor(l)
+	if l.full {
+		d.timetable.Begun(l.cluster)
+	}
 	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
 	if err != nil || len(entries)+len(l.deep.items) == 0 {
 		l.err = err
 		close(l.over)
+		d.wake()
 		return
 	}
 	for _, at := range d.executor.Places() {
@@ -150,25 +163,26 @@ func (d *Daemon) markConcurrent(jobs []*executor.Job) {
 	}
 }
 
-// endedSweeps waits for the sweeps that were just begun, for as long as the
-// patience lasts, and returns all that are over, by cluster. What was written
-// meanwhile is not judged.
-func (d *Daemon) endedSweeps(ctx context.Context, begun []*sweep) []*sweep {
+// await waits for the jobs and the sweeps that were just begun, for as long as the
+// patience lasts: most end soon, and one pass records them all.
+func (d *Daemon) await(ctx context.Context, jobs []*executor.Job, sweeps []*sweep) {
+	d.executor.Wait(ctx, jobs, d.Patience)
 	timer := time.NewTimer(d.Patience)
 	defer timer.Stop()
-	late := false
-	for _, l := range begun {
-		if late {
-			break
-		}
+	for _, l := range sweeps {
 		select {
 		case <-l.over:
 		case <-timer.C:
-			late = true
+			return
 		case <-ctx.Done():
-			late = true
+			return
 		}
 	}
+}
+
+// endedSweeps returns the sweeps that are over, by cluster. What was written meanwhile is
+// not judged.
+func (d *Daemon) endedSweeps() []*sweep {
 	var done []*sweep
 	for _, name := range slices.Sorted(maps.Keys(d.sweeps.underWay)) {
 		l := d.sweeps.underWay[name]

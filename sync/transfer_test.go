@@ -34,18 +34,6 @@ func twoHolders(t *testing.T, s *store.Store) (here, there store.Entry) {
 	return here, there
 }
 
-// approved has a deletion approved that the ledger does not know of before.
-type approved struct {
-	*store.Store
-	deletion store.Deletion
-}
-
-func (a approved) Changes() (int64, error) { return 1, nil }
-
-func (a approved) Approvals() ([]store.Approval, error) {
-	return []store.Approval{{Digest: "p", Deletions: []store.Deletion{a.deletion}}}, nil
-}
-
 // TestAnObjectIsGivenUpByAJobThatIsCutShort: whoever wants it sends it all the
 // same, for nobody else will.
 func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
@@ -66,10 +54,7 @@ func TestAnObjectIsGivenUpByAJobThatIsCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	j.Do(ctx, conn, s.ClusterInventory)
-	var r Record
-	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
-		t.Fatal(err)
-	}
+	d.recordThese(t, j)
 	inventory, err := s.Inventory(here.Unit, here.Target)
 	if err != nil {
 		t.Fatal(err)
@@ -137,10 +122,7 @@ func TestAnObjectIsHandedOverWithItsUID(t *testing.T) {
 	here.UID, here.Fingerprint = "made anew", "f"
 	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev",
 		Forgotten: []store.Entry{here}, Released: []ownership.Transfer{{Entry: here, To: there.Place()}}}
-	var r Record
-	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
-		t.Fatal(err)
-	}
+	d.recordThese(t, j)
 	holders, err := s.Holders("dev", here.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -159,10 +141,7 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 	here, _ := twoHolders(t, s)
 	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev"}
 	j.Note([]apply.Result{{ID: here.ID, Entry: here, Action: apply.Skipped, Reason: "kept", Forget: true}})
-	var r Record
-	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
-		t.Fatal(err)
-	}
+	d.recordThese(t, j)
 	events, err := s.History(here.Unit, 10)
 	if err != nil {
 		t.Fatal(err)
@@ -223,10 +202,7 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	}
 	j.Note([]apply.Result{{ID: looked.ID, Action: apply.Skipped, Entry: looked}})
 	j.Ended(rollout.Healthy, "")
-	var r Record
-	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
-		t.Fatal(err)
-	}
+	d.recordThese(t, j)
 	inventory, err := s.Inventory(looked.Unit, looked.Target)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +215,12 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 // TestAnApprovalDuringALook: what is approved while a job looks at it is deleted
 // when that is over, and not minutes later.
 func TestAnApprovalDuringALook(t *testing.T) {
-	s := emptyState(t)
+	dir := t.TempDir()
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	d := stateless(t, s)
 	now := time.Now()
 	held := store.Entry{Unit: "unit", Target: "dev/a", ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "x"}, Version: "v1", UID: "u"}
@@ -253,16 +234,17 @@ func TestAnApprovalDuringALook(t *testing.T) {
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
 	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[render.ObjectID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
-	d.Store = approved{s, store.Deletion{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}}
-	if err := d.loadApprovals(); err != nil { // while the job is under way
+	plan := store.NewPlan(held.Unit, now, []store.Deletion{{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}})
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) }); err != nil {
 		t.Fatal(err)
 	}
+	if err := store.Approve(t.Context(), dir, plan.Digest, "ann", now); err != nil { // while the job is under way
+		t.Fatal(err)
+	}
+	d.step(t, &Record{At: now}, observation{}, func(p *pass) []func() error { return []func() error{p.loadApprovals} })
 	j.Ended(rollout.Healthy, "")
 	j.Outcome.Reason = "waits for approval"
-	var r Record
-	if err := d.record(t.Context(), &r, []*executor.Job{j}); err != nil {
-		t.Fatal(err)
-	}
+	d.recordThese(t, j)
 	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
 		t.Errorf("planned %v, wakes in %s", plan.Actions, time.Until(plan.Wake))
 	}

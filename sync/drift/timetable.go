@@ -97,11 +97,12 @@ func (t *Timetable) AskAfter(cluster string, after time.Time) {
 // IsAsked says whether somebody asked for a sweep that was not made yet.
 func (t *Timetable) IsAsked(cluster string) bool { return t.asked[cluster] }
 
+// Begun takes back what was asked for: a sweep of the cluster begins. Whoever asks from
+// now on asks for another one.
+func (t *Timetable) Begun(cluster string) { delete(t.asked, cluster) }
+
 // Swept notes that a cluster was swept.
-func (t *Timetable) Swept(cluster string, at time.Time) {
-	t.swept[cluster] = at
-	delete(t.asked, cluster)
-}
+func (t *Timetable) Swept(cluster string, at time.Time) { t.swept[cluster] = at }
 
 // SweptAt is when a cluster was swept last.
 func (t *Timetable) SweptAt(cluster string) time.Time { return t.swept[cluster] }

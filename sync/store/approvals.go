@@ -90,7 +90,7 @@ type Approval struct {
 var ErrNoPlan = errors.New("no such plan")
 
 // Plans are the deletions that wait, those of the fleet first, then by unit.
-func (s *Store) Plans() ([]Plan, error) {
+func (s Reader) Plans() ([]Plan, error) {
 	if s.schema < 2 {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (tx *Tx) PutPlans(plans []Plan) error {
 }
 
 // Approvals are what was approved and is not done, the oldest first.
-func (s *Store) Approvals() ([]Approval, error) {
+func (s Reader) Approvals() ([]Approval, error) {
 	if s.schema < 2 {
 		return nil, nil
 	}
@@ -219,8 +219,13 @@ func (tx *Tx) plan(digest render.Digest) (unit config.UnitPath, deletions []Dele
 
 // Changes is a number that becomes another one when somebody else than this
 // Store has written to the state.
-func (s *Store) Changes() (n int64, err error) {
-	if err := s.writer.QueryRow(`PRAGMA data_version`).Scan(&n); err != nil {
+func (s *Store) Changes() (int64, error) { return changes(s.writer) }
+
+// Changes is [Store.Changes], with nothing changing until the end of the transaction.
+func (tx *Tx) Changes() (int64, error) { return changes(tx.tx) }
+
+func changes(db querier) (n int64, err error) {
+	if err := db.QueryRow(`PRAGMA data_version`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("read state: %w", err)
 	}
 	return n, nil

@@ -58,7 +58,7 @@ func (tx *Tx) Swept(name string, at time.Time) error {
 
 // SweptAt is when each cluster was last swept; those that never were are not
 // in it.
-func (s *Store) SweptAt() (map[string]time.Time, error) {
+func (s Reader) SweptAt() (map[string]time.Time, error) {
 	swept := map[string]time.Time{}
 	err := s.query(func(rows *sql.Rows) error {
 		var name string

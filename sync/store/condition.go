@@ -32,7 +32,7 @@ func (tx *Tx) SetConditions(troubles []Condition) error {
 }
 
 // Conditions are those that were last set, sorted by what they are about.
-func (s *Store) Conditions() ([]Condition, error) {
+func (s Reader) Conditions() ([]Condition, error) {
 	if ok, err := s.knows(5); err != nil || !ok {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (tx *Tx) DropDrifts(objects []Object) error {
 
 // Drifts are all objects that are not as they were applied, as far as is
 // known, sorted by target, unit, group, kind, namespace and name.
-func (s *Store) Drifts() ([]Drift, error) {
+func (s Reader) Drifts() ([]Drift, error) {
 	if ok, err := s.knows(3); err != nil || !ok {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (tx *Tx) DropFights(objects []Object) error {
 }
 
 // Fights are all that are noted, sorted as Drifts are.
-func (s *Store) Fights() ([]Fight, error) {
+func (s Reader) Fights() ([]Fight, error) {
 	if ok, err := s.knows(3); err != nil || !ok {
 		return nil, err
 	}
@@ -188,18 +188,18 @@ func readJSON(of Object, text []byte, into any) error {
 }
 
 // Holders are the entries of all units for one object of a cluster.
-func (s *Store) Holders(cluster string, id render.ObjectID) ([]Entry, error) {
+func (s Reader) Holders(cluster string, id render.ObjectID) ([]Entry, error) {
 	return s.entries(`name = ?1 AND namespace = ?2 AND kind = ?3 AND "group" = ?4 AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0')`,
 		id.Name, id.Namespace, id.Kind, id.Group, cluster)
 }
 
 // Elsewhere are those of the objects that are on record in the place's cluster for
 // another unit, or for the same one on another target.
-func (s *Store) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
+func (s Reader) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	stmt, err := s.reader.Prepare(`SELECT EXISTS (SELECT 1 FROM inventory WHERE name = ?1 AND namespace = ?2 AND kind = ?3 AND "group" = ?4
+	stmt, err := s.db.Prepare(`SELECT EXISTS (SELECT 1 FROM inventory WHERE name = ?1 AND namespace = ?2 AND kind = ?3 AND "group" = ?4
 		AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0') AND NOT (target = ?6 AND unit = ?7))`)
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
@@ -220,17 +220,17 @@ func (s *Store) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.O
 
 // InventoryAfter is the next part of [Store.ClusterInventory], n entries at
 // most, after an object; the zero Object is before the first one.
-func (s *Store) InventoryAfter(cluster string, after Object, n int) ([]Entry, error) {
+func (s Reader) InventoryAfter(cluster string, after Object, n int) ([]Entry, error) {
 	return s.entries(`(`+objectColumns+`) IN (SELECT `+objectColumns+` FROM inventory
 		WHERE (target = ?1 OR target > ?1 || '/' AND target < ?1 || '0') AND (`+objectColumns+`) > (?2, ?3, ?4, ?5, ?6, ?7)
 		ORDER BY `+objectColumns+` LIMIT ?8)`,
 		append(append([]any{cluster}, after.key()...), n)...)
 }
 
-// DeepAfter notes how far the deep sweep of a cluster has come: the last object
+// SetDeepAfter notes how far the deep sweep of a cluster has come: the last object
 // that it looked at, in the order of [Store.ClusterInventory]; empty is the
 // beginning.
-func (tx *Tx) DeepAfter(cluster string, last Object) error {
+func (tx *Tx) SetDeepAfter(cluster string, last Object) error {
 	text := ""
 	if last != (Object{}) {
 		raw, err := json.Marshal(last)
@@ -243,7 +243,7 @@ func (tx *Tx) DeepAfter(cluster string, last Object) error {
 }
 
 // DeepAfter is how far the deep sweep of a cluster has come.
-func (s *Store) DeepAfter(cluster string) (last Object, err error) {
+func (s Reader) DeepAfter(cluster string) (last Object, err error) {
 	err = s.query(func(rows *sql.Rows) error {
 		var text []byte
 		if err := rows.Scan(&text); err != nil || len(text) == 0 {

@@ -51,10 +51,12 @@ func TestDeepAfter(t *testing.T) {
 	s := open(t, t.TempDir())
 	same(t, Object{}, value[Object](t)(s.DeepAfter("dev")))
 	one := entry(1)
-	update(t, s, func(tx *Tx) error { return errors.Join(tx.DeepAfter("dev", one.Of()), tx.Swept("other", time.Now())) })
+	update(t, s, func(tx *Tx) error {
+		return errors.Join(tx.SetDeepAfter("dev", one.Of()), tx.Swept("other", time.Now()))
+	})
 	same(t, one.Of(), value[Object](t)(s.DeepAfter("dev")))
 	same(t, Object{}, value[Object](t)(s.DeepAfter("other")))
-	update(t, s, func(tx *Tx) error { return tx.DeepAfter("dev", Object{}) })
+	update(t, s, func(tx *Tx) error { return tx.SetDeepAfter("dev", Object{}) })
 	same(t, Object{}, value[Object](t)(s.DeepAfter("dev")))
 }
 
@@ -93,7 +95,7 @@ func TestSchemaOneIsBroughtUpToDate(t *testing.T) {
 		same(t, "u", value[string](t)(s.PinCluster(t.Context(), "dev", "other")))
 		one := entry(1)
 		update(t, s, func(tx *Tx) error {
-			return errors.Join(tx.PutDrifts([]Drift{{Object: one.Of(), Mode: "report"}}), tx.DeepAfter("dev", one.Of()))
+			return errors.Join(tx.PutDrifts([]Drift{{Object: one.Of(), Mode: "report"}}), tx.SetDeepAfter("dev", one.Of()))
 		})
 		same(t, 1, len(value[[]Drift](t)(s.Drifts())))
 		s.Close()

@@ -43,7 +43,7 @@ func (tx *Tx) AddHistory(events []Event) error {
 
 // History is the newest events, newest first, limit at most: of a unit and the
 // units below that path, or of everything when it is empty.
-func (s *Store) History(below config.UnitPath, limit int) ([]Event, error) {
+func (s Reader) History(below config.UnitPath, limit int) ([]Event, error) {
 	where, args := "", []any{limit}
 	if below != "" { // "0" is the character after "/"
 		where, args = `WHERE unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0'`, append(args, string(below))

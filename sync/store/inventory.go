@@ -140,7 +140,7 @@ func (tx *Tx) Forget(entries []Entry) error {
 }
 
 // Inventory is what a unit has, or may have, on a target.
-func (s *Store) Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]Entry, error) {
+func (s Reader) Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]Entry, error) {
 	entries, err := s.entries(`target = ? AND unit = ?`, string(target), string(unit))
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Store) Inventory(unit config.UnitPath, target config.TargetName) (map[r
 // Inventories is what a unit and the units below that path have, or may have, on
 // all targets, sorted by target, unit, group, kind, namespace and name. An empty
 // path is all units.
-func (s *Store) Inventories(below config.UnitPath) ([]Entry, error) {
+func (s Reader) Inventories(below config.UnitPath) ([]Entry, error) {
 	if below == "" {
 		return s.entries(`true`)
 	}
@@ -164,14 +164,14 @@ func (s *Store) Inventories(below config.UnitPath) ([]Entry, error) {
 
 // ClusterInventory is what all units have, or may have, on the targets of a
 // cluster, sorted by target, unit, group, kind, namespace and name.
-func (s *Store) ClusterInventory(cluster string) ([]Entry, error) {
+func (s Reader) ClusterInventory(cluster string) ([]Entry, error) {
 	// "0" is the character after "/"
 	return s.entries(`target = ?1 OR target > ?1 || '/' AND target < ?1 || '0'`, cluster)
 }
 
 // added are the columns that came after the first schema version, or what an
 // older file, which is only read, has to stand for them.
-func (s *Store) added() string {
+func (s Reader) added() string {
 	switch s.schema {
 	case 1:
 		return `0, 0, '', 0, ''`
@@ -185,7 +185,7 @@ func (s *Store) added() string {
 	return `keep, found, ran, phase, written`
 }
 
-func (s *Store) entries(where string, args ...any) ([]Entry, error) {
+func (s Reader) entries(where string, args ...any) ([]Entry, error) {
 	var entries []Entry
 	var hash sql.RawBytes
 	fields := map[string]string{"": ""} // by hash: one string for all that share it

@@ -151,6 +151,7 @@ func (s *Store) open(file string) error {
 	}
 	s.writer = connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1)
 	s.reader = connect(file, "mode=rw&_pragma=query_only(1)", 4)
+	s.Reader = Reader{s.reader, version}
 	found, err := checkVersion(s.writer, file)
 	if err != nil {
 		return err
@@ -224,15 +225,15 @@ func create(file string) error {
 }
 
 // schemaOf is the schema version of the file as it is now.
-func schemaOf(db *sql.DB) (v int, err error) {
+func schemaOf(db querier) (v int, err error) {
 	err = db.QueryRow(`PRAGMA user_version`).Scan(&v)
 	return v, err
 }
 
 // knows says whether the file has what a schema version brought. It may be
 // older where it is open for reading only.
-func (s *Store) knows(v int) (bool, error) {
-	is, err := schemaOf(s.reader)
+func (s Reader) knows(v int) (bool, error) {
+	is, err := schemaOf(s.db)
 	if err != nil {
 		return false, fmt.Errorf("read state: %w", err)
 	}

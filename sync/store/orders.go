@@ -69,7 +69,7 @@ func updateUnlocked(ctx context.Context, dir string, do func(*Tx) error) error {
 }
 
 // Orders are those that wait to be carried out, the oldest first.
-func (s *Store) Orders() ([]Order, error) {
+func (s Reader) Orders() ([]Order, error) {
 	if ok, err := s.knows(ordersSchema); err != nil || !ok {
 		return nil, err
 	}

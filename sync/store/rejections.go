@@ -69,7 +69,7 @@ func (tx *Tx) dropRejections() error {
 }
 
 // rejections are those of the plans that wait.
-func (s *Store) rejections() (map[render.Digest]*Rejection, error) {
+func (s Reader) rejections() (map[render.Digest]*Rejection, error) {
 	if ok, err := s.knows(rejectionsSchema); err != nil || !ok {
 		return nil, err
 	}

@@ -11,11 +11,11 @@ import (
 
 // Repository is the name of the monorepo that the state is about; empty before
 // the first commit was taken.
-func (s *Store) Repository() (name string, err error) {
+func (s Reader) Repository() (name string, err error) {
 	if ok, err := s.knows(6); err != nil || !ok {
 		return "", err
 	}
-	err = s.reader.QueryRow(`SELECT name FROM repository`).Scan(&name)
+	err = s.db.QueryRow(`SELECT name FROM repository`).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

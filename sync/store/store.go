@@ -102,8 +102,10 @@ const (
 	lockName = "state.lock"
 )
 
-// Store is an open state file. It is safe for concurrent use.
+// Store is an open state file. It is safe for concurrent use. What it reads is what was
+// written as a whole.
 type Store struct {
+	Reader
 	writer *sql.DB // one connection; nil when opened for reading
 	reader *sql.DB
 	lock   *os.File
@@ -112,8 +114,20 @@ type Store struct {
 	// after the last one: when a process closes any descriptor of a file, POSIX
 	// drops all its locks on it, SQLite's too. Nil when opened for reading.
 	file   *os.File
-	schema int // of the file; ours unless it was opened for reading
 	opened opened
+}
+
+// Reader reads the state, for a [Store] or for a [Tx].
+type Reader struct {
+	db     querier
+	schema int // of the file; ours unless it was opened for reading
+}
+
+// querier is what a database and a transaction are asked by.
+type querier interface {
+	Query(query string, args ...any) (*sql.Rows, error)
+	QueryRow(query string, args ...any) *sql.Row
+	Prepare(query string) (*sql.Stmt, error)
 }
 
 // Open opens the state in a folder for writing, and makes both where there are
@@ -127,7 +141,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, dir: dir, schema: version}
+	s := &Store{lock: lock, dir: dir}
 	if err := s.open(filepath.Join(dir, fileName)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -148,6 +162,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{reader: connect(file, "mode=ro", 1), dir: dir}
+	s.db = s.reader
 	var err error
 	if s.schema, err = checkVersion(s.reader, file); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -172,13 +187,16 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Tx is one transaction. It must not be kept beyond the function that it was
-// handed to, and reads of the Store do not see what it wrote until that has
-// returned.
-type Tx struct{ tx *sql.Tx }
+// Tx is one transaction. It reads what it wrote; the Store does not until all of it is
+// written. It must not be kept beyond the function that it was handed to.
+type Tx struct {
+	Reader
+	tx *sql.Tx
+}
 
 // Update writes all that do does, or nothing when it returns an error or ctx
-// ends first. When Update has returned nil, it is on disk. It writes nothing to a
+// ends first. Meanwhile nobody else writes, not even in another process: do must wait
+// for nothing that takes its time. When Update has returned nil, it is on disk. It writes nothing to a
 // file that is not the one that was opened, see [Store.Intact].
 func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 	if s.writer == nil {
@@ -192,7 +210,7 @@ func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 		return s.unwritten(fmt.Errorf("write state: %w", err))
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err = do(&Tx{tx}); err == nil {
+	if err = do(&Tx{Reader{tx, s.schema}, tx}); err == nil {
 		if err = tx.Commit(); err != nil {
 			err = fmt.Errorf("write state: %w", err)
 		}
@@ -242,8 +260,8 @@ func (tx *Tx) exec(query string, args ...any) error {
 }
 
 // query hands each row of a query to scan.
-func (s *Store) query(scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := s.reader.Query(query, args...)
+func (s Reader) query(scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.db.Query(query, args...)
 	if err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
@@ -270,7 +288,7 @@ func (tx *Tx) DeleteUnit(path config.UnitPath) error {
 }
 
 // Units is the state of all units, as it was put.
-func (s *Store) Units() (map[config.UnitPath][]byte, error) {
+func (s Reader) Units() (map[config.UnitPath][]byte, error) {
 	units := map[config.UnitPath][]byte{}
 	err := s.query(func(rows *sql.Rows) error {
 		var path string

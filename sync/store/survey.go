@@ -34,7 +34,7 @@ type ClusterState struct {
 }
 
 // Clusters are all clusters that were ever seen, by name.
-func (s *Store) Clusters() (map[string]ClusterState, error) {
+func (s Reader) Clusters() (map[string]ClusterState, error) {
 	clusters := map[string]ClusterState{}
 	columns := `name, uid, survey, unknown`
 	if s.schema < 2 {
@@ -84,8 +84,8 @@ func (tx *Tx) Distrust(cluster string, seen []Entry) error {
 }
 
 // Count is how many objects the inventory holds, over all clusters.
-func (s *Store) Count() (n int, err error) {
-	if err := s.reader.QueryRow(`SELECT count(*) FROM inventory`).Scan(&n); err != nil {
+func (s Reader) Count() (n int, err error) {
+	if err := s.db.QueryRow(`SELECT count(*) FROM inventory`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("read state: %w", err)
 	}
 	return n, nil
@@ -93,7 +93,7 @@ func (s *Store) Count() (n int, err error) {
 
 // Census hands every entry of the inventory to see, without Fields, in the
 // order of [Store.ClusterInventory].
-func (s *Store) Census(see func(Entry)) error {
+func (s Reader) Census(see func(Entry)) error {
 	return s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
@@ -116,7 +116,7 @@ type Tally struct {
 }
 
 // Deleted is how many objects were deleted where.
-func (s *Store) Deleted() (map[Place]Tally, error) {
+func (s Reader) Deleted() (map[Place]Tally, error) {
 	deleted := map[Place]Tally{}
 	err := s.query(func(rows *sql.Rows) error {
 		var at Place

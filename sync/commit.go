@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"context"
+	"errors"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/executor"
+	"github.com/swell-sh/swell/sync/ownership"
+)
+
+// fetch looks at the branch when it is time to, and renders a new commit. Where that
+// fails, what is known of the last good commit stays in force. named says that the
+// commit is the first good one.
+func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
+	answer, ok := d.branch.newest(ctx, r.At)
+	if !ok {
+		return false
+	}
+	r.Fetched = answer.over
+	if answer.err != nil {
+		if ctx.Err() == nil {
+			r.fail(answer.err)
+			d.branch.failure = answer.err.Error()
+		}
+		return false
+	}
+	d.branch.failure = ""
+	commit := answer.commit
+	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
+		return false
+	}
+	tree, err := d.Source.Tree(commit)
+	if err != nil {
+		d.branch.failure = err.Error()
+		r.fail(err)
+		return false
+	}
+	d.setCommit(commit, config.Sub(tree, d.Path))
+	if !d.snapshot.Held && d.wanted.Refused() != "" {
+		r.fail(errors.New(ofCommit(commit, d.wanted.Refused())))
+	}
+	r.Rendered = d.snapshot.Rendered
+	r.Problems = d.snapshot.Problems
+	r.NewCommit = true
+	return d.takeName()
+}
+
+// setCommit makes a commit the one that is wanted. Jobs that go on in the background
+// and are about to delete what it wants end here.
+func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
+	before, brokenBefore := d.snapshot, d.broken
+	d.snapshot = d.Compiler.Snapshot(commit, tree)
+	d.watches.snapshot.Store(d.snapshot)
+	d.broken = ownership.Broken(d.snapshot)
+	if len(brokenBefore) > 0 {
+		d.nudgeBeside(before, brokenBefore)
+	}
+	d.wanted = d.want()
+	d.guarded.newCommit()
+	known := drift.ReadModes(d.snapshot, d.modes)
+	d.modes = known
+	d.watches.modes.Store(&known)
+	owners := d.owners(d.Store)
+	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
+		owner, why := owners.RetainReason(j.Place(), id)
+		return owner != nil || why != ""
+	})
+}
+
+// nudgeBeside makes due what units have to delete that stayed for the sake of a unit
+// with a problem, in the snapshot before: it may go now, or waits for something else.
+func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
+	for path := range d.state.Units {
+		if ownership.Blocking(before, broken, path) != ownership.Blocking(d.snapshot, d.broken, path) {
+			d.state.Nudge(path)
+		}
+	}
+}
+
+// takeName takes the name of the monorepo from the first commit whose fleet has no
+// problem. It stays for good.
+func (d *Daemon) takeName() bool {
+	if d.repository != "" || d.snapshot.Held {
+		return false
+	}
+	d.repository = d.snapshot.Repository.Name
+	d.fleet.BelongTo(d.repository)
+	return true
+}
+
+func (p *pass) nameRepository() error {
+	if !p.in.named {
+		return nil
+	}
+	return p.tx.SetRepository(p.repository)
+}
