@@ -549,7 +549,9 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 	w.must(err)
 	w.write("services/kept/objects.yaml", strings.TrimPrefix(strings.ReplaceAll(plain, "plain", "third"), "---\n"))
 	w.commit()
-	w.until("the deletion of the other", func() bool { return w.get("dev-2/c", configMaps, "plain") == nil && !w.unit("kept").Targets["dev-2/c"].Leftovers })
+	w.until("the deletion of the other", func() bool {
+		return w.get("dev-2/c", configMaps, "plain") == nil && !w.unit("kept").Targets["dev-2/c"].Leftovers
+	})
 	w.idle(time.Hour)
 	if live := w.get("dev-2/c", configMaps, "precious"); live == nil || live.GetAnnotations()["swell.sh/prune"] != "disabled" {
 		t.Errorf("the object that Git said to keep, and its mark: %v", live)
