@@ -13,7 +13,7 @@ import (
 
 // TestCause: the path goes, also out of an error that was wrapped; others stay.
 func TestCause(t *testing.T) {
-	_, missing := Files(fstest.MapFS{}).ReadFile("no/such.yaml")
+	_, missing := fstest.MapFS{}.ReadFile("no/such.yaml")
 	other := errors.New("other")
 	for _, c := range []struct{ err, want error }{
 		{missing, fs.ErrNotExist},

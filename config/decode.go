@@ -25,10 +25,9 @@ type Decoding struct {
 	// message ("override"); they are passed over. A field of that name in the
 	// message wins.
 	Lift []string
-	// Own is one of swell's own documents, see [decoder.saysNothing].
-	Own bool
-
-	wrong map[*yaml.Node]bool // where it is not nil, keys and values with a mistake are noted
+	// Empty tells of a field that is written down and says nothing what should
+	// stand instead, where that is wrong. Where it is nil, all may be empty.
+	Empty func(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool)
 }
 
 // Decode reads the document as a message: every field must be in the message
@@ -36,17 +35,24 @@ type Decoding struct {
 // problems are returned, each at its line; the message is nil when there is
 // one.
 func (d *Document) Decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
-	decoded, problems := d.decode(message, how)
+	decoded, problems := d.decode(message, how, nil)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return decoded, nil
 }
 
-// decode is [Document.Decode] with all of the message that has no mistake. An item of
-// a list that has one is empty or incomplete.
-func (d *Document) decode(message protoreflect.MessageDescriptor, how Decoding) (*dynamicpb.Message, Problems) {
-	dec := decoder{doc: d, how: how, root: message}
+// DecodePart is [Document.Decode] with all of the message that has no mistake. An item
+// of a list that has one is empty or incomplete. The keys and values with a mistake
+// are wrong.
+func (d *Document) DecodePart(message protoreflect.MessageDescriptor, how Decoding) (decoded *dynamicpb.Message, wrong map[*yaml.Node]bool, problems Problems) {
+	wrong = map[*yaml.Node]bool{}
+	decoded, problems = d.decode(message, how, wrong)
+	return decoded, wrong, problems
+}
+
+func (d *Document) decode(message protoreflect.MessageDescriptor, how Decoding, wrong map[*yaml.Node]bool) (*dynamicpb.Message, Problems) {
+	dec := decoder{doc: d, how: how, root: message, wrong: wrong}
 	decoded := dynamicpb.NewMessage(message)
 	dec.message(d.Node, d.Node, decoded)
 	if spec := message.Fields().ByName("spec"); spec != nil && spec.Message() != nil && Lookup(d.Node, "spec") == nil {
@@ -57,6 +63,13 @@ func (d *Document) decode(message protoreflect.MessageDescriptor, how Decoding) 
 	return decoded, dec.problems
 }
 
+func (how Decoding) saysNothing(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool) {
+	if how.Empty == nil {
+		return "", false
+	}
+	return how.Empty(n, field)
+}
+
 type decoder struct {
 	doc      *Document
 	how      Decoding
@@ -64,6 +77,7 @@ type decoder struct {
 	key      *yaml.Node // of the value being read; in a list the list's
 	root     protoreflect.MessageDescriptor
 	problems Problems
+	wrong    map[*yaml.Node]bool // where it is not nil, keys and values with a mistake are noted
 }
 
 // step is one step of a path into a document: a key, or an index where item is
@@ -75,8 +89,8 @@ type step struct {
 }
 
 func (d *decoder) problem(n *yaml.Node, code Code, format string, args ...any) {
-	if d.how.wrong != nil {
-		d.how.wrong[n] = true
+	if d.wrong != nil {
+		d.wrong[n] = true
 	}
 	if len(d.problems) <= MaxProblems {
 		d.problems.add(d.doc.Problem(n, code, "%s: %s", pathText(d.path), fmt.Sprintf(format, args...)))
@@ -192,7 +206,8 @@ func (d *decoder) fieldNames(fields protoreflect.FieldDescriptors) []string {
 }
 
 func (d *decoder) field(key, n *yaml.Node, field protoreflect.FieldDescriptor, into protoreflect.Message) {
-	if d.how.Own && d.saysNothing(key, n, field) {
+	if instead, wrong := d.how.saysNothing(n, field); wrong {
+		d.problem(key, CodeType, "empty: %s", instead)
 		return
 	}
 	if isNull(n) && !isValue(field) {

@@ -8,36 +8,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 )
-
-// Printable is a text with characters that do not show, such as line breaks
-// and marks for the direction of writing, escaped as in Go.
-func Printable(text string) string {
-	if isPrintable(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	return b.String()
-}
-
-func isPrintable(text string) bool {
-	for _, r := range text {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return false
-		}
-	}
-	return true
-}
 
 // checkNames finds entries of a folder that not every file system tells apart,
 // or that people cannot: a problem for each, by its name.

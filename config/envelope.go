@@ -4,9 +4,12 @@
 package config
 
 import (
+	_ "embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -39,7 +42,7 @@ func Envelope(message protoreflect.MessageDescriptor) (protoreflect.MessageDescr
 		return nil, fmt.Errorf("message %s: want a field spec of a message type", message.FullName())
 	}
 	const pkg = "swell.envelope"
-	metadata := documents().ByName("Metadata")
+	metadata := metadata()
 	declared := protodesc.ToDescriptorProto(message)
 	whole := &descriptorpb.DescriptorProto{
 		Name:    new(strings.ReplaceAll(string(message.FullName()), ".", "_")),
@@ -153,4 +156,30 @@ func messageField(name string, number int32, message protoreflect.MessageDescrip
 		Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
 		TypeName: new("." + string(message.FullName())),
 	}
+}
+
+//go:embed metadata.proto
+var metadataProto string
+
+const metadataFile = "swell/metadata.proto" // a path that nobody else has
+
+// metadata compiles the message of the metadata of all documents, once.
+var metadata = sync.OnceValue(func() protoreflect.MessageDescriptor {
+	return CompileOwn(metadataFile, metadataProto).Messages().Get(0)
+})
+
+// CompileOwn compiles a .proto that is part of the program. It may import
+// "swell/metadata.proto".
+func CompileOwn(name, content string) protoreflect.FileDescriptor {
+	files := map[string]string{metadataFile: metadataProto, name: content}
+	file, problems := CompileProto(name, func(path string) ([]byte, error) {
+		if text, ok := files[path]; ok {
+			return []byte(text), nil
+		}
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	})
+	if len(problems) > 0 {
+		panic(problems.Error())
+	}
+	return file
 }

@@ -56,3 +56,47 @@ func NodeAt(n *yaml.Node, path []any) *yaml.Node {
 	}
 	return at
 }
+
+// node is the deepest node on the path that exists.
+func (d *Document) node(path ...any) *yaml.Node {
+	n := d.Node
+	for _, s := range path {
+		var next *yaml.Node
+		switch s := s.(type) {
+		case string:
+			next = Lookup(n, s)
+		case int:
+			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
+				next = n.Content[s]
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// pathOf is a path as people read it: spec.waves[0].match.
+func pathOf(path ...any) string {
+	steps := make([]step, len(path))
+	for i, s := range path {
+		if index, ok := s.(int); ok {
+			steps[i] = step{index: index, item: true}
+		} else {
+			steps[i] = step{key: s.(string)}
+		}
+	}
+	return pathText(steps)
+}
+
+func (d *Document) positionOf(path ...any) Position { return d.At(d.node(path...)) }
+
+// resolved is what an alias stands for.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}

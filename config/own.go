@@ -4,8 +4,10 @@
 package config
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -41,23 +43,6 @@ var narrowing = map[protoreflect.FullName]string{
 
 const allTargets = `say which labels are meant, like {labels: {region: sas}}, or remove the field for all targets`
 
-// saysNothing reports a field of one of swell's own documents that is written
-// down and says nothing. A null never means what a missing field means: whoever
-// wrote `match:` had something in mind.
-func (d *decoder) saysNothing(key, n *yaml.Node, field protoreflect.FieldDescriptor) bool {
-	instead := narrowing[field.FullName()]
-	switch {
-	case isNull(n) && !slices.Contains(nullable, field.FullName()):
-		if instead == "" {
-			instead = "write a value, or remove the field"
-		}
-	case n.Value != "" || len(n.Content) > 0 || instead == "":
-		return false
-	}
-	d.problem(key, CodeType, "empty: %s", instead)
-	return true
-}
-
 // OwnDocuments are the messages of swell's own documents, in the order of
 // documents.proto. Each is named as its kind.
 func OwnDocuments() []protoreflect.MessageDescriptor {
@@ -69,42 +54,6 @@ func OwnDocuments() []protoreflect.MessageDescriptor {
 	}
 	return own
 }
-
-// node is the deepest node on the path that exists.
-func (d *Document) node(path ...any) *yaml.Node {
-	n := d.Node
-	for _, s := range path {
-		var next *yaml.Node
-		switch s := s.(type) {
-		case string:
-			next = Lookup(n, s)
-		case int:
-			if n.Kind == yaml.SequenceNode && s < len(n.Content) {
-				next = n.Content[s]
-			}
-		}
-		if next == nil {
-			return n
-		}
-		n = next
-	}
-	return n
-}
-
-// pathOf is a path as people read it: spec.waves[0].match.
-func pathOf(path ...any) string {
-	steps := make([]step, len(path))
-	for i, s := range path {
-		if index, ok := s.(int); ok {
-			steps[i] = step{index: index, item: true}
-		} else {
-			steps[i] = step{key: s.(string)}
-		}
-	}
-	return pathText(steps)
-}
-
-func (d *Document) positionOf(path ...any) Position { return d.At(d.node(path...)) }
 
 // matchSpec is Match as it is written: values are a text or a list of texts.
 type matchSpec struct {
@@ -174,4 +123,53 @@ func amount(value any, least int) (Amount, error) {
 func duration(text string) time.Duration {
 	d, _ := time.ParseDuration(text) // the decoder has checked it
 	return d
+}
+
+//go:embed documents.proto
+var documentsProto string
+
+// documents compiles the schema of swell's own documents, once.
+var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
+	file := CompileOwn("swell/documents.proto", documentsProto)
+	return file.Messages()
+})
+
+// saysNothing is what a field of one of swell's own documents that is written down
+// and says nothing should say; ok is false where nothing may stand. A null never
+// means what a missing field means: whoever wrote `match:` had something in mind.
+func saysNothing(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool) {
+	instead = narrowing[field.FullName()]
+	switch {
+	case isNull(n) && !slices.Contains(nullable, field.FullName()):
+		if instead == "" {
+			instead = "write a value, or remove the field"
+		}
+	case n.Value != "" || len(n.Content) > 0 || instead == "":
+		return "", false
+	}
+	return instead, true
+}
+
+// WantOne is a problem unless there is exactly one document, of that kind of
+// swell's own. It is at the one that should not be there. more is added to what
+// is wanted.
+func WantOne(file string, docs []*Document, kind, more string) *Problem {
+	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
+	for i, doc := range docs {
+		switch {
+		case doc.Kind != kind || doc.APIVersion != APIVersion:
+			p.Message += fmt.Sprintf(", got %s %s", Shorten(doc.APIVersion), Shorten(doc.Kind))
+		case i > 0:
+			p.Message += ", got another one"
+		default:
+			continue
+		}
+		p.Position, p.Message = doc.Position(), Printable(p.Message)
+		return &p
+	}
+	if len(docs) == 0 {
+		p.Message += ", got none"
+		return &p
+	}
+	return nil
 }

@@ -49,7 +49,7 @@ type Problem struct {
 	Message string `json:"message"`
 	// Unit is the unit that cannot be released because of it. Empty when the
 	// problem holds more than one unit (a fleet document, a kind).
-	Unit UnitPath `json:"unit,omitempty"`
+	Unit string `json:"unit,omitempty"`
 	// Via is the chain of places between the spec and the problem, outermost
 	// first: a problem in a rendered object is at the spec's line, via the
 	// template's line. Empty for a problem in the document itself.
@@ -57,7 +57,7 @@ type Problem struct {
 	// Targets are those that the problem is found on, in the order of the
 	// fleet. Empty when it is all targets of the unit, or has nothing to do
 	// with targets.
-	Targets []TargetName `json:"targets,omitempty"`
+	Targets []string `json:"targets,omitempty"`
 	// Retry is set when a file could not be read, which may go well another
 	// time. What came of it must not be remembered.
 	Retry bool `json:"-"`

@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"github.com/bufbuild/protocompile"
@@ -21,24 +20,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
-
-//go:embed documents.proto
-var documentsProto string
-
-// documents compiles the schema of swell's own documents, once.
-var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
-	const name = "swell/documents.proto" // a path that nobody else has
-	file, problems := CompileProto(name, func(path string) ([]byte, error) {
-		if path == name {
-			return []byte(documentsProto), nil
-		}
-		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
-	})
-	if len(problems) > 0 {
-		panic(problems.Error()) // the file is part of the program
-	}
-	return file.Messages()
-})
 
 // rulesProto is where the rules of values are declared. Go carries the file.
 const rulesProto = "buf/validate/validate.proto"

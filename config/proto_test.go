@@ -139,7 +139,7 @@ func FuzzCompileProto(f *testing.F) {
 
 // TestMissingProto: a file that is not there has one problem, without the words of the call that found it.
 func TestMissingProto(t *testing.T) {
-	_, problems := CompileProto("kinds/a/a.proto", Files(fstest.MapFS{}).ReadFile)
+	_, problems := CompileProto("kinds/a/a.proto", fstest.MapFS{}.ReadFile)
 	if diff := cmp.Diff("kinds/a/a.proto: file does not exist", strings.TrimSpace(problems.String())); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

@@ -26,14 +26,14 @@ type reading struct {
 // whose fields are named as in documents.proto. What has a mistake stays empty; an
 // item of a list is there all the same.
 func readOwn(doc *Document, spec any) *reading {
-	r := &reading{Document: doc, wrong: map[*yaml.Node]bool{}}
+	r := &reading{Document: doc}
 	descriptor := documents().ByName(protoreflect.Name(doc.Kind))
 	if doc.APIVersion != APIVersion || descriptor == nil {
 		r.found = Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", Shorten(doc.APIVersion), Shorten(doc.Kind))}
 		return r
 	}
-	message, problems := doc.decode(descriptor, Decoding{Own: true, wrong: r.wrong})
-	r.found = problems
+	message, wrong, problems := doc.DecodePart(descriptor, Decoding{Empty: saysNothing})
+	r.found, r.wrong = problems, wrong
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message.Get(descriptor.Fields().ByName("spec")).Message().Interface())
 	if err == nil {
 		err = json.Unmarshal(text, spec)

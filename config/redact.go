@@ -13,9 +13,6 @@ import (
 	"unicode/utf8"
 )
 
-// Redacted stands for what is not shown because it may be a secret.
-const Redacted = "(secret)"
-
 // Redactor hides texts that may be secrets in what people read: messages,
 // differences, refusals of a server. It finds a text as it is, in quotes,
 // escaped, in base64 or hexadecimal, in other case, and parts of it. It is the

@@ -226,9 +226,9 @@ func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protorefl
 
 // redact hides in problems of a document of swell's own what may be a secret in
 // it, such as overrides of Secrets in Defaults.
-func (d *Document) redact(problems Problems) {
+func (in *reading) redact(problems Problems) {
 	var r Redactor
-	r.AddPlaces(SecretPlaces(d.Node, nil))
+	r.AddPlaces(SecretPlaces(in.Node, nil))
 	RedactProblems(&r, problems)
 }
 

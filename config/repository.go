@@ -203,16 +203,6 @@ const maxEntries = 2_000_000
 
 func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
 
-// FileProblem is the problem of a file or folder of a [Tree]. Of a folder it is
-// at what could not be read below it, where the error names that.
-func FileProblem(file string, err error) Problem {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) && strings.HasPrefix(pathError.Path, file+"/") {
-		file = pathError.Path
-	}
-	return Problem{Position: Position{File: file}, Code: CodeFile, Message: Cause(err).Error(), Retry: mayPass(err)}
-}
-
 func (l *loader) load(previous *Repository) {
 	layout, ok := l.layout()
 	if !ok {
@@ -233,16 +223,6 @@ func (l *loader) load(previous *Repository) {
 		}
 		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
 	}
-}
-
-// Cause is an error of a [Tree] without the path, for messages that name it
-// already.
-func Cause(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }
 
 func (l *loader) layout() (layout, bool) {

@@ -40,35 +40,6 @@ type Tree interface {
 // room for several documents in one file.
 const MaxFileSize = bounds.Text
 
-// Refusal is the error for what a tree holds but does not give out, such as a
-// symbolic link. Reading again gives the same, as it does for a missing file;
-// any other error may pass.
-type Refusal string
-
-func (r Refusal) Error() string { return string(r) }
-
-// OddName is the error for a folder with an entry that cannot be named in a
-// path or in a line of text, and says which. Leaving out only that entry would
-// give something else than was written.
-type OddName struct {
-	What string
-	// Listed is set when all such entries of the folder are listed all the same.
-	Listed bool
-}
-
-func (o OddName) Error() string { return o.What }
-
-func isOddName(err error) bool {
-	var odd OddName
-	return errors.As(err, &odd)
-}
-
-// mayPass says whether reading again may go well.
-func mayPass(err error) bool {
-	var refusal Refusal
-	return !errors.As(err, &refusal) && !isOddName(err) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
-}
-
 // errTooLarge tells a file over [MaxFileSize] from one that cannot be read.
 var errTooLarge = Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize>>20))
 

@@ -180,30 +180,6 @@ func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) 
 	return Problem{Position: d.At(n), Code: code, Message: Printable(fmt.Sprintf(format, args...))}
 }
 
-// WantOne is a problem unless there is exactly one document, of that kind of
-// swell's own. It is at the one that should not be there. more is added to what
-// is wanted.
-func WantOne(file string, docs []*Document, kind, more string) *Problem {
-	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
-	for i, doc := range docs {
-		switch {
-		case doc.Kind != kind || doc.APIVersion != APIVersion:
-			p.Message += fmt.Sprintf(", got %s %s", Shorten(doc.APIVersion), Shorten(doc.Kind))
-		case i > 0:
-			p.Message += ", got another one"
-		default:
-			continue
-		}
-		p.Position, p.Message = doc.Position(), Printable(p.Message)
-		return &p
-	}
-	if len(docs) == 0 {
-		p.Message += ", got none"
-		return &p
-	}
-	return nil
-}
-
 // yamlReader writes out aliases and merge keys and refuses what means
 // different things to different YAML readers. It does not know yet which of
 // the values are secrets, so none is in a message.

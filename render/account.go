@@ -91,7 +91,7 @@ func (w *world) assemble(e *entry, r *result) *Unit {
 	}
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
-			unit.Problems[i].Unit = unit.Path
+			unit.Problems[i].Unit = string(unit.Path)
 		}
 		unit.Problems = unit.Problems.Sorted()
 	}

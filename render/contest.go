@@ -57,7 +57,7 @@ func (c *Compiler) contest(w *world) contests {
 		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.Placed, b.Placed) })
 		for i := range rivals {
 			p := contestProblem(key, rivals, i)
-			found.problems[p.Unit] = append(found.problems[p.Unit], p)
+			found.problems[rivals[i].Unit] = append(found.problems[rivals[i].Unit], p)
 		}
 	}
 	for path, problems := range found.problems {
@@ -88,5 +88,5 @@ func contestProblem(contested clusterObject, rivals []rival, i int) config.Probl
 		message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
 			contested.id, contested.cluster, rivals[0].Target, rivals[1].Target)
 	}
-	return config.Problem{Position: mine.spec, Code: config.CodeDuplicate, Message: message, Unit: mine.Unit, Via: via(mine.template)}
+	return config.Problem{Position: mine.spec, Code: config.CodeDuplicate, Message: message, Unit: string(mine.Unit), Via: via(mine.template)}
 }

@@ -345,20 +345,20 @@ func (u *unitRenderer) objects(p place) []*Object {
 type targetProblems struct {
 	target   config.TargetName
 	problems config.Problems
-	targets  map[string][]config.TargetName // by the problem's text
+	targets  map[string][]string // by the problem's text
 }
 
 func (t *targetProblems) add(problems ...config.Problem) {
 	if t.targets == nil && len(problems) > 0 {
-		t.targets = map[string][]config.TargetName{}
+		t.targets = map[string][]string{}
 	}
 	for _, p := range problems {
 		key := p.String()
 		if t.targets[key] == nil {
 			t.problems = append(t.problems, p)
 		}
-		if targets := t.targets[key]; !slices.Contains(targets, t.target) {
-			t.targets[key] = append(targets, t.target)
+		if targets := t.targets[key]; !slices.Contains(targets, string(t.target)) {
+			t.targets[key] = append(targets, string(t.target))
 		}
 	}
 }

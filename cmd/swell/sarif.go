@@ -66,8 +66,8 @@ type (
 		Properties          *sarifProperties  `json:"properties,omitempty"`
 	}
 	sarifProperties struct {
-		Unit    config.UnitPath     `json:"unit,omitempty"`
-		Targets []config.TargetName `json:"targets,omitempty"`
+		Unit    string   `json:"unit,omitempty"`
+		Targets []string `json:"targets,omitempty"`
 	}
 	sarifLocation struct {
 		ID               *int          `json:"id,omitempty"`
