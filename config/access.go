@@ -6,6 +6,8 @@ package config
 import (
 	"regexp"
 	"slices"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // ClusterAccess says how to reach a cluster: where its kubeconfig is, which is
@@ -55,21 +57,21 @@ func (d *Daemon) addClusters(in *reading, dir string, clusters []ClusterAccess) 
 		_, twice := d.Clusters[c.Name]
 		switch {
 		case c.Name == "":
-			at("name").problem(CodeReference, "missing")
+			at("name").problem(document.CodeReference, "missing")
 		case twice:
-			at("name").problem(CodeDuplicate, "%q is there twice", c.Name)
+			at("name").problem(document.CodeDuplicate, "%q is there twice", c.Name)
 		}
 		if c.Concurrency < 0 || c.Concurrency > maxConcurrency {
-			at("concurrency").problem(CodeType, "want 1 to %d, got %d", maxConcurrency, c.Concurrency)
+			at("concurrency").problem(document.CodeType, "want 1 to %d, got %d", maxConcurrency, c.Concurrency)
 		}
 		switch {
 		case c.Kubeconfig != "" && c.KubeconfigEnv != "":
-			in.at("spec", "clusters", i).problem(CodeType, "want one of kubeconfig and kubeconfigEnv, got both")
+			in.at("spec", "clusters", i).problem(document.CodeType, "want one of kubeconfig and kubeconfigEnv, got both")
 		case c.KubeconfigEnv != "" && !variableName.MatchString(c.KubeconfigEnv):
 			// What stands here may be the secret itself.
-			at("kubeconfigEnv").problem(CodeType, "want the name of an environment variable, like SAS_1_KUBECONFIG")
+			at("kubeconfigEnv").problem(document.CodeType, "want the name of an environment variable, like SAS_1_KUBECONFIG")
 		case c.Kubeconfig == "" && c.KubeconfigEnv == "" && d.KubeconfigDir == "" && !in.follows("spec", "clusters", i, "kubeconfigEnv") && !in.follows("spec", "kubeconfigDir"):
-			at("kubeconfig").problem(CodeReference, "missing, and so are kubeconfigEnv and spec.kubeconfigDir")
+			at("kubeconfig").problem(document.CodeReference, "missing, and so are kubeconfigEnv and spec.kubeconfigDir")
 		}
 		if c.Kubeconfig != "" {
 			c.Kubeconfig, c.Context = inDir(dir, c.Kubeconfig), orText(c.Context, c.Name)
@@ -86,7 +88,7 @@ func (d *Daemon) addAllowances(in *reading, names []string) {
 			for i, a := range allowances {
 				known[i] = string(a)
 			}
-			in.at("spec", "allow", i).problem(CodeType, "%q: nothing that could be allowed%s", name, DidYouMean(name, known))
+			in.at("spec", "allow", i).problem(document.CodeType, "%q: nothing that could be allowed%s", name, document.DidYouMean(name, known))
 		}
 		d.Allow = append(d.Allow, allowance)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/swell-sh/swell/config/timezone"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Daemon is the configuration of swell run. It is not part of the monorepo:
@@ -75,13 +77,13 @@ const (
 
 // ReadDaemon reads the daemon's configuration file. Paths in it are relative
 // to the file's folder; those returned are not.
-func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
-	docs, problems := ReadDocuments(file, content)
+func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
+	docs, problems := document.ReadDocuments(file, content)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	if p := WantOne(file, docs, "Daemon", ""); p != nil {
-		return nil, Problems{*p}
+		return nil, document.Problems{*p}
 	}
 	doc := docs[0]
 	var spec struct {
@@ -118,17 +120,17 @@ func ReadDaemon(file string, content []byte) (*Daemon, Problems) {
 	}
 	switch {
 	case d.Repository.URL == "":
-		in.at("spec", "repository", "url").problem(CodeReference, "missing")
+		in.at("spec", "repository", "url").problem(document.CodeReference, "missing")
 	case spec.Repository.Poll == "":
 		d.Repository.Poll = defaultPoll
 	case d.Repository.Poll < time.Second:
-		in.at("spec", "repository", "poll").problem(CodeType, "want at least 1s, got %s", d.Repository.Poll)
+		in.at("spec", "repository", "poll").problem(document.CodeType, "want at least 1s, got %s", d.Repository.Poll)
 	}
 	d.addClusters(in, dir, spec.Clusters)
 	d.addAllowances(in, spec.Allow)
 	d.Lease = Lease{Namespace: spec.Lease.Namespace, Off: spec.Lease.Enabled != nil && !*spec.Lease.Enabled}
-	if name := spec.Lease.Namespace; name != "" && !IsLabel(name) {
-		in.at("spec", "lease", "namespace").problem(CodeType, "%q: want the name of a namespace", name)
+	if name := spec.Lease.Namespace; name != "" && !document.IsLabel(name) {
+		in.at("spec", "lease", "namespace").problem(document.CodeType, "%q: want the name of a namespace", name)
 	}
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
@@ -148,25 +150,25 @@ const maxDeep = 6000
 func (d *Drift) read(in *reading, spec driftSpec) {
 	d.Watch, d.Deep = spec.Watch, spec.Deep
 	if d.Deep < 0 || d.Deep > maxDeep {
-		in.at("spec", "drift", "deep").problem(CodeType, "want from 0 to %d objects a minute, got %d", maxDeep, d.Deep)
+		in.at("spec", "drift", "deep").problem(document.CodeType, "want from 0 to %d objects a minute, got %d", maxDeep, d.Deep)
 	}
 	d.Jitter = defaultJitter
 	if spec.Jitter != "" {
 		d.Jitter = duration(spec.Jitter)
 	}
 	if d.Jitter < 0 {
-		in.at("spec", "drift", "jitter").problem(CodeType, "want a duration from 0, got %s", d.Jitter)
+		in.at("spec", "drift", "jitter").problem(document.CodeType, "want a duration from 0, got %s", d.Jitter)
 	}
 	var err error
 	if d.Location, err = timezone.Load(orText(spec.TimeZone, "UTC")); err != nil {
-		in.at("spec", "drift", "timeZone").problem(CodeType, "%s", err)
+		in.at("spec", "drift", "timeZone").problem(document.CodeType, "%s", err)
 	}
 	if spec.Schedule == "off" {
 		return
 	}
 	d.Schedule, err = ParseSchedule(orText(spec.Schedule, defaultSchedule))
 	if err != nil {
-		in.at("spec", "drift", "schedule").problem(CodeType, "%s", err)
+		in.at("spec", "drift", "schedule").problem(document.CodeType, "%s", err)
 	}
 }
 

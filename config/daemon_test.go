@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 func TestReadDaemon(t *testing.T) {
@@ -195,7 +197,7 @@ func TestDidYouMean(t *testing.T) {
 		"prot":      `, did you mean "port"?`,
 		"something": ", want one of config, image, port, replicas, resources",
 	} {
-		if text := DidYouMean(got, known); text != want {
+		if text := document.DidYouMean(got, known); text != want {
 			t.Errorf("%s: got %q, want %q", got, text, want)
 		}
 	}
@@ -203,7 +205,7 @@ func TestDidYouMean(t *testing.T) {
 
 func TestDidYouMeanLong(t *testing.T) {
 	long := strings.Repeat("x", 8<<20)
-	if text := DidYouMean(long, []string{long, "x"}) + DidYouMean("x", []string{long}); len(text) > 100 {
+	if text := document.DidYouMean(long, []string{long, "x"}) + document.DidYouMean("x", []string{long}); len(text) > 100 {
 		t.Errorf("got %d bytes", len(text))
 	}
 }

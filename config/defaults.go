@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // loadDefaults lays the Defaults in file, which has that mode, over the
@@ -23,9 +25,9 @@ func (l *loader) loadDefaults(file string, mode fs.FileMode, inherited *Defaults
 	}
 	sum := sha256.Sum256([]byte(inherited.Hash + "\x00" + file + "\x00" + what))
 	merged.Hash = hex.EncodeToString(sum[:])
-	var problems Problems
+	var problems document.Problems
 	if err != nil {
-		problems, merged.Tenant = Problems{FileProblem(file, err)}, ""
+		problems, merged.Tenant = document.Problems{document.FileProblem(file, err)}, ""
 	} else {
 		problems = merged.mergeFile(file, content)
 	}
@@ -35,22 +37,22 @@ func (l *loader) loadDefaults(file string, mode fs.FileMode, inherited *Defaults
 
 func (l *loader) readDefaults(file string, mode fs.FileMode) ([]byte, error) {
 	if !mode.IsRegular() {
-		return nil, Refusal("a " + irregular(mode) + ": want a plain file")
+		return nil, document.Refusal("a " + irregular(mode) + ": want a plain file")
 	}
 	return l.tree.ReadFile(file)
 }
 
 // mergeFile lays a file over the inherited Defaults. Where it cannot be read what the
 // file says of the tenant, the tenant is not known, and empty.
-func (d *Defaults) mergeFile(file string, content []byte) Problems {
+func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	inherited := d.Tenant
 	d.Tenant = ""
-	docs, problems := ReadDocuments(file, content)
+	docs, problems := document.ReadDocuments(file, content)
 	if len(problems) > 0 {
 		return problems
 	}
 	if p := WantOne(file, docs, "Defaults", "; Repository stands at the root only"); p != nil {
-		return Problems{*p}
+		return document.Problems{*p}
 	}
 	doc := docs[0]
 	var spec struct {
@@ -68,13 +70,13 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 	case in.follows("spec", "tenant"):
 	case spec.Tenant == "":
 		d.Tenant = inherited
-	case !IsLabel(spec.Tenant):
-		in.at("spec", "tenant").problem(CodeType, "want a DNS label, got %q", spec.Tenant)
+	case !document.IsLabel(spec.Tenant):
+		in.at("spec", "tenant").problem(document.CodeType, "want a DNS label, got %q", spec.Tenant)
 	default:
-		d.Tenant, d.TenantAt = spec.Tenant, doc.positionOf("spec", "tenant")
+		d.Tenant, d.TenantAt = spec.Tenant, doc.PositionOf("spec", "tenant")
 	}
 	if spec.Rollout != "" {
-		d.Rollout, d.RolloutAt = spec.Rollout, doc.positionOf("spec", "rollout")
+		d.Rollout, d.RolloutAt = spec.Rollout, doc.PositionOf("spec", "rollout")
 	}
 	d.Labels = overlay(d.Labels, spec.Labels)
 	d.addOverrides(in, spec.Overrides)
@@ -82,10 +84,10 @@ func (d *Defaults) mergeFile(file string, content []byte) Problems {
 	if p := spec.Placement; p != nil {
 		match := in.match(p.Match, "spec", "placement", "match")
 		if p.Topology != "" && p.Topology != "cell" && p.Topology != "cluster" {
-			in.at("spec", "placement", "topology").problem(CodeType, "want cell or cluster, got %q", p.Topology)
+			in.at("spec", "placement", "topology").problem(document.CodeType, "want cell or cluster, got %q", p.Topology)
 		}
 		d.Placement = &Placement{WholeClusters: p.Topology == "cluster", Match: match}
-		d.PlacementAt = doc.positionOf("spec", "placement")
+		d.PlacementAt = doc.PositionOf("spec", "placement")
 	}
 	return in.problems()
 }
@@ -109,14 +111,14 @@ func (d *Defaults) addOverrides(in *reading, specs []overrideSpec) {
 		place := fmt.Sprintf("spec.overrides[%d]", i)
 		match := in.match(spec.Match, "spec", "overrides", i, "match")
 		if spec.Kind == "" {
-			in.at("spec", "overrides", i, "kind").problem(CodeReference, "missing, want the kind of the documents that it holds for")
+			in.at("spec", "overrides", i, "kind").problem(document.CodeReference, "missing, want the kind of the documents that it holds for")
 		}
 		if in.incomplete("spec", "overrides", i) {
 			continue
 		}
 		d.refer(in.Document, spec.Match, "spec", "overrides", i)
 		d.referObject(in.Document, spec.Kind, spec.Object, "spec", "overrides", i)
-		own = append(own, &Override{Doc: in.Document, Node: in.node("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
+		own = append(own, &Override{Doc: in.Document, Node: in.Deepest("spec", "overrides", i), Place: place, Match: match, Kind: spec.Kind, Object: spec.Object})
 	}
 	d.Overrides = slices.Concat(d.Overrides, own) // never into the inherited array
 }

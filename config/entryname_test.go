@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // heldUnits are the units with problems and what those are.
@@ -21,7 +23,7 @@ func heldUnits(r *Repository) map[string]string {
 			lines = append(lines, p.String())
 		}
 		if len(lines) > 0 {
-			held[Printable(string(unit.Path))] = strings.Join(lines, "\n")
+			held[document.Printable(string(unit.Path))] = strings.Join(lines, "\n")
 		}
 	}
 	return held

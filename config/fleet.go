@@ -7,23 +7,25 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Cluster is one Kubernetes API server of the fleet. How to reach it is not in
 // the monorepo: the daemon's own configuration maps Name to a kubeconfig.
 type Cluster struct {
-	Position Position
+	Position document.Position
 	Name     string
 	Labels   map[string]string
 	// Kubernetes is the minor version whose schemas hard objects are checked
 	// against, "1.36". Empty means the newest one that swell knows.
 	Kubernetes string
 	// KubernetesAt is where that is written; of the document when it is not.
-	KubernetesAt Position
+	KubernetesAt document.Position
 	// Tenants that may be placed here; "*" is every tenant. Empty is every
 	// tenant too.
 	Tenants   []string
-	tenantsAt []Position
+	tenantsAt []document.Position
 	// Variables are handed to templates as target.variables.
 	Variables map[string]string
 	// Cells in the order written. A cluster with none is one target itself.
@@ -89,7 +91,7 @@ func overlay(base, top map[string]string) map[string]string {
 
 // Tenant is a team that units belong to.
 type Tenant struct {
-	Position Position
+	Position document.Position
 	Name     string
 	// Account is the user that the tenant's units are applied as,
 	// "system:serviceaccount:NAMESPACE:NAME". Empty: swell's own.
@@ -99,11 +101,11 @@ type Tenant struct {
 // HealthRule says when live objects of a kind are healthy. Its expressions are
 // CEL; the package render compiles them.
 type HealthRule struct {
-	Position Position
+	Position document.Position
 	Name     string
 	// Group and Kind of the objects; the core group is empty.
 	Group, Kind string
-	KindAt      Position
+	KindAt      document.Position
 	// Healthy is never empty; Failed and Reason are where there are none.
 	Healthy, Failed, Reason Expression
 }
@@ -111,12 +113,12 @@ type HealthRule struct {
 // Expression is the text of a CEL expression and where it is written.
 type Expression struct {
 	Text string
-	At   Position
+	At   document.Position
 }
 
 // Rollout says in which waves a change reaches the targets of a unit.
 type Rollout struct {
-	Position Position
+	Position document.Position
 	Name     string
 	// Waves in order; never empty. A target belongs to the first one that
 	// matches it.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // loadFleet reads all documents in and below the fleet's folder.
@@ -21,8 +23,8 @@ func (l *loader) loadFleet(dir string) {
 		return
 	}
 	l.repository.FleetHash = hash
-	first := map[string]Position{} // of every "Kind name"
-	var all []*Document
+	first := map[string]document.Position{} // of every "Kind name"
+	var all []*document.Document
 	for _, file := range l.yamlFiles(dir) {
 		docs, _ := l.read(file)
 		all = append(all, docs...)
@@ -35,7 +37,7 @@ func (l *loader) loadFleet(dir string) {
 		return
 	}
 	if len(l.repository.Clusters) == 0 {
-		l.problem(Problem{Position: Position{File: dir}, Code: CodeFleet, Message: "no Cluster in the fleet"})
+		l.problem(document.Problem{Position: document.Position{File: dir}, Code: document.CodeFleet, Message: "no Cluster in the fleet"})
 	}
 	l.checkWaves(all)
 	l.checkTenants()
@@ -51,8 +53,8 @@ func (l *loader) checkTenants() {
 	for _, cluster := range l.repository.Clusters {
 		for i, name := range cluster.Tenants {
 			if name != "*" && tenants[name] == nil {
-				l.problem(Problem{Position: cluster.tenantsAt[i], Code: CodeFleet, Message: fmt.Sprintf("spec.tenants[%d]: %q: no such Tenant in the fleet%s",
-					i, name, DidYouMean(name, slices.Collect(maps.Keys(tenants))))})
+				l.problem(document.Problem{Position: cluster.tenantsAt[i], Code: document.CodeFleet, Message: fmt.Sprintf("spec.tenants[%d]: %q: no such Tenant in the fleet%s",
+					i, name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))})
 			}
 		}
 	}
@@ -62,7 +64,7 @@ func (l *loader) checkTenants() {
 // would switch the wave off without a word. A value that no target has is no
 // problem beside others that pick some: it would hold the whole fleet when the
 // last cluster of a region goes. docs are those of the fleet.
-func (l *loader) checkWaves(docs []*Document) {
+func (l *loader) checkWaves(docs []*document.Document) {
 	for _, doc := range docs {
 		rollout := l.repository.Rollouts[doc.Name]
 		if doc.Kind != "Rollout" || rollout == nil {
@@ -73,7 +75,7 @@ func (l *loader) checkWaves(docs []*Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.problem(doc.Problem(doc.node("spec", "waves", i, "match"), CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
+				l.problem(doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
 			}
 		}
 	}
@@ -113,12 +115,12 @@ func (r *Repository) unknownIn(m Match) (unknown []string, label bool) {
 		values, there := known[name]
 		if !there {
 			label = true
-			unknown = append(unknown, Shorten(name)+DidYouMean(name, slices.Collect(maps.Keys(known))))
+			unknown = append(unknown, document.Shorten(name)+document.DidYouMean(name, slices.Collect(maps.Keys(known))))
 			continue
 		}
 		for _, value := range m.Labels[name] {
 			if !slices.Contains(values, value) {
-				unknown = append(unknown, fmt.Sprintf("%s: %s%s", Shorten(name), Shorten(value), DidYouMean(value, values)))
+				unknown = append(unknown, fmt.Sprintf("%s: %s%s", document.Shorten(name), document.Shorten(value), document.DidYouMean(value, values)))
 			}
 		}
 	}
@@ -143,7 +145,7 @@ func (r *Repository) labels() map[string][]string {
 func (l *loader) yamlFiles(dir string) []string {
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil {
-		l.problem(FileProblem(dir, err))
+		l.problem(document.FileProblem(dir, err))
 	}
 	var files []string
 	for _, e := range entries {
@@ -155,7 +157,7 @@ func (l *loader) yamlFiles(dir string) []string {
 		case !IsYAML(name):
 			l.problem(misnamed(name))
 		case !e.Type().IsRegular():
-			l.problem(Problem{Position: Position{File: name}, Code: CodeFile, Message: "a " + irregular(e.Type()) + ": want a plain file"})
+			l.problem(document.Problem{Position: document.Position{File: name}, Code: document.CodeFile, Message: "a " + irregular(e.Type()) + ": want a plain file"})
 		default:
 			files = append(files, name)
 		}
@@ -163,11 +165,11 @@ func (l *loader) yamlFiles(dir string) []string {
 	return files
 }
 
-func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
-	loads := map[string]func(*Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
+func (l *loader) loadFleetDocument(doc *document.Document, first map[string]document.Position) {
+	loads := map[string]func(*document.Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
 	load := loads[doc.Kind]
 	if doc.APIVersion != APIVersion || load == nil {
-		l.problem(doc.Problem(doc.Node, CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Rollout or Tenant (%s)", Shorten(doc.APIVersion), Shorten(doc.Kind), APIVersion))
+		l.problem(doc.Problem(doc.Node, document.CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Rollout or Tenant (%s)", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind), APIVersion))
 		return
 	}
 	load(doc)
@@ -176,13 +178,13 @@ func (l *loader) loadFleetDocument(doc *Document, first map[string]Position) {
 	}
 	key := doc.Kind + " " + doc.Name
 	if at, ok := first[key]; ok {
-		l.problem(doc.Problem(doc.Node, CodeFleet, "%s %q: declared twice, first at %s", doc.Kind, doc.Name, at))
+		l.problem(doc.Problem(doc.Node, document.CodeFleet, "%s %q: declared twice, first at %s", doc.Kind, doc.Name, at))
 		return
 	}
 	first[key] = doc.Position()
 }
 
-func (l *loader) loadCluster(doc *Document) {
+func (l *loader) loadCluster(doc *document.Document) {
 	var spec struct {
 		Kubernetes string
 		Tenants    []string
@@ -192,30 +194,30 @@ func (l *loader) loadCluster(doc *Document) {
 	in := readOwn(doc, &spec)
 	in.name("")
 	c := &Cluster{
-		Position: doc.Position(), Name: doc.Name, Labels: stringMap(Lookup(Lookup(doc.Node, "metadata"), "labels")),
-		Kubernetes: spec.Kubernetes, KubernetesAt: doc.positionOf("spec", "kubernetes"), Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
+		Position: doc.Position(), Name: doc.Name, Labels: stringMap(document.Lookup(document.Lookup(doc.Node, "metadata"), "labels")),
+		Kubernetes: spec.Kubernetes, KubernetesAt: doc.PositionOf("spec", "kubernetes"), Tenants: spec.Tenants, Variables: spec.Variables, Cells: spec.Cells,
 	}
 	seen := map[string]bool{}
 	for i, cell := range spec.Cells {
 		switch {
-		case !IsLabel(cell.Name):
-			in.at("spec", "cells", i, "name").problem(CodeType, "want a DNS label, got %q", cell.Name)
+		case !document.IsLabel(cell.Name):
+			in.at("spec", "cells", i, "name").problem(document.CodeType, "want a DNS label, got %q", cell.Name)
 		case seen[cell.Name]:
-			in.at("spec", "cells", i, "name").problem(CodeFleet, "%q is declared twice in this cluster", cell.Name)
+			in.at("spec", "cells", i, "name").problem(document.CodeFleet, "%q is declared twice in this cluster", cell.Name)
 		}
 		seen[cell.Name] = true
 	}
 	for i, tenant := range c.Tenants {
-		if tenant != "*" && !IsLabel(tenant) {
-			in.at("spec", "tenants", i).problem(CodeType, "want the name of a tenant, or \"*\" for all, got %+q", Shorten(tenant))
+		if tenant != "*" && !document.IsLabel(tenant) {
+			in.at("spec", "tenants", i).problem(document.CodeType, "want the name of a tenant, or \"*\" for all, got %+q", document.Shorten(tenant))
 		}
-		c.tenantsAt = append(c.tenantsAt, doc.positionOf("spec", "tenants", i))
+		c.tenantsAt = append(c.tenantsAt, doc.PositionOf("spec", "tenants", i))
 	}
 	l.problem(in.problems()...)
 	l.repository.Clusters = append(l.repository.Clusters, c)
 }
 
-func (l *loader) loadTenant(doc *Document) {
+func (l *loader) loadTenant(doc *document.Document) {
 	var spec struct {
 		ServiceAccount *struct{ Namespace, Name string }
 	}
@@ -224,8 +226,8 @@ func (l *loader) loadTenant(doc *Document) {
 	t := &Tenant{Position: doc.Position(), Name: doc.Name}
 	if account := spec.ServiceAccount; account != nil {
 		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
-			if !IsLabel(part.name) {
-				in.at("spec", "serviceAccount", part.field).problem(CodeType, "want a DNS label, got %q", part.name)
+			if !document.IsLabel(part.name) {
+				in.at("spec", "serviceAccount", part.field).problem(document.CodeType, "want a DNS label, got %q", part.name)
 			}
 		}
 		t.Account = "system:serviceaccount:" + account.Namespace + ":" + account.Name
@@ -234,7 +236,7 @@ func (l *loader) loadTenant(doc *Document) {
 	l.repository.Tenants[t.Name] = t
 }
 
-func (l *loader) loadRollout(doc *Document) {
+func (l *loader) loadRollout(doc *document.Document) {
 	var spec struct {
 		Waves []struct {
 			Name                       string
@@ -251,22 +253,22 @@ func (l *loader) loadRollout(doc *Document) {
 		r.OnFailure = Rollback
 	case Rollback, Hold:
 	default:
-		in.at("spec", "onFailure").problem(CodeType, "want rollback or hold, got %q", spec.OnFailure)
+		in.at("spec", "onFailure").problem(document.CodeType, "want rollback or hold, got %q", spec.OnFailure)
 	}
 	if len(spec.Waves) == 0 {
-		in.at("spec", "waves").problem(CodeFleet, "want at least one wave")
+		in.at("spec", "waves").problem(document.CodeFleet, "want at least one wave")
 	}
 	seen := map[string]bool{}
 	for i, w := range spec.Waves {
 		wave := Wave{Name: w.Name, Soak: duration(w.Soak), Timeout: duration(w.Timeout)}
 		at := func(field, format string, args ...any) {
-			in.at("spec", "waves", i, field).problem(CodeFleet, format, args...)
+			in.at("spec", "waves", i, field).problem(document.CodeFleet, format, args...)
 		}
 		switch {
 		case w.Name == "":
 			at("name", "missing")
-		case !isPrintable(w.Name) || strings.TrimSpace(w.Name) != w.Name:
-			at("name", "want a name whose characters all show, without a space around it, got %+q", Shorten(w.Name))
+		case !document.IsPrintable(w.Name) || strings.TrimSpace(w.Name) != w.Name:
+			at("name", "want a name whose characters all show, without a space around it, got %+q", document.Shorten(w.Name))
 		case seen[w.Name]:
 			at("name", "%q is declared twice in this rollout", w.Name)
 		}

@@ -3,6 +3,8 @@
 
 package config
 
+import "github.com/swell-sh/swell/config/document"
+
 // Folders says which folders of a monorepo hold what, as its Repository
 // document has it, with the defaults filled in.
 type Folders struct {
@@ -11,7 +13,7 @@ type Folders struct {
 }
 
 // ReadFolders reads the Repository document alone. The folders may not exist.
-func ReadFolders(tree Tree) (Folders, Problems) {
+func ReadFolders(tree Tree) (Folders, document.Problems) {
 	l := loader{tree: tree, repository: &Repository{}}
 	layout, ok := l.layout()
 	if !ok {
@@ -22,7 +24,7 @@ func ReadFolders(tree Tree) (Folders, Problems) {
 
 // KindFolders lists the folders of easy kinds, sorted. It is empty where there
 // is no folder of kinds.
-func (f Folders) KindFolders(tree Tree) ([]Folder, Problems) {
+func (f Folders) KindFolders(tree Tree) ([]Folder, document.Problems) {
 	l := loader{tree: tree, repository: &Repository{}}
 	l.listKinds(f.Kinds)
 	return l.repository.Kinds, l.repository.Problems.Sorted()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 func TestReadFolders(t *testing.T) {
@@ -26,7 +28,7 @@ func TestReadFolders(t *testing.T) {
 	if diff := cmp.Diff([]Folder{{Path: "kinds/a"}, {Path: "kinds/b"}}, kinds, cmpopts.IgnoreFields(Folder{}, "Hash")); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)
 	}
-	if _, problems = ReadFolders(tree("{unit: [apps]}")); len(problems) != 1 || problems[0].Code != CodeUnknown {
+	if _, problems = ReadFolders(tree("{unit: [apps]}")); len(problems) != 1 || problems[0].Code != document.CodeUnknown {
 		t.Errorf("problems %v, want an unknown field", problems)
 	}
 }

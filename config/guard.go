@@ -3,6 +3,8 @@
 
 package config
 
+import "github.com/swell-sh/swell/config/document"
+
 // Guard says how much may be deleted without approval. Each bound holds by
 // itself: one that is exceeded is enough. Package sync/approval applies them.
 type Guard struct {
@@ -74,7 +76,7 @@ func (g *Guard) read(in *reading, spec guardSpec) {
 		}
 		*field.value = *field.written
 		if *field.value < 0 || *field.value > field.most {
-			in.at(append([]any{"spec", "guard"}, field.path...)...).problem(CodeType, "want 0 to %d, got %d", field.most, *field.value)
+			in.at(append([]any{"spec", "guard"}, field.path...)...).problem(document.CodeType, "want 0 to %d, got %d", field.most, *field.value)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/swell-sh/swell/config/bounds"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestHealthRule: what is read, with the place of each expression; one that is
@@ -26,7 +28,9 @@ func TestHealthRule(t *testing.T) {
 	if len(r.Problems) > 0 || len(r.HealthRules) != 1 {
 		t.Fatal(r.Problems, r.HealthRules)
 	}
-	at := func(line, column int) Position { return Position{"fleet/all.yaml", line, column} }
+	at := func(line, column int) document.Position {
+		return document.Position{File: "fleet/all.yaml", Line: line, Column: column}
+	}
 	want := HealthRule{Position: at(6, 1), Name: "thing", Group: "example.com", Kind: "Thing", KindAt: at(10, 37),
 		Healthy: Expression{"object.ready", at(13, 12)}, Reason: Expression{"'x'", at(11, 11)}}
 	if got := *r.HealthRules[0]; got != want {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Kept says why a unit that is none of [Repository.Units] is not gone all the
@@ -26,7 +28,7 @@ func (r *Repository) Kept(unit UnitPath) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
 	case err != nil:
-		return fmt.Sprintf("%s: %s", unit, Cause(err))
+		return fmt.Sprintf("%s: %s", unit, document.Cause(err))
 	}
 	return "swell.yaml names no folder of units any more that the unit is in, but it is still there: nothing is deleted; remove its folder to remove it"
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // KustomizationFiles are the names that kustomize looks for in a folder, in
@@ -36,9 +38,9 @@ var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Ku
 type kustomization struct {
 	file      string
 	component bool
-	folders   map[string]int // paths from the root that it takes as a base or a component, and the line
-	names     map[string]int // all paths from the root that it takes
-	unread    *Problem       // why it is not known what it names; nil when it is
+	folders   map[string]int    // paths from the root that it takes as a base or a component, and the line
+	names     map[string]int    // all paths from the root that it takes
+	unread    *document.Problem // why it is not known what it names; nil when it is
 }
 
 func (k *kustomization) folder() string { return path.Dir(k.file) }
@@ -47,7 +49,7 @@ func (k *kustomization) folder() string { return path.Dir(k.file) }
 // taken word by word: its base is still none of the units.
 func readKustomization(file string, content []byte) *kustomization {
 	k := &kustomization{file: file, folders: map[string]int{}, names: map[string]int{}}
-	docs, problems := ReadKustomization(file, content)
+	docs, problems := document.ReadKustomization(file, content)
 	if len(problems) == 0 {
 		for _, doc := range docs {
 			k.component = len(docs) == 1 && doc.Kind == "Component"
@@ -80,11 +82,11 @@ var (
 
 func (k *kustomization) addFields(n *yaml.Node) {
 	for _, field := range folderFields {
-		k.addNames(k.folders, Lookup(n, field))
-		k.addNames(k.names, Lookup(n, field))
+		k.addNames(k.folders, document.Lookup(n, field))
+		k.addNames(k.names, document.Lookup(n, field))
 	}
 	for _, field := range fileFields {
-		k.addNames(k.names, Lookup(n, field))
+		k.addNames(k.names, document.Lookup(n, field))
 	}
 }
 
@@ -201,7 +203,7 @@ func (l *loader) readOwn(unit *Unit, current *folder) *kustomization {
 		content, err := l.tree.ReadFile(file)
 		own = readKustomization(file, content)
 		if err != nil {
-			problem := FileProblem(file, err)
+			problem := document.FileProblem(file, err)
 			unit.Problems = append(unit.Problems, problem)
 			current.retry = current.retry || problem.Retry
 			own.unread = &problem
@@ -278,7 +280,7 @@ func strayUnit(u *Unit, above *kustomization) *Unit {
 	} else if len(u.Files) > 0 {
 		at = u.Files[0]
 	}
-	return &Unit{Path: u.Path, Hash: u.Hash, Defaults: u.Defaults, stray: true, Problems: Problems{{Position: Position{File: at}, Code: CodeDocument,
+	return &Unit{Path: u.Path, Hash: u.Hash, Defaults: u.Defaults, stray: true, Problems: document.Problems{{Position: document.Position{File: at}, Code: document.CodeDocument,
 		Message: fmt.Sprintf("stands below %s, which does not name it: a folder below a kustomization is no unit of its own; name it there or move it out", above.file)}}}
 }
 

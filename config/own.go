@@ -12,11 +12,15 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // DecodeOwn reads the spec of one of swell's own documents, strictly, into a
 // Go value whose fields are named as in documents.proto.
-func DecodeOwn(doc *Document, spec any) Problems { return readOwn(doc, spec).problems() }
+func DecodeOwn(doc *document.Document, spec any) document.Problems {
+	return readOwn(doc, spec).problems()
+}
 
 // nullable are the fields of swell's own documents where null is a value: an
 // override removes a field with it.
@@ -60,17 +64,17 @@ type matchSpec struct {
 	Labels map[string]any
 }
 
-func (m matchSpec) match(doc *Document, path ...any) (Match, Problems) {
+func (m matchSpec) match(doc *document.Document, path ...any) (Match, document.Problems) {
 	if len(m.Labels) == 0 {
 		return Match{}, nil
 	}
 	match := Match{Labels: make(map[string][]string, len(m.Labels))}
-	var problems Problems
+	var problems document.Problems
 	for key, value := range m.Labels {
 		values, err := texts(value)
 		if err != nil {
 			at := append(slices.Clip(path), key)
-			problems = append(problems, doc.Problem(doc.node(at...), CodeType, "%s: %s", pathOf(at...), err))
+			problems = append(problems, doc.Problem(doc.Deepest(at...), document.CodeType, "%s: %s", document.PathOf(at...), err))
 		}
 		match.Labels[key] = values
 	}
@@ -130,17 +134,15 @@ var documentsProto string
 
 // documents compiles the schema of swell's own documents, once.
 var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
-	file := CompileOwn("swell/documents.proto", documentsProto)
-	return file.Messages()
+	return document.CompileOwn("swell/documents.proto", documentsProto).Messages()
 })
 
-// saysNothing is what a field of one of swell's own documents that is written down
-// and says nothing should say; ok is false where nothing may stand. A null never
+// saysNothing is [document.Decoding.Empty] of swell's own documents. A null never
 // means what a missing field means: whoever wrote `match:` had something in mind.
 func saysNothing(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool) {
 	instead = narrowing[field.FullName()]
 	switch {
-	case isNull(n) && !slices.Contains(nullable, field.FullName()):
+	case document.IsNull(n) && !slices.Contains(nullable, field.FullName()):
 		if instead == "" {
 			instead = "write a value, or remove the field"
 		}
@@ -153,18 +155,18 @@ func saysNothing(n *yaml.Node, field protoreflect.FieldDescriptor) (instead stri
 // WantOne is a problem unless there is exactly one document, of that kind of
 // swell's own. It is at the one that should not be there. more is added to what
 // is wanted.
-func WantOne(file string, docs []*Document, kind, more string) *Problem {
-	p := Problem{Position: Position{File: file}, Code: CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
+func WantOne(file string, docs []*document.Document, kind, more string) *document.Problem {
+	p := document.Problem{Position: document.Position{File: file}, Code: document.CodeDocument, Message: fmt.Sprintf("want exactly one document, of kind %s (%s)%s", kind, APIVersion, more)}
 	for i, doc := range docs {
 		switch {
 		case doc.Kind != kind || doc.APIVersion != APIVersion:
-			p.Message += fmt.Sprintf(", got %s %s", Shorten(doc.APIVersion), Shorten(doc.Kind))
+			p.Message += fmt.Sprintf(", got %s %s", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind))
 		case i > 0:
 			p.Message += ", got another one"
 		default:
 			continue
 		}
-		p.Position, p.Message = doc.Position(), Printable(p.Message)
+		p.Position, p.Message = doc.Position(), document.Printable(p.Message)
 		return &p
 	}
 	if len(docs) == 0 {

@@ -6,6 +6,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Policy says how a unit treats what it finds in a cluster. It is no part of
@@ -108,7 +110,7 @@ func (d *Defaults) addPolicy(in *reading, spec policySpec) {
 	case AdoptNever, AdoptIfSame, AdoptTake:
 		policy.Adopt = Adoption(spec.Adopt)
 	default:
-		in.at("spec", "adopt").problem(CodeType, "want never, ifSame or take, got %q", spec.Adopt)
+		in.at("spec", "adopt").problem(document.CodeType, "want never, ifSame or take, got %q", spec.Adopt)
 	}
 	for i, r := range spec.Drift {
 		d.refer(in.Document, r.Match, "spec", "drift", i)
@@ -116,7 +118,7 @@ func (d *Defaults) addPolicy(in *reading, spec policySpec) {
 	for i, r := range spec.Ignore {
 		d.refer(in.Document, r.Match, "spec", "ignore", i)
 		if r.Kind != "" {
-			d.References = append(slices.Clip(d.References), Reference{At: in.positionOf("spec", "ignore", i, "kind"), Place: pathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
+			d.References = append(slices.Clip(d.References), Reference{At: in.PositionOf("spec", "ignore", i, "kind"), Place: document.PathOf("spec", "ignore", i, "kind"), Kind: r.Kind})
 			d.referObject(in.Document, r.Kind, r.Object, "spec", "ignore", i)
 			d.referFields(in.Document, r.Kind, r.Fields, "spec", "ignore", i, "fields")
 		}
@@ -127,28 +129,28 @@ func (d *Defaults) addPolicy(in *reading, spec policySpec) {
 }
 
 // refer notes the match of a rule at a path.
-func (d *Defaults) refer(doc *Document, written matchSpec, path ...any) {
+func (d *Defaults) refer(doc *document.Document, written matchSpec, path ...any) {
 	path = append(path, "match")
 	match, problems := written.match(doc, append(path, "labels")...)
 	if len(match.Labels) == 0 || len(problems) > 0 {
 		return
 	}
-	d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Match: match})
+	d.References = append(slices.Clip(d.References), Reference{At: doc.PositionOf(path...), Place: document.PathOf(path...), Match: match})
 }
 
 // referObject notes the name of an object that a rule at a path is about.
-func (d *Defaults) referObject(doc *Document, kind, object string, path ...any) {
+func (d *Defaults) referObject(doc *document.Document, kind, object string, path ...any) {
 	if path = append(path, "object"); object != "" {
-		d.References = append(slices.Clip(d.References), Reference{At: doc.positionOf(path...), Place: pathOf(path...), Kind: kind, Object: object})
+		d.References = append(slices.Clip(d.References), Reference{At: doc.PositionOf(path...), Place: document.PathOf(path...), Kind: kind, Object: object})
 	}
 }
 
 // referFields notes the fields that a rule names at a path.
-func (d *Defaults) referFields(doc *Document, kind string, fields []string, path ...any) {
+func (d *Defaults) referFields(doc *document.Document, kind string, fields []string, path ...any) {
 	d.References = slices.Clip(d.References)
 	for i, field := range fields {
 		at := append(slices.Clip(path), i)
-		d.References = append(d.References, Reference{At: doc.positionOf(at...), Place: pathOf(at...), Kind: kind, Field: field})
+		d.References = append(d.References, Reference{At: doc.PositionOf(at...), Place: document.PathOf(at...), Kind: kind, Field: field})
 	}
 }
 
@@ -159,7 +161,7 @@ func driftRules(in *reading, spec policySpec) (rules []DriftRule) {
 		case DriftCorrect, DriftReport, DriftOff:
 			rules = append(rules, DriftRule{Match: match, Mode: mode})
 		default:
-			in.at("spec", "drift", i, "mode").problem(CodeType, "want correct, report or off, got %q", r.Mode)
+			in.at("spec", "drift", i, "mode").problem(document.CodeType, "want correct, report or off, got %q", r.Mode)
 		}
 	}
 	return rules
@@ -169,17 +171,17 @@ func ignoreRules(in *reading, spec policySpec) (rules []IgnoreRule) {
 	for i, r := range spec.Ignore {
 		match := in.match(r.Match, "spec", "ignore", i, "match")
 		if r.Kind == "" {
-			in.at("spec", "ignore", i, "kind").problem(CodeReference, "missing, want the kind of the objects that it holds for")
+			in.at("spec", "ignore", i, "kind").problem(document.CodeReference, "missing, want the kind of the objects that it holds for")
 		}
 		if len(r.Fields) == 0 {
-			in.at("spec", "ignore", i, "fields").problem(CodeReference, "missing, want JSON pointers, like %q", "/spec/replicas")
+			in.at("spec", "ignore", i, "fields").problem(document.CodeReference, "missing, want JSON pointers, like %q", "/spec/replicas")
 		}
 		for j, field := range r.Fields {
 			at := in.at("spec", "ignore", i, "fields", j)
 			if len(field) < 2 || !strings.HasPrefix(field, "/") {
-				at.problem(CodeType, "want a JSON pointer, like %q, got %q", "/spec/replicas", field)
+				at.problem(document.CodeType, "want a JSON pointer, like %q, got %q", "/spec/replicas", field)
 			} else if why := wrongPointer(field); why != "" {
-				at.problem(CodeType, "%q %s", field, why)
+				at.problem(document.CodeType, "%q %s", field, why)
 			}
 		}
 		if in.incomplete("spec", "ignore", i) {

@@ -11,44 +11,46 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // reading is one of swell's own documents while it is read. What the decoder finds
 // and what is checked afterwards are told together; a check says nothing where the
 // decoder has found a mistake, because it would only follow from that.
 type reading struct {
-	*Document
-	found Problems
+	*document.Document
+	found document.Problems
 	wrong map[*yaml.Node]bool // keys and values with a mistake
 }
 
 // readOwn decodes the spec of one of swell's own documents, strictly, into a Go value
 // whose fields are named as in documents.proto. What has a mistake stays empty; an
 // item of a list is there all the same.
-func readOwn(doc *Document, spec any) *reading {
+func readOwn(doc *document.Document, spec any) *reading {
 	r := &reading{Document: doc}
 	descriptor := documents().ByName(protoreflect.Name(doc.Kind))
 	if doc.APIVersion != APIVersion || descriptor == nil {
-		r.found = Problems{doc.Problem(doc.Node, CodeDocument, "%s %s: no such kind", Shorten(doc.APIVersion), Shorten(doc.Kind))}
+		r.found = document.Problems{doc.Problem(doc.Node, document.CodeDocument, "%s %s: no such kind", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind))}
 		return r
 	}
-	message, wrong, problems := doc.DecodePart(descriptor, Decoding{Empty: saysNothing})
+	message, wrong, problems := doc.DecodePart(descriptor, document.Decoding{Empty: saysNothing})
 	r.found, r.wrong = problems, wrong
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message.Get(descriptor.Fields().ByName("spec")).Message().Interface())
 	if err == nil {
 		err = json.Unmarshal(text, spec)
 	}
 	if err != nil {
-		r.found = append(r.found, doc.Problem(doc.Node, CodeType, "spec: %s", err))
+		r.found = append(r.found, doc.Problem(doc.Node, document.CodeType, "spec: %s", err))
 	}
 	if doc.Name == "" && !r.follows("metadata", "name") {
-		r.found = append(r.found, doc.Problem(doc.Node, CodeDocument, "metadata.name: missing"))
+		r.found = append(r.found, doc.Problem(doc.Node, document.CodeDocument, "metadata.name: missing"))
 	}
 	return r
 }
 
 // problems are all that were found.
-func (r *reading) problems() Problems {
+func (r *reading) problems() document.Problems {
 	if len(r.found) > 0 {
 		r.redact(r.found)
 	}
@@ -64,16 +66,16 @@ type docPath struct {
 func (r *reading) at(path ...any) docPath { return docPath{r, path} }
 
 // problem tells what is wrong there.
-func (s docPath) problem(code Code, format string, args ...any) {
+func (s docPath) problem(code document.Code, format string, args ...any) {
 	if !s.in.follows(s.path...) {
-		s.in.found.add(s.in.Problem(s.in.node(s.path...), code, "%s: %s", pathOf(s.path...), fmt.Sprintf(format, args...)))
+		s.in.found.Add(s.in.Problem(s.in.Deepest(s.path...), code, "%s: %s", document.PathOf(s.path...), fmt.Sprintf(format, args...)))
 	}
 }
 
 // name checks the name of the document.
 func (r *reading) name(more string) {
-	if r.Name != "" && !IsLabel(r.Name) {
-		r.at("metadata", "name").problem(CodeType, "want a DNS label%s, got %q", more, r.Name)
+	if r.Name != "" && !document.IsLabel(r.Name) {
+		r.at("metadata", "name").problem(document.CodeType, "want a DNS label%s, got %q", more, r.Name)
 	}
 }
 
@@ -111,7 +113,7 @@ func (r *reading) follows(path ...any) bool {
 // misspelt says whether a mapping has a wrong key that is near the wanted one.
 func (r *reading) misspelt(n *yaml.Node, wanted string) bool {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; r.wrong[key] && isNear(key.Value, wanted) {
+		if key := n.Content[i]; r.wrong[key] && document.IsNear(key.Value, wanted) {
 			return true
 		}
 	}
@@ -123,7 +125,7 @@ func (r *reading) incomplete(path ...any) bool {
 	if r.follows(path...) {
 		return true
 	}
-	return len(r.wrong) > 0 && r.wrongBelow(r.node(path...))
+	return len(r.wrong) > 0 && r.wrongBelow(r.Deepest(path...))
 }
 
 func (r *reading) wrongBelow(n *yaml.Node) bool {

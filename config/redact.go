@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Redactor hides texts that may be secrets in what people read: messages,
@@ -85,7 +87,7 @@ func (r *Redactor) AddValue(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, below := range v {
-			if !PlainKey(key) {
+			if !document.PlainKey(key) {
 				r.Add(secretPart(key))
 			}
 			r.AddValue(below)
@@ -484,7 +486,7 @@ func (s *search) redacted() string {
 			b.WriteByte(s.text[i])
 			run++
 		case what == secret:
-			b.WriteString(Redacted)
+			b.WriteString(document.Redacted)
 		default:
 			b.WriteString(s.text[i:run])
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestRedact: values of Secrets that are common words hid field names and words
@@ -26,17 +28,17 @@ func TestRedact(t *testing.T) {
 			`spec.template: unknown field "username", did you mean "containers"? postgres listens on 5432, https://host/x`, ""},
 		{"a part of a word", []string{"ontainer", "passwords1", "replicas", "xreplicas"}, "spec.containerPort: 3 replicas, username", ""},
 		{"parts of a file", []string{config}, "kind: Config: no such kind, apiVersion: v1, username: missing", ""},
-		{"a secret with a common word", []string{"h4nter2x-username"}, "username: got h4nter2x-username", "username: got " + Redacted},
-		{"a part of it", []string{"h4nter2x-username"}, "username: got nter2x-username", "username: got " + Redacted},
-		{"a secret of common words", []string{"secret-username"}, "user: secret-username, username: secret", "user: " + Redacted + ", username: secret"},
-		{"a secret in camel case", []string{"SecretUsername"}, "got SecretUsername and secret: username", "got " + Redacted + " and secret: username"},
-		{"a password that many have", []string{"password", "administrator"}, "got password of administrator", "got " + Redacted + " of " + Redacted},
-		{"in a URL", []string{"postgres://admin:h4nter2x@db/x"}, "url postgres://admin:h4nter2x@db/x of postgres://localhost", "url " + Redacted + " of postgres://localhost"},
-		{"in base64", []string{"password"}, base64.StdEncoding.EncodeToString([]byte("password")), Redacted},
-		{"one that nobody knows", []string{"Tr0ub4dor&3"}, "got ub4dor&3 for port", "got " + Redacted + " for port"},
-		{"signs", []string{"!#$%!#$%"}, "got !#$%!#$%", "got " + Redacted},
-		{"short", []string{"1234", "a1b2"}, "pin 1234, a1b2, 51234", "pin " + Redacted + ", " + Redacted + ", 51234"},
-		{"a known name", []string{"warehouse"}, "spec.warehouse: missing", "spec." + Redacted + ": missing"},
+		{"a secret with a common word", []string{"h4nter2x-username"}, "username: got h4nter2x-username", "username: got " + document.Redacted},
+		{"a part of it", []string{"h4nter2x-username"}, "username: got nter2x-username", "username: got " + document.Redacted},
+		{"a secret of common words", []string{"secret-username"}, "user: secret-username, username: secret", "user: " + document.Redacted + ", username: secret"},
+		{"a secret in camel case", []string{"SecretUsername"}, "got SecretUsername and secret: username", "got " + document.Redacted + " and secret: username"},
+		{"a password that many have", []string{"password", "administrator"}, "got password of administrator", "got " + document.Redacted + " of " + document.Redacted},
+		{"in a URL", []string{"postgres://admin:h4nter2x@db/x"}, "url postgres://admin:h4nter2x@db/x of postgres://localhost", "url " + document.Redacted + " of postgres://localhost"},
+		{"in base64", []string{"password"}, base64.StdEncoding.EncodeToString([]byte("password")), document.Redacted},
+		{"one that nobody knows", []string{"Tr0ub4dor&3"}, "got ub4dor&3 for port", "got " + document.Redacted + " for port"},
+		{"signs", []string{"!#$%!#$%"}, "got !#$%!#$%", "got " + document.Redacted},
+		{"short", []string{"1234", "a1b2"}, "pin 1234, a1b2, 51234", "pin " + document.Redacted + ", " + document.Redacted + ", 51234"},
+		{"a known name", []string{"warehouse"}, "spec.warehouse: missing", "spec." + document.Redacted + ": missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Redactor
@@ -66,23 +68,23 @@ func TestRedactValue(t *testing.T) {
 		name, secret string
 		value, want  any
 	}{
-		{"a short common word", "oracle", "postgres://username:oracle@host", "postgres://username:" + Redacted + "@host"},
-		{"a long one", "production", "postgres://username:production@host", "postgres://username:" + Redacted + "@host"},
-		{"of three letters", "sys", "user=sys x=system", "user=" + Redacted + " x=system"},
-		{"of four", "core", "Core of cores", Redacted + " of cores"},
+		{"a short common word", "oracle", "postgres://username:oracle@host", "postgres://username:" + document.Redacted + "@host"},
+		{"a long one", "production", "postgres://username:production@host", "postgres://username:" + document.Redacted + "@host"},
+		{"of three letters", "sys", "user=sys x=system", "user=" + document.Redacted + " x=system"},
+		{"of four", "core", "Core of cores", document.Redacted + " of cores"},
 		{"of two", "db", "db", "db"},
-		{"a field name", "containers", "containers", Redacted},
-		{"a number", "5432", json.Number("5432"), Redacted},
-		{"a line of a file", file, "password: production", Redacted},
-		{"lines in other order", file, "password: production, user: admin", Redacted + ", " + Redacted},
-		{"other lines", "magic tree photon studio", "magic\n  tree\nphoton\nstudio", Redacted},
-		{"escaped lines", "magic tree photon studio", `"magic\ntree\r\nphoton\nstudio"`, `"` + Redacted + `"`},
-		{"other signs", "magic tree photon studio", "magic-tree-photon-studio", Redacted},
-		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x" + Redacted + "y"},
+		{"a field name", "containers", "containers", document.Redacted},
+		{"a number", "5432", json.Number("5432"), document.Redacted},
+		{"a line of a file", file, "password: production", document.Redacted},
+		{"lines in other order", file, "password: production, user: admin", document.Redacted + ", " + document.Redacted},
+		{"other lines", "magic tree photon studio", "magic\n  tree\nphoton\nstudio", document.Redacted},
+		{"escaped lines", "magic tree photon studio", `"magic\ntree\r\nphoton\nstudio"`, `"` + document.Redacted + `"`},
+		{"other signs", "magic tree photon studio", "magic-tree-photon-studio", document.Redacted},
+		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x" + document.Redacted + "y"},
 		{"one word of several", "magic tree photon studio", "a tree", "a tree"},
-		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is" + Redacted},
-		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x" + Redacted + "y"},
-		{"a key", "containers", map[string]any{"containers": "containers"}, map[string]any{"containers": Redacted}},
+		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is" + document.Redacted},
+		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x" + document.Redacted + "y"},
+		{"a key", "containers", map[string]any{"containers": "containers"}, map[string]any{"containers": document.Redacted}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Redactor

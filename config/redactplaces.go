@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // AddPlaces adds the texts of places that may be secrets. What is only hidden
@@ -34,10 +36,10 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 // addObject adds what a Secret holds, or the value of an operation.
 func (r *Redactor) addObject(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch key, value := n.Content[i].Value, resolved(n.Content[i+1]); key {
+		switch key, value := n.Content[i].Value, document.Resolved(n.Content[i+1]); key {
 		case "apiVersion", "kind", "type", "immutable", "op", "path", "from":
 		case "metadata":
-			r.addBelow(Lookup(value, "annotations"), 0)
+			r.addBelow(document.Lookup(value, "annotations"), 0)
 		default:
 			r.addKey(n.Content[i], value)
 			r.addBelow(value, 0)
@@ -47,10 +49,10 @@ func (r *Redactor) addObject(n *yaml.Node) {
 
 // addBelow adds all scalars at and below a node, and keys that are no names.
 func (r *Redactor) addBelow(n *yaml.Node, depth int) {
-	if n == nil || depth > maxDepth {
+	if n == nil || depth > document.MaxDepth {
 		return
 	}
-	switch n = resolved(n); n.Kind {
+	switch n = document.Resolved(n); n.Kind {
 	case yaml.ScalarNode:
 		if n.Tag != "!!null" && n.Tag != "!!bool" {
 			r.Add(n.Value)
@@ -73,10 +75,10 @@ func (r *Redactor) addKey(key, value *yaml.Node) {
 	switch {
 	case key.Kind != yaml.ScalarNode:
 		r.addBelow(key, 0)
-	case isCommonKey(key.Value) && !isNull(value):
+	case isCommonKey(key.Value) && !document.IsNull(value):
 	case strings.HasPrefix(key.Value, KeyPrefix):
 		r.Add(strings.TrimPrefix(key.Value, KeyPrefix))
-	case !PlainKey(key.Value) || isNull(value) && key.Tag != "!!merge":
+	case !document.PlainKey(key.Value) || document.IsNull(value) && key.Tag != "!!merge":
 		r.Add(secretPart(key.Value))
 	}
 }
@@ -100,16 +102,16 @@ func (r *Redactor) addText(text string) {
 
 // addChanges adds what overrides set in data, and in what is or may be a Secret.
 func (r *Redactor) addChanges(n *yaml.Node, depth int) {
-	n = resolved(n)
-	if depth > maxDepth {
+	n = document.Resolved(n)
+	if depth > document.MaxDepth {
 		return
 	}
 	if n.Kind == yaml.MappingNode {
-		kind, path := textOf(Lookup(n, "kind")), strings.ToLower(textOf(Lookup(n, "path")))
-		if kind != "" && MaySecret(kind) || isSecretMapping(n) && Lookup(n, "op") == nil || strings.Contains(path, "data") {
+		kind, path := textOf(document.Lookup(n, "kind")), strings.ToLower(textOf(document.Lookup(n, "path")))
+		if kind != "" && MaySecret(kind) || isSecretMapping(n) && document.Lookup(n, "op") == nil || strings.Contains(path, "data") {
 			r.addObject(n)
 			if path != "" {
-				r.addQuoted(textOf(Lookup(n, "path")))
+				r.addQuoted(textOf(document.Lookup(n, "path")))
 			}
 			return
 		}
@@ -130,7 +132,7 @@ var quotedText = regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"")
 
 func (r *Redactor) addQuoted(path string) {
 	for _, text := range quotedText.FindAllString(path, -1) {
-		if text = text[1 : len(text)-1]; !PlainKey(text) {
+		if text = text[1 : len(text)-1]; !document.PlainKey(text) {
 			r.Add(text)
 		}
 	}
@@ -139,7 +141,7 @@ func (r *Redactor) addQuoted(path string) {
 // addSources adds what generators hold: literals, and what stands where a path
 // is wanted and is none.
 func (r *Redactor) addSources(n *yaml.Node) {
-	n = resolved(n)
+	n = document.Resolved(n)
 	if n.Kind != yaml.MappingNode {
 		for _, item := range n.Content {
 			r.addSources(item)
@@ -166,9 +168,9 @@ func (r *Redactor) addSources(n *yaml.Node) {
 }
 
 func (r *Redactor) addLiterals(n *yaml.Node) {
-	n = resolved(n)
+	n = document.Resolved(n)
 	if n.Kind == yaml.ScalarNode {
-		if key, value, ok := strings.Cut(n.Value, "="); ok && PlainKey(key) {
+		if key, value, ok := strings.Cut(n.Value, "="); ok && document.PlainKey(key) {
 			r.Add(strings.Trim(value, `"'`))
 		} else {
 			r.Add(n.Value)
@@ -185,7 +187,7 @@ func (r *Redactor) addLiterals(n *yaml.Node) {
 // secret.
 func (r *Redactor) AddMessage(m protoreflect.Message) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		r.addField(field, value, redacted(field))
+		r.addField(field, value, document.IsSecret(field))
 		return true
 	})
 }
@@ -198,7 +200,7 @@ func (r *Redactor) addField(field protoreflect.FieldDescriptor, value protorefle
 		}
 	case field.IsMap():
 		value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-			if secret && !PlainKey(key.String()) {
+			if secret && !document.PlainKey(key.String()) {
 				r.Add(secretPart(key.String()))
 			}
 			r.addSingle(field.MapValue(), value, secret)
@@ -213,7 +215,7 @@ func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protorefl
 	switch {
 	case field.Message() != nil:
 		value.Message().Range(func(inner protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-			r.addField(inner, value, secret || redacted(inner))
+			r.addField(inner, value, secret || document.IsSecret(inner))
 			return true
 		})
 	case !secret || field.Kind() == protoreflect.BoolKind || field.Kind() == protoreflect.EnumKind:
@@ -226,14 +228,14 @@ func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protorefl
 
 // redact hides in problems of a document of swell's own what may be a secret in
 // it, such as overrides of Secrets in Defaults.
-func (in *reading) redact(problems Problems) {
+func (in *reading) redact(problems document.Problems) {
 	var r Redactor
 	r.AddPlaces(SecretPlaces(in.Node, nil))
 	RedactProblems(&r, problems)
 }
 
 // RedactProblems hides secrets in the messages of problems, in place.
-func RedactProblems(r *Redactor, lists ...Problems) {
+func RedactProblems(r *Redactor, lists ...document.Problems) {
 	var texts []*string
 	for _, problems := range lists {
 		for i := range problems {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Repository is a monorepo as it was read: what there is and where, with the
@@ -48,7 +50,7 @@ type Repository struct {
 	FleetHash string
 	// Problems concern the whole commit: nothing may be written from it when
 	// there is one. Problems of single units are in [Unit.Problems].
-	Problems Problems
+	Problems document.Problems
 
 	// roots are the folders of units, in the order of swell.yaml.
 	roots []*folder
@@ -88,7 +90,7 @@ type Unit struct {
 	// root: the unit is what it builds. Empty where there is none.
 	Kustomization string
 	// Problems of the unit's own Defaults and of files that cannot be read.
-	Problems Problems
+	Problems document.Problems
 	// Link is set when the path is that of a symbolic link or a submodule, as a
 	// unit's folder may have been there. Its problem is one of the folder too,
 	// where that is a unit.
@@ -118,15 +120,15 @@ type Defaults struct {
 	// of the files with overrides among it.
 	Hash, OverridesHash string
 	// Problems freeze every unit below.
-	Problems Problems
+	Problems document.Problems
 	// TenantAt, RolloutAt and PlacementAt are where those were written.
-	TenantAt, RolloutAt, PlacementAt Position
+	TenantAt, RolloutAt, PlacementAt document.Position
 }
 
 // Reference is something that Defaults name and that must be there: a rule that
 // picks nothing would do nothing without a word.
 type Reference struct {
-	At    Position
+	At    document.Position
 	Place string // "spec.drift[0].match", for messages
 	// Match must pick a target of the fleet.
 	Match Match
@@ -142,7 +144,7 @@ type Reference struct {
 // Override is one item of spec.overrides of Defaults: changes to the objects
 // of one kind. The operations in it are read by the package override.
 type Override struct {
-	Doc   *Document
+	Doc   *document.Document
 	Node  *yaml.Node // the item
 	Place string     // "spec.overrides[0]", for messages
 	Match Match      // targets; the zero Match is all of them
@@ -170,7 +172,7 @@ type layout struct {
 	fleet, kinds, data, schemas string
 	units                       []string
 	protoPath                   []string
-	doc                         *Document
+	doc                         *document.Document
 }
 
 func (l *layout) folders() []string {
@@ -201,7 +203,9 @@ type loader struct {
 // repository can hold a tree without end.
 const maxEntries = 2_000_000
 
-func (l *loader) problem(p ...Problem) { l.repository.Problems = append(l.repository.Problems, p...) }
+func (l *loader) problem(p ...document.Problem) {
+	l.repository.Problems = append(l.repository.Problems, p...)
+}
 
 func (l *loader) load(previous *Repository) {
 	layout, ok := l.layout()
@@ -217,7 +221,7 @@ func (l *loader) load(previous *Repository) {
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
-		if err != nil && !isOddName(err) {
+		if err != nil && !document.IsOddName(err) {
 			l.problem(l.unitsProblem(root, err))
 			continue
 		}
@@ -248,12 +252,12 @@ func (l *loader) layout() (layout, bool) {
 	missing := false
 	for i, name := range found.folders() {
 		if !fs.ValidPath(name) || name == "." {
-			in.at(folderPath(i)...).problem(CodeType, "%q: want a folder relative to the root, like %q", Shorten(name), "services")
+			in.at(folderPath(i)...).problem(document.CodeType, "%q: want a folder relative to the root, like %q", document.Shorten(name), "services")
 		}
 	}
 	for i, name := range found.protoPath {
 		if !fs.ValidPath(name) || name == "." {
-			in.at("spec", "protoPath", i).problem(CodeType, "%q: want a folder relative to the root, like %q", Shorten(name), "third_party/proto")
+			in.at("spec", "protoPath", i).problem(document.CodeType, "%q: want a folder relative to the root, like %q", document.Shorten(name), "third_party/proto")
 		}
 	}
 	if problems := in.problems(); len(problems) > 0 {
@@ -281,7 +285,7 @@ func (l *loader) layout() (layout, bool) {
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
 			if Within(a, b) || Within(b, a) {
-				l.problem(docs[0].Problem(docs[0].node(folderPath(i)...), CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}
@@ -290,17 +294,17 @@ func (l *loader) layout() (layout, bool) {
 }
 
 // missing is the problem of a folder that is named on the path and is not there.
-func (y *layout) missing(name, hint string, path ...any) Problem {
-	return y.doc.Problem(y.doc.node(path...), CodeReference, "%s: %q: no such folder%s", pathOf(path...), Shorten(name), hint)
+func (y *layout) missing(name, hint string, path ...any) document.Problem {
+	return y.doc.Problem(y.doc.Deepest(path...), document.CodeReference, "%s: %q: no such folder%s", document.PathOf(path...), document.Shorten(name), hint)
 }
 
 // folderProblem is the problem of a folder that the layout names on the path, or has
 // by default. It is at the name; of a default, or of what is below the folder, at what
 // cannot be read. what says which folder a default is.
-func (l *loader) folderProblem(name string, err error, what string, path ...any) Problem {
+func (l *loader) folderProblem(name string, err error, what string, path ...any) document.Problem {
 	y := &l.repository.layout
-	p := FileProblem(name, err)
-	switch at := y.doc.node(path...); {
+	p := document.FileProblem(name, err)
+	switch at := y.doc.Deepest(path...); {
 	case p.File != name:
 	case at.Value != name:
 		p.Message = what + ": " + p.Message
@@ -308,16 +312,16 @@ func (l *loader) folderProblem(name string, err error, what string, path ...any)
 		return y.missing(name, l.folderHint(name, *y), path...)
 	default:
 		p.Position = y.doc.At(at)
-		p.Message = fmt.Sprintf("%s: %q: %s", pathOf(path...), Shorten(name), p.Message)
+		p.Message = fmt.Sprintf("%s: %q: %s", document.PathOf(path...), document.Shorten(name), p.Message)
 	}
 	return p
 }
 
 // unitsProblem is the problem of a folder of units, or of one below it.
-func (l *loader) unitsProblem(name string, err error) Problem {
+func (l *loader) unitsProblem(name string, err error) document.Problem {
 	i := slices.Index(l.repository.layout.units, name)
 	if i < 0 {
-		return FileProblem(name, err)
+		return document.FileProblem(name, err)
 	}
 	return l.folderProblem(name, err, "folder of units (spec.units of "+settingsFile+", default services)", "spec", "units", i)
 }
@@ -325,7 +329,7 @@ func (l *loader) unitsProblem(name string, err error) Problem {
 // folderHint is the end of a message about a folder that is not there: the one beside
 // it with a near name. It is empty when there is none.
 func (l *loader) folderHint(name string, in layout) string {
-	meant := Misspelt(path.Base(name), l.unnamedBeside(name, in))
+	meant := document.Misspelt(path.Base(name), l.unnamedBeside(name, in))
 	if meant == "" {
 		return ""
 	}
@@ -358,13 +362,13 @@ func Within(name, dir string) bool {
 }
 
 // read reads the documents of one file of the fleet; a problem is recorded.
-func (l *loader) read(file string) ([]*Document, bool) {
+func (l *loader) read(file string) ([]*document.Document, bool) {
 	content, err := l.tree.ReadFile(file)
 	if err != nil {
-		l.problem(FileProblem(file, err))
+		l.problem(document.FileProblem(file, err))
 		return nil, false
 	}
-	docs, problems := ReadDocuments(file, content)
+	docs, problems := document.ReadDocuments(file, content)
 	l.problem(problems...)
 	return docs, len(problems) == 0
 }
@@ -373,7 +377,7 @@ func (l *loader) read(file string) ([]*Document, bool) {
 func (l *loader) folderHash(folder string) string {
 	hash, err := l.tree.Hash(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.problem(FileProblem(folder, err))
+		l.problem(document.FileProblem(folder, err))
 	}
 	return hash
 }
@@ -385,7 +389,7 @@ func (l *loader) listKinds(root string) {
 	}
 	entries, readErr := l.tree.ReadDir(root)
 	if err = errors.Join(err, readErr); err != nil {
-		l.problem(FileProblem(root, err))
+		l.problem(document.FileProblem(root, err))
 		return
 	}
 	l.repository.KindsHash = hash
@@ -396,7 +400,7 @@ func (l *loader) listKinds(root string) {
 		dir := path.Join(root, e.Name())
 		hash, err := l.tree.Hash(dir)
 		if err != nil {
-			l.problem(FileProblem(dir, err))
+			l.problem(document.FileProblem(dir, err))
 			continue
 		}
 		if !l.onlyProtos(dir) {

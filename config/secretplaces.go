@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // MaySecret says whether an object of a kind is a Secret or may have been meant
@@ -19,13 +21,13 @@ import (
 func MaySecret(kind string) bool {
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	const word, near = "secret", 2
-	return kind == "" || strings.Contains(kind, word) || strings.Contains(kind, "${") || len(kind) < longest && editDistance(kind, word) <= near
+	return kind == "" || strings.Contains(kind, word) || strings.Contains(kind, "${") || len(kind) < document.LongestName && document.EditDistance(kind, word) <= near
 }
 
 // secretPart is what may be a secret of a key that is not plain: what stands
 // behind `password:`.
 func secretPart(key string) string {
-	if before, after, ok := strings.Cut(key, ":"); ok && PlainKey(before) && strings.TrimSpace(after) != "" {
+	if before, after, ok := strings.Cut(key, ":"); ok && document.PlainKey(before) && strings.TrimSpace(after) != "" {
 		return after
 	}
 	return key
@@ -83,8 +85,8 @@ func (f *placeFinder) object(n *yaml.Node) {
 		f.add(nil, n, unknownKind) // no document at all
 		return
 	}
-	apiVersion, kind := textOf(Lookup(n, "apiVersion")), textOf(Lookup(n, "kind"))
-	if n.Kind != yaml.MappingNode || f.kinds == nil || isList(n) || isSecretMapping(n) {
+	apiVersion, kind := textOf(document.Lookup(n, "apiVersion")), textOf(document.Lookup(n, "kind"))
+	if n.Kind != yaml.MappingNode || f.kinds == nil || document.IsList(n) || isSecretMapping(n) {
 		f.walk(n)
 		return
 	}
@@ -94,7 +96,7 @@ func (f *placeFinder) object(n *yaml.Node) {
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], resolved(n.Content[i+1])
+		key, value := n.Content[i], document.Resolved(n.Content[i+1])
 		switch {
 		case key.Value == "apiVersion" || key.Value == "kind" || key.Value == "metadata":
 		case !known:
@@ -114,17 +116,17 @@ func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescr
 	switch {
 	case field == nil && mayChangeSecret[key.Value]:
 		f.add(key, n, secretOverride)
-	case (field == nil || wrongForm(field, n)) && HasSecrets(message), field != nil && redacted(field):
+	case (field == nil || wrongForm(field, n)) && document.HasSecrets(message), field != nil && document.IsSecret(field):
 		f.add(key, n, secretField)
-	case field == nil || !HasSecrets(elementOf(field)):
+	case field == nil || !document.HasSecrets(elementOf(field)):
 		f.walk(n)
 	case field.IsMap() && n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			f.message(n.Content[i], resolved(n.Content[i+1]), elementOf(field))
+			f.message(n.Content[i], document.Resolved(n.Content[i+1]), elementOf(field))
 		}
 	case field.IsList() && n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
-			f.message(nil, resolved(item), field.Message())
+			f.message(nil, document.Resolved(item), field.Message())
 		}
 	case field.IsMap() || field.IsList():
 		f.add(key, n, secretField)
@@ -162,7 +164,7 @@ func (f *placeFinder) message(key, n *yaml.Node, message protoreflect.MessageDes
 		f.walk(n)
 	default:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			f.field(n.Content[i], resolved(n.Content[i+1]), message)
+			f.field(n.Content[i], document.Resolved(n.Content[i+1]), message)
 		}
 	}
 }
@@ -202,7 +204,7 @@ func (f *placeFinder) walk(n *yaml.Node) {
 			}
 			if key.Value == "items" && child.Kind == yaml.SequenceNode {
 				for _, item := range child.Content {
-					f.object(resolved(item))
+					f.object(document.Resolved(item))
 				}
 				continue
 			}
@@ -245,10 +247,10 @@ func sources(field string, n *yaml.Node) []*yaml.Node {
 // not, and no value in the place of one.
 func PlainPath(text string) bool {
 	if key, name, ok := strings.Cut(text, "="); ok {
-		return PlainKey(key) && PlainPath(name)
+		return document.PlainKey(key) && PlainPath(name)
 	}
 	text = strings.TrimPrefix(text, "/")
-	return text == "" || !slices.ContainsFunc(strings.Split(text, "/"), func(part string) bool { return !PlainKey(part) })
+	return text == "" || !slices.ContainsFunc(strings.Split(text, "/"), func(part string) bool { return !document.PlainKey(part) })
 }
 
 // isSecretMapping says whether a mapping is a Secret, was meant to be one, or is
@@ -256,9 +258,9 @@ func PlainPath(text string) bool {
 func isSecretMapping(n *yaml.Node) bool {
 	op, path := false, false
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i].Value, resolved(n.Content[i+1])
+		key, value := n.Content[i].Value, document.Resolved(n.Content[i+1])
 		const near = 2
-		if len(key) < longest && editDistance(strings.ToLower(key), "stringdata") <= near ||
+		if len(key) < document.LongestName && document.EditDistance(strings.ToLower(key), "stringdata") <= near ||
 			strings.EqualFold(key, "kind") && value.Kind == yaml.ScalarNode && value.Value != "" && MaySecret(value.Value) {
 			return true
 		}
@@ -310,7 +312,7 @@ func WrittenKinds(text string) (kinds []string) {
 
 // DecodeAll gives what the documents of a text hold, up to the first mistake.
 func DecodeAll(text []byte) ([]*yaml.Node, error) {
-	decoder := newDecoder(text)
+	decoder := document.NewDecoder(text)
 	var roots []*yaml.Node
 	for {
 		var root yaml.Node
@@ -329,7 +331,7 @@ func textOf(n *yaml.Node) string {
 	if n == nil {
 		return ""
 	}
-	if n = resolved(n); n.Kind != yaml.ScalarNode {
+	if n = document.Resolved(n); n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return n.Value

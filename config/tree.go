@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config/bounds"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Tree is the files of one commit, or of a folder on disk, read-only. It also
@@ -41,7 +43,7 @@ type Tree interface {
 const MaxFileSize = bounds.Text
 
 // errTooLarge tells a file over [MaxFileSize] from one that cannot be read.
-var errTooLarge = Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize>>20))
+var errTooLarge = document.Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize>>20))
 
 // Files gives any file system content addresses, by reading it on demand and
 // remembering them. It must not change while in use. Folders named ".git" are
@@ -80,7 +82,7 @@ func (f *files) lstat(op, name string) (fs.FileInfo, error) {
 	}
 	info, err := fs.Lstat(f.fsys, name)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: op, Path: name, Err: Refusal("a " + irregular(info.Mode()) + ": only plain files and folders are read")}
+		err = &fs.PathError{Op: op, Path: name, Err: document.Refusal("a " + irregular(info.Mode()) + ": only plain files and folders are read")}
 	}
 	return info, err
 }
@@ -98,7 +100,7 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: Refusal("a folder: want a file")}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: document.Refusal("a folder: want a file")}
 	}
 	if info.Size() > MaxFileSize {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errTooLarge}
@@ -122,7 +124,7 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 		if !utf8.ValidString(e.Name()) { // as Git's trees are refused
 			if odd == nil {
-				odd = &fs.PathError{Op: "readdir", Path: name, Err: OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", e.Name())}}
+				odd = &fs.PathError{Op: "readdir", Path: name, Err: document.OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", e.Name())}}
 			}
 			continue
 		}
@@ -161,7 +163,7 @@ func (f *files) hashLocked(name string) (string, error) {
 	} else {
 		h, err = f.hashFile(name, info)
 	}
-	if err != nil && !isOddName(err) {
+	if err != nil && !document.IsOddName(err) {
 		return "", err
 	}
 	f.hashes[name] = h
@@ -175,7 +177,7 @@ func (f *files) hashFolderLocked(name string) (string, error) {
 	sum := sha256.New()
 	entries, odd := f.ReadDir(name)
 	if odd != nil {
-		if !isOddName(odd) {
+		if !document.IsOddName(odd) {
 			return "", odd
 		}
 		fmt.Fprintf(sum, "odd %s\n", odd)
@@ -184,7 +186,7 @@ func (f *files) hashFolderLocked(name string) (string, error) {
 		h := e.Type().String() // a link's own name stands for it: links are refused later, by name
 		if e.IsDir() || e.Type().IsRegular() {
 			var err error
-			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil && !isOddName(err) {
+			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil && !document.IsOddName(err) {
 				return "", err
 			}
 			odd = cmp.Or(odd, err)

@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestFilesLinks: a link in a folder on disk led out of it.
@@ -36,7 +38,7 @@ func TestFilesLinks(t *testing.T) {
 		_, hashErr := tree.Hash(name)
 		_, openErr := tree.Open(name)
 		for i, err := range []error{readErr, listErr, hashErr, openErr} {
-			var refusal Refusal
+			var refusal document.Refusal
 			if !errors.As(err, &refusal) {
 				t.Errorf("%s, call %d: got %v, want it refused", name, i, err)
 			}

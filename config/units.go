@@ -13,6 +13,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // folder remembers what was found in one folder of units. It is never changed
@@ -153,22 +155,22 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	}
 	current := &folder{path: dir, hash: hash, inherited: inherited}
 	entries, err := l.tree.ReadDir(dir)
-	if err != nil && !isOddName(err) {
+	if err != nil && !document.IsOddName(err) {
 		l.problem(l.unitsProblem(dir, err))
 		return current
 	}
 	before := l.entries
 	if l.entries += len(entries); l.entries > maxEntries {
 		if before <= maxEntries {
-			l.problem(Problem{Position: Position{File: dir}, Code: CodeFile, Message: fmt.Sprintf("more than %d files and folders up to here", maxEntries)})
+			l.problem(document.Problem{Position: document.Position{File: dir}, Code: document.CodeFile, Message: fmt.Sprintf("more than %d files and folders up to here", maxEntries)})
 		}
 		return current
 	}
 	odd := checkNames(dir, entries)
 	unit := &Unit{Path: UnitPath(dir), Defaults: inherited}
-	var name OddName
+	var name document.OddName
 	if errors.As(err, &name) && !name.Listed {
-		unit.Problems = Problems{FileProblem(dir, err)}
+		unit.Problems = document.Problems{document.FileProblem(dir, err)}
 	}
 	defaults, own := current.load(l, unit, entries, odd)
 	for _, e := range entries {
@@ -177,8 +179,8 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		}
 		sub := path.Join(dir, e.Name())
 		subHash, err := l.hashOf(e, sub)
-		if err != nil && !isOddName(err) {
-			l.problem(FileProblem(sub, err))
+		if err != nil && !document.IsOddName(err) {
+			l.problem(document.FileProblem(sub, err))
 			continue
 		}
 		inherited := defaults
@@ -211,7 +213,7 @@ func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
 // holds what is not listed. It returns the Defaults for what is in and
 // below it, and its own kustomization, nil where there is none. odd
 // are the problems of names.
-func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]Problem) (*Defaults, *kustomization) {
+func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]document.Problem) (*Defaults, *kustomization) {
 	stands := len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
 	sum := sha256.New()
 	var links []*Unit
@@ -226,20 +228,20 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			f.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
 		case !e.Type().IsRegular():
-			problem := Problem{Position: Position{File: name}, Code: CodeFile,
+			problem := document.Problem{Position: document.Position{File: name}, Code: document.CodeFile,
 				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"}
 			unit.Problems = append(unit.Problems, problem)
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.
-			links = append(links, &Unit{Path: UnitPath(name), Problems: Problems{problem}, Link: true})
+			links = append(links, &Unit{Path: UnitPath(name), Problems: document.Problems{problem}, Link: true})
 		case slices.Contains(KustomizationFiles, e.Name()), IsYAML(e.Name()):
 			if slices.Contains(KustomizationFiles, e.Name()) {
 				unit.Kustomization = name
 			}
 			hash, err := l.hashOf(e, name)
 			if err != nil {
-				unit.Problems = append(unit.Problems, FileProblem(name, err))
-				f.retry = f.retry || mayPass(err)
+				unit.Problems = append(unit.Problems, document.FileProblem(name, err))
+				f.retry = f.retry || document.MayPass(err)
 			}
 			unit.Files = append(unit.Files, name)
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
@@ -268,6 +270,6 @@ func IsYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-func misnamed(file string) Problem {
-	return Problem{Position: Position{File: file}, Code: CodeFile, Message: "would not be read: want .yaml or .yml in small letters"}
+func misnamed(file string) document.Problem {
+	return document.Problem{Position: document.Position{File: file}, Code: document.CodeFile, Message: "would not be read: want .yaml or .yml in small letters"}
 }

@@ -3,7 +3,7 @@
 
 // Package config reads what people write: the documents of a monorepo (which
 // folders hold what, clusters, rollouts, defaults, units) and the daemon's own
-// configuration. It takes a [Tree] and returns values and [Problems].
+// configuration. It takes a [Tree] and returns values and [document.Problems].
 //
 // It never touches a network, a cluster, the clock or the environment, and it
 // never returns early at the first problem: the reader gets all of them, with

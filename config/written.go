@@ -8,15 +8,17 @@ import (
 	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // DefaultsAt is where a field of the Defaults above a unit is written, by its
 // path in spec: tenant, or labels and the label. It is in the nearest swell.yaml
 // that has it. The files are read again, since few ever ask.
-func (r *Repository) DefaultsAt(unit UnitPath, field ...string) (at Position, ok bool) {
+func (r *Repository) DefaultsAt(unit UnitPath, field ...string) (at document.Position, ok bool) {
 	for dir := string(unit); slices.ContainsFunc(r.layout.units, func(root string) bool { return Within(dir, root) }); dir = path.Dir(dir) {
 		for _, doc := range r.Documents(path.Join(dir, settingsFile)) {
-			if n := lookupAll(Lookup(doc.Node, "spec"), field...); n != nil && n.Value != "" {
+			if n := lookupAll(document.Lookup(doc.Node, "spec"), field...); n != nil && n.Value != "" {
 				return doc.At(n), true
 			}
 		}
@@ -27,7 +29,7 @@ func (r *Repository) DefaultsAt(unit UnitPath, field ...string) (at Position, ok
 // TargetAt is where a label or a variable of a target is written, by its path:
 // labels or variables, and the key; or cluster, or cell, for their names. What a
 // cell says wins over the cluster's.
-func (r *Repository) TargetAt(target *Target, field ...string) (at Position, ok bool) {
+func (r *Repository) TargetAt(target *Target, field ...string) (at document.Position, ok bool) {
 	for _, c := range r.Clusters {
 		if c.Name != target.Cluster || len(field) == 0 {
 			continue
@@ -44,8 +46,8 @@ func (r *Repository) TargetAt(target *Target, field ...string) (at Position, ok 
 	return at, false
 }
 
-func targetNode(doc *Document, cell string, field []string) *yaml.Node {
-	metadata, spec := Lookup(doc.Node, "metadata"), Lookup(doc.Node, "spec")
+func targetNode(doc *document.Document, cell string, field []string) *yaml.Node {
+	metadata, spec := document.Lookup(doc.Node, "metadata"), document.Lookup(doc.Node, "spec")
 	if field[0] == "name" {
 		field = []string{"cluster"}
 		if cell != "" {
@@ -53,18 +55,18 @@ func targetNode(doc *Document, cell string, field []string) *yaml.Node {
 		}
 	}
 	var own *yaml.Node
-	if cells := Lookup(spec, "cells"); cells != nil {
+	if cells := document.Lookup(spec, "cells"); cells != nil {
 		for _, n := range cells.Content {
-			if cell != "" && scalarAt(n, "name") == cell {
+			if cell != "" && document.TextAt(n, "name") == cell {
 				own = n
 			}
 		}
 	}
 	switch field[0] {
 	case "cluster":
-		return Lookup(metadata, "name")
+		return document.Lookup(metadata, "name")
 	case "cell":
-		return Lookup(own, "name")
+		return document.Lookup(own, "name")
 	}
 	if n := lookupAll(own, field...); n != nil {
 		return n
@@ -77,17 +79,17 @@ func targetNode(doc *Document, cell string, field []string) *yaml.Node {
 
 func lookupAll(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
-		n = Lookup(n, key)
+		n = document.Lookup(n, key)
 	}
 	return n
 }
 
 // Documents reads the documents of a file again; none of what cannot be read.
-func (r *Repository) Documents(file string) []*Document {
+func (r *Repository) Documents(file string) []*document.Document {
 	content, err := r.Tree.ReadFile(file)
 	if err != nil {
 		return nil
 	}
-	docs, _ := ReadValues(file, content)
+	docs, _ := document.ReadValues(file, content)
 	return docs
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // account brings the claims and the units up to date with the results.
@@ -124,7 +125,7 @@ func (u *Unit) same(other *Unit) bool {
 		slices.EqualFunc(u.Placements, other.Placements, samePlacement)
 }
 
-func sameProblem(a, b config.Problem) bool { return a.Code == b.Code && a.String() == b.String() }
+func sameProblem(a, b document.Problem) bool { return a.Code == b.Code && a.String() == b.String() }
 
 // noSlot stands for a placement without a bundle.
 const noSlot = math.MaxUint32

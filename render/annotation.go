@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 )
 
@@ -27,7 +28,7 @@ func ParseGlobs(text string) (Globs, error) {
 			continue
 		}
 		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("%q is no glob, want one like %q", config.Shorten(glob), "lb.example.com/*")
+			return nil, fmt.Errorf("%q is no glob, want one like %q", document.Shorten(glob), "lb.example.com/*")
 		}
 		all = append(all, glob)
 	}
@@ -91,10 +92,10 @@ func unknownAnnotation(key string) bool {
 
 // ownMarks finds annotations and labels of swell on an easy spec, where they have no
 // effect: only objects are applied. A kind that reads them may hand known ones on.
-func ownMarks(doc *config.Document, easy *kind.Kind) (problems config.Problems) {
-	metadata := config.Lookup(doc.Node, "metadata")
+func ownMarks(doc *document.Document, easy *kind.Kind) (problems document.Problems) {
+	metadata := document.Lookup(doc.Node, "metadata")
 	for _, field := range []string{"annotations", "labels"} {
-		n := config.Lookup(metadata, field)
+		n := document.Lookup(metadata, field)
 		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if !strings.HasPrefix(key.Value, config.KeyPrefix) || field == "annotations" && slices.Contains(config.AnnotationsInGit, key.Value) && easy.ReadsMetadata() {
@@ -102,10 +103,10 @@ func ownMarks(doc *config.Document, easy *kind.Kind) (problems config.Problems) 
 			}
 			more := ""
 			if !slices.Contains(config.AnnotationsInGit, key.Value) {
-				more = "; it is no annotation of swell either" + config.DidYouMean(key.Value, config.AnnotationsInGit)
+				more = "; it is no annotation of swell either" + document.DidYouMean(key.Value, config.AnnotationsInGit)
 			}
-			problems = append(problems, doc.Problem(key, config.CodeObject,
-				"metadata.%s[%q]: stands on an easy spec, where it has no effect: set it on the objects, by an override of metadata.annotations%s", field, config.Shorten(key.Value), more))
+			problems = append(problems, doc.Problem(key, document.CodeObject,
+				"metadata.%s[%q]: stands on an easy spec, where it has no effect: set it on the objects, by an override of metadata.annotations%s", field, document.Shorten(key.Value), more))
 		}
 	}
 	return problems
@@ -116,7 +117,7 @@ func ownMarks(doc *config.Document, easy *kind.Kind) (problems config.Problems) 
 func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	problem := func(key, format string, args ...any) {
-		d.problem(config.CodeObject, []any{"metadata", "annotations", key}, format, args...)
+		d.problem(document.CodeObject, []any{"metadata", "annotations", key}, format, args...)
 	}
 	if annotations[config.AnnotationHookRun] != nil {
 		problem(config.AnnotationHookRun, "set by swell on the hooks that it runs: remove it")
@@ -124,19 +125,19 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	if hook, there := annotations[config.AnnotationHook].(string); there {
 		switch {
 		case !slices.Contains(hooks, hook):
-			problem(config.AnnotationHook, "want one of %s, got %q", strings.Join(hooks, ", "), config.Shorten(hook))
+			problem(config.AnnotationHook, "want one of %s, got %q", strings.Join(hooks, ", "), document.Shorten(hook))
 		case !id.IsJob():
-			problem(config.AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", config.Shorten(id.Kind))
+			problem(config.AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", document.Shorten(id.Kind))
 		}
 	}
 	spec, _ := d.object["spec"].(map[string]any)
 	if id.IsJob() && annotations[config.AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
-		d.problem(config.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
+		d.problem(document.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
 			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", config.AnnotationHook)
 	}
 	one := func(key string, values ...string) {
 		if value, there := annotations[key].(string); there && !slices.Contains(values, value) {
-			problem(key, "want %s or no annotation, got %q", strings.Join(values, ", "), config.Shorten(value))
+			problem(key, "want %s or no annotation, got %q", strings.Join(values, ", "), document.Shorten(value))
 		}
 	}
 	one(config.AnnotationReplace, config.ReplaceAllowed)
@@ -149,13 +150,13 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if !slices.Contains(config.AnnotationsSet, key) && unknownAnnotation(key) {
-			problem(key, "unknown annotation of swell%s", config.DidYouMean(key, config.AnnotationsInGit))
+			problem(key, "unknown annotation of swell%s", document.DidYouMean(key, config.AnnotationsInGit))
 		}
 	}
 	labels, _ := metadata["labels"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if strings.HasPrefix(key, config.KeyPrefix) && !slices.Contains(config.LabelsSet, key) {
-			d.problem(config.CodeObject, []any{"metadata", "labels", key}, "swell looks for it among the annotations only: move it there")
+			d.problem(document.CodeObject, []any{"metadata", "labels", key}, "swell looks for it among the annotations only: move it there")
 		}
 	}
 }

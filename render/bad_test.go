@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // exampleFiles is the example monorepo without its units.
@@ -90,7 +91,7 @@ func TestBad(t *testing.T) {
 			var c Compiler
 			s := c.Snapshot("", config.Files(files))
 			for _, p := range s.Problems {
-				if p.Line == 0 && p.Code == config.CodeKind {
+				if p.Line == 0 && p.Code == document.CodeKind {
 					continue // the count of specs that wait for a kind
 				}
 				i := slices.IndexFunc(want, func(e expectation) bool {

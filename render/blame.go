@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -54,7 +55,7 @@ func (w *world) blame(unit *config.Unit, p place) ([]Blamed, error) {
 	sortObjects(e.objects)
 	reader := blame.Reader{Repository: w.repository, Unit: unit, Target: p.target,
 		Built:     func() []string { return w.build(unit).result.Reads },
-		Collected: func(c *kind.Collection) []config.Position { return u.collectedAt(c, p.target.Name) }}
+		Collected: func(c *kind.Collection) []document.Position { return u.collectedAt(c, p.target.Name) }}
 	blamed := make([]Blamed, len(e.objects))
 	for i, o := range e.objects {
 		step := e.steps[o]
@@ -78,7 +79,7 @@ func (e *expansion) stepOf(d *draft, src source, hard map[string]any, template *
 }
 
 // collectedAt lists the places of the documents that a collection holds on a target.
-func (u *unitRenderer) collectedAt(c *kind.Collection, target config.TargetName) (at []config.Position) {
+func (u *unitRenderer) collectedAt(c *kind.Collection, target config.TargetName) (at []document.Position) {
 	u.offers.find(u.world, u.wanted(c, target), func(_ *offer, from *offered) {
 		if from.item != nil {
 			at = append(at, from.position)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // ObjectID is what makes a hard object the same object over time and over
@@ -107,7 +108,7 @@ type Object struct {
 	// Spec is where the document stands that the object was rendered from;
 	// Template is where the object stands in the kind. Template is the zero
 	// Position for plain Kubernetes YAML.
-	Spec, Template config.Position
+	Spec, Template document.Position
 	// Secrets are texts in it that come from fields which a kind marks as
 	// secret. What a Secret holds is not among them.
 	Secrets []string

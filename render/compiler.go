@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -105,11 +106,11 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 }
 
 // checkFleet finds the problems that hold a commit.
-func checkFleet(r *config.Repository) (HealthRules, config.Problems) {
+func checkFleet(r *config.Repository) (HealthRules, document.Problems) {
 	problems := slices.Clone(r.Problems)
 	for _, cluster := range r.Clusters {
 		if _, err := schema.Kubernetes(cluster.Kubernetes); err != nil {
-			problems = append(problems, config.Problem{Position: cluster.KubernetesAt, Code: config.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
+			problems = append(problems, document.Problem{Position: cluster.KubernetesAt, Code: document.CodeFleet, Message: "spec.kubernetes: " + err.Error()})
 		}
 	}
 	rules, wrong := compileHealthRules(r)
@@ -289,18 +290,18 @@ func (p *pass) refresh(e *entry) {
 // many units it holds.
 func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
-	shared := map[string]config.Problems{} // one for each unit, by their text
+	shared := map[string]document.Problems{} // one for each unit, by their text
 	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
 		unit := c.units.Get(unitPath)
 		if c.units.StandIn(unit) {
 			continue
 		}
 		for _, p := range unit.Problems {
-			if p.Code == config.CodeKind {
+			if p.Code == document.CodeKind {
 				waiting[p.Via[0].File]++
 				continue
 			}
-			if path.Base(p.File) == "swell.yaml" || p.Code == config.CodeFile && p.Line == 0 {
+			if path.Base(p.File) == "swell.yaml" || p.Code == document.CodeFile && p.Line == 0 {
 				shared[p.String()] = append(shared[p.String()], p)
 				continue
 			}
@@ -320,7 +321,7 @@ func (c *Compiler) finish(s *Snapshot) {
 		if specs > 1 {
 			keep = fmt.Sprintf("its %d specs keep their", specs)
 		}
-		s.Problems = append(s.Problems, config.Problem{Position: config.Position{File: folder}, Code: config.CodeKind,
+		s.Problems = append(s.Problems, document.Problem{Position: document.Position{File: folder}, Code: document.CodeKind,
 			Message: fmt.Sprintf("the kind does not load: %s last good bundles", keep)})
 	}
 	s.redactShared()

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // contests are the problems of objects that more than one bundle wants.
 type contests struct {
 	among    string // the units that have them, as they are
-	problems map[config.UnitPath]config.Problems
+	problems map[config.UnitPath]document.Problems
 }
 
 // contest finds the objects that more than one bundle wants in a cluster. It
@@ -29,7 +30,7 @@ func (c *Compiler) contest(w *world) contests {
 	if among.String() == c.contested.among {
 		return c.contested
 	}
-	found := contests{among: among.String(), problems: map[config.UnitPath]config.Problems{}}
+	found := contests{among: among.String(), problems: map[config.UnitPath]document.Problems{}}
 	wanted := map[clusterObject][]rival{}
 	for _, path := range units {
 		e := c.entries[path]
@@ -37,7 +38,7 @@ func (c *Compiler) contest(w *world) contests {
 		bundles, err := w.bundles(e.unit)
 		if err != nil {
 			found.among = "?" // look again
-			found.problems[path] = config.Problems{{Position: config.Position{File: string(path)}, Code: config.CodeInternal, Message: err.Error(), Retry: true}}
+			found.problems[path] = document.Problems{{Position: document.Position{File: string(path)}, Code: document.CodeInternal, Message: err.Error(), Retry: true}}
 		}
 		for _, b := range bundles {
 			cluster := b.Target.Cluster()
@@ -75,10 +76,10 @@ type clusterObject struct {
 // rival is one of several bundles that want an object.
 type rival struct {
 	Placed
-	spec, template config.Position
+	spec, template document.Position
 }
 
-func contestProblem(contested clusterObject, rivals []rival, i int) config.Problem {
+func contestProblem(contested clusterObject, rivals []rival, i int) document.Problem {
 	mine, other := rivals[i], rivals[0]
 	if i == 0 {
 		other = rivals[1]
@@ -88,5 +89,5 @@ func contestProblem(contested clusterObject, rivals []rival, i int) config.Probl
 		message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
 			contested.id, contested.cluster, rivals[0].Target, rivals[1].Target)
 	}
-	return config.Problem{Position: mine.spec, Code: config.CodeDuplicate, Message: message, Unit: string(mine.Unit), Via: via(mine.template)}
+	return document.Problem{Position: mine.spec, Code: document.CodeDuplicate, Message: message, Unit: string(mine.Unit), Via: via(mine.template)}
 }

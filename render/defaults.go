@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 )
@@ -24,7 +25,7 @@ type defaultOverride struct {
 	from     *config.Override
 	override *override.Override
 	easy     bool // the kind is an easy one
-	problems config.Problems
+	problems document.Problems
 }
 
 // of lists the overrides that hold for units with these defaults, in order.
@@ -41,9 +42,9 @@ func (d *defaultOverrides) of(w *world, reads *recorder, defaults *config.Defaul
 func readDefault(w *world, from *config.Override) *defaultOverride {
 	d := &defaultOverride{from: from}
 	d.override, d.problems = override.ReadDefault(from)
-	problem := func(field string, code config.Code, format string, args ...any) {
+	problem := func(field string, code document.Code, format string, args ...any) {
 		n := from.Node
-		if at := config.Lookup(n, field); at != nil {
+		if at := document.Lookup(n, field); at != nil {
 			n = at
 		}
 		d.problems = append(d.problems, from.Doc.Problem(n, code, "%s.%s: %s", from.Place, field, fmt.Sprintf(format, args...)))
@@ -53,11 +54,11 @@ func readDefault(w *world, from *config.Override) *defaultOverride {
 	switch names := w.bareNames(); {
 	case broken, from.Kind == "": // has its problem already
 	case d.easy && from.Object == "":
-		problem("object", config.CodeReference, "missing, want the id of an object of the kind %s: %s", from.Kind, strings.Join(ids, ", "))
+		problem("object", document.CodeReference, "missing, want the id of an object of the kind %s: %s", from.Kind, strings.Join(ids, ", "))
 	case d.easy && !slices.Contains(ids, from.Object):
-		problem("object", config.CodeReference, "%q: the kind %s has no object of this id%s", config.Shorten(from.Object), from.Kind, config.DidYouMean(from.Object, ids))
+		problem("object", document.CodeReference, "%q: the kind %s has no object of this id%s", document.Shorten(from.Object), from.Kind, document.DidYouMean(from.Object, ids))
 	case !d.easy && !slices.Contains(names, from.Kind):
-		problem("kind", config.CodeReference, "%q: no such kind%s", config.Shorten(from.Kind), config.DidYouMean(from.Kind, names))
+		problem("kind", document.CodeReference, "%q: no such kind%s", document.Shorten(from.Kind), document.DidYouMean(from.Kind, names))
 	}
 	return d
 }
@@ -110,7 +111,7 @@ func (w *world) named(kindName string) string {
 		names := w.bareNames()
 		instead := "" // what the message about it says
 		if _, known := slices.BinarySearch(names, kindName); !known {
-			instead = "none" + config.DidYouMean(kindName, names)
+			instead = "none" + document.DidYouMean(kindName, names)
 		}
 		return fmt.Sprintf("%q %t %s", ids, broken, instead)
 	}))

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/kustomize"
 	"github.com/swell-sh/swell/render/schema"
@@ -26,7 +27,7 @@ const (
 
 // isDefinition says whether a document defines a custom resource. Kubernetes has
 // no other version since 1.22.
-func isDefinition(doc *config.Document) bool {
+func isDefinition(doc *document.Document) bool {
 	return doc.Kind == definitionKind && doc.APIVersion == definitionVersion
 }
 
@@ -65,11 +66,11 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	if b := p.before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && !b.hard.shared.Retry() {
 		return b.hard
 	}
-	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]config.Problems{}}
+	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
 	var origins []origin
 	known := map[string]bool{}
 	sum := sha256.New()
-	add := func(unit config.UnitPath, doc *config.Document) {
+	add := func(unit config.UnitPath, doc *document.Document) {
 		object, ok := plain(doc)
 		text := string(schema.AppendJSON(nil, object))
 		if !ok || unit == "" && known[text] { // in a unit too, or in two files
@@ -105,7 +106,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		if len(found.Path) > 0 {
 			message = schema.PathText(found.Path) + ": " + message
 		}
-		problem := from.doc.Problem(config.NodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
+		problem := from.doc.Problem(document.NodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
 		if from.unit == "" {
 			hard.shared = append(hard.shared, problem)
 			continue
@@ -120,7 +121,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 
 // claimed is the problem of a definition that has the names of an easy kind:
 // nobody could tell which one a document is of.
-func (w *world) claimed(doc *config.Document) *config.Problem {
+func (w *world) claimed(doc *document.Document) *document.Problem {
 	object, ok := plain(doc)
 	if !ok {
 		return nil
@@ -130,9 +131,9 @@ func (w *world) claimed(doc *config.Document) *config.Problem {
 	if by == "" {
 		return nil
 	}
-	p := doc.Problem(config.NodeAt(doc.Node, []any{"spec", "names"}), config.CodeDuplicate,
+	p := doc.Problem(document.NodeAt(doc.Node, []any{"spec", "names"}), document.CodeDuplicate,
 		"spec.names: %s or %s of group %s is the easy kind declared in %s: choose another group, kind or plural",
-		config.Shorten(claim.Kind), config.Shorten(claim.Plural), config.Shorten(claim.Group), by)
+		document.Shorten(claim.Kind), document.Shorten(claim.Plural), document.Shorten(claim.Group), by)
 	return &p
 }
 
@@ -141,30 +142,30 @@ func (w *world) claimed(doc *config.Document) *config.Problem {
 func (h *hardKinds) troubled() bool { return h.unread || len(h.shared)+len(h.problems) > 0 }
 
 // readSchemas reads the folder of schemas.
-func (w *world) readSchemas(hard *hardKinds) []*config.Document {
+func (w *world) readSchemas(hard *hardKinds) []*document.Document {
 	r := w.repository
 	if r.SchemasHash == "" {
 		return nil
 	}
-	var all []*config.Document
+	var all []*document.Document
 	err := fs.WalkDir(r.Tree, r.Schemas, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !config.IsYAML(name) {
 			return err
 		}
 		content, err := r.Tree.ReadFile(name)
 		if err != nil {
-			hard.shared = append(hard.shared, config.FileProblem(name, err))
+			hard.shared = append(hard.shared, document.FileProblem(name, err))
 			return nil
 		}
-		docs, problems := config.ReadDocuments(name, content)
+		docs, problems := document.ReadDocuments(name, content)
 		hard.shared = append(hard.shared, problems...)
 		for _, doc := range docs {
 			if doc.Kind == definitionKind && !isDefinition(doc) {
-				hard.shared = append(hard.shared, doc.Problem(doc.Node, config.CodeDocument, "%s %s: want %s", config.Shorten(doc.APIVersion), definitionKind, definitionVersion))
+				hard.shared = append(hard.shared, doc.Problem(doc.Node, document.CodeDocument, "%s %s: want %s", document.Shorten(doc.APIVersion), definitionKind, definitionVersion))
 				continue
 			}
 			if doc.Kind != definitionKind {
-				hard.shared = append(hard.shared, doc.Problem(doc.Node, config.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
+				hard.shared = append(hard.shared, doc.Problem(doc.Node, document.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
 				continue
 			}
 			all = append(all, doc)
@@ -172,7 +173,7 @@ func (w *world) readSchemas(hard *hardKinds) []*config.Document {
 		return nil
 	})
 	if err != nil {
-		hard.shared = append(hard.shared, config.FileProblem(r.Schemas, err))
+		hard.shared = append(hard.shared, document.FileProblem(r.Schemas, err))
 	}
 	return all
 }
@@ -180,10 +181,10 @@ func (w *world) readSchemas(hard *hardKinds) []*config.Document {
 // origin is where a definition stands.
 type origin struct {
 	unit config.UnitPath // empty in the folder of schemas
-	doc  *config.Document
+	doc  *document.Document
 }
 
-func plain(doc *config.Document) (map[string]any, bool) {
+func plain(doc *document.Document) (map[string]any, bool) {
 	value, problems := doc.Plain(doc.Node)
 	object, ok := value.(map[string]any)
 	return object, ok && len(problems) == 0
@@ -202,7 +203,7 @@ func (p *pass) holding(kind string) []*entry {
 }
 
 // documents reads the documents of a unit.
-func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Document, config.Problems) {
+func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Document, document.Problems) {
 	if unit.Kustomization != "" {
 		b := w.build(unit)
 		for _, name := range b.result.Reads {
@@ -215,15 +216,15 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Documen
 		}
 		return b.result.Documents, b.problems
 	}
-	var all []*config.Document
-	var problems config.Problems
+	var all []*document.Document
+	var problems document.Problems
 	for _, file := range unit.Files {
 		content, err := w.repository.Tree.ReadFile(file)
 		if err != nil {
-			problems = append(problems, config.FileProblem(file, err))
+			problems = append(problems, document.FileProblem(file, err))
 			continue
 		}
-		docs, found := config.ReadDocuments(file, content)
+		docs, found := document.ReadDocuments(file, content)
 		all, problems = append(all, docs...), append(problems, found...)
 	}
 	return all, problems
@@ -233,7 +234,7 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*config.Documen
 type build struct {
 	once     sync.Once
 	result   kustomize.Result
-	problems config.Problems
+	problems document.Problems
 	// easy is the same once the kinds are known, when it may differ.
 	easy *build
 }
@@ -254,7 +255,7 @@ func (w *world) build(unit *config.Unit) *build {
 	return b.easy
 }
 
-func (w *world) isEasy(doc *config.Document) bool {
+func (w *world) isEasy(doc *document.Document) bool {
 	return w.kinds.ByName(doc.APIVersion, doc.Kind) != nil
 }
 
@@ -267,14 +268,14 @@ func (w *world) mergeSchema(apiVersion, kindName string) []byte {
 }
 
 // checkPlacement finds what is wrong with where the unit is placed.
-func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problems {
+func (w *world) checkPlacement(unit *config.Unit, placed []place) document.Problems {
 	r, d := w.repository, unit.Defaults
 	if len(d.Problems) > 0 {
 		return nil // the defaults are not known
 	}
-	var problems config.Problems
-	problem := func(at config.Position, code config.Code, format string, args ...any) {
-		problems = append(problems, config.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
+	var problems document.Problems
+	problem := func(at document.Position, code document.Code, format string, args ...any) {
+		problems = append(problems, document.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	rollout := r.Rollouts[d.Rollout]
 	if rollout == nil {
@@ -282,32 +283,32 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 		if at.File == "" {
 			at.File = string(unit.Path)
 		}
-		problem(at, config.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, config.DidYouMean(d.Rollout, slices.Collect(maps.Keys(r.Rollouts))))
+		problem(at, document.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, document.DidYouMean(d.Rollout, slices.Collect(maps.Keys(r.Rollouts))))
 	}
 	if len(r.Tenants) > 0 && r.Tenants[d.Tenant] == nil {
 		known := slices.Collect(maps.Keys(r.Tenants))
 		if d.Tenant == "" {
-			problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no tenant: say in a swell.yaml here or further up which Tenant of the fleet the unit belongs to%s", config.DidYouMean("", known))
+			problem(document.Position{File: string(unit.Path)}, document.CodeReference, "no tenant: say in a swell.yaml here or further up which Tenant of the fleet the unit belongs to%s", document.DidYouMean("", known))
 		} else {
-			problem(d.TenantAt, config.CodeReference, "tenant %q: no such Tenant in the fleet%s", d.Tenant, config.DidYouMean(d.Tenant, known))
+			problem(d.TenantAt, document.CodeReference, "tenant %q: no such Tenant in the fleet%s", d.Tenant, document.DidYouMean(d.Tenant, known))
 		}
 	}
 	if d.Placement == nil {
-		problem(config.Position{File: string(unit.Path)}, config.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
+		problem(document.Position{File: string(unit.Path)}, document.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
 		return problems
 	}
 	switch found := w.placed(d); {
 	case found.why != "":
-		problem(d.PlacementAt, config.CodeReference, "spec.placement.match: %s", found.why)
+		problem(d.PlacementAt, document.CodeReference, "spec.placement.match: %s", found.why)
 	case len(placed) == 0 && found.closed != "":
-		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target that takes tenant %q: it is not among the tenants of cluster %s", d.Tenant, found.closed)
+		problem(d.PlacementAt, document.CodeEmpty, "spec.placement: picks no target that takes tenant %q: it is not among the tenants of cluster %s", d.Tenant, found.closed)
 	case len(placed) == 0:
-		problem(d.PlacementAt, config.CodeEmpty, "spec.placement: picks no target of the fleet")
+		problem(d.PlacementAt, document.CodeEmpty, "spec.placement: picks no target of the fleet")
 	}
 	problems = append(problems, w.checkReferences(d.References)...)
 	for _, p := range placed {
 		if rollout != nil && rollout.WaveOf(p.target) < 0 {
-			problem(rollout.Position, config.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, unit.Path)
+			problem(rollout.Position, document.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, unit.Path)
 			break
 		}
 	}
@@ -315,13 +316,13 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) config.Problem
 }
 
 // checkReferences finds what Defaults name and nothing has.
-func (w *world) checkReferences(references []config.Reference) (problems config.Problems) {
+func (w *world) checkReferences(references []config.Reference) (problems document.Problems) {
 	for _, r := range references {
 		if r.Object != "" || r.Field != "" { // see [Snapshot.IdleRules]
 			continue
 		}
 		if why := w.whyNothing(r); why != "" {
-			problems = append(problems, config.Problem{Position: r.At, Code: config.CodeReference, Message: r.Place + ": " + why})
+			problems = append(problems, document.Problem{Position: r.At, Code: document.CodeReference, Message: r.Place + ": " + why})
 		}
 	}
 	return problems
@@ -347,10 +348,10 @@ func (w *world) whyNoKind(name string) string {
 		return ""
 	}
 	if slices.ContainsFunc(w.kinds.Declared(), func(k *kind.Kind) bool { return k.Name == name }) {
-		return fmt.Sprintf("%q is an easy kind: want the kind of the objects that it stands for", config.Shorten(name))
+		return fmt.Sprintf("%q is an easy kind: want the kind of the objects that it stands for", document.Shorten(name))
 	}
-	if meant := config.Misspelt(name, names); meant != "" {
-		return fmt.Sprintf("%q: no such kind, did you mean %q?", config.Shorten(name), meant)
+	if meant := document.Misspelt(name, names); meant != "" {
+		return fmt.Sprintf("%q: no such kind, did you mean %q?", document.Shorten(name), meant)
 	}
 	return ""
 }

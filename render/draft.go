@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -31,17 +32,17 @@ const maxObject = 1 << 20
 type draft struct {
 	repository string // its name
 	unit       *config.Unit
-	doc        *config.Document          // the spec, or the hard object itself
+	doc        *document.Document        // the spec, or the hard object itself
 	object     map[string]any            // may be shared; copied before it is changed
 	touched    func() []override.Touched // by overrides; nil when there are none
 	hard       *schema.Set
 	kinds      *kind.Kinds // for suggestions
 	template   *yaml.Node  // of the object in its kind; nil for a hard object
-	templateAt config.Position
-	chain      []config.Position // of the templates that led to this one
+	templateAt document.Position
+	chain      []document.Position // of the templates that led to this one
 	// written is where in the spec the value at a path was written; nil, or ok is
 	// false, where that is not known.
-	written func(path []any) (at config.Position, ok bool)
+	written func(path []any) (at document.Position, ok bool)
 	// fromData names the value of data that the value at a path was taken from, and
 	// its line; empty when there is none. Nil for a hard document.
 	fromData func(path []any) string
@@ -50,48 +51,48 @@ type draft struct {
 	readsTenant func(path []any) bool
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
-	problems    config.Problems
+	problems    document.Problems
 }
 
 // problem adds a problem at a path into the object: at the override that the
 // value is from, or that took it away; else at its line in a hard document; for
 // a rendered object at the spec, via its line in the template.
-func (d *draft) problem(code config.Code, path []any, format string, args ...any) {
+func (d *draft) problem(code document.Code, path []any, format string, args ...any) {
 	d.problemOf(code, path, path, format, args...)
 }
 
 // problemOf is problem for a value that an override may have made or taken away
 // at another path, below that of the problem.
-func (d *draft) problemOf(code config.Code, path, value []any, format string, args ...any) {
+func (d *draft) problemOf(code document.Code, path, value []any, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(path) > 0 {
 		message = d.pathText(path) + ": " + message
 	}
 	if d.touched != nil {
 		if at, _ := override.Origin(d.touched(), value); at.File != "" { // also of what was removed
-			p := config.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
+			p := document.Problem{Position: at, Code: code, Message: fmt.Sprintf("%s %s: %s: %s", d.doc.Kind, d.doc.Name, d.what(), message)}
 			switch {
-			case slices.ContainsFunc(d.chain, func(template config.Position) bool { return template.File == at.File }):
+			case slices.ContainsFunc(d.chain, func(template document.Position) bool { return template.File == at.File }):
 				// Of an easy spec that a template rendered.
 				p.Position, p.Via = d.doc.Position(), append(slices.Clip(d.chain), at)
 			case at.File != d.doc.File:
-				p.Via = []config.Position{d.doc.Position()}
+				p.Via = []document.Position{d.doc.Position()}
 			}
 			d.problems = append(d.problems, p)
 			return
 		}
 	}
 	if d.template == nil {
-		d.problems = append(d.problems, d.doc.Problem(config.NodeAt(d.doc.Node, path), code, "%s", message))
+		d.problems = append(d.problems, d.doc.Problem(document.NodeAt(d.doc.Node, path), code, "%s", message))
 		return
 	}
-	if d.readsTenant != nil && len(path) > 0 && code != config.CodeUnknown && d.readsTenant(path) {
+	if d.readsTenant != nil && len(path) > 0 && code != document.CodeUnknown && d.readsTenant(path) {
 		// What is wrong with the value follows from that, and differs from target to target.
 		message = d.pathText(path) + ": no tenant: say `tenant: ...` in a swell.yaml here or further up"
 	}
 	p := d.doc.Problem(d.doc.Node, code, "%s %s: %s: %s%s", d.doc.Kind, d.doc.Name, d.what(), message, d.fromOneOf([][]any{path}))
-	at := config.NodeAt(d.template, path)
-	p.Via = append(slices.Clip(d.chain), config.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
+	at := document.NodeAt(d.template, path)
+	p.Via = append(slices.Clip(d.chain), document.Position{File: d.templateAt.File, Line: at.Line, Column: at.Column})
 	if d.written != nil && len(path) > 0 {
 		if at, ok := d.written(path); ok {
 			p.Position = at
@@ -125,15 +126,15 @@ func (d *draft) fromOneOf(paths [][]any) (text string) {
 func (d *draft) pathText(path []any) string {
 	const keyed = 2 // the field and the key
 	if len(path) >= keyed && mayBeSecret(d.object) && slices.Contains(secretFields, path[0]) {
-		if key, ok := path[1].(string); ok && !config.PlainKey(key) {
+		if key, ok := path[1].(string); ok && !document.PlainKey(key) {
 			path = slices.Clone(path)
-			path[1] = config.Redacted
+			path[1] = document.Redacted
 		}
 	}
 	const annotated = 3 // metadata, annotations and the key
 	if len(path) == annotated && mayBeSecret(d.object) && path[1] == "annotations" {
 		if key, ok := path[2].(string); ok && !slices.Contains(config.AnnotationsSet, key) && unknownAnnotation(key) {
-			path = []any{path[0], path[1], config.KeyPrefix + config.Redacted}
+			path = []any{path[0], path[1], config.KeyPrefix + document.Redacted}
 		}
 	}
 	return schema.PathText(path)
@@ -144,15 +145,15 @@ var secretFields = []any{"data", "stringData"}
 // violations become problems: all of them, or the first ones in the order of
 // their paths when there are very many.
 func (d *draft) violations(all []schema.Violation) {
-	if len(all) > config.MaxProblems {
+	if len(all) > document.MaxProblems {
 		paths := make(map[string]schema.Violation, len(all))
 		for _, v := range all {
 			paths[schema.PathText(v.Path)+"\x00"+v.Message] = v
 		}
 		texts := slices.Sorted(maps.Keys(paths))
-		d.problem(config.CodeObject, nil, "%d problems, of which the first %d are told", len(texts), min(len(texts), config.MaxProblems))
+		d.problem(document.CodeObject, nil, "%d problems, of which the first %d are told", len(texts), min(len(texts), document.MaxProblems))
 		all = all[:0]
-		for _, text := range texts[:min(len(texts), config.MaxProblems)] {
+		for _, text := range texts[:min(len(texts), document.MaxProblems)] {
 			all = append(all, paths[text])
 		}
 	}
@@ -174,9 +175,9 @@ func (d *draft) what() string {
 	metadata, _ := d.object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	if d.readsTenant != nil && d.readsTenant([]any{"metadata", "name"}) {
-		return config.Shorten(kindName) // its name is no good
+		return document.Shorten(kindName) // its name is no good
 	}
-	return config.Shorten(kindName) + "/" + config.Shorten(name)
+	return document.Shorten(kindName) + "/" + document.Shorten(name)
 }
 
 // seal checks the object and makes it final; nil after a problem.
@@ -185,7 +186,7 @@ func (d *draft) seal() *Object {
 	kindName, _ := d.object["kind"].(string)
 	hard := d.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		d.problem(config.CodeDocument, nil, "%s %s: no such kind%s", config.Shorten(apiVersion), config.Shorten(kindName), suggestKind(d.kinds, d.hard, apiVersion, kindName))
+		d.problem(document.CodeDocument, nil, "%s %s: no such kind%s", document.Shorten(apiVersion), document.Shorten(kindName), suggestKind(d.kinds, d.hard, apiVersion, kindName))
 		return nil
 	}
 	id := ObjectID{Kind: kindName}
@@ -195,7 +196,7 @@ func (d *draft) seal() *Object {
 	}
 	if kindName == "Event" && (id.Group == "" || id.Group == "events.k8s.io") {
 		// The only kind that is one object in two groups; and it does not last.
-		d.problem(config.CodeObject, nil, "%s Event: a note of what happened in a cluster, which deletes it after a while: not from Git", apiVersion)
+		d.problem(document.CodeObject, nil, "%s Event: a note of what happened in a cluster, which deletes it after a while: not from Git", apiVersion)
 		return nil
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
@@ -214,7 +215,7 @@ func (d *draft) seal() *Object {
 	object["metadata"] = d.marked(metadata)
 	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
 	if len(o.JSON) > maxObject {
-		d.problem(config.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
+		d.problem(document.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
 	}
 	o.Digest = digest(o.JSON)
@@ -230,7 +231,7 @@ func suggestKind(kinds *kind.Kinds, hard *schema.Set, apiVersion, kindName strin
 	if instead := hard.Instead(apiVersion, kindName); instead != "" {
 		return instead
 	}
-	return config.DidYouMean(apiVersion+" "+kindName, slices.Concat(kinds.Names(), hard.Names()))
+	return document.DidYouMean(apiVersion+" "+kindName, slices.Concat(kinds.Names(), hard.Names()))
 }
 
 // serverOwned are fields of metadata that only the server or a controller may
@@ -257,16 +258,16 @@ func isServerOwned(path []any) bool {
 // metadata checks the object's identity and fills in id.
 func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	if d.object["status"] != nil {
-		d.problem(config.CodeObject, []any{"status"}, "set by the cluster, not from Git: remove it")
+		d.problem(document.CodeObject, []any{"status"}, "set by the cluster, not from Git: remove it")
 	}
 	metadata, _ := d.object["metadata"].(map[string]any)
 	for _, field := range serverOwned {
 		if metadata[field] != nil {
-			d.problem(config.CodeObject, []any{"metadata", field}, "set by the cluster, not from Git: remove it")
+			d.problem(document.CodeObject, []any{"metadata", field}, "set by the cluster, not from Git: remove it")
 		}
 	}
 	if metadata["generateName"] != nil {
-		d.problem(config.CodeObject, []any{"metadata", "generateName"}, "an object that is applied again and again needs a name of its own: use metadata.name")
+		d.problem(document.CodeObject, []any{"metadata", "generateName"}, "an object that is applied again and again needs a name of its own: use metadata.name")
 	}
 	var named, placed bool // else of another type, which the schema says
 	id.Name, named = textAt(metadata, "name")
@@ -277,18 +278,18 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	switch {
 	case !named:
 	case id.Name == "":
-		d.problem(config.CodeDocument, []any{"metadata", "name"}, "missing")
-	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !config.IsName(id.Name):
-		d.problem(config.CodeObject, []any{"metadata", "name"}, "%+q: want at most 253 lower-case letters, digits, - and .", config.Shorten(id.Name))
+		d.problem(document.CodeDocument, []any{"metadata", "name"}, "missing")
+	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !document.IsName(id.Name):
+		d.problem(document.CodeObject, []any{"metadata", "name"}, "%+q: want at most 253 lower-case letters, digits, - and .", document.Shorten(id.Name))
 	}
 	switch {
 	case !placed:
 	case namespaced && id.Namespace == "":
-		d.problem(config.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
+		d.problem(document.CodeDocument, []any{"metadata", "namespace"}, "missing, a %s lives in a namespace", id.Kind)
 	case !namespaced && id.Namespace != "":
-		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
-	case namespaced && !config.IsLabel(id.Namespace):
-		d.problem(config.CodeObject, []any{"metadata", "namespace"}, "%+q: want at most 63 lower-case letters, digits and -", config.Shorten(id.Namespace))
+		d.problem(document.CodeObject, []any{"metadata", "namespace"}, "a %s lives in no namespace: remove it", id.Kind)
+	case namespaced && !document.IsLabel(id.Namespace):
+		d.problem(document.CodeObject, []any{"metadata", "namespace"}, "%+q: want at most 63 lower-case letters, digits and -", document.Shorten(id.Namespace))
 	}
 	d.forged(metadata)
 	return metadata
@@ -316,7 +317,7 @@ func (d *draft) phase(metadata map[string]any) int {
 	}
 	phase, err := strconv.Atoi(text)
 	if err != nil || phase < 0 || phase > maxPhase {
-		d.problem(config.CodeObject, []any{"metadata", "annotations", config.AnnotationPhase}, "want an integer from 0 to %d as a string, got %q", maxPhase, config.Shorten(text))
+		d.problem(document.CodeObject, []any{"metadata", "annotations", config.AnnotationPhase}, "want an integer from 0 to %d as a string, got %q", maxPhase, document.Shorten(text))
 	}
 	return phase
 }
@@ -340,7 +341,7 @@ func (d *draft) forged(metadata map[string]any) {
 		values, _ := metadata[field].(map[string]any)
 		for _, key := range config.LabelsSet {
 			if values[key] != nil && (key != config.LabelManagedBy || field == "labels") {
-				d.problem(config.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
+				d.problem(document.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
 			}
 		}
 	}

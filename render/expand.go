@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -57,7 +58,7 @@ func (e *expansion) expandAll() {
 
 // expand renders a spec. What it renders may be easy specs again; chain is
 // where the templates stand that led to this one, outermost first.
-func (e *expansion) expand(src source, chain []config.Position) {
+func (e *expansion) expand(src source, chain []document.Position) {
 	rendered, problems := src.spec.RenderWithin(e.budget, e.templates)
 	e.found.add(problems...)
 	traced := sync.OnceValue(func() []kind.Traced {
@@ -80,7 +81,7 @@ func (e *expansion) expand(src source, chain []config.Position) {
 		kindName, _ := object["kind"].(string)
 		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds, secrets: secrets}
 		if len(chain) == 0 {
-			d.written = func(path []any) (config.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
+			d.written = func(path []any) (document.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
 		d.fromData = func(path []any) string {
 			value, ok := kind.ValueAt(object, path)
@@ -122,7 +123,7 @@ func originOf(traced []kind.Traced, i int, path []any) (o kind.Origin, ok bool) 
 
 // writtenAt is where in a spec the value at a path of its i-th object was
 // written; ok is false when it was not, or not in one place.
-func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (at config.Position, ok bool) {
+func writtenAt(doc *document.Document, traced []kind.Traced, i int, path []any) (at document.Position, ok bool) {
 	o, ok := originOf(traced, i, path)
 	if !ok || len(o.Decides) != 1 || o.Decides[0].From != "self" {
 		return at, false
@@ -136,7 +137,7 @@ func writtenAt(doc *config.Document, traced []kind.Traced, i int, path []any) (a
 func nodeOf(n *yaml.Node, path []any) (at *yaml.Node, ok bool) {
 	at = n
 	for i := range path {
-		next := config.NodeAt(n, path[:i+1])
+		next := document.NodeAt(n, path[:i+1])
 		if next == at {
 			return at, false
 		}
@@ -167,7 +168,7 @@ func (e *expansion) override(src source, id string, object map[string]any) (chan
 	changed, problems := override.Apply(object, hard, overrides...)
 	for i := range problems {
 		if problems[i].File != src.doc.File { // of Defaults: say which document it does not fit
-			problems[i].Via = []config.Position{src.doc.Position()}
+			problems[i].Via = []document.Position{src.doc.Position()}
 		}
 	}
 	e.found.add(problems...)
@@ -208,19 +209,19 @@ func (e *expansion) typeOf(object map[string]any) *schema.Type {
 func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 	chain := append(slices.Clip(d.chain), d.templateAt)
 	if len(chain) > maxDepth {
-		d.problem(config.CodeRender, nil, "easy kinds stand for easy kinds more than %d deep", maxDepth)
+		d.problem(document.CodeRender, nil, "easy kinds stand for easy kinds more than %d deep", maxDepth)
 		e.found.add(d.problems...)
 		return
 	}
 	if len(nested.ObjectIDs()) == 0 { // it would be gone without a word
-		d.problem(config.CodeRender, nil, "stands for no object, and only documents that are written in a unit are collected: write it there")
+		d.problem(document.CodeRender, nil, "stands for no object, and only documents that are written in a unit are collected: write it there")
 		e.found.add(d.problems...)
 		return
 	}
-	values := map[config.Position][][]any{} // what stands there: several where an expression gave a map or a list
-	at := func(path []any) config.Position {
-		n := config.NodeAt(d.template, path)
-		at := config.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
+	values := map[document.Position][][]any{} // what stands there: several where an expression gave a map or a list
+	at := func(path []any) document.Position {
+		n := document.NodeAt(d.template, path)
+		at := document.Position{File: d.templateAt.File, Line: n.Line, Column: n.Column}
 		values[at] = append(values[at], path)
 		return at
 	}
@@ -248,7 +249,7 @@ func (e *expansion) seal(d *draft) {
 		return
 	}
 	if other := e.seen[o.ID]; other != nil {
-		e.found.add(config.Problem{Position: o.Spec, Code: config.CodeDuplicate, Via: via(o.Template),
+		e.found.add(document.Problem{Position: o.Spec, Code: document.CodeDuplicate, Via: via(o.Template),
 			Message: fmt.Sprintf("%s: wanted twice in this unit, first at %s", o.ID, other.Spec)})
 		return
 	}
@@ -269,9 +270,9 @@ func (e *expansion) noteKind(d *draft) {
 	}
 }
 
-func via(template config.Position) []config.Position {
+func via(template document.Position) []document.Position {
 	if template.File == "" {
 		return nil
 	}
-	return []config.Position{template}
+	return []document.Position{template}
 }

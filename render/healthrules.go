@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -24,14 +25,14 @@ type GroupKind struct{ Group, Kind string }
 // For is the rule for an object; nil when there is none.
 func (r HealthRules) For(id ObjectID) *kind.HealthRule { return r[GroupKind{id.Group, id.Kind}] }
 
-func compileHealthRules(r *config.Repository) (HealthRules, config.Problems) {
+func compileHealthRules(r *config.Repository) (HealthRules, document.Problems) {
 	rules := HealthRules{}
-	var problems config.Problems
+	var problems document.Problems
 	for _, rule := range r.HealthRules {
 		compiled, wrong := kind.CompileHealthRule(rule)
 		problems = append(problems, wrong...)
 		if why := noSuchKind(rule.Group, rule.Kind); why != "" {
-			problems = append(problems, config.Problem{Position: rule.KindAt, Code: config.CodeFleet, Message: "spec.match.kind: " + why})
+			problems = append(problems, document.Problem{Position: rule.KindAt, Code: document.CodeFleet, Message: "spec.match.kind: " + why})
 		}
 		rules[GroupKind{rule.Group, rule.Kind}] = compiled
 	}
@@ -66,5 +67,5 @@ func noSuchKind(group, name string) string {
 	if group == "" {
 		of = "in the core group, which is meant where there is no spec.match.group"
 	}
-	return fmt.Sprintf("%s: no such kind %s%s", name, of, config.DidYouMean(name, slices.Collect(maps.Keys(kinds))))
+	return fmt.Sprintf("%s: no such kind %s%s", name, of, document.DidYouMean(name, slices.Collect(maps.Keys(kinds))))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -21,7 +22,7 @@ import (
 // back: who removes an object may leave the rule behind. While a unit below has a
 // problem its objects are not known, and nothing is said of the rule. It reads the
 // objects of units from the cache, all of them where a rule holds for nothing.
-func (s *Snapshot) IdleRules(folder string) config.Problems {
+func (s *Snapshot) IdleRules(folder string) document.Problems {
 	if s.Held {
 		return nil
 	}
@@ -67,11 +68,11 @@ type idleRule struct {
 // rulesFor are the rules for objects by the units below their Defaults, and the notes of
 // fields that no object can have. The Defaults are those of the commit: of a unit that is
 // as it was, their lines may have moved.
-func (s *Snapshot) rulesFor(folder string) (notes config.Problems, byUnit map[*Unit][]*idleRule) {
+func (s *Snapshot) rulesFor(folder string) (notes document.Problems, byUnit map[*Unit][]*idleRule) {
 	w := s.world
 	byUnit = map[*Unit][]*idleRule{}
 	type written struct {
-		at    config.Position
+		at    document.Position
 		place string // what an alias stands for is in several
 	}
 	rules := map[written]*idleRule{} // nil: no rule for an object
@@ -115,18 +116,18 @@ func (r *idleRule) look(bundles []*Bundle) {
 	}
 }
 
-func (r *idleRule) note() config.Problem {
+func (r *idleRule) note() document.Problem {
 	who := "the unit has no"
 	if r.units > 1 {
 		who = fmt.Sprintf("none of the %d units below has a", r.units)
 	}
-	return config.Problem{Position: r.At, Code: config.CodeReference,
-		Message: fmt.Sprintf("%s: %q: %s %s of this name on any target%s", r.Place, config.Shorten(r.Object), who, config.Shorten(r.Kind), config.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names))))}
+	return document.Problem{Position: r.At, Code: document.CodeReference,
+		Message: fmt.Sprintf("%s: %q: %s %s of this name on any target%s", r.Place, document.Shorten(r.Object), who, document.Shorten(r.Kind), document.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names))))}
 }
 
 // noField is a note when no kind of the name has the field of a reference: neither in
 // Kubernetes nor in the definitions of the monorepo.
-func (w *world) noField(r config.Reference) config.Problems {
+func (w *world) noField(r config.Reference) document.Problems {
 	types := w.typesOf(r.Kind)
 	if len(types) == 0 || w.hard.troubled() {
 		return nil
@@ -139,8 +140,8 @@ func (w *world) noField(r config.Reference) config.Problems {
 		}
 		hint = cmp.Or(hint, instead)
 	}
-	return config.Problems{{Position: r.At, Code: config.CodeReference,
-		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, config.Shorten(r.Field), config.Shorten(r.Kind), hint)}}
+	return document.Problems{{Position: r.At, Code: document.CodeReference,
+		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, document.Shorten(r.Field), document.Shorten(r.Kind), hint)}}
 }
 
 // typesOf are the types of the kinds of a name in the fleet's Kubernetes versions, in

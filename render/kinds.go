@@ -5,6 +5,7 @@ package render
 
 import (
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -19,7 +20,7 @@ type Loaded struct {
 	// Problems of the data files, of the folder of schemas and of the kinds,
 	// sorted. Problems of the fleet are among them only where custom resources
 	// are left out for them.
-	Problems config.Problems
+	Problems document.Problems
 }
 
 // Kinds loads the kinds of a tree as [Compiler.Snapshot] does, without rendering
@@ -31,7 +32,7 @@ func Kinds(tree config.Tree) *Loaded {
 	if len(l.Problems) > 0 {
 		var data *kind.Data
 		if len(r.Folders()) > 0 {
-			var problems config.Problems
+			var problems document.Problems
 			data, problems = kind.LoadData(tree, r.Data)
 			l.Problems = append(l.Problems, problems...)
 		}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
@@ -121,7 +121,7 @@ func outside(t *testing.T, s *Snapshot, document []byte) {
 
 func decodeJSON(t *testing.T, text []byte) any {
 	t.Helper()
-	docs, problems := config.ReadDocuments("x.json", text)
+	docs, problems := document.ReadDocuments("x.json", text)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

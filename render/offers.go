@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 )
 
@@ -32,16 +33,16 @@ type offer struct {
 
 	once    sync.Once
 	docs    []offered
-	unknown config.Problems // that may hide documents
+	unknown document.Problems // that may hide documents
 }
 
 // offered is one document.
 type offered struct {
 	name     string // "apiVersion kind"
-	position config.Position
+	position document.Position
 	hash     string          // of what was read, or of the problems
 	item     *kind.Collected // nil when there are problems
-	problems config.Problems
+	problems document.Problems
 }
 
 // collectedKinds are the kinds that some kind collects.
@@ -105,7 +106,7 @@ func (o *offer) load(w *world) []offered {
 	return o.docs
 }
 
-func (u *unitRenderer) offer(doc *config.Document, easy *kind.Kind) offered {
+func (u *unitRenderer) offer(doc *document.Document, easy *kind.Kind) offered {
 	o := offered{name: doc.APIVersion + " " + doc.Kind, position: doc.Position()}
 	spec, problems := easy.Decode(doc, u.file)
 	if o.problems = append(problems, u.repeated(doc)...); len(o.problems) > 0 {
@@ -212,11 +213,11 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 	want := u.wanted(c, target)
 	u.reads.note(readCollection, want.String())
 	if broken := u.kinds.Broken(c.APIVersion, c.Kind); broken != "" {
-		return nil, config.Refusal(fmt.Sprintf("%s: the kind of what is collected does not load: %s", c.Kind, broken))
+		return nil, document.Refusal(fmt.Sprintf("%s: the kind of what is collected does not load: %s", c.Kind, broken))
 	}
 	var items []*kind.Collected
 	var invalid []string
-	var unread config.Problems
+	var unread document.Problems
 	u.offers.find(u.world, want, func(_ *offer, doc *offered) {
 		if doc.item != nil {
 			items = append(items, doc.item)
@@ -238,14 +239,14 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 		return nil, fmt.Errorf("%s: what is collected could not be read: %w", c.Kind, unread)
 	}
 	if len(invalid) > 0 && c.OnInvalid != kind.OnInvalidExclude {
-		return nil, config.Refusal(fmt.Sprintf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0]))
+		return nil, document.Refusal(fmt.Sprintf("%s: %d of what is collected have problems, first %s", c.Kind, len(invalid), invalid[0]))
 	}
 	return items, nil
 }
 
 // leaveOut notes a document that is left out of a collection.
-func (u *unitRenderer) leaveOut(c *kind.Collection, at config.Position, why string) {
-	note := config.Problem{Position: at, Code: config.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, why)}
+func (u *unitRenderer) leaveOut(c *kind.Collection, at document.Position, why string) {
+	note := document.Problem{Position: at, Code: document.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, why)}
 	if u.noted[note.Message] { // on another target, or for another spec
 		return
 	}

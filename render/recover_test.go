@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 )
 
@@ -24,8 +25,8 @@ func TestPanicIsAProblem(t *testing.T) {
 	}
 	unit := w.renderUnit(first, nil)
 	problems := kind.LoadAll(tree, []config.Folder{{Path: "kinds/runtime"}}, nil, nil).Problems
-	for _, found := range []config.Problems{unit.problems, problems} {
-		if len(found) != 1 || found[0].Code != config.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
+	for _, found := range []document.Problems{unit.problems, problems} {
+		if len(found) != 1 || found[0].Code != document.CodeInternal || !strings.Contains(found[0].Message, "internal error, please report: render") {
 			t.Errorf("got %v, want one internal error", found)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Redactor hides what the object, or one of the others, holds that may be a
@@ -99,12 +100,12 @@ func (w *world) secretsIn(files []string) *config.Redactor {
 
 // fieldNames are the names of the fields of a document of an easy kind.
 func (w *world) fieldNames(root *yaml.Node) []string {
-	apiVersion, kind := config.Lookup(root, "apiVersion"), config.Lookup(root, "kind")
+	apiVersion, kind := document.Lookup(root, "apiVersion"), document.Lookup(root, "kind")
 	if w.kinds == nil || apiVersion == nil || kind == nil {
 		return nil
 	}
 	if easy := w.kinds.ByName(apiVersion.Value, kind.Value); easy != nil {
-		return config.FieldNames(easy.Message())
+		return document.FieldNames(easy.Message())
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func (u *unitRenderer) redact() {
 }
 
 // placesOf are the files that problems are at.
-func placesOf(lists ...config.Problems) (files []string) {
+func placesOf(lists ...document.Problems) (files []string) {
 	for _, problems := range lists {
 		for _, p := range problems {
 			files = append(files, p.File)
@@ -158,7 +159,7 @@ func placesOf(lists ...config.Problems) (files []string) {
 
 // redactShared hides secrets in the problems that are of no unit.
 func (s *Snapshot) redactShared() {
-	var shared config.Problems
+	var shared document.Problems
 	for _, p := range s.Problems {
 		if p.Unit == "" {
 			shared = append(shared, p)

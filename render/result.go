@@ -14,6 +14,7 @@ import (
 	"unique"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 )
 
@@ -22,8 +23,8 @@ import (
 // read besides, and the objects under the key of both together.
 type result struct {
 	reads    reads
-	problems config.Problems
-	notes    config.Problems
+	problems document.Problems
+	notes    document.Problems
 	heads    []head    // by place
 	bundles  []*Bundle // only right after rendering; those with objects
 	// holds are the kinds of documents in the unit, see [world.scan].
@@ -63,7 +64,7 @@ func (r *result) key(static cache.Key) cache.Key {
 // lasting says whether the result would be the same another time.
 func (r *result) lasting() bool {
 	for _, p := range r.problems {
-		if p.Retry || p.Code == config.CodeInternal {
+		if p.Retry || p.Code == document.CodeInternal {
 			return false
 		}
 	}
@@ -94,7 +95,7 @@ func (e *encoding) id(id ObjectID) {
 	e.text(id.Name)
 }
 
-func (e *encoding) position(p config.Position) {
+func (e *encoding) position(p document.Position) {
 	e.text(p.File)
 	e.number(p.Line)
 	e.number(p.Column)
@@ -147,8 +148,8 @@ func (d *decoding) id() ObjectID {
 	return ObjectID{Group: d.text(), Kind: d.text(), Namespace: d.text(), Name: d.text()}
 }
 
-func (d *decoding) position() config.Position {
-	return config.Position{File: d.text(), Line: d.number(), Column: d.number()}
+func (d *decoding) position() document.Position {
+	return document.Position{File: d.text(), Line: d.number(), Column: d.number()}
 }
 
 func (e *encoding) result(r *result) {
@@ -158,7 +159,7 @@ func (e *encoding) result(r *result) {
 		e.text(read.name)
 		e.text(read.hash)
 	}
-	problems, err := json.Marshal([2]config.Problems{r.problems, r.notes})
+	problems, err := json.Marshal([2]document.Problems{r.problems, r.notes})
 	if err != nil {
 		panic(err) // texts and numbers encode
 	}
@@ -254,7 +255,7 @@ func (d *decoding) result() (*result, error) {
 		}
 	}
 	if problems := d.bytes(); len(problems) > 0 {
-		var both [2]config.Problems
+		var both [2]document.Problems
 		if err := json.Unmarshal(problems, &both); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // anyKind is listed for a file that could not be read: what it holds is not
@@ -41,7 +42,7 @@ func (w *world) scan(unit *config.Unit) []string {
 			continue
 		}
 		if !kindsIn(content, add) {
-			docs, _ := config.ReadDocuments(file, content)
+			docs, _ := document.ReadDocuments(file, content)
 			for _, doc := range docs {
 				add(doc.Kind)
 			}

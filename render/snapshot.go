@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 )
 
@@ -26,7 +27,7 @@ type Snapshot struct {
 	// for which nothing changed is the same pointer as in the snapshot before.
 	Units Units
 	// Problems are all of them, sorted: of the repository, of kinds, of units.
-	Problems config.Problems
+	Problems document.Problems
 	// Held is set when a problem is in a document that concerns the whole
 	// fleet. Nothing at all may be written from such a snapshot.
 	Held bool
@@ -49,10 +50,10 @@ type Unit struct {
 	Policy *config.Policy
 	// Problems of this unit. Where there is one, nothing of the unit may be
 	// applied or pruned: it stays at its last good bundles.
-	Problems config.Problems
+	Problems document.Problems
 	// Notes are about documents of other units that this one collects and
 	// left out, because they have a problem.
-	Notes config.Problems
+	Notes document.Problems
 	// Placements are the targets that the unit is placed on, in the order of
 	// the fleet.
 	Placements []Placement
@@ -64,7 +65,7 @@ type Unit struct {
 
 // Empty says that the unit's problem is that it renders to nothing.
 func (u *Unit) Empty() bool {
-	return len(u.Problems) == 1 && u.Problems[0].Code == config.CodeEmpty && u.Problems[0].File == string(u.Path)
+	return len(u.Problems) == 1 && u.Problems[0].Code == document.CodeEmpty && u.Problems[0].File == string(u.Path)
 }
 
 // Placement is a unit on one of its targets.

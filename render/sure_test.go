@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 func snapshot(c *Compiler, files fstest.MapFS) *Snapshot {
@@ -26,7 +27,7 @@ func snapshot(c *Compiler, files fstest.MapFS) *Snapshot {
 // that are wanted; what is wanted is added to them.
 func all(c *Compiler, s *Snapshot, asked map[ObjectID]bool) string {
 	var b strings.Builder
-	problems := func(what string, list config.Problems) {
+	problems := func(what string, list document.Problems) {
 		for _, p := range list {
 			fmt.Fprintf(&b, "%s %s %s [%s] %v retry %t\n", what, p.Code, p, p.Unit, p.Targets, p.Retry)
 		}

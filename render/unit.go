@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -27,14 +28,14 @@ type unitRenderer struct {
 	sources  []source
 	defaults []*defaultOverride // in order; mostly none
 	silent   bool               // the unit holds documents that render to nothing by themselves
-	problems config.Problems
-	notes    config.Problems
+	problems document.Problems
+	notes    document.Problems
 	noted    map[string]bool // the messages of notes
 	secrets  []string        // of specs that were collected
 	found    targetProblems
 	// rendered are the ids of the objects that specs gave on any target.
-	rendered map[*config.Document][]string
-	easy     map[easyID]config.Position // of the easy documents so far
+	rendered map[*document.Document][]string
+	easy     map[easyID]document.Position // of the easy documents so far
 }
 
 // easyID is what tells the easy documents of a unit apart.
@@ -43,16 +44,16 @@ type easyID struct{ apiVersion, kind, namespace, name string }
 // repeated is the problem of an easy document that an earlier one of the unit
 // has the kind and the name of; nil when there is none. Who collects documents
 // knows them by their names.
-func (u *unitRenderer) repeated(doc *config.Document) config.Problems {
+func (u *unitRenderer) repeated(doc *document.Document) document.Problems {
 	id := easyID{apiVersion: doc.APIVersion, kind: doc.Kind, name: doc.Name}
-	if namespace := config.Lookup(config.Lookup(doc.Node, "metadata"), "namespace"); namespace != nil {
+	if namespace := document.Lookup(document.Lookup(doc.Node, "metadata"), "namespace"); namespace != nil {
 		id.namespace = namespace.Value
 	}
 	if first, found := u.easy[id]; found {
-		return config.Problems{doc.Problem(doc.Node, config.CodeDuplicate, "%s %s: stands twice in this unit, first at %s: give one of them another name", doc.Kind, config.Shorten(doc.Name), first)}
+		return document.Problems{doc.Problem(doc.Node, document.CodeDuplicate, "%s %s: stands twice in this unit, first at %s: give one of them another name", doc.Kind, document.Shorten(doc.Name), first)}
 	}
 	if u.easy == nil {
-		u.easy = map[easyID]config.Position{}
+		u.easy = map[easyID]document.Position{}
 	}
 	u.easy[id] = doc.Position()
 	return nil
@@ -61,7 +62,7 @@ func (u *unitRenderer) repeated(doc *config.Document) config.Problems {
 // source is one document of a unit that objects come from: an easy spec, or
 // a hard object.
 type source struct {
-	doc       *config.Document
+	doc       *document.Document
 	spec      *kind.Spec // nil for a hard object
 	overrides override.Overrides
 	hard      map[string]any
@@ -93,7 +94,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 
 // render fills in the heads and bundles.
 func (u *unitRenderer) render(placed []place, out *result) {
-	defer config.Recover(string(u.unit.Path), &u.problems)
+	defer document.Recover(string(u.unit.Path), &u.problems)
 	out.holds = u.read()
 	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
@@ -115,7 +116,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		if len(placed) > 1 {
 			where = fmt.Sprintf("all of its %d targets", len(placed))
 		}
-		u.problems = append(u.problems, config.Problem{Position: config.Position{File: string(u.unit.Path)}, Code: config.CodeEmpty,
+		u.problems = append(u.problems, document.Problem{Position: document.Position{File: string(u.unit.Path)}, Code: document.CodeEmpty,
 			Message: fmt.Sprintf("the unit renders to nothing on %s; remove the folder to remove the unit", where)})
 	}
 }
@@ -144,7 +145,7 @@ func (u *unitRenderer) read() (holds []string) {
 // idleOverrides are those of specs that change an object which no target has:
 // they would lead nowhere without a word. Those of Defaults are for many units,
 // of which one may do without the object.
-func (u *unitRenderer) idleOverrides() (problems config.Problems) {
+func (u *unitRenderer) idleOverrides() (problems document.Problems) {
 	for _, src := range u.sources {
 		if src.spec != nil {
 			problems = append(problems, src.overrides.Idle(slices.Sorted(slices.Values(u.rendered[src.doc])))...)
@@ -154,9 +155,9 @@ func (u *unitRenderer) idleOverrides() (problems config.Problems) {
 }
 
 // noteRendered notes that a spec of the unit gives an object of this id.
-func (u *unitRenderer) noteRendered(doc *config.Document, id string) {
+func (u *unitRenderer) noteRendered(doc *document.Document, id string) {
 	if u.rendered == nil {
-		u.rendered = map[*config.Document][]string{}
+		u.rendered = map[*document.Document][]string{}
 	}
 	if ids := u.rendered[doc]; !slices.Contains(ids, id) {
 		u.rendered[doc] = append(ids, id)
@@ -186,7 +187,7 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 }
 
 // noteClaim finds a definition that has the names of an easy kind.
-func (u *unitRenderer) noteClaim(doc *config.Document) {
+func (u *unitRenderer) noteClaim(doc *document.Document) {
 	object, ok := plain(doc)
 	if doc.Kind != definitionKind || !ok {
 		return
@@ -201,24 +202,24 @@ func (u *unitRenderer) noteClaim(doc *config.Document) {
 	}
 }
 
-func (u *unitRenderer) readDocument(doc *config.Document) {
+func (u *unitRenderer) readDocument(doc *document.Document) {
 	if isLocal(doc) {
 		return
 	}
 	if n := localConfig(doc); n != nil && n.Value != "false" {
-		u.problems = append(u.problems, doc.Problem(n, config.CodeType, "metadata.annotations[%q]: want \"true\", for a document that is not applied, or no annotation", annotationLocal))
+		u.problems = append(u.problems, doc.Problem(n, document.CodeType, "metadata.annotations[%q]: want \"true\", for a document that is not applied, or no annotation", annotationLocal))
 	}
 	u.reads.note(readKind, doc.APIVersion+" "+doc.Kind)
 	easy, broken := u.kinds.ByName(doc.APIVersion, doc.Kind), u.kinds.Broken(doc.APIVersion, doc.Kind)
 	switch {
 	case broken != "":
-		p := doc.Problem(doc.Node, config.CodeKind, "%s %s: its kind does not load", doc.Kind, doc.Name)
-		p.Via = []config.Position{{File: broken}}
+		p := doc.Problem(doc.Node, document.CodeKind, "%s %s: its kind does not load", doc.Kind, doc.Name)
+		p.Via = []document.Position{{File: broken}}
 		u.problems = append(u.problems, p)
 	case easy != nil:
 		u.readSpec(doc, easy)
 	case strings.HasPrefix(doc.APIVersion, config.Group+"/"):
-		u.problems = append(u.problems, doc.Problem(doc.Node, config.CodeDocument, "%s %s: does not belong in a unit; clusters and rollouts stand in the fleet's folder, Defaults in %s", doc.APIVersion, doc.Kind, "swell.yaml"))
+		u.problems = append(u.problems, doc.Problem(doc.Node, document.CodeDocument, "%s %s: does not belong in a unit; clusters and rollouts stand in the fleet's folder, Defaults in %s", doc.APIVersion, doc.Kind, "swell.yaml"))
 	default:
 		plain, problems := doc.Plain(doc.Node)
 		u.problems = append(u.problems, problems...)
@@ -233,17 +234,17 @@ func (u *unitRenderer) readDocument(doc *config.Document) {
 // as kustomize and kpt have it.
 const annotationLocal = "config.kubernetes.io/local-config"
 
-func isLocal(doc *config.Document) bool {
+func isLocal(doc *document.Document) bool {
 	n := localConfig(doc)
 	return n != nil && n.Value == "true"
 }
 
 // localConfig is the value of that annotation; nil where there is none.
-func localConfig(doc *config.Document) *yaml.Node {
-	return config.Lookup(config.Lookup(config.Lookup(doc.Node, "metadata"), "annotations"), annotationLocal)
+func localConfig(doc *document.Document) *yaml.Node {
+	return document.Lookup(document.Lookup(document.Lookup(doc.Node, "metadata"), "annotations"), annotationLocal)
 }
 
-func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
+func (u *unitRenderer) readSpec(doc *document.Document, easy *kind.Kind) {
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
 	problems = slices.Concat(problems, more, u.repeated(doc), ownMarks(doc, easy))
@@ -255,11 +256,11 @@ func (u *unitRenderer) readSpec(doc *config.Document, easy *kind.Kind) {
 }
 
 // readOverrides reads the overrides in a document of an easy kind.
-func readOverrides(doc *config.Document, easy *kind.Kind) (override.Overrides, config.Problems) {
+func readOverrides(doc *document.Document, easy *kind.Kind) (override.Overrides, document.Problems) {
 	if !easy.Overridable() {
 		return override.Overrides{}, nil
 	}
-	overrides, problems := override.Read(doc, config.Lookup(config.Lookup(doc.Node, "spec"), kind.OverrideField))
+	overrides, problems := override.Read(doc, document.Lookup(document.Lookup(doc.Node, "spec"), kind.OverrideField))
 	return overrides, append(problems, overrides.Unused(easy.ObjectIDs())...)
 }
 
@@ -285,7 +286,7 @@ func (u *unitRenderer) file(name string) ([]byte, error) {
 	u.reads.note(readFile, full)
 	content, err := u.repository.Tree.ReadFile(full)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, config.Cause(err))
+		return nil, fmt.Errorf("%q: %w", name, document.Cause(err))
 	}
 	return content, nil
 }
@@ -295,7 +296,7 @@ const maxPath = 1000
 
 func (u *unitRenderer) beside(name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." || strings.IndexByte(name, 0) >= 0 || len(name) > maxPath {
-		return "", config.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", config.Shorten(name)))
+		return "", document.Refusal(fmt.Sprintf("%q: want the path of a file in the unit's folder or below it", document.Shorten(name)))
 	}
 	return path.Join(string(u.unit.Path), name), nil
 }
@@ -312,11 +313,11 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 	err = fs.WalkDir(u.repository.Tree, root, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fmt.Errorf("%q: %w", folder, config.Cause(err))
+			return fmt.Errorf("%q: %w", folder, document.Cause(err))
 		case e.IsDir():
 			return nil
 		case !e.Type().IsRegular():
-			return config.Refusal(fmt.Sprintf("%q: only plain files and folders may be in it", strings.TrimPrefix(name, string(u.unit.Path)+"/")))
+			return document.Refusal(fmt.Sprintf("%q: only plain files and folders may be in it", strings.TrimPrefix(name, string(u.unit.Path)+"/")))
 		}
 		names = append(names, strings.TrimPrefix(name, root+"/"))
 		return nil
@@ -344,11 +345,11 @@ func (u *unitRenderer) objects(p place) []*Object {
 // a hundred targets is one line.
 type targetProblems struct {
 	target   config.TargetName
-	problems config.Problems
+	problems document.Problems
 	targets  map[string][]string // by the problem's text
 }
 
-func (t *targetProblems) add(problems ...config.Problem) {
+func (t *targetProblems) add(problems ...document.Problem) {
 	if t.targets == nil && len(problems) > 0 {
 		t.targets = map[string][]string{}
 	}
@@ -365,7 +366,7 @@ func (t *targetProblems) add(problems ...config.Problem) {
 
 // all returns the problems, with the targets named where it is not all of
 // them.
-func (t *targetProblems) all(targets int) config.Problems {
+func (t *targetProblems) all(targets int) document.Problems {
 	for i := range t.problems {
 		if on := t.targets[t.problems[i].String()]; len(on) < targets {
 			t.problems[i].Targets = on

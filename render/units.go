@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // shards is how many maps the units of a snapshot are spread over: a commit
@@ -51,7 +52,7 @@ func (u Units) StandIn(unit *Unit) bool {
 		return false
 	}
 	folder := u.Get(config.UnitPath(path.Dir(string(unit.Path))))
-	return folder != nil && slices.ContainsFunc(folder.Problems, func(p config.Problem) bool { return sameProblem(p, unit.source.Problems[0]) })
+	return folder != nil && slices.ContainsFunc(folder.Problems, func(p document.Problem) bool { return sameProblem(p, unit.source.Problems[0]) })
 }
 
 // All are all units, in no order.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
@@ -32,9 +33,9 @@ type world struct {
 	kinds      *kind.Kinds
 	data       *kind.Data
 	offers     *offers
-	problems   config.Problems // of the data files
-	claims     config.Problems // of definitions in the folder of schemas that have the names of easy kinds
-	builds     sync.Map        // *build by unit
+	problems   document.Problems // of the data files
+	claims     document.Problems // of definitions in the folder of schemas that have the names of easy kinds
+	builds     sync.Map          // *build by unit
 	defaults   defaultOverrides
 	names      sync.Map // by kind, see [world.named]
 	unmatched  sync.Map // func() string by the position of a reference, see [world.whyNothing]
@@ -85,10 +86,10 @@ type hardKinds struct {
 	definitions []schema.CRD
 	hash        string
 	// problems of definitions freeze the units that hold them.
-	problems map[config.UnitPath]config.Problems
-	schemas  []*config.Document // that stand in the folder of schemas
-	shared   config.Problems    // of the folder of schemas; they freeze nothing by themselves
-	unread   bool               // a file that may hold some could not be read
+	problems map[config.UnitPath]document.Problems
+	schemas  []*document.Document // that stand in the folder of schemas
+	shared   document.Problems    // of the folder of schemas; they freeze nothing by themselves
+	unread   bool                 // a file that may hold some could not be read
 
 	mu   sync.Mutex
 	sets map[string]*schema.Set

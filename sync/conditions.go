@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -70,7 +70,7 @@ func (d *Daemon) strayClusters() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Clusters)) {
 		if !slices.Contains(names, name) {
-			stray = append(stray, fmt.Sprintf("cluster %q: the fleet has no cluster of this name%s", name, config.DidYouMean(name, names)))
+			stray = append(stray, fmt.Sprintf("cluster %q: the fleet has no cluster of this name%s", name, document.DidYouMean(name, names)))
 		}
 	}
 	return strings.Join(stray, "; ")

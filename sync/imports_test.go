@@ -72,20 +72,21 @@ func TestImportsPointOneWay(t *testing.T) {
 // its neighbours.
 func TestRoomsOfTheCompiler(t *testing.T) {
 	rooms := map[string]string{
-		"config":                   "config/bounds config/timezone",
+		"config":                   "config/bounds config/document config/timezone",
 		"config/bounds":            "",
+		"config/document":          "config/bounds",
 		"config/timezone":          "",
-		"render":                   "config render/blame render/cache render/kind render/kustomize render/override render/schema",
-		"render/blame":             "config render/kind render/override render/schema",
+		"render":                   "config config/document render/blame render/cache render/kind render/kustomize render/override render/schema",
+		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
-		"render/diff":              "config render",
-		"render/kind":              "config config/bounds config/timezone render/schema render/schema/easy",
-		"render/kustomize":         "config",
-		"render/override":          "config render/schema",
-		"render/schema":            "config config/bounds render/schema/validation",
-		"render/schema/easy":       "config render/schema",
+		"render/diff":              "config config/document render",
+		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/easy",
+		"render/kustomize":         "config config/document",
+		"render/override":          "config config/document render/schema",
+		"render/schema":            "config config/bounds config/document render/schema/validation",
+		"render/schema/easy":       "config config/document render/schema",
 		"render/schema/schematest": "",
-		"render/schema/validation": "config config/timezone",
+		"render/schema/validation": "config/document config/timezone",
 	}
 	for _, p := range goList(t, "..", "./config/...", "./render/...") {
 		name := strings.TrimPrefix(p.ImportPath, module)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -25,7 +26,7 @@ type Record struct {
 	Fetched   bool // the branch was looked at
 	Rendered  int  // units that were rendered
 	// Problems of a new commit.
-	Problems config.Problems
+	Problems document.Problems
 	// Errors of Git and of clusters, in one line each.
 	Errors []error
 	// Actions with what became of each.

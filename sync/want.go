@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -114,7 +115,7 @@ func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {
 }
 
 // someProblems is the first problem and how many more there are.
-func someProblems(problems config.Problems) string {
+func someProblems(problems document.Problems) string {
 	text := problems[0].String()
 	if more := len(problems) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %s)", diff.Count(more, "more problem"))

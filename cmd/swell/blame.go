@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 )
@@ -65,7 +66,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 			}
 			q := question{snapshot: snapshot, unit: where.units(unit, nil, 0), target: target}
 			answer, err := q.answer(args[0], field)
-			var problems config.Problems
+			var problems document.Problems
 			if errors.As(err, &problems) {
 				printProblems(cmd.ErrOrStderr(), problems)
 				return exit(exitProblems)
@@ -156,7 +157,7 @@ func (q *question) answer(object, field string) (*answer, error) {
 		found, err := q.fields(h, steps)
 		if err != nil {
 			missing = err
-			var problems config.Problems
+			var problems document.Problems
 			if errors.As(err, &problems) {
 				return nil, err
 			}
@@ -277,7 +278,7 @@ func (q *question) find(object string) ([]hit, error) {
 func splitObject(text string) (kindName, namespace, name string, err error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-		return "", "", "", fmt.Errorf("object %q: want Kind/name or Kind/namespace/name", config.Shorten(text))
+		return "", "", "", fmt.Errorf("object %q: want Kind/name or Kind/namespace/name", document.Shorten(text))
 	}
 	if len(parts) == 3 {
 		namespace = parts[1]
@@ -309,7 +310,7 @@ func (q *question) notFound(object, short string, known []string, broken int) er
 		where += " on " + q.target
 	}
 	slices.Sort(known)
-	err := fmt.Errorf("object %s: no such object%s%s", config.Shorten(object), where, config.DidYouMean(short, slices.Compact(known)))
+	err := fmt.Errorf("object %s: no such object%s%s", document.Shorten(object), where, document.DidYouMean(short, slices.Compact(known)))
 	if broken > 0 {
 		return hinted{err, fmt.Sprintf("%d units have problems and render to nothing; swell check shows them", broken)}
 	}

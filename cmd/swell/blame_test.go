@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 )
@@ -156,7 +157,7 @@ func TestExplainedTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tried++
 		var fields []blame.Field
-		origins := []blame.Origin{{Kind: blame.FromSpec, Position: config.Position{File: "a # b.yaml", Line: 1}, Text: texts.Draw(t, "origin")}}
+		origins := []blame.Origin{{Kind: blame.FromSpec, Position: document.Position{File: "a # b.yaml", Line: 1}, Text: texts.Draw(t, "origin")}}
 		data := map[string]any{}
 		for _, key := range rapid.SliceOfNDistinct(texts, 1, 4, rapid.ID).Draw(t, "keys") {
 			switch rapid.IntRange(0, 3).Draw(t, "form") {

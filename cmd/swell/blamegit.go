@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/sync/source"
 )
@@ -128,5 +129,5 @@ func (w *writer) short() string {
 		mark = "^"
 	}
 	name, _, _ := strings.Cut(w.Author, " <")
-	return mark + w.Commit.Short() + " " + config.Shorten(name) + " " + w.Time.Format(time.DateOnly)
+	return mark + w.Commit.Short() + " " + document.Shorten(name) + " " + w.Time.Format(time.DateOnly)
 }

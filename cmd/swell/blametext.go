@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 )
@@ -89,14 +90,14 @@ func (w *blameWriter) who(o blame.Origin) (string, error) {
 
 func placeText(o blame.Origin) string {
 	if o.Whole {
-		return config.Position{File: o.File}.String()
+		return document.Position{File: o.File}.String()
 	}
-	return config.Position{File: o.File, Line: o.Line}.String()
+	return document.Position{File: o.File, Line: o.Line}.String()
 }
 
 // oneLine is a text fit for a line of a table or a comment.
 func oneLine(text string) string {
-	return config.Printable(strings.Join(strings.Fields(text), " "))
+	return document.Printable(strings.Join(strings.Fields(text), " "))
 }
 
 const longValue = 60 // runes of a value in a line
@@ -116,14 +117,14 @@ func valueText(value any) string {
 			if more != "" {
 				text += fmt.Sprintf(" and %d lines", 1+strings.Count(strings.TrimSuffix(more, "\n"), "\n"))
 			}
-			return config.Printable(text)
+			return document.Printable(text)
 		}
 		text = strings.TrimSuffix(text, "\n")
 	}
 	if runes := []rune(text); len(runes) > longValue {
 		text = string(runes[:longValue]) + "..."
 	}
-	return config.Printable(text)
+	return document.Printable(text)
 }
 
 const fewTargets = 4 // that are named

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 )
@@ -98,7 +99,7 @@ type checked struct {
 	folder string
 	below  string // the unit, or folder of units, that was asked about; empty is all
 	// Problems are those that were asked about.
-	Problems config.Problems
+	Problems document.Problems
 	sources  *sources
 }
 
@@ -140,7 +141,7 @@ func textFor(out io.Writer, s *render.Snapshot, excerpt, color *bool) *problemTe
 	return text
 }
 
-func printProblems(w io.Writer, problems config.Problems) {
+func printProblems(w io.Writer, problems document.Problems) {
 	(&problemText{out: w}).write(problems)
 }
 

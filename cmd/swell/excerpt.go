@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -44,7 +45,7 @@ func (t *problemText) paint(color, text string) string {
 	return color + text + colorOff
 }
 
-func (t *problemText) write(problems config.Problems) {
+func (t *problemText) write(problems document.Problems) {
 	for _, p := range problems {
 		code := t.paint(colorDim, "("+string(p.Code)+")")
 		if t.sources == nil {
@@ -61,7 +62,7 @@ func (t *problemText) write(problems config.Problems) {
 }
 
 // viaText is the chain of places as it stands at the end of a problem's line.
-func viaText(p config.Problem) string {
+func viaText(p document.Problem) string {
 	var b strings.Builder
 	for _, via := range p.Via {
 		fmt.Fprintf(&b, " (from %s)", via)
@@ -73,7 +74,7 @@ func viaText(p config.Problem) string {
 //
 //	12 |   replicsa: 3
 //	   |   ^
-func (t *problemText) excerpt(at config.Position) {
+func (t *problemText) excerpt(at document.Position) {
 	line, column, ok := t.sources.line(at)
 	if !ok {
 		return
@@ -182,7 +183,7 @@ type sourceFile struct {
 // line returns the line of a place and the number of the rune in it, from 1;
 // zero where no column is known. It is false where there is no such line, or
 // none that may be shown.
-func (s *sources) line(at config.Position) (line string, column int, ok bool) {
+func (s *sources) line(at document.Position) (line string, column int, ok bool) {
 	file := s.file(at.File)
 	if file == nil || at.Line < 1 || at.Line > len(file.lines) {
 		return "", 0, false
@@ -240,7 +241,7 @@ func (s *sources) kinds(file string) config.KindMessage {
 // runeColumn is the place's column counted in runes. YAML's are; in a .proto
 // a tab reaches to the next multiple of 8; in text that is no UTF-8 or has a
 // NUL byte they are bytes.
-func runeColumn(at config.Position, line string) int {
+func runeColumn(at document.Position, line string) int {
 	switch {
 	case at.Column == 0:
 		return 0

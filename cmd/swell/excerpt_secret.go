@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const notShown = "(a line of a Secret is not shown)"
@@ -166,7 +167,7 @@ func (h *hider) key(n, value *yaml.Node) {
 		return
 	}
 	before := h.before(textPlace{n.Line, n.Column})
-	if !onlyStructure(before) || !config.PlainKey(n.Value) || value.Tag == "!!null" {
+	if !onlyStructure(before) || !document.PlainKey(n.Value) || value.Tag == "!!null" {
 		return
 	}
 	rest := strings.TrimPrefix(h.lines[n.Line-1], before)

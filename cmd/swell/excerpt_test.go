@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -61,7 +62,7 @@ func TestRuneColumn(t *testing.T) {
 		{"a.yaml", "日\x00", 4, 2},
 		{"a.yaml", "abc", 0, 0},
 	} {
-		if got := runeColumn(config.Position{File: test.file, Line: 1, Column: test.column}, test.line); got != test.want {
+		if got := runeColumn(document.Position{File: test.file, Line: 1, Column: test.column}, test.line); got != test.want {
 			t.Errorf("%s %q column %d: rune %d, want %d", test.file, test.line, test.column, got, test.want)
 		}
 	}
@@ -143,9 +144,9 @@ func TestHideSecretsAnyText(t *testing.T) {
 		text := start + before.Draw(t, "before") + value + after.Draw(t, "after")
 		lines := strings.Split(text, "\n")
 		hideSecrets(lines, nil)
-		docs, _ := config.ReadDocuments("a.yaml", []byte(text))
+		docs, _ := document.ReadDocuments("a.yaml", []byte(text))
 		for _, doc := range docs {
-			if doc.Kind != "Secret" || !holds(config.Lookup(doc.Node, "data"), value) && !holds(config.Lookup(doc.Node, "stringData"), value) {
+			if doc.Kind != "Secret" || !holds(document.Lookup(doc.Node, "data"), value) && !holds(document.Lookup(doc.Node, "stringData"), value) {
 				continue
 			}
 			secrets++
@@ -185,17 +186,17 @@ func TestExcerptOddLines(t *testing.T) {
 		"app.toml":       {Data: []byte("password\n")},
 	})}})
 	for _, test := range []struct {
-		at   config.Position
+		at   document.Position
 		line string
 		ok   bool
 	}{
-		{config.Position{File: "data/crlf.yaml", Line: 2}, "c: d", true},
-		{config.Position{File: "data/crlf.yaml", Line: 9}, "", false},
-		{config.Position{File: "data/crlf.yaml"}, "", false},
-		{config.Position{File: "data/cr.yaml", Line: 1}, "", false},
-		{config.Position{File: "data/nel.yaml", Line: 1}, "", false},
-		{config.Position{File: "app.toml", Line: 1}, "", false},
-		{config.Position{File: "data/none.yaml", Line: 1}, "", false},
+		{document.Position{File: "data/crlf.yaml", Line: 2}, "c: d", true},
+		{document.Position{File: "data/crlf.yaml", Line: 9}, "", false},
+		{document.Position{File: "data/crlf.yaml"}, "", false},
+		{document.Position{File: "data/cr.yaml", Line: 1}, "", false},
+		{document.Position{File: "data/nel.yaml", Line: 1}, "", false},
+		{document.Position{File: "app.toml", Line: 1}, "", false},
+		{document.Position{File: "data/none.yaml", Line: 1}, "", false},
 	} {
 		line, _, ok := s.line(test.at)
 		if line != test.line || ok != test.ok {

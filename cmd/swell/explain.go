@@ -14,6 +14,7 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
@@ -128,7 +129,7 @@ func explainedKinds(where *place) (known []*explained, notes []string, err error
 		notes = append(notes, fmt.Sprintf("%s has problems, swell check shows them", folder))
 	}
 	for _, k := range all.Declared() {
-		whole, err := config.Envelope(k.Message())
+		whole, err := document.Envelope(k.Message())
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("%s: %s", k.Folder, err))
 			continue
@@ -195,9 +196,9 @@ func noSuchKind(known []*explained, name, apiVersion string) error {
 		}
 	}
 	if len(versions) > 0 {
-		return fmt.Errorf("kind %s: not in %q%s", name, apiVersion, config.DidYouMean(apiVersion, versions))
+		return fmt.Errorf("kind %s: not in %q%s", name, apiVersion, document.DidYouMean(apiVersion, versions))
 	}
-	return fmt.Errorf("kind %q: no such kind%s", name, config.DidYouMean(name, names))
+	return fmt.Errorf("kind %q: no such kind%s", name, document.DidYouMean(name, names))
 }
 
 // descend finds what the path leads to.
@@ -218,7 +219,7 @@ func (k *explained) descend(path []string) (shape, error) {
 			for _, f := range fields {
 				names = append(names, f.name)
 			}
-			return shape{}, fmt.Errorf("%s.%s: no such field%s", where, step, config.DidYouMean(step, names))
+			return shape{}, fmt.Errorf("%s.%s: no such field%s", where, step, document.DidYouMean(step, names))
 		}
 		doc := fields[j].doc
 		if s = fields[j].shape; doc != "" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -49,7 +49,7 @@ message Nothing {}
 message Tree { Tree left = 1; map<string, Tree> right = 2; }
 enum Color { RED = 0; }
 `
-		file, problems := config.CompileProto("t.proto", func(name string) ([]byte, error) {
+		file, problems := document.CompileProto("t.proto", func(name string) ([]byte, error) {
 			if name == "t.proto" {
 				return []byte(proto), nil
 			}
@@ -59,7 +59,7 @@ enum Color { RED = 0; }
 			t.Fatal(problems)
 		}
 		message := file.Messages().ByName("Doc")
-		whole, err := config.Envelope(message)
+		whole, err := document.Envelope(message)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // fieldStep is one step of a path into an object as a person writes it.
@@ -51,13 +51,13 @@ func parseField(text string) ([]fieldStep, error) {
 	for rest := text; rest != ""; {
 		s, length, err := parseFieldStep(rest)
 		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", config.Shorten(text), err)
+			return nil, fmt.Errorf("field %q: %w", document.Shorten(text), err)
 		}
 		s.text = rest[:length]
 		steps = append(steps, s)
 		rest = rest[length:]
 		if after, dotted := strings.CutPrefix(rest, "."); dotted && after == "" {
-			return nil, fmt.Errorf("field %q: nothing after the last dot", config.Shorten(text))
+			return nil, fmt.Errorf("field %q: nothing after the last dot", document.Shorten(text))
 		} else if dotted {
 			rest = after
 		}
@@ -91,11 +91,11 @@ func parseFieldStep(rest string) (fieldStep, int, error) {
 		return s, len(m), json.Unmarshal([]byte(m), &s.name)
 	}
 	if rest[0] != '[' {
-		return fieldStep{}, 0, fmt.Errorf("want a name or [ at %q", config.Shorten(rest))
+		return fieldStep{}, 0, fmt.Errorf("want a name or [ at %q", document.Shorten(rest))
 	}
 	end := closing(rest)
 	if end < 0 {
-		return fieldStep{}, 0, fmt.Errorf("the [ is never closed at %q", config.Shorten(rest))
+		return fieldStep{}, 0, fmt.Errorf("the [ is never closed at %q", document.Shorten(rest))
 	}
 	inner := rest[1:end]
 	if i, err := strconv.Atoi(inner); err == nil {
@@ -215,7 +215,7 @@ func noField(path []any, s fieldStep, known []string) error {
 			name = s.keys[0].value
 		}
 	}
-	return fmt.Errorf("%s: no such %s%s", at, what, config.DidYouMean(name, known))
+	return fmt.Errorf("%s: no such %s%s", at, what, document.DidYouMean(name, known))
 }
 
 // item is the index of the item that a step means; -1 when there is none.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/diff"
 )
 
@@ -84,7 +85,7 @@ func writeJUnit(w io.Writer, c *checked) error {
 
 func (c *checked) sharedCases() junitSuite {
 	suite := junitSuite{Name: sharedSuite}
-	byFile := map[string]config.Problems{}
+	byFile := map[string]document.Problems{}
 	for _, p := range c.Problems {
 		if p.Unit == "" {
 			byFile[p.File] = append(byFile[p.File], p)
@@ -127,7 +128,7 @@ func (c *checked) unitCases() []junitSuite {
 	return suites
 }
 
-func junitFailureOf(problems config.Problems) *junitFailure {
+func junitFailureOf(problems document.Problems) *junitFailure {
 	var text strings.Builder
 	printProblems(&text, problems)
 	message := problems[0].Text()

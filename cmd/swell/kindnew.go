@@ -20,6 +20,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
@@ -77,7 +78,7 @@ type newKind struct {
 }
 
 func (t *kindTester) newKind(name, group string) (*newKind, error) {
-	if !config.IsLabel(name) || name[0] < 'a' || name[0] > 'z' {
+	if !document.IsLabel(name) || name[0] < 'a' || name[0] > 'z' {
 		return nil, fmt.Errorf("name %q: want at most 63 lower-case letters, digits and -, a letter first and no - last, like web-app", name)
 	}
 	n := &newKind{name: name, folder: path.Join(t.folders.Kinds, name)}
@@ -122,7 +123,7 @@ func kubernetesKind(name string) (string, error) {
 // share.
 func chooseGroup(group string, others []*kind.Kind) (string, error) {
 	if group != "" {
-		if !config.IsName(group) || !strings.Contains(group, ".") || group == config.Group {
+		if !document.IsName(group) || !strings.Contains(group, ".") || group == config.Group {
 			return "", fmt.Errorf("--group %q: want a domain of your own, like %s", group, exampleGroup)
 		}
 		return group, nil

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 )
@@ -110,7 +111,7 @@ func newKindTester(dir string) (*kindTester, error) {
 		return nil, err
 	}
 	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir))}
-	var problems config.Problems
+	var problems document.Problems
 	if t.folders, problems = config.ReadFolders(t.tree); len(problems) > 0 {
 		return nil, problems
 	}
@@ -133,7 +134,7 @@ func (t *kindTester) pick(names []string) ([]string, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, path.Base(filepath.ToSlash(name))) })
 		if i < 0 {
-			return nil, fmt.Errorf("%q: no such kind in %s%s", name, t.folders.Kinds, config.DidYouMean(name, known))
+			return nil, fmt.Errorf("%q: no such kind in %s%s", name, t.folders.Kinds, document.DidYouMean(name, known))
 		}
 		picked = append(picked, paths[i])
 	}

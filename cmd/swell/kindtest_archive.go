@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -101,7 +102,7 @@ func (t *kindTest) files(folders config.Folders) []txtar.File {
 		switch below, fleet := strings.CutPrefix(f.Name, "fleet/"); {
 		case fleet:
 			own["Cluster"] = true
-			docs, _ := config.ReadDocuments(f.Name, f.Data) // its problems are found again
+			docs, _ := document.ReadDocuments(f.Name, f.Data) // its problems are found again
 			for _, doc := range docs {
 				own[doc.Kind] = true
 			}
@@ -162,7 +163,7 @@ func (t *kindTest) results(s *render.Snapshot, folders config.Folders) (map[stri
 
 // problemsText is one line a problem. Paths of the unit and of the fleet are
 // those of the archive.
-func (t *kindTest) problemsText(problems config.Problems, folders config.Folders) string {
+func (t *kindTest) problemsText(problems document.Problems, folders config.Folders) string {
 	problems = problems.Sorted()
 	for i, p := range problems {
 		if below, ok := strings.CutPrefix(p.File, folders.Fleet+"/"); ok {

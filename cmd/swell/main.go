@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 func main() { os.Exit(run()) }
@@ -112,7 +112,7 @@ func oneOfItsVerbs(cmd *cobra.Command, args []string) error {
 	for _, verb := range cmd.Commands() {
 		verbs = append(verbs, verb.Name())
 	}
-	return fmt.Errorf("%s %q: no such command%s", strings.TrimPrefix(cmd.CommandPath(), "swell "), args[0], config.DidYouMean(args[0], verbs))
+	return fmt.Errorf("%s %q: no such command%s", strings.TrimPrefix(cmd.CommandPath(), "swell "), args[0], document.DidYouMean(args[0], verbs))
 }
 
 // arguments makes an error about the number of arguments say where help is.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/sync/source"
@@ -99,7 +100,7 @@ func nearFolder(name string) string {
 			names = append(names, e.Name())
 		}
 	}
-	suggestion := config.DidYouMean(base, names)
+	suggestion := document.DidYouMean(base, names)
 	if err != nil || !strings.HasPrefix(suggestion, ", did you mean") {
 		return "" // or a list of all of them
 	}

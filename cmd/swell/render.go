@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -148,7 +149,7 @@ func noTarget(r *config.Repository, target string) error {
 	if slices.Contains(names, target) {
 		return fmt.Errorf("--target %q: nothing is rendered for it", target)
 	}
-	return fmt.Errorf("--target %q: no such target%s", target, config.DidYouMean(target, names))
+	return fmt.Errorf("--target %q: no such target%s", target, document.DidYouMean(target, names))
 }
 
 // writeUnit writes the unit's bundles, by target.
@@ -174,7 +175,7 @@ func didYouMean(got string, units []config.UnitPath) string {
 	for i, u := range units {
 		names[i] = string(u)
 	}
-	return config.DidYouMean(got, names)
+	return document.DidYouMean(got, names)
 }
 
 // noUnit is the error for a folder of the monorepo that is not for units, or has none.
@@ -187,18 +188,18 @@ const unitUsage = "only this unit, or the units below this folder of the monorep
 
 // problemsBelow are those of the units below a folder, and those that hold the
 // whole fleet; all when the folder is empty.
-func problemsBelow(s *render.Snapshot, below string) config.Problems {
+func problemsBelow(s *render.Snapshot, below string) document.Problems {
 	if below == "" || s.Held {
 		return s.Problems
 	}
-	var problems config.Problems
+	var problems document.Problems
 	for _, u := range s.Units.Sorted() {
 		if config.Within(string(u.Path), below) {
 			problems = append(problems, u.Problems...)
 		}
 	}
 	problems = problems.Sorted()
-	return slices.CompactFunc(problems, func(a, b config.Problem) bool { return a.String() == b.String() })
+	return slices.CompactFunc(problems, func(a, b document.Problem) bool { return a.String() == b.String() })
 }
 
 // unitFlag is the value of --unit as units are called: what a shell's

@@ -12,7 +12,7 @@ import (
 
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 )
@@ -123,7 +123,7 @@ func nodeOf(n *kyaml.Node, path []any) *kyaml.Node {
 		if i, ok := s.(int); ok {
 			n = n.Content[i]
 		} else {
-			n = config.Lookup(n, s.(string))
+			n = document.Lookup(n, s.(string))
 		}
 	}
 	return n
@@ -140,7 +140,7 @@ func ends(lines []string, n *kyaml.Node) bool {
 	if err != nil || n.Kind != kyaml.ScalarNode {
 		return err == nil
 	}
-	value := config.Lookup(one.YNode(), "x")
+	value := document.Lookup(one.YNode(), "x")
 	return value != nil && value.Value == n.Value && value.Kind == n.Kind
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/testdata"
 )
@@ -110,7 +111,7 @@ func TestSARIF(t *testing.T) {
 		}
 	}
 	var codes []string
-	for _, code := range slices.Sorted(maps.Keys(config.Codes)) {
+	for _, code := range slices.Sorted(maps.Keys(document.Codes)) {
 		codes = append(codes, string(code))
 	}
 	if diff := cmp.Diff(codes, ids); diff != "" {
@@ -130,7 +131,7 @@ func TestSARIF(t *testing.T) {
 			t.Errorf("%s: no error", problem)
 		}
 		checkMessage(t, get(t, result, "message", "text").(string), problem.Text())
-		places := append([]config.Position{problem.Position}, problem.Via...)
+		places := append([]document.Position{problem.Position}, problem.Via...)
 		locations := get(t, result, "locations").([]any)
 		if len(problem.Via) > 0 {
 			locations = append(locations, get(t, result, "relatedLocations").([]any)...)
@@ -163,7 +164,7 @@ func checkMessage(t *testing.T, text, want string) {
 	}
 }
 
-func checkLocation(t *testing.T, location any, want config.Position) {
+func checkLocation(t *testing.T, location any, want document.Position) {
 	t.Helper()
 	artifact := get(t, location, "physicalLocation", "artifactLocation")
 	uri, err := url.Parse(get(t, artifact, "uri").(string))
@@ -211,7 +212,7 @@ func TestFingerprints(t *testing.T) {
 	if gone != 1 || len(after) != len(before) {
 		t.Errorf("one text changed: %d fingerprints are gone, %d there, want 1 and %d", gone, len(after), len(before))
 	}
-	same := config.Problem{Position: config.Position{File: "a", Line: 1}, Code: "SW1001", Message: "x: set twice, first on line 4"}
+	same := document.Problem{Position: document.Position{File: "a", Line: 1}, Code: "SW1001", Message: "x: set twice, first on line 4"}
 	other := same
 	other.Message = "x: set twice, first on line 9"
 	if problemFingerprint(same) != problemFingerprint(other) {
@@ -221,11 +222,11 @@ func TestFingerprints(t *testing.T) {
 
 // TestEqualProblems: two problems with one text have different fingerprints.
 func TestEqualProblems(t *testing.T) {
-	at := func(line int) config.Problem {
-		return config.Problem{Position: config.Position{File: "a.yaml", Line: line, Column: 1}, Code: config.CodeType, Message: "same"}
+	at := func(line int) document.Problem {
+		return document.Problem{Position: document.Position{File: "a.yaml", Line: line, Column: 1}, Code: document.CodeType, Message: "same"}
 	}
 	c := checkedExample(t, nil)
-	c.Problems = config.Problems{at(1), at(2)}
+	c.Problems = document.Problems{at(1), at(2)}
 	results := get(t, sarifOf(t, c), "runs", 0, "results")
 	if get(t, results, 0, "partialFingerprints", fingerprintName) == get(t, results, 1, "partialFingerprints", fingerprintName) {
 		t.Error("equal fingerprints")
@@ -237,9 +238,9 @@ func TestEqualProblems(t *testing.T) {
 func TestAnnotations(t *testing.T) {
 	c := checkedExample(t, nil)
 	c.folder = "a,b:c"
-	c.Problems = config.Problems{
-		{Position: config.Position{File: "x%y.yaml", Line: 3, Column: 7}, Code: config.CodeType, Message: "100%: want\r\n::error::x, y"},
-		{Position: config.Position{File: "kinds/x"}, Code: config.CodeKind, Message: "m", Via: []config.Position{{File: "k", Line: 2}}},
+	c.Problems = document.Problems{
+		{Position: document.Position{File: "x%y.yaml", Line: 3, Column: 7}, Code: document.CodeType, Message: "100%: want\r\n::error::x, y"},
+		{Position: document.Position{File: "kinds/x"}, Code: document.CodeKind, Message: "m", Via: []document.Position{{File: "k", Line: 2}}},
 	}
 	var out strings.Builder
 	if err := writeAnnotations(&out, c); err != nil {

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // The parts of SARIF 2.1.0 (OASIS, errata 01) that are written. Names are
@@ -99,7 +99,7 @@ const (
 
 // writeSARIF writes the problems as a SARIF log with one run.
 func writeSARIF(w io.Writer, c *checked) error {
-	codes := slices.Sorted(maps.Keys(config.Codes))
+	codes := slices.Sorted(maps.Keys(document.Codes))
 	run := sarifRun{
 		Tool:               sarifTool{sarifDriver{Name: "swell", Version: versionText(), InformationURI: "https://github.com/swell-sh/swell"}},
 		ColumnKind:         "unicodeCodePoints",
@@ -107,7 +107,7 @@ func writeSARIF(w io.Writer, c *checked) error {
 		Results:            []sarifResult{}, // an empty list says that nothing was found, none that nothing was looked for
 	}
 	for _, code := range codes {
-		text := sarifMessage(config.Codes[code])
+		text := sarifMessage(document.Codes[code])
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: string(code),
 			ShortDescription: text, FullDescription: text, Help: text, DefaultConfiguration: sarifConfiguration{"error"}})
 	}
@@ -120,7 +120,7 @@ func writeSARIF(w io.Writer, c *checked) error {
 	return writeIndented(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-func (c *checked) sarifResult(p config.Problem, rule int, fingerprint string) sarifResult {
+func (c *checked) sarifResult(p document.Problem, rule int, fingerprint string) sarifResult {
 	result := sarifResult{
 		RuleID: string(p.Code), RuleIndex: rule, Level: "error", Message: sarifMessage(p.Text()),
 		Locations:           []sarifLocation{{PhysicalLocation: c.sarifPlace(p.Position)}},
@@ -137,7 +137,7 @@ func (c *checked) sarifResult(p config.Problem, rule int, fingerprint string) sa
 	return result
 }
 
-func (c *checked) sarifPlace(at config.Position) sarifPhysical {
+func (c *checked) sarifPlace(at document.Position) sarifPhysical {
 	uri := (&url.URL{Path: path.Join(c.folder, at.File)}).String()
 	place := sarifPhysical{ArtifactLocation: sarifArtifact{URI: uri, URIBaseID: sarifRoot}}
 	if at.Line > 0 {
@@ -147,7 +147,7 @@ func (c *checked) sarifPlace(at config.Position) sarifPhysical {
 }
 
 // column counts a place's column in runes; zero where none is known.
-func (c *checked) column(at config.Position) int {
+func (c *checked) column(at document.Position) int {
 	if _, column, ok := c.sources.line(at); ok {
 		return column
 	}
@@ -165,7 +165,7 @@ var placeInText = regexp.MustCompile(`:\d+(:\d+)?\b|\bline \d+\b`)
 
 // problemFingerprint is the same for a problem as long as its file and text
 // are, wherever the line moves to.
-func problemFingerprint(p config.Problem) string {
+func problemFingerprint(p document.Problem) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", p.Code, p.File, placeInText.ReplaceAllString(p.Message, "")))
 	return hex.EncodeToString(sum[:])
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/schema/easy"
@@ -252,7 +253,7 @@ func (k *easyKinds) pick(args []string) error {
 		case slices.Contains(k.broken, arg):
 			return fmt.Errorf("kind %q: does not load", arg)
 		default:
-			return fmt.Errorf("kind %q: no such kind%s", arg, config.DidYouMean(arg, names))
+			return fmt.Errorf("kind %q: no such kind%s", arg, document.DidYouMean(arg, names))
 		}
 	}
 	k.picked = picked

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 	"github.com/swell-sh/swell/sync/devcluster"
@@ -48,7 +49,7 @@ func exampleKinds(t *testing.T) *easyKinds {
 
 // documentsOf reads all documents of the example, with the texts of their
 // files.
-func documentsOf(t *testing.T, visit func(file string, doc *config.Document)) {
+func documentsOf(t *testing.T, visit func(file string, doc *document.Document)) {
 	t.Helper()
 	err := filepath.WalkDir(example, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(name) != ".yaml" || slices.Contains(config.KustomizationFiles, e.Name()) ||
@@ -59,7 +60,7 @@ func documentsOf(t *testing.T, visit func(file string, doc *config.Document)) {
 		if err != nil {
 			return err
 		}
-		docs, problems := config.ReadDocuments(name, content)
+		docs, problems := document.ReadDocuments(name, content)
 		if len(problems) > 0 {
 			return problems
 		}
@@ -90,7 +91,7 @@ func TestExampleFitsEditorSchema(t *testing.T) {
 		known[e.APIVersion()] = true
 	}
 	checked := 0
-	documentsOf(t, func(file string, doc *config.Document) {
+	documentsOf(t, func(file string, doc *document.Document) {
 		plain, problems := doc.Plain(doc.Node)
 		if len(problems) > 0 {
 			t.Fatal(problems)
@@ -254,17 +255,17 @@ func TestExampleKindsOnAServer(t *testing.T) {
 	kinds := exampleKinds(t)
 	specs := map[string]map[string]any{} // the first of each kind
 	for _, e := range kinds.picked {
-		envelope, err := config.Envelope(e.Message())
+		envelope, err := document.Envelope(e.Message())
 		if err != nil {
 			t.Fatal(err)
 		}
-		documentsOf(t, func(file string, doc *config.Document) {
+		documentsOf(t, func(file string, doc *document.Document) {
 			name := e.APIVersion() + " " + e.Kind
 			if specs[name] != nil || doc.APIVersion+" "+doc.Kind != name {
 				return
 			}
 			read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(file), name)) }
-			message, problems := doc.Decode(envelope, config.Decoding{File: read, Lift: []string{"override"}})
+			message, problems := doc.Decode(envelope, document.Decoding{File: read, Lift: []string{"override"}})
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -375,7 +376,7 @@ func (s *crdServer) immutableItem(where dynamic.ResourceInterface) {
 
 func easyOfArchive(t *testing.T, archive *txtar.Archive) *easy.Schema {
 	t.Helper()
-	file, problems := config.CompileProto(archive.Files[0].Name, func(name string) ([]byte, error) {
+	file, problems := document.CompileProto(archive.Files[0].Name, func(name string) ([]byte, error) {
 		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 )
@@ -51,7 +52,7 @@ const (
 type Origin struct {
 	Kind Source `json:"kind"`
 	Role Role   `json:"role"`
-	config.Position
+	document.Position
 	// Text is what was read, or the expression that read it. It holds no value.
 	Text string `json:"text,omitempty"`
 	// Whole is set when it is the file that counts and not its line.
@@ -70,10 +71,10 @@ type Field struct {
 
 // Step is how one object, easy or hard, was made.
 type Step struct {
-	Doc      *config.Document // of the unit
-	Spec     *kind.Spec       // that was rendered; nil for a document of Kubernetes
-	Parent   *Step            // the object that Spec is, where a template made it
-	Template *kind.Rendered   // nil for a document of Kubernetes
+	Doc      *document.Document // of the unit
+	Spec     *kind.Spec         // that was rendered; nil for a document of Kubernetes
+	Parent   *Step              // the object that Spec is, where a template made it
+	Template *kind.Rendered     // nil for a document of Kubernetes
 	Traced   kind.Traced
 	Object   map[string]any // rendered, with overrides
 	Touched  []override.Touched
@@ -90,9 +91,9 @@ type Reader struct {
 	// Built lists the files that kustomize read for the unit.
 	Built func() []string
 	// Collected lists the places of the documents of a collection.
-	Collected func(*kind.Collection) []config.Position
+	Collected func(*kind.Collection) []document.Position
 
-	files map[string][]*config.Document // read again
+	files map[string][]*document.Document // read again
 }
 
 // Fields are the fields of a hard object, sorted by path, as it is written in
@@ -117,7 +118,7 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 			f.Origins[i].Text = redactor.Redact(f.Origins[i].Text)
 		}
 		if secret && hidden(path) {
-			f.Value, f.Hidden = config.Redacted, true
+			f.Value, f.Hidden = document.Redacted, true
 			for i := range f.Origins {
 				if k := f.Origins[i].Kind; k == FromTemplate || k == FromDefault { // an expression may hold a value
 					f.Origins[i].Text = ""
@@ -139,9 +140,9 @@ func (s *Step) maySecret() bool {
 func (s *Step) native() bool { return s.Spec.Kind().Folder == "" }
 
 // templateAt is where a path into the object stands in the kind.
-func (s *Step) templateAt(path []any) config.Position {
-	n := config.NodeAt(s.Template.Node, path)
-	return config.Position{File: s.Template.At.File, Line: n.Line, Column: n.Column}
+func (s *Step) templateAt(path []any) document.Position {
+	n := document.NodeAt(s.Template.Node, path)
+	return document.Position{File: s.Template.At.File, Line: n.Line, Column: n.Column}
 }
 
 // equalScalar compares scalars; mappings and lists among leaves are empty.

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/schema"
@@ -108,7 +109,7 @@ func leaves(t *testing.T, text []byte) int {
 	return count(value)
 }
 
-func exists(tree config.Tree, lines map[string]int, at config.Position) error {
+func exists(tree config.Tree, lines map[string]int, at document.Position) error {
 	if _, known := lines[at.File]; !known {
 		content, err := tree.ReadFile(at.File)
 		if err != nil {
@@ -176,7 +177,7 @@ func blameList(t *testing.T, s *render.Snapshot) string {
 	var b strings.Builder
 	list := func(origins []blame.Origin) {
 		for _, o := range origins {
-			fmt.Fprintf(&b, "    %s %s %s %s\n", o.Role, o.Kind, config.Position{File: o.File, Line: o.Line}, o.Text)
+			fmt.Fprintf(&b, "    %s %s %s %s\n", o.Role, o.Kind, document.Position{File: o.File, Line: o.Line}, o.Text)
 		}
 	}
 	for _, unit := range s.Units.Sorted() {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Kustomize does not tell what it took from where. So the value is looked for
@@ -27,9 +28,9 @@ const (
 
 // kustomized is where a field of an object that kustomize built is from. n is
 // the node of it, with the position that kustomize's base has.
-func (r *Reader) kustomized(doc *config.Document, at []any, n *yaml.Node, value any) found {
-	best, fit, length := config.Position{}, likelyNot, 0
-	better := func(likely int, doc *config.Document, n *yaml.Node) {
+func (r *Reader) kustomized(doc *document.Document, at []any, n *yaml.Node, value any) found {
+	best, fit, length := document.Position{}, likelyNot, 0
+	better := func(likely int, doc *document.Document, n *yaml.Node) {
 		if likely > fit || likely == likelyPart && likely == fit && len(n.Value) > length {
 			best, fit, length = doc.At(n), likely, len(n.Value)
 		}
@@ -39,7 +40,7 @@ func (r *Reader) kustomized(doc *config.Document, at []any, n *yaml.Node, value 
 		if !isYAML(file) {
 			content, err := r.Repository.Tree.ReadFile(file)
 			if err == nil && fitOf(string(content), value) == fitEquals {
-				whole, best, fit = true, config.Position{File: file, Line: 1}, likelyDocument
+				whole, best, fit = true, document.Position{File: file, Line: 1}, likelyDocument
 			}
 			continue
 		}
@@ -54,7 +55,7 @@ func (r *Reader) kustomized(doc *config.Document, at []any, n *yaml.Node, value 
 	if fit == likelyNot {
 		origins[0].Position = doc.At(n)
 	}
-	root := Origin{Kind: FromKustomize, Role: RoleTemplate, Position: config.Position{File: r.Unit.Kustomization, Line: 1}, Text: "kustomization", Whole: true}
+	root := Origin{Kind: FromKustomize, Role: RoleTemplate, Position: document.Position{File: r.Unit.Kustomization, Line: 1}, Text: "kustomization", Whole: true}
 	if origins[0].File != root.File {
 		origins = append(origins, root)
 	}
@@ -69,7 +70,7 @@ func isYAML(file string) bool {
 }
 
 // likely says how likely it is that a document has a field of doc.
-func (r *Reader) likely(candidate, doc *config.Document, at []any, value any, better func(int, *config.Document, *yaml.Node)) {
+func (r *Reader) likely(candidate, doc *document.Document, at []any, value any, better func(int, *document.Document, *yaml.Node)) {
 	if candidate.Kind == doc.Kind && candidate.APIVersion == doc.APIVersion {
 		base := candidate.File == doc.File && strings.Contains(doc.Name, candidate.Name)
 		n := descend(candidate.Node, at)
@@ -148,13 +149,13 @@ func partOf(n *yaml.Node, value any) (best *yaml.Node) {
 // tagIn is the tag or digest of an image in a kustomization that ends the text.
 func tagIn(n *yaml.Node, value any) *yaml.Node {
 	text, _ := value.(string)
-	images := config.Lookup(n, "images")
+	images := document.Lookup(n, "images")
 	for i := 0; images != nil && i < len(images.Content); i++ {
 		image := images.Content[i]
 		for _, key := range []string{"newTag", "digest"} {
-			tag, name := config.Lookup(image, key), scalarText(config.Lookup(image, "newName"))
+			tag, name := document.Lookup(image, key), scalarText(document.Lookup(image, "newName"))
 			if name == "" {
-				name = scalarText(config.Lookup(image, "name"))
+				name = scalarText(document.Lookup(image, "name"))
 			}
 			if tag != nil && (text == name+":"+tag.Value || text == name+"@"+tag.Value) {
 				return tag
@@ -166,12 +167,12 @@ func tagIn(n *yaml.Node, value any) *yaml.Node {
 
 // inlinePatches are the patches that are written out in a kustomization, with
 // the lines of its file.
-func inlinePatches(doc *config.Document) []*config.Document {
-	var all []*config.Document
+func inlinePatches(doc *document.Document) []*document.Document {
+	var all []*document.Document
 	var visit func(n *yaml.Node)
 	visit = func(n *yaml.Node) {
 		if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-			inner, _ := config.ReadValues(doc.File, []byte(n.Value))
+			inner, _ := document.ReadValues(doc.File, []byte(n.Value))
 			for _, patch := range inner {
 				shift(patch.Node, n.Line)
 				all = append(all, patch)
@@ -181,7 +182,7 @@ func inlinePatches(doc *config.Document) []*config.Document {
 			visit(child)
 		}
 	}
-	if patches := config.Lookup(doc.Node, "patches"); patches != nil {
+	if patches := document.Lookup(doc.Node, "patches"); patches != nil {
 		visit(patches)
 	}
 	return all

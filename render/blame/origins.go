@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 )
@@ -173,7 +174,7 @@ func distinct(origins []Origin) []Origin {
 }
 
 // overrideOrigin is the line of an override that has the value.
-func (r *Reader) overrideOrigin(s *Step, at config.Position, path []any, value any) Origin {
+func (r *Reader) overrideOrigin(s *Step, at document.Position, path []any, value any) Origin {
 	o := Origin{Kind: FromOverride, Role: RoleValue, Position: at}
 	doc := s.Doc
 	for _, from := range r.Unit.Defaults.Overrides {
@@ -185,10 +186,10 @@ func (r *Reader) overrideOrigin(s *Step, at config.Position, path []any, value a
 	if operation == nil {
 		return o
 	}
-	if text := config.Lookup(operation, "path"); text != nil && !s.maySecret() { // a filter may hold a value
+	if text := document.Lookup(operation, "path"); text != nil && !s.maySecret() { // a filter may hold a value
 		o.Text = text.Value
 	}
-	written := config.Lookup(operation, "value")
+	written := document.Lookup(operation, "value")
 	if written == nil {
 		return o
 	}
@@ -207,7 +208,7 @@ func (r *Reader) overrideOrigin(s *Step, at config.Position, path []any, value a
 
 // holderOf is the mapping whose value stands at a position; nil when there is
 // none.
-func holderOf(n *yaml.Node, at config.Position) *yaml.Node {
+func holderOf(n *yaml.Node, at document.Position) *yaml.Node {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && child.Kind == yaml.ScalarNode && child.Line == at.Line && child.Column == at.Column {
 			return n
@@ -225,14 +226,14 @@ func descend(n *yaml.Node, path []any) *yaml.Node {
 		switch s := s.(type) {
 		case int:
 			if n.Kind != yaml.SequenceNode {
-				n = config.Lookup(n, fmt.Sprint(s)) // a key that is a number
+				n = document.Lookup(n, fmt.Sprint(s)) // a key that is a number
 			} else if s < len(n.Content) {
 				n = n.Content[s]
 			} else {
 				return nil
 			}
 		case string:
-			n = config.Lookup(n, s)
+			n = document.Lookup(n, s)
 		}
 		if n == nil {
 			return nil

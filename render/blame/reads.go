@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -25,7 +25,7 @@ func (r *Reader) read(s *Step, read kind.Read, value any) []found {
 		return []found{r.besideSpec(fmt.Sprint(read.Path[0]), value)}
 	case "template":
 		file := path.Join(s.Spec.Kind().Folder, fmt.Sprint(read.Path[0]))
-		return []found{{fitSet, []Origin{{Kind: FromTemplate, Role: RoleValue, Position: config.Position{File: file, Line: 1}, Text: fmt.Sprintf("template(%q)", read.Path[0]), Whole: true}}}}
+		return []found{{fitSet, []Origin{{Kind: FromTemplate, Role: RoleValue, Position: document.Position{File: file, Line: 1}, Text: fmt.Sprintf("template(%q)", read.Path[0]), Whole: true}}}}
 	case "data":
 		return []found{r.fact(read.Path, value)}
 	case "unit":
@@ -80,7 +80,7 @@ func nearest(root, n *yaml.Node, at []any, value any) (fit int, near *yaml.Node,
 	if parts := scalarsOf(n, func(text string) bool { return fitOf(text, value) == fitPart }); len(parts) == 1 {
 		return fitPart, parts[0].node, append(slices.Clip(at), parts[0].path...)
 	}
-	return fitSet, config.NodeAt(root, at), at
+	return fitSet, document.NodeAt(root, at), at
 }
 
 // unset is a field that is not written: where it is declared.
@@ -133,16 +133,16 @@ func nestedFile(s *Step, value any) (string, bool) {
 func (r *Reader) besideSpec(name string, value any) found {
 	full := path.Join(string(r.Unit.Path), name)
 	content, _ := r.Repository.Tree.ReadFile(full)
-	return found{fitOf(string(content), value), []Origin{{Kind: FromFile, Role: RoleValue, Position: config.Position{File: full, Line: 1}, Text: name, Whole: true}}}
+	return found{fitOf(string(content), value), []Origin{{Kind: FromFile, Role: RoleValue, Position: document.Position{File: full, Line: 1}, Text: name, Whole: true}}}
 }
 
 // reread reads a file again, once.
-func (r *Reader) reread(file string) []*config.Document {
+func (r *Reader) reread(file string) []*document.Document {
 	docs, ok := r.files[file]
 	if !ok {
 		docs = r.Repository.Documents(file)
 		if r.files == nil {
-			r.files = map[string][]*config.Document{}
+			r.files = map[string][]*document.Document{}
 		}
 		r.files[file] = docs
 	}
@@ -153,14 +153,14 @@ func (r *Reader) reread(file string) []*config.Document {
 func (r *Reader) fact(at []any, value any) found {
 	text := pathOf("data", texts(at))
 	if len(at) == 0 {
-		return found{fitSet, []Origin{{Kind: FromData, Role: RoleValue, Position: config.Position{File: r.Repository.Data}, Text: text, Whole: true}}}
+		return found{fitSet, []Origin{{Kind: FromData, Role: RoleValue, Position: document.Position{File: r.Repository.Data}, Text: text, Whole: true}}}
 	}
 	for _, ext := range []string{".yaml", ".yml"} {
 		file := path.Join(r.Repository.Data, fmt.Sprint(at[0])+ext)
 		for _, doc := range r.reread(file) {
 			n := descend(doc.Node, at[1:])
 			if n == nil {
-				origin := Origin{Kind: FromUnset, Role: RoleCondition, Position: doc.At(config.NodeAt(doc.Node, at[1:])), Text: text + " is not there"}
+				origin := Origin{Kind: FromUnset, Role: RoleCondition, Position: doc.At(document.NodeAt(doc.Node, at[1:])), Text: text + " is not there"}
 				return found{fitUnset, []Origin{origin}}
 			}
 			fit, n, below := nearest(doc.Node, n, at[1:], value)
@@ -168,7 +168,7 @@ func (r *Reader) fact(at []any, value any) found {
 			return found{fit, []Origin{{Kind: FromData, Role: RoleValue, Position: doc.At(n), Text: text}}}
 		}
 	}
-	return found{fitUnset, []Origin{{Kind: FromUnset, Role: RoleCondition, Position: config.Position{File: r.Repository.Data}, Text: text + " is not there", Whole: true}}}
+	return found{fitUnset, []Origin{{Kind: FromUnset, Role: RoleCondition, Position: document.Position{File: r.Repository.Data}, Text: text + " is not there", Whole: true}}}
 }
 
 // unitField is what a template knows of its unit: from Defaults, or from the
@@ -195,11 +195,11 @@ func (r *Reader) unitField(at []any, value any) found {
 }
 
 // folder stands for the unit's folder: the first file in it.
-func (r *Reader) folder() config.Position {
+func (r *Reader) folder() document.Position {
 	if len(r.Unit.Files) == 0 {
-		return config.Position{File: string(r.Unit.Path)}
+		return document.Position{File: string(r.Unit.Path)}
 	}
-	return config.Position{File: r.Unit.Files[0], Line: 1}
+	return document.Position{File: r.Unit.Files[0], Line: 1}
 }
 
 // pathOf is a path from a name, as expressions write it.
@@ -304,7 +304,7 @@ func (r *Reader) collected(s *Step, read kind.Read, value any) []found {
 	return all[:min(len(all), maxCollected)]
 }
 
-func (r *Reader) collectedFrom(c *kind.Collection, at config.Position, value any) found {
+func (r *Reader) collectedFrom(c *kind.Collection, at document.Position, value any) found {
 	f := found{fitSet, []Origin{{Kind: FromCollected, Role: RoleValue, Position: at, Text: c.Kind}}}
 	for _, doc := range r.reread(at.File) {
 		doc = itemAt(doc, at)
@@ -324,11 +324,11 @@ func (r *Reader) collectedFrom(c *kind.Collection, at config.Position, value any
 
 // itemAt is the document at a position: doc, or an item of the list that it is;
 // nil when it is neither.
-func itemAt(doc *config.Document, at config.Position) *config.Document {
+func itemAt(doc *document.Document, at document.Position) *document.Document {
 	if doc.Position() == at {
 		return doc
 	}
-	items := config.Lookup(doc.Node, "items")
+	items := document.Lookup(doc.Node, "items")
 	if items == nil {
 		return nil
 	}
@@ -350,7 +350,7 @@ func (r *Reader) written(s *Step, at []any, value any) []Origin {
 	doc := s.Doc
 	n := descend(doc.Node, at)
 	if n == nil {
-		n = config.NodeAt(doc.Node, at)
+		n = document.NodeAt(doc.Node, at)
 	}
 	if r.Unit.Kustomization != "" {
 		return r.kustomized(doc, at, n, value).origins

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -391,9 +392,9 @@ func Fields(old, object *render.Object) []Field {
 		from, to := redactor.RedactValue(f.From), redactor.RedactValue(f.To)
 		// A live object's value may be an earlier secret, which nobody knows.
 		if was, is := equal(from, f.From), equal(to, f.To); was && !is && from != nil {
-			from = config.Redacted
+			from = document.Redacted
 		} else if is && !was && to != nil {
-			to = config.Redacted
+			to = document.Redacted
 		}
 		c.fields[i] = Field{Path: redactor.Redact(f.Path), From: from, To: to}
 	}

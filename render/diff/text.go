@@ -12,6 +12,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Write writes the report for people: lines that begin with + and - are what
@@ -144,7 +145,7 @@ func targetList(targets []config.TargetName) string {
 func (f Field) write(b *strings.Builder) {
 	from, to := valueText(f.From), valueText(f.To)
 	if strings.Contains(from, "\n") || strings.Contains(to, "\n") {
-		fmt.Fprintf(b, "      %s:\n", config.Printable(f.Path))
+		fmt.Fprintf(b, "      %s:\n", document.Printable(f.Path))
 		for i, line := range strings.Split(strings.TrimSuffix(udiff.Unified("", "", from, to), "\n"), "\n") {
 			if i < 2 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
 				continue // names of files, there are none
@@ -154,10 +155,10 @@ func (f Field) write(b *strings.Builder) {
 		return
 	}
 	if f.From != nil {
-		fmt.Fprintf(b, "    - %s: %s\n", config.Printable(f.Path), from)
+		fmt.Fprintf(b, "    - %s: %s\n", document.Printable(f.Path), from)
 	}
 	if f.To != nil {
-		fmt.Fprintf(b, "    + %s: %s\n", config.Printable(f.Path), to)
+		fmt.Fprintf(b, "    + %s: %s\n", document.Printable(f.Path), to)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Scope says whose documents a collection holds.
@@ -47,7 +48,7 @@ type Collection struct {
 	APIVersion, Kind string
 	Scope            Scope
 	OnInvalid        OnInvalid
-	At               config.Position
+	At               document.Position
 
 	message protoreflect.MessageDescriptor
 	key     *expression // nil for none
@@ -62,11 +63,11 @@ type Collected struct {
 	message *dynamicpb.Message
 	secrets []string // what its secret fields hold
 	what    string   // "Pipe cart at services/shop/cart/pipe.yaml:1:1"
-	at      config.Position
+	at      document.Position
 }
 
 // Position is where the document begins.
-func (c *Collected) Position() config.Position { return c.at }
+func (c *Collected) Position() document.Position { return c.at }
 
 // Secrets are the texts of its fields that are marked as secret.
 func (c *Collected) Secrets() []string { return c.secrets }
@@ -106,10 +107,10 @@ func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.Mes
 		TypeName: new("." + string(unit.FullName())),
 	})
 	var files protoregistry.Files
-	if err := config.RegisterWithImports(&files, envelope.ParentFile()); err != nil {
+	if err := document.RegisterWithImports(&files, envelope.ParentFile()); err != nil {
 		return nil, err
 	}
-	if err := config.RegisterWithImports(&files, unit.ParentFile()); err != nil {
+	if err := document.RegisterWithImports(&files, unit.ParentFile()); err != nil {
 		return nil, err
 	}
 	built, err := protodesc.NewFile(file, &files)
@@ -123,7 +124,7 @@ func collectedMessage(envelope protoreflect.MessageDescriptor) (protoreflect.Mes
 func (l *loader) collections() {
 	for _, name := range slices.Sorted(maps.Keys(l.def.Collect)) {
 		def := l.def.Collect[name]
-		node := config.Lookup(l.spec("collect"), name)
+		node := document.Lookup(l.spec("collect"), name)
 		where := "spec.collect." + name
 		if !(&environment{names: map[string]bool{"self": true, "target": true, "unit": true, "data": true}}).free(name) {
 			l.problem(node, "%s: want a new name of letters and digits that is no word of CEL", where)
@@ -136,14 +137,14 @@ func (l *loader) collections() {
 		case string(ScopeTenant), string(ScopeFleet):
 			c.Scope = Scope(def.Scope)
 		default:
-			l.problem(valueNode(node, "scope"), "%s.scope: want tenant or fleet, got %q", where, config.Shorten(def.Scope))
+			l.problem(valueNode(node, "scope"), "%s.scope: want tenant or fleet, got %q", where, document.Shorten(def.Scope))
 		}
 		switch def.OnInvalid {
 		case "":
 		case string(OnInvalidExclude), string(OnInvalidHold):
 			c.OnInvalid = OnInvalid(def.OnInvalid)
 		default:
-			l.problem(valueNode(node, "onInvalid"), "%s.onInvalid: want exclude or hold, got %q", where, config.Shorten(def.OnInvalid))
+			l.problem(valueNode(node, "onInvalid"), "%s.onInvalid: want exclude or hold, got %q", where, document.Shorten(def.OnInvalid))
 		}
 		other := l.collectedKind(node, where, def.APIVersion, def.Kind)
 		if other == nil {
@@ -167,7 +168,7 @@ const itemName = "item"
 // collectionKeys compiles the keys of collections.
 func (l *loader) collectionKeys() {
 	for _, c := range l.kind.collections {
-		text, node := l.def.Collect[c.Name].Key, config.Lookup(l.spec("collect"), c.Name)
+		text, node := l.def.Collect[c.Name].Key, document.Lookup(l.spec("collect"), c.Name)
 		if text == "" {
 			continue
 		}
@@ -208,7 +209,7 @@ func (l *loader) collectedKind(node *yaml.Node, where, apiVersion, kindName stri
 	at := valueNode(node, "kind")
 	switch {
 	case len(found) == 0:
-		l.problem(at, "%s.kind: %s: no such easy kind%s", where, config.Shorten(strings.TrimSpace(apiVersion+" "+kindName)), l.all.hint(kindName, names))
+		l.problem(at, "%s.kind: %s: no such easy kind%s", where, document.Shorten(strings.TrimSpace(apiVersion+" "+kindName)), l.all.hint(kindName, names))
 		return nil
 	case len(found) > 1:
 		l.problem(at, "%s.kind: %s is the name of %d kinds: write its apiVersion too", where, kindName, len(found))
@@ -303,10 +304,10 @@ func (s *Spec) distinct(scope *scope, c *Collection, items []*Collected) ([]*Col
 		}
 		why := fmt.Sprintf("%s has the same key as %s", item.what, before.what)
 		if text, ok := key.(string); ok && len(item.secrets)+len(before.secrets) == 0 {
-			why = fmt.Sprintf("%s has the key %q of %s", item.what, config.Shorten(text), before.what)
+			why = fmt.Sprintf("%s has the key %q of %s", item.what, document.Shorten(text), before.what)
 		}
 		if c.OnInvalid != OnInvalidExclude {
-			return nil, &evalError{c.At, config.Refusal(fmt.Sprintf("collect %s: %s: give one of them another name", c.Name, why))}
+			return nil, &evalError{c.At, document.Refusal(fmt.Sprintf("collect %s: %s: give one of them another name", c.Name, why))}
 		}
 		if scope.place.inputs.LeftOut != nil {
 			scope.place.inputs.LeftOut(c, item, why+": give one of them another name")
@@ -327,7 +328,7 @@ func (s *Spec) keyless(scope *scope, c *Collection, item *Collected, err error) 
 		why += ": " + err.Error()
 	}
 	if c.OnInvalid != OnInvalidExclude {
-		return &evalError{c.At, config.Refusal(fmt.Sprintf("collect %s: %s", c.Name, why))}
+		return &evalError{c.At, document.Refusal(fmt.Sprintf("collect %s: %s", c.Name, why))}
 	}
 	if scope.place.inputs.LeftOut != nil {
 		scope.place.inputs.LeftOut(c, item, why)

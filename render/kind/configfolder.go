@@ -17,7 +17,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 //go:embed config_folder.proto
@@ -109,7 +109,7 @@ func readFolder(in GoInput, folder string) ([]configFile, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%q: there is no file in it", config.Shorten(folder))
+		return nil, fmt.Errorf("%q: there is no file in it", document.Shorten(folder))
 	}
 	var files []configFile
 	taken := map[string]string{}
@@ -118,7 +118,7 @@ func readFolder(in GoInput, folder string) ([]configFile, error) {
 		key := strings.ReplaceAll(name, "/", "__")
 		switch {
 		case !configKey.MatchString(key):
-			return nil, fmt.Errorf("file %q: want a name of letters, digits, -, _ and ., as a ConfigMap has them", config.Shorten(name))
+			return nil, fmt.Errorf("file %q: want a name of letters, digits, -, _ and ., as a ConfigMap has them", document.Shorten(name))
 		case taken[key] != "":
 			return nil, fmt.Errorf("files %q and %q: both would be the key %q", taken[key], name, key)
 		}
@@ -128,7 +128,7 @@ func readFolder(in GoInput, folder string) ([]configFile, error) {
 			return nil, err
 		}
 		if total += len(content); total > maxConfigMap {
-			return nil, fmt.Errorf("%q: its files are larger than the %d KiB that a ConfigMap holds", config.Shorten(folder), maxConfigMap>>10)
+			return nil, fmt.Errorf("%q: its files are larger than the %d KiB that a ConfigMap holds", document.Shorten(folder), maxConfigMap>>10)
 		}
 		files = append(files, configFile{key, content})
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // maxDataFile is the size in bytes of the largest file of facts. They are held
@@ -39,7 +40,7 @@ type Data struct {
 type fact struct {
 	value any      // plain
 	path  []string // from the root
-	at    config.Position
+	at    document.Position
 	keys  []string // of a mapping, sorted
 	below map[string]*fact
 	size  conversion // written out
@@ -50,12 +51,12 @@ var dataName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // LoadData reads the files *.yaml directly in a folder of the tree. A folder
 // that is not there holds no facts. While a file has a problem, kinds that read
 // it do not load.
-func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
-	var problems config.Problems
+func LoadData(tree config.Tree, folder string) (*Data, document.Problems) {
+	var problems document.Problems
 	root := newFact(nil, map[string]any{}, nil, nil)
 	entries, err := tree.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		problems = append(problems, config.FileProblem(folder, err))
+		problems = append(problems, document.FileProblem(folder, err))
 	}
 	for _, e := range entries {
 		file := path.Join(folder, e.Name())
@@ -65,14 +66,14 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 		name := strings.TrimSuffix(e.Name(), path.Ext(file))
 		switch taken := root.below[name] != nil; {
 		case !e.Type().IsRegular():
-			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile, Message: "want plain files only in the folder of data"})
+			problems = append(problems, document.Problem{Position: document.Position{File: file}, Code: document.CodeFile, Message: "want plain files only in the folder of data"})
 			continue
 		case !dataName.MatchString(name):
-			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeFile,
-				Message: fmt.Sprintf("%q: want a name of letters, digits, - and _, since expressions read the file as data.%s", config.Shorten(name), "name")})
+			problems = append(problems, document.Problem{Position: document.Position{File: file}, Code: document.CodeFile,
+				Message: fmt.Sprintf("%q: want a name of letters, digits, - and _, since expressions read the file as data.%s", document.Shorten(name), "name")})
 			continue
 		case taken:
-			problems = append(problems, config.Problem{Position: config.Position{File: file}, Code: config.CodeDuplicate, Message: fmt.Sprintf("data.%s: there is another file of that name", name)})
+			problems = append(problems, document.Problem{Position: document.Position{File: file}, Code: document.CodeDuplicate, Message: fmt.Sprintf("data.%s: there is another file of that name", name)})
 			continue
 		}
 		f, found := readData(tree, file, name)
@@ -96,22 +97,22 @@ func LoadData(tree config.Tree, folder string) (*Data, config.Problems) {
 	return data, problems
 }
 
-func readData(tree config.Tree, file, name string) (*fact, config.Problems) {
+func readData(tree config.Tree, file, name string) (*fact, document.Problems) {
 	content, err := tree.ReadFile(file)
 	if err == nil && len(content) > maxDataFile {
-		err = config.Refusal(fmt.Sprintf("%d bytes: want at most %d KiB of facts in one file", len(content), maxDataFile>>10))
+		err = document.Refusal(fmt.Sprintf("%d bytes: want at most %d KiB of facts in one file", len(content), maxDataFile>>10))
 	}
 	if err != nil {
-		return nil, config.Problems{config.FileProblem(file, err)}
+		return nil, document.Problems{document.FileProblem(file, err)}
 	}
-	docs, problems := config.ReadValues(file, content)
+	docs, problems := document.ReadValues(file, content)
 	switch {
 	case len(problems) > 0:
 		return nil, problems
 	case len(docs) == 0:
-		return nil, config.Problems{{Position: config.Position{File: file}, Code: config.CodeDocument, Message: "want one YAML document, got none"}}
+		return nil, document.Problems{{Position: document.Position{File: file}, Code: document.CodeDocument, Message: "want one YAML document, got none"}}
 	case len(docs) > 1:
-		return nil, config.Problems{docs[1].Problem(docs[1].Node, config.CodeDocument, "want one YAML document, got another one")}
+		return nil, document.Problems{docs[1].Problem(docs[1].Node, document.CodeDocument, "want one YAML document, got another one")}
 	}
 	value, problems := docs[0].Plain(docs[0].Node)
 	if len(problems) > 0 {
@@ -122,7 +123,7 @@ func readData(tree config.Tree, file, name string) (*fact, config.Problems) {
 
 // newFact is the value that a node of a document holds. Without them, nobody knows
 // where it is written.
-func newFact(path []string, value any, doc *config.Document, n *yaml.Node) *fact {
+func newFact(path []string, value any, doc *document.Document, n *yaml.Node) *fact {
 	f := &fact{value: value, path: path, size: conversion{nodes: 1}}
 	if n != nil {
 		f.at = doc.At(n)

@@ -12,7 +12,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // dataReads is which files of data the expressions of a kind read.
@@ -85,7 +85,7 @@ func (x *expression) misread(scope *scope) (found string) {
 			return
 		}
 		scope.place.inputs.tellLines(f.at.File)
-		found = fmt.Sprintf("%s is %s (%s), want a map with %s", dataText(f.path), describe(f.value), f.at, config.Shorten(key))
+		found = fmt.Sprintf("%s is %s (%s), want a map with %s", dataText(f.path), describe(f.value), f.at, document.Shorten(key))
 	}))
 	return found
 }
@@ -114,7 +114,7 @@ func (s *Spec) DataOf(place *Place, o Origin, value any) string {
 	}
 	place.inputs.tellLines(from.at.File)
 	shown := from.path
-	if i := slices.IndexFunc(shown, func(key string) bool { return !config.PlainKey(key) }); i >= 0 {
+	if i := slices.IndexFunc(shown, func(key string) bool { return !document.PlainKey(key) }); i >= 0 {
 		shown = shown[:i]
 	}
 	return fmt.Sprintf("%s (%s)", dataText(shown), from.at)
@@ -194,9 +194,9 @@ func dataText(path []string) string {
 	text := "data"
 	for _, key := range path {
 		if dataName.MatchString(key) {
-			text += "." + config.Shorten(key)
+			text += "." + document.Shorten(key)
 		} else {
-			text += fmt.Sprintf("[%q]", config.Shorten(key))
+			text += fmt.Sprintf("[%q]", document.Shorten(key))
 		}
 	}
 	return text

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // DecodeValue reads a rendered value, made of plain values, as a spec of the
@@ -19,11 +19,11 @@ import (
 // written, in the template that made it. The problems are there. Those of
 // rendering the spec are at doc, via chain: the templates that led to the value,
 // outermost first. file reads the files named by fromFile.
-func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Position, doc *config.Document, chain []config.Position, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
+func (k *Kind) DecodeValue(value map[string]any, at func(path []any) document.Position, doc *document.Document, chain []document.Position, file func(path string) ([]byte, error)) (*Spec, document.Problems) {
 	b := nodeBuilder{at: at}
 	root := b.node(value, nil)
 	written := at(nil)
-	nested := &config.Document{File: written.File, Node: root}
+	nested := &document.Document{File: written.File, Node: root}
 	if len(b.problems) > 0 {
 		return nil, b.problems
 	}
@@ -42,8 +42,8 @@ func (k *Kind) DecodeValue(value map[string]any, at func(path []any) config.Posi
 // nodeBuilder makes YAML nodes of plain values, so that the one decoder reads
 // both what people write and what templates render.
 type nodeBuilder struct {
-	at       func(path []any) config.Position
-	problems config.Problems
+	at       func(path []any) document.Position
+	problems document.Problems
 }
 
 // maxValueDepth is how deep a rendered spec may nest, as a written one.
@@ -53,7 +53,7 @@ func (b *nodeBuilder) node(value any, path []any) *yaml.Node {
 	at := b.at(path)
 	n := &yaml.Node{Line: at.Line, Column: at.Column}
 	if len(path) > maxValueDepth {
-		b.problems = append(b.problems, config.Problem{Position: at, Code: config.CodeType, Message: "nested more than " + strconv.Itoa(maxValueDepth) + " levels deep"})
+		b.problems = append(b.problems, document.Problem{Position: at, Code: document.CodeType, Message: "nested more than " + strconv.Itoa(maxValueDepth) + " levels deep"})
 		return n
 	}
 	switch v := value.(type) {

@@ -95,7 +95,7 @@ func appendScalar(dst []byte, value any) []byte {
 	return append(dst, "null"...)
 }
 
-// YAML is a plain value, see [config.Document.Plain], in block style. Readers of
+// YAML is a plain value, see [document.Document.Plain], in block style. Readers of
 // YAML 1.1 and 1.2 take it for the same value, whatever characters its texts
 // have; those that nobody sees are escaped.
 func YAML(value any) []byte { return appendYAML(nil, value) }

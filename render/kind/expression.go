@@ -17,8 +17,8 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types/ref"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -26,7 +26,7 @@ import (
 type expression struct {
 	text    string
 	name    string // when the expression is just a name
-	at      config.Position
+	at      document.Position
 	typ     *cel.Type
 	program cel.Program
 	counted bool // its cost is known after each evaluation
@@ -37,7 +37,7 @@ type expression struct {
 
 // compile checks and plans an expression. The error is one line, with the
 // column inside the expression where CEL knows it.
-func (e *environment) compile(text string, at config.Position) (*expression, error) {
+func (e *environment) compile(text string, at document.Position) (*expression, error) {
 	checked, issues := e.cel.Compile(text)
 	if err := issues.Err(); err != nil {
 		first := issues.Errors()[0]
@@ -84,7 +84,7 @@ func (e *environment) checkData(checked *ast.AST) error {
 		if name == "" || operand.Kind() != ast.IdentKind || operand.AsIdent() != "data" || slices.Contains(e.files, name) || err != nil {
 			return
 		}
-		err = fmt.Errorf("data.%s: no such file of data%s", config.Shorten(name), config.DidYouMean(name, e.files))
+		err = fmt.Errorf("data.%s: no such file of data%s", document.Shorten(name), document.DidYouMean(name, e.files))
 	}))
 	return err
 }

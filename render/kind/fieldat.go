@@ -8,12 +8,12 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // FieldAt is where the last field on a path into a document of the kind is
 // declared. ok is false for what is in no .proto of the monorepo.
-func (k *Kind) FieldAt(path []any) (at config.Position, ok bool) {
+func (k *Kind) FieldAt(path []any) (at document.Position, ok bool) {
 	if k.Folder == "" || k.envelope == nil || len(path) < 2 || path[0] != "spec" {
 		return at, false
 	}
@@ -40,7 +40,7 @@ func (k *Kind) FieldAt(path []any) (at config.Position, ok bool) {
 	if last == nil {
 		return at, false
 	}
-	at = config.DeclaredAt(last)
+	at = document.DeclaredAt(last)
 	folder := k.Folder[:strings.LastIndexByte(k.Folder, '/')+1]
 	return at, strings.HasPrefix(at.File, folder)
 }

@@ -8,7 +8,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const floatValue protoreflect.FullName = "google.protobuf.FloatValue"
@@ -45,5 +45,5 @@ func float(value protoreflect.Value) float64 {
 	if m, ok := value.Interface().(protoreflect.Message); ok {
 		value = m.Get(m.Descriptor().Fields().ByName("value"))
 	}
-	return config.Shortest(float32(value.Float()))
+	return document.Shortest(float32(value.Float()))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // tryKinds loads kinds and renders a Thing with them. Whatever they hold, it
@@ -24,7 +25,7 @@ func tryKinds(t *testing.T, files map[string]string) {
 	kinds := loadTree(t, config.Files(tree))
 	problems := kinds.Problems
 	if kinds.ByName("easy.example.com/v1", "Thing") != nil {
-		docs, _ := config.ReadDocuments("thing.yaml", []byte(thing))
+		docs, _ := document.ReadDocuments("thing.yaml", []byte(thing))
 		if spec, _ := kinds.ByName("easy.example.com/v1", "Thing").Decode(docs[0], nil); spec != nil {
 			first, found := spec.Render(NewPlace(testUnit, testTarget, Inputs{File: testFile}))
 			again, _ := spec.Render(NewPlace(testUnit, testTarget, Inputs{File: testFile}))
@@ -40,7 +41,7 @@ func tryKinds(t *testing.T, files map[string]string) {
 		}
 	}
 	for _, p := range problems {
-		if p.Code == config.CodeInternal || strings.Contains(p.Message, "internal error") {
+		if p.Code == document.CodeInternal || strings.Contains(p.Message, "internal error") {
 			t.Error(p)
 		}
 	}

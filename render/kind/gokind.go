@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
@@ -55,7 +56,7 @@ var goKinds = []*Go{configFolder()}
 
 // kind is the kind as others see it.
 func (g *Go) kind() *Kind {
-	envelope, err := config.Envelope(g.Message)
+	envelope, err := document.Envelope(g.Message)
 	if err != nil {
 		panic(err) // it is part of the program
 	}
@@ -64,7 +65,7 @@ func (g *Go) kind() *Kind {
 
 // embeddedMessage compiles a .proto that is part of swell.
 func embeddedMessage(name, content string) protoreflect.MessageDescriptor {
-	file, problems := config.CompileProto(name, func(path string) ([]byte, error) {
+	file, problems := document.CompileProto(name, func(path string) ([]byte, error) {
 		if path == name {
 			return []byte(content), nil
 		}
@@ -78,8 +79,8 @@ func embeddedMessage(name, content string) protoreflect.MessageDescriptor {
 
 // renderGo renders a spec of a kind in Go. A mistake of the kind is a problem
 // of the spec.
-func (s *Spec) renderGo(budget *Budget, place *Place) (rendered []Rendered, problems config.Problems) {
-	defer config.Recover(s.doc.File, &problems)
+func (s *Spec) renderGo(budget *Budget, place *Place) (rendered []Rendered, problems document.Problems) {
+	defer document.Recover(s.doc.File, &problems)
 	objects, err := s.kind.native.Render(s.goInput(place))
 	for range objects {
 		if err == nil {
@@ -87,9 +88,9 @@ func (s *Spec) renderGo(budget *Budget, place *Place) (rendered []Rendered, prob
 		}
 	}
 	if err != nil {
-		p := s.problem(place, err, config.Position{})
+		p := s.problem(place, err, document.Position{})
 		p.Via = s.via
-		return nil, config.Problems{p}
+		return nil, document.Problems{p}
 	}
 	for _, o := range objects {
 		rendered = append(rendered, Rendered{ID: o.ID, Object: o.Object, At: s.doc.Position(), Node: s.doc.Node})

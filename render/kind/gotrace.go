@@ -7,12 +7,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // traceGo is Trace for a kind in Go. What its code does not tell of, the spec
 // as a whole decides.
-func (s *Spec) traceGo(place *Place) ([]Traced, config.Problems) {
+func (s *Spec) traceGo(place *Place) ([]Traced, document.Problems) {
 	rendered, problems := s.renderGo(new(Budget), place)
 	traced := make([]Traced, len(rendered))
 	for i, r := range rendered {

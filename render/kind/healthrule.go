@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // HealthRule is a compiled [config.HealthRule]. It is safe for concurrent use,
@@ -58,9 +59,9 @@ var healthEnvironment = sync.OnceValue(func() *environment {
 })
 
 // CompileHealthRule compiles the expressions of a rule.
-func CompileHealthRule(rule *config.HealthRule) (*HealthRule, config.Problems) {
+func CompileHealthRule(rule *config.HealthRule) (*HealthRule, document.Problems) {
 	compiled := &HealthRule{Name: rule.Name}
-	var problems config.Problems
+	var problems document.Problems
 	for _, e := range []struct {
 		field string
 		from  config.Expression
@@ -82,7 +83,7 @@ func CompileHealthRule(rule *config.HealthRule) (*HealthRule, config.Problems) {
 			}
 		}
 		if err != nil {
-			problems = append(problems, config.Problem{Position: e.from.At, Code: config.CodeFleet, Message: config.Printable(fmt.Sprintf("spec.%s: %s", e.field, err))})
+			problems = append(problems, document.Problem{Position: e.from.At, Code: document.CodeFleet, Message: document.Printable(fmt.Sprintf("spec.%s: %s", e.field, err))})
 			continue
 		}
 		*e.into = x

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
@@ -34,7 +35,7 @@ type Kind struct {
 	easy        *easy.Schema
 	envelope    protoreflect.MessageDescriptor
 	collected   protoreflect.MessageDescriptor // envelope with the unit
-	rules       *config.Rules                  // of the spec's values
+	rules       *document.Rules                // of the spec's values
 	secrets     bool                           // a field of the message is marked as secret
 	adapter     types.Adapter                  // makes CEL values of specs
 	data        *Data
@@ -123,7 +124,7 @@ type let struct {
 // object is one entry of a kind's objects.
 type object struct {
 	id   string
-	at   config.Position
+	at   document.Position
 	node *yaml.Node // the template, to find the line of a path
 	when *expression
 	// each is bound to the name eachName, item by item; nil for one object.
@@ -151,7 +152,7 @@ type loader struct {
 	tree      *recordingTree
 	kind      *Kind
 	hard      *schema.Set
-	doc       *config.Document
+	doc       *document.Document
 	def       definition
 	env       *environment
 	templates map[string]*textTemplate
@@ -160,11 +161,11 @@ type loader struct {
 	twice     bool // there is another kind of the name
 	reads     dataReads
 	bad       []string // names that collect and let were to bind, and that have a problem
-	problems  config.Problems
+	problems  document.Problems
 }
 
 func (l *loader) problem(n *yaml.Node, format string, args ...any) {
-	l.problems = append(l.problems, l.doc.Problem(n, config.CodeKind, format, args...))
+	l.problems = append(l.problems, l.doc.Problem(n, document.CodeKind, format, args...))
 }
 
 // definition is an EasyKind's spec as it is written, without its templates.
@@ -188,12 +189,12 @@ func (l *loader) declare() {
 	file := path.Join(l.kind.Folder, "kind.yaml")
 	content, err := l.tree.ReadFile(file)
 	if err != nil {
-		p := config.FileProblem(file, err)
+		p := document.FileProblem(file, err)
 		p.Message = "the kind's definition: " + p.Message
 		l.problems = append(l.problems, p)
 		return
 	}
-	docs, problems := config.ReadDocuments(file, content)
+	docs, problems := document.ReadDocuments(file, content)
 	if l.problems = problems; len(problems) > 0 {
 		return
 	}
@@ -210,7 +211,7 @@ func (l *loader) declare() {
 		return
 	}
 	l.kind.message, l.kind.metadata = message, readsMetadata(content)
-	envelope, err := config.Envelope(message)
+	envelope, err := document.Envelope(message)
 	if err == nil {
 		l.kind.collected, err = collectedMessage(envelope)
 	}
@@ -218,8 +219,8 @@ func (l *loader) declare() {
 		l.problem(l.spec("message"), "spec.message: %s", err)
 		return
 	}
-	l.kind.envelope, l.kind.secrets = envelope, config.HasSecrets(envelope)
-	l.kind.rules, problems = config.CompileRules(envelope, message)
+	l.kind.envelope, l.kind.secrets = envelope, document.HasSecrets(envelope)
+	l.kind.rules, problems = document.CompileRules(envelope, message)
 	l.problems = append(l.problems, problems...)
 }
 
@@ -255,7 +256,7 @@ func (l *loader) textTemplate(name string) (*textTemplate, error) {
 	}
 	content, file, err := readTemplate(l.tree, l.kind.Folder, name)
 	if err != nil {
-		if p := config.FileProblem(file, err); p.Retry {
+		if p := document.FileProblem(file, err); p.Retry {
 			l.problems = append(l.problems, p)
 		}
 		return nil, err
@@ -271,8 +272,8 @@ func (l *loader) textTemplate(name string) (*textTemplate, error) {
 
 // spec is the node of a field of the document's spec.
 func (l *loader) spec(field string) *yaml.Node {
-	spec := config.Lookup(l.doc.Node, "spec")
-	if n := config.Lookup(spec, field); n != nil {
+	spec := document.Lookup(l.doc.Node, "spec")
+	if n := document.Lookup(spec, field); n != nil {
 		return n
 	}
 	if spec != nil {
@@ -322,7 +323,7 @@ func (l *loader) objects(def definition) {
 			continue
 		}
 		first[def.ID] = i
-		o := &object{id: def.ID, node: config.Lookup(node, "template")}
+		o := &object{id: def.ID, node: document.Lookup(node, "template")}
 		if o.node == nil {
 			l.problem(node, "spec.objects[%d].template: missing", i)
 			continue
@@ -344,7 +345,7 @@ func (l *loader) objects(def definition) {
 }
 
 func (l *loader) each(o *object, node *yaml.Node, i int, each map[string]string) *environment {
-	at := config.Lookup(node, "each")
+	at := document.Lookup(node, "each")
 	if len(each) > 1 {
 		l.problem(at, "spec.objects[%d].each: want one name, got %d", i, len(each))
 		return nil
@@ -409,14 +410,14 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 	hard := l.hard.Kind(apiVersion, kindName)
 	if hard == nil {
 		name, names := apiVersion+" "+kindName, append(l.hard.Names(), l.all.names()...)
-		l.problem(n, "%s: %s %s: no such kind%s", where, config.Shorten(apiVersion), config.Shorten(kindName), l.all.hint(name, names))
+		l.problem(n, "%s: %s %s: no such kind%s", where, document.Shorten(apiVersion), document.Shorten(kindName), l.all.hint(name, names))
 		return nil
 	}
 	return c.compile(n, hard.Type())
 }
 
 func scalarText(n *yaml.Node, key string) string {
-	v := config.Lookup(n, key)
+	v := document.Lookup(n, key)
 	if v == nil || v.Kind != yaml.ScalarNode || strings.Contains(v.Value, "${") {
 		return ""
 	}
@@ -424,7 +425,7 @@ func scalarText(n *yaml.Node, key string) string {
 }
 
 func valueNode(n *yaml.Node, key string) *yaml.Node {
-	if v := config.Lookup(n, key); v != nil {
+	if v := document.Lookup(n, key); v != nil {
 		return v
 	}
 	return n

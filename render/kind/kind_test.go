@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -108,7 +109,7 @@ var testTarget = &config.Target{Name: "sas-1/rz00a", Cluster: "sas-1", Cell: "rz
 
 func decodeThing(t testing.TB, kinds *Kinds, text string) *Spec {
 	t.Helper()
-	docs, problems := config.ReadDocuments("services/a/thing.yaml", []byte(text))
+	docs, problems := document.ReadDocuments("services/a/thing.yaml", []byte(text))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -135,7 +136,7 @@ func testFile(name string) ([]byte, error) {
 }
 
 // evaluate is the value of data.out of a kind that oneExpression made.
-func evaluate(t testing.TB, tree config.Tree, inputs Inputs) (any, config.Problems) {
+func evaluate(t testing.TB, tree config.Tree, inputs Inputs) (any, document.Problems) {
 	t.Helper()
 	kinds := loadTree(t, tree)
 	if len(kinds.Problems) > 0 {

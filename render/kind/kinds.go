@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -24,7 +25,7 @@ import (
 type Kinds struct {
 	// Problems of all kinds, sorted. Those of a kind hold its specs and the
 	// kinds that refer to it, and no others.
-	Problems config.Problems
+	Problems document.Problems
 
 	byName  map[string]*Kind  // by "apiVersion kind"
 	broken  map[string]string // folders of kinds that do not load, by the same
@@ -130,7 +131,7 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 			all.known[l.name()] = l
 		} else { // nobody knows which one is meant; those of swell are in a group of their own
 			first.twice, l.twice = true, true
-			l.problems = append(l.problems, config.Problem{Position: config.Position{File: folder.Path}, Code: config.CodeDuplicate,
+			l.problems = append(l.problems, document.Problem{Position: document.Position{File: folder.Path}, Code: document.CodeDuplicate,
 				Message: fmt.Sprintf("kind %s: defined twice, first in %s", l.name(), first.kind.Folder)})
 		}
 	}
@@ -182,7 +183,7 @@ func (a *kindLoader) claim(hard *schema.Set) map[string]string {
 
 // taken is the problem that somebody else has a name of the kind.
 func (l *loader) taken(name, by string) {
-	l.problems = append(l.problems, config.Problem{Position: l.kind.easy.Position(), Code: config.CodeDuplicate,
+	l.problems = append(l.problems, document.Problem{Position: l.kind.easy.Position(), Code: document.CodeDuplicate,
 		Message: fmt.Sprintf("kind %s: %s is taken by %s: choose another group, kind or plural", l.kind.Name, strings.TrimSpace(name), by)})
 }
 
@@ -199,7 +200,7 @@ func (k *Kinds) Claimed(names schema.Claim) string {
 
 // guarded makes a mistake of swell a problem of the kind.
 func (l *loader) guarded(step func()) {
-	defer config.Recover(l.kind.Folder, &l.problems)
+	defer document.Recover(l.kind.Folder, &l.problems)
 	step()
 }
 
@@ -218,7 +219,7 @@ func (a *kindLoader) hint(got string, known []string) string {
 		}
 	}
 	if len(folders) == 0 {
-		return config.DidYouMean(got, known)
+		return document.DidYouMean(got, known)
 	}
 	return fmt.Sprintf("; %s does not load, it may be that one", strings.Join(folders, ", "))
 }
@@ -376,7 +377,7 @@ func (t *recordingTree) ReadFile(name string) ([]byte, error) {
 // all of its folder or nothing.
 func (t *recordingTree) readWhole(name string) ([]byte, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if _, err := t.Tree.ReadDir(dir); errors.As(err, new(config.OddName)) {
+		if _, err := t.Tree.ReadDir(dir); errors.As(err, new(document.OddName)) {
 			return nil, err
 		}
 	}

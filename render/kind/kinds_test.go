@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // otherKind are the files of one more kind, named like its folder with a
@@ -40,7 +40,7 @@ enum Level { LOW = 0; HIGH = 1; }
 
 const noObjects = "  objects: []\n"
 
-func problemLines(problems config.Problems) []string {
+func problemLines(problems document.Problems) []string {
 	var lines []string
 	for _, p := range problems {
 		lines = append(lines, p.String())
@@ -109,10 +109,10 @@ func TestNested(t *testing.T) {
 		t.Fatal(rendered, problems)
 	}
 	part := kinds.ByName("easy.example.com/v1", "Part")
-	at := func(path []any) config.Position {
-		return config.Position{File: "kinds/thing/kind.yaml", Line: 10 + len(path), Column: 1}
+	at := func(path []any) document.Position {
+		return document.Position{File: "kinds/thing/kind.yaml", Line: 10 + len(path), Column: 1}
 	}
-	inner, problems := part.DecodeValue(rendered[0].Object, at, outer.doc, []config.Position{at(nil)}, nil)
+	inner, problems := part.DecodeValue(rendered[0].Object, at, outer.doc, []document.Position{at(nil)}, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -123,7 +123,7 @@ func TestNested(t *testing.T) {
 	}
 	slow := decodeThing(t, kinds, strings.Replace(thing, "mode: FAST\n  modes", "mode: SLOW\n  modes", 1))
 	rendered, _ = slow.Render(place)
-	_, problems = part.DecodeValue(rendered[0].Object, at, slow.doc, []config.Position{at(nil)}, nil)
+	_, problems = part.DecodeValue(rendered[0].Object, at, slow.doc, []document.Position{at(nil)}, nil)
 	if len(problems) != 1 || problems[0].String() != `kinds/thing/kind.yaml:12:1: spec.level: want one of the enum's names, got the string "NOSUCH", want one of HIGH, LOW` {
 		t.Errorf("got %s", problems)
 	}
@@ -253,7 +253,7 @@ func TestConfigFolder(t *testing.T) {
 		},
 	}
 	kinds := loadTree(t, newTree(oneExpression("'x'"), nil))
-	render := func(spec string) ([]Rendered, config.Problems) {
+	render := func(spec string) ([]Rendered, document.Problems) {
 		return decodeThing(t, kinds, "apiVersion: swell.sh/v1\nkind: ConfigFolder\nmetadata: {name: conf}\nspec: "+spec+"\n").Render(NewPlace(testUnit, testTarget, inputs))
 	}
 	rendered, problems := render("{folder: conf, namespace: '{tenant}-{cell}', hashSuffix: true, labels: {a: b}}")

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
@@ -39,7 +39,7 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 		}
 	}
 	if found == nil {
-		l.problem(l.spec("message"), "spec.message: %q: no such message in %s%s", name, file, config.DidYouMean(name, names))
+		l.problem(l.spec("message"), "spec.message: %q: no such message in %s%s", name, file, document.DidYouMean(name, names))
 		return nil
 	}
 	e, problems := easy.New(found)
@@ -53,17 +53,17 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 
 // compileProto compiles the .proto with the names of fields that the kind wants.
 // Files that swell brings are options and the like: those stay as they are.
-func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, config.Problems) {
+func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, document.Problems) {
 	switch l.def.FieldNames {
 	case "", "proto":
-		return config.CompileProto(file, l.openProto)
+		return document.CompileProto(file, l.openProto)
 	case "json":
-		return config.CompileProtoJSON(file, l.openProto, func(file string) bool {
+		return document.CompileProtoJSON(file, l.openProto, func(file string) bool {
 			_, carried := easy.ProtoFile(file)
 			return !carried && !strings.HasPrefix(file, "google/protobuf/") && !strings.HasPrefix(file, "google/api/")
 		})
 	}
-	return nil, config.Problems{l.doc.Problem(l.spec("fieldNames"), config.CodeType, "spec.fieldNames: want proto or json, got %q", config.Shorten(l.def.FieldNames))}
+	return nil, document.Problems{l.doc.Problem(l.spec("fieldNames"), document.CodeType, "spec.fieldNames: want proto or json, got %q", document.Shorten(l.def.FieldNames))}
 }
 
 // Schema is the schemas made from the message that the kind names. It is only
@@ -77,14 +77,14 @@ func (l *loader) openProto(name string) ([]byte, error) {
 		return content, nil
 	}
 	if !fs.ValidPath(name) {
-		return nil, config.Refusal(fmt.Sprintf("%q: want a path from the root of the monorepo", name))
+		return nil, document.Refusal(fmt.Sprintf("%q: want a path from the root of the monorepo", name))
 	}
 	if content, ok := l.openOnPath(name); ok {
 		return content, nil
 	}
 	if kinds := path.Dir(l.kind.Folder) + "/"; !strings.HasPrefix(name, kinds) {
 		where := strings.Join(append([]string{kinds}, l.all.protoPath...), ", or in ")
-		return nil, config.Refusal(fmt.Sprintf("import %q: want a file below %s (spec.protoPath of swell.yaml names folders of protos)", name, where))
+		return nil, document.Refusal(fmt.Sprintf("import %q: want a file below %s (spec.protoPath of swell.yaml names folders of protos)", name, where))
 	}
 	return l.tree.ReadFile(name)
 }
@@ -115,7 +115,7 @@ func (l *loader) relocate() {
 
 var boundFile = sync.OnceValue(func() protoreflect.FileDescriptor {
 	const name = "swell/bound.proto"
-	file, problems := config.CompileProto(name, func(path string) ([]byte, error) {
+	file, problems := document.CompileProto(name, func(path string) ([]byte, error) {
 		if path == name {
 			return []byte(boundProto), nil
 		}

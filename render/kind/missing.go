@@ -13,7 +13,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // missing says where a key is missing and what is there instead: " in
@@ -83,7 +83,7 @@ func there(m traits.Mapper) string {
 	keys := sortedKeys(m)
 	var names []string
 	for _, key := range keys[:min(len(keys), few)] {
-		names = append(names, config.Shorten(keyText(key)))
+		names = append(names, document.Shorten(keyText(key)))
 	}
 	switch {
 	case len(keys) == 0:

@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestPlainRefuses: numbers that JSON cannot hold became invalid JSON, or
@@ -78,16 +78,16 @@ message All {
   double number = 15;
   enum Color { NONE = 0; RED = 1; }
 }`
-	file, problems := config.CompileProto("t.proto", func(name string) ([]byte, error) {
+	file, problems := document.CompileProto("t.proto", func(name string) ([]byte, error) {
 		if name != "t.proto" {
-			return nil, config.Refusal("no such file")
+			return nil, document.Refusal("no such file")
 		}
 		return []byte(proto), nil
 	})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	docs, problems := config.ReadDocuments("f.yaml", []byte(`
+	docs, problems := document.ReadDocuments("f.yaml", []byte(`
 apiVersion: v1
 kind: All
 wait: 90s
@@ -107,7 +107,7 @@ number: 12345678
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	message, problems := docs[0].Decode(file.Messages().ByName("All"), config.Decoding{})
+	message, problems := docs[0].Decode(file.Messages().ByName("All"), document.Decoding{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

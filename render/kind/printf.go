@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // verbs are those of Go's fmt whose text is made of the value alone. %p is an
@@ -44,7 +44,7 @@ func (r *templateRun) printf(format string, args ...any) (string, error) {
 		rest = rest[i:]
 		m := directive.FindStringSubmatch(rest)
 		if m == nil {
-			return "", fmt.Errorf("printf: %q is not known here: want %%, flags, width and precision in digits, [n], and one of %s, in this order", config.Shorten(likeDirective.FindString(rest)), verbs)
+			return "", fmt.Errorf("printf: %q is not known here: want %%, flags, width and precision in digits, [n], and one of %s, in this order", document.Shorten(likeDirective.FindString(rest)), verbs)
 		}
 		if rest = rest[len(m[0]):]; m[5] == "%" {
 			continue

@@ -16,18 +16,19 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Spec is an easy spec that has been read and found to fit its kind.
 type Spec struct {
 	kind    *Kind
-	doc     *config.Document // where its problems are told
-	written *config.Document // what was decoded; of a rendered spec, with the lines of its template
+	doc     *document.Document // where its problems are told
+	written *document.Document // what was decoded; of a rendered spec, with the lines of its template
 	name    string
 	message protoreflect.Message
 	self    ref.Val
-	via     []config.Position // of the template that it came from
-	secrets *config.Redactor  // what its secret fields hold; nil without any
+	via     []document.Position // of the template that it came from
+	secrets *config.Redactor    // what its secret fields hold; nil without any
 }
 
 // OverrideField is the field of spec with the medium-mode patches.
@@ -41,7 +42,7 @@ func (s *Spec) Kind() *Kind { return s.kind }
 
 // Written is the document that was decoded. That of a spec which a template
 // rendered has the lines of the template.
-func (s *Spec) Written() *config.Document { return s.written }
+func (s *Spec) Written() *document.Document { return s.written }
 
 // Secrets are the texts that the fields of the spec hold which the kind marks
 // as secret.
@@ -52,8 +53,8 @@ func (s *Spec) Secrets() []string { return s.secrets.Texts() }
 func (s *Spec) Message() protoreflect.Message { return s.message }
 
 // Decode reads a document of the kind. file reads the files named by fromFile.
-func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, error)) (*Spec, config.Problems) {
-	how := config.Decoding{File: file, Lift: []string{OverrideField}}
+func (k *Kind) Decode(doc *document.Document, file func(path string) ([]byte, error)) (*Spec, document.Problems) {
+	how := document.Decoding{File: file, Lift: []string{OverrideField}}
 	if k.easy.FromFileForbidden() {
 		how.File = nil
 	}
@@ -66,7 +67,7 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 	}
 	problems = append(k.rules.Check(doc, message), k.easy.CheckKeys(doc, message)...)
 	if doc.Name == "" {
-		problems = append(problems, doc.Problem(doc.Node, config.CodeDocument, "metadata.name: missing"))
+		problems = append(problems, doc.Problem(doc.Node, document.CodeDocument, "metadata.name: missing"))
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -74,7 +75,7 @@ func (k *Kind) Decode(doc *config.Document, file func(path string) ([]byte, erro
 	return k.spec(doc, doc.Name, message), nil
 }
 
-func (k *Kind) spec(doc *config.Document, name string, message protoreflect.Message) *Spec {
+func (k *Kind) spec(doc *document.Document, name string, message protoreflect.Message) *Spec {
 	s := &Spec{kind: k, doc: doc, written: doc, name: name, message: message}
 	if k.secrets {
 		s.secrets = &config.Redactor{}
@@ -88,21 +89,21 @@ func (k *Kind) spec(doc *config.Document, name string, message protoreflect.Mess
 
 // Rendered is one object that a spec stands for, before overrides.
 type Rendered struct {
-	ID     string          // of the object in the kind
-	Object map[string]any  // parts of it may be shared: copy before changing
-	At     config.Position // of the object's template
-	Node   *yaml.Node      // the template, to find the line of a path
+	ID     string            // of the object in the kind
+	Object map[string]any    // parts of it may be shared: copy before changing
+	At     document.Position // of the object's template
+	Node   *yaml.Node        // the template, to find the line of a path
 }
 
 // Render evaluates the kind's templates for one spec in one place. The
 // problems are at the spec, via the line of the kind.
-func (s *Spec) Render(place *Place) ([]Rendered, config.Problems) {
+func (s *Spec) Render(place *Place) ([]Rendered, document.Problems) {
 	return s.RenderWithin(new(Budget), place)
 }
 
 // RenderWithin is Render of a spec that others may have spent a part of the
 // budget for.
-func (s *Spec) RenderWithin(budget *Budget, place *Place) ([]Rendered, config.Problems) {
+func (s *Spec) RenderWithin(budget *Budget, place *Place) ([]Rendered, document.Problems) {
 	if s.kind.native != nil {
 		return s.renderGo(budget, place)
 	}
@@ -123,7 +124,7 @@ type renderer struct {
 	spec     *Spec
 	scope    *scope
 	rendered []Rendered
-	problems config.Problems
+	problems document.Problems
 	// each is called after an object was rendered, with its names still bound;
 	// nil when nobody traces.
 	each func(o *object)
@@ -131,7 +132,7 @@ type renderer struct {
 
 func (r *renderer) render() {
 	if err := r.bind(); err != nil {
-		r.fail(err, config.Position{File: r.spec.kind.Folder})
+		r.fail(err, document.Position{File: r.spec.kind.Folder})
 		return
 	}
 	for _, o := range r.spec.kind.objects {
@@ -143,7 +144,7 @@ func (r *renderer) render() {
 
 // fail records a problem at the spec, via the place of the error in the kind,
 // which is at when the error does not know.
-func (r *renderer) fail(err error, at config.Position) {
+func (r *renderer) fail(err error, at document.Position) {
 	var evaluation *evalError
 	if errors.As(err, &evaluation) {
 		at = evaluation.at
@@ -152,16 +153,16 @@ func (r *renderer) fail(err error, at config.Position) {
 }
 
 // problem is a problem of rendering.
-func (s *Spec) problem(place *Place, err error, at config.Position) config.Problem {
+func (s *Spec) problem(place *Place, err error, at document.Position) document.Problem {
 	text := err.Error()
 	if secrets := place.secretsOf(s); secrets.Quotes(text) {
 		text = "an expression cannot be evaluated for this spec; why is not said, since it may show what a secret field holds"
 	}
-	p := s.doc.Problem(s.doc.Node, config.CodeRender, "%s %s: %s", s.kind.Name, s.name, text)
+	p := s.doc.Problem(s.doc.Node, document.CodeRender, "%s %s: %s", s.kind.Name, s.name, text)
 	p.Via = append(slices.Clip(s.via), at)
 	var unread *readError
 	if errors.As(err, &unread) {
-		p.Code, p.Retry = config.CodeReference, config.FileProblem("", unread.err).Retry
+		p.Code, p.Retry = document.CodeReference, document.FileProblem("", unread.err).Retry
 	}
 	return p
 }

@@ -12,8 +12,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -26,7 +26,7 @@ type template interface {
 
 // evalError is an error of an expression at its place in the kind.
 type evalError struct {
-	at  config.Position
+	at  document.Position
 	err error
 }
 
@@ -120,7 +120,7 @@ type compiler struct {
 	secret bool
 }
 
-func (c *compiler) problemAt(n *yaml.Node, code config.Code, format string, args ...any) {
+func (c *compiler) problemAt(n *yaml.Node, code document.Code, format string, args ...any) {
 	path := c.where
 	if len(c.path) > 0 {
 		path = schema.PathText(append([]any{c.where}, c.path...))
@@ -152,7 +152,7 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 		t = &schema.Type{Form: schema.Object, Fields: t.Fields}
 	}
 	if t.Form != schema.Any && t.Form != schema.Object && t.Form != schema.Map {
-		c.problemAt(n, config.CodeType, "want %s, got a map", t.Form)
+		c.problemAt(n, document.CodeType, "want %s, got a map", t.Form)
 		return static{}
 	}
 	m := &mapping{}
@@ -160,13 +160,13 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if strings.Contains(key.Value, "${") {
-			c.problemAt(key, config.CodeKind, "%s: an expression cannot be a key: make the whole map one", key.Value)
+			c.problemAt(key, document.CodeKind, "%s: an expression cannot be a key: make the whole map one", key.Value)
 			continue
 		}
 		field := t.Field(key.Value)
 		if field == nil && t.Form == schema.Object {
 			c.path = append(c.path, key.Value)
-			c.problemAt(key, config.CodeUnknown, "unknown field%s", config.DidYouMean(key.Value, slices.Collect(maps.Keys(t.Fields))))
+			c.problemAt(key, document.CodeUnknown, "unknown field%s", document.DidYouMean(key.Value, slices.Collect(maps.Keys(t.Fields))))
 			c.path = c.path[:len(c.path)-1]
 			continue
 		}
@@ -185,7 +185,7 @@ func (c *compiler) mapping(n *yaml.Node, t *schema.Type) template {
 
 func (c *compiler) list(n *yaml.Node, t *schema.Type) template {
 	if t.Form != schema.Any && t.Form != schema.List {
-		c.problemAt(n, config.CodeType, "want %s, got a list", t.Form)
+		c.problemAt(n, document.CodeType, "want %s, got a list", t.Form)
 		return static{}
 	}
 	elem := anything
@@ -215,7 +215,7 @@ func flatten(t template, allStatic bool) template {
 
 func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 	if n.Tag != "!!str" || !strings.Contains(n.Value, "${") {
-		value, err := config.Scalar(n)
+		value, err := document.Scalar(n)
 		if err == nil && value != nil && t.Form != schema.Any && !schema.Fits(t.Form, value) {
 			err = fmt.Errorf("want %s, got %s", t.Form, schema.Describe(value))
 		}
@@ -223,7 +223,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 			err = fmt.Errorf("want %s", t.Form)
 		}
 		if err != nil {
-			c.problemAt(n, config.CodeType, "%s", err)
+			c.problemAt(n, document.CodeType, "%s", err)
 			return static{}
 		}
 		return c.constant(n, t, value)
@@ -233,7 +233,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 		err = errors.New("an expression that is empty or not closed with }; a literal ${ is written $${")
 	}
 	if err != nil {
-		c.problemAt(n, config.CodeKind, "%s", err)
+		c.problemAt(n, document.CodeKind, "%s", err)
 		return static{}
 	}
 	if len(codes) == 0 {
@@ -241,7 +241,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 	}
 	whole := len(codes) == 1 && texts[0] == "" && texts[1] == ""
 	if !whole && t.Form != schema.Any && !schema.Fits(t.Form, "1") {
-		c.problemAt(n, config.CodeType, "want %s, got a string with an expression in it", t.Form)
+		c.problemAt(n, document.CodeType, "want %s, got a string with an expression in it", t.Form)
 		return static{}
 	}
 	var expressions []*expression
@@ -257,7 +257,7 @@ func (c *compiler) scalar(n *yaml.Node, t *schema.Type) template {
 			return static{}
 		}
 		if err != nil {
-			c.problemAt(n, config.CodeKind, "%s", err)
+			c.problemAt(n, document.CodeKind, "%s", err)
 			return static{}
 		}
 		expressions = append(expressions, x)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // textTemplate is a file for the function template(file, x). It is safe for
@@ -50,9 +51,9 @@ const (
 )
 
 // parseTemplate compiles a template file. The error is a problem at its line.
-func parseTemplate(file string, content []byte) (*textTemplate, *config.Problem) {
-	problem := func(line int, message string) *config.Problem {
-		return &config.Problem{Position: config.Position{File: file, Line: line}, Code: config.CodeKind, Message: message}
+func parseTemplate(file string, content []byte) (*textTemplate, *document.Problem) {
+	problem := func(line int, message string) *document.Problem {
+		return &document.Problem{Position: document.Position{File: file, Line: line}, Code: document.CodeKind, Message: message}
 	}
 	if !utf8.Valid(content) {
 		return nil, problem(0, "want text in UTF-8")
@@ -97,7 +98,7 @@ func (t *textTemplate) execute(x any) (text string, steps int, err error) {
 	var out boundedText
 	if err := run.template.Execute(&out, x); err != nil {
 		line, column, message := templateError(t.parsed.Name(), err)
-		return "", run.steps, fmt.Errorf("%s: %s", config.Position{File: t.parsed.Name(), Line: line, Column: column}, message)
+		return "", run.steps, fmt.Errorf("%s: %s", document.Position{File: t.parsed.Name(), Line: line, Column: column}, message)
 	}
 	return out.String(), run.steps, nil
 }
@@ -194,12 +195,12 @@ func (r *templateRun) enter() (string, error) {
 // readTemplate reads a template beside the kind.
 func readTemplate(tree config.Tree, folder, name string) (content []byte, file string, err error) {
 	if !fs.ValidPath(name) || name == "." {
-		return nil, "", config.Refusal(fmt.Sprintf("template: %q: want the path of a file in the kind's folder or below it", config.Shorten(name)))
+		return nil, "", document.Refusal(fmt.Sprintf("template: %q: want the path of a file in the kind's folder or below it", document.Shorten(name)))
 	}
 	file = path.Join(folder, name)
 	content, err = tree.ReadFile(file)
 	if err != nil {
-		err = fmt.Errorf("template: %q: %w", config.Shorten(name), config.Cause(err))
+		err = fmt.Errorf("template: %q: %w", document.Shorten(name), document.Cause(err))
 	}
 	return content, file, err
 }

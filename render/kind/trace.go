@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Traced is where one rendered object comes from.
@@ -55,7 +55,7 @@ func (l *Leaf) Below(path []any) Origin {
 
 // Origin is a place in a kind and what is read there.
 type Origin struct {
-	At          config.Position
+	At          document.Position
 	Expressions []string // none for what is written out
 	// Reads are in the order of the expressions, without repetitions. What a
 	// `let` reads is read by the expression that names it.
@@ -69,7 +69,7 @@ type Origin struct {
 
 // Constant is a value written out in an expression.
 type Constant struct {
-	At         config.Position // of the expression
+	At         document.Position // of the expression
 	Expression string
 	Value      any // string, int64, uint64, float64, bool or nil
 }
@@ -89,7 +89,7 @@ type Read struct {
 // comes from, in the same order. Which keys are read is found with the values
 // of this render; both sides of a condition count as read. A kind in Go has no
 // template: its leaves stand at the spec.
-func (s *Spec) Trace(place *Place) ([]Traced, config.Problems) {
+func (s *Spec) Trace(place *Place) ([]Traced, document.Problems) {
 	if s.kind.native != nil {
 		return s.traceGo(place)
 	}
@@ -119,7 +119,7 @@ type tracer struct {
 	open      map[string]bool // lets and each that decide already
 }
 
-func (t *tracer) origin(at config.Position, expressions ...*expression) Origin {
+func (t *tracer) origin(at document.Position, expressions ...*expression) Origin {
 	t.reads, t.lets = nil, map[string]bool{}
 	o := Origin{At: at}
 	for _, x := range expressions {
@@ -133,7 +133,7 @@ func (t *tracer) origin(at config.Position, expressions ...*expression) Origin {
 }
 
 // leaf adds a leaf of expressions.
-func (t *tracer) leaf(path []any, at config.Position, expressions ...*expression) {
+func (t *tracer) leaf(path []any, at document.Position, expressions ...*expression) {
 	leaf := Leaf{Path: path, Origin: t.origin(at, expressions...)}
 	later := tracer{scope: t.scope.kept(), kind: t.kind, doc: t.doc, object: t.object}
 	leaf.below = func(path []any) Origin {
@@ -143,7 +143,7 @@ func (t *tracer) leaf(path []any, at config.Position, expressions ...*expression
 }
 
 func (t *tracer) walk(part template, n *yaml.Node, path []any) {
-	at := config.Position{File: t.doc, Line: n.Line, Column: n.Column}
+	at := document.Position{File: t.doc, Line: n.Line, Column: n.Column}
 	switch part := part.(type) {
 	case *mapping:
 		for i, key := range part.keys {
@@ -180,7 +180,7 @@ func (t *tracer) written(n *yaml.Node, path []any) {
 			t.written(item, append(slices.Clip(path), i))
 		}
 	default:
-		t.leaves = append(t.leaves, Leaf{Path: path, Origin: Origin{At: config.Position{File: t.doc, Line: n.Line, Column: n.Column}}})
+		t.leaves = append(t.leaves, Leaf{Path: path, Origin: Origin{At: document.Position{File: t.doc, Line: n.Line, Column: n.Column}}})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // closure is everything that the build of one folder reads.
@@ -24,10 +25,10 @@ type closure struct {
 	disk     filesys.FileSystem // what kustomize is given
 	reads    map[string]bool
 	folders  map[string]*kustomization // by path
-	problems config.Problems
+	problems document.Problems
 
-	origins []*config.Document // what objects of the output may have begun as
-	patches []*config.Document
+	origins []*document.Document // what objects of the output may have begun as
+	patches []*document.Document
 	merges  []mergePatch
 	secret  bool // something in it may hold the value of a Secret
 
@@ -38,7 +39,7 @@ type closure struct {
 // kustomization is one folder of the closure.
 type kustomization struct {
 	folder string
-	doc    *config.Document // its Node is never nil
+	doc    *document.Document // its Node is never nil
 	uses   []use
 	// documents and bytes are what its own files hold.
 	documents, bytes int
@@ -48,11 +49,11 @@ type kustomization struct {
 type use struct {
 	folder    string
 	component bool
-	at        config.Position
+	at        document.Position
 }
 
-func (c *closure) problem(at config.Position, code config.Code, format string, args ...any) {
-	c.problems = append(c.problems, config.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
+func (c *closure) problem(at document.Position, code document.Code, format string, args ...any) {
+	c.problems = append(c.problems, document.Problem{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
 // visit follows a kustomization and those that it uses, once for every use, as
@@ -68,7 +69,7 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 	if c.visits > maxFolders || c.documents > maxDocuments || c.bytes > maxBytes {
 		if !c.full {
 			c.full = true
-			c.problem(k.doc.Position(), config.CodeDocument, "too much for one build up to here: want at most %d kustomizations, %d documents and %d MiB, each counted as often as it is used", maxFolders, maxDocuments, maxBytes>>20)
+			c.problem(k.doc.Position(), document.CodeDocument, "too much for one build up to here: want at most %d kustomizations, %d documents and %d MiB, each counted as often as it is used", maxFolders, maxDocuments, maxBytes>>20)
 		}
 		return k
 	}
@@ -78,7 +79,7 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 			return k
 		}
 		if slices.ContainsFunc(chain, func(user string) bool { return config.Within(user, use.folder) }) {
-			c.problem(use.at, config.CodeReference, "%q: a cycle: it leads here already, or holds what does", use.folder)
+			c.problem(use.at, document.CodeReference, "%q: a cycle: it leads here already, or holds what does", use.folder)
 			continue
 		}
 		used := c.visit(use.folder, chain)
@@ -87,7 +88,7 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 			if component {
 				want, field = "components", types.ComponentKind
 			}
-			c.problem(use.at, config.CodeReference, "%q is a %s: name it in %s", use.folder, field, want)
+			c.problem(use.at, document.CodeReference, "%q is a %s: name it in %s", use.folder, field, want)
 		}
 	}
 	return k
@@ -96,7 +97,7 @@ func (c *closure) visit(folder string, chain []string) *kustomization {
 // read reads a folder's kustomization and all files that it names. A problem
 // is recorded; the result is never nil.
 func (c *closure) read(folder string) *kustomization {
-	k := &kustomization{folder: folder, doc: &config.Document{File: folder, Node: &yaml.Node{Kind: yaml.MappingNode}}}
+	k := &kustomization{folder: folder, doc: &document.Document{File: folder, Node: &yaml.Node{Kind: yaml.MappingNode}}}
 	c.folders[folder] = k
 	c.reads[folder] = true
 	file, content, ok := c.kustomizationFile(folder)
@@ -104,13 +105,13 @@ func (c *closure) read(folder string) *kustomization {
 		return k
 	}
 	k.doc.File = file
-	docs, problems := config.ReadKustomization(file, content)
+	docs, problems := document.ReadKustomization(file, content)
 	c.problems = append(c.problems, problems...)
 	if len(problems) > 0 {
 		return k
 	}
 	if len(docs) != 1 || docs[0].Node.Kind != yaml.MappingNode {
-		c.problem(config.Position{File: file}, config.CodeDocument, "want exactly one document, of kind Kustomization or Component")
+		c.problem(document.Position{File: file}, document.CodeDocument, "want exactly one document, of kind Kustomization or Component")
 		return k
 	}
 	k.doc, k.bytes = docs[0], len(content)
@@ -132,7 +133,7 @@ func (c *closure) kustomizationFile(folder string) (file string, content []byte,
 			continue
 		}
 		if err != nil {
-			c.problems = append(c.problems, config.FileProblem(name, err))
+			c.problems = append(c.problems, document.FileProblem(name, err))
 			return "", nil, false
 		}
 		found = append(found, name)
@@ -140,11 +141,11 @@ func (c *closure) kustomizationFile(folder string) (file string, content []byte,
 	}
 	switch len(found) {
 	case 0:
-		c.problem(config.Position{File: folder}, config.CodeReference, "no %s in this folder", config.KustomizationFiles[0])
+		c.problem(document.Position{File: folder}, document.CodeReference, "no %s in this folder", config.KustomizationFiles[0])
 	case 1:
 		return file, content, true
 	default:
-		c.problem(config.Position{File: found[1]}, config.CodeDuplicate, "there is %s as well: want one of them", path.Base(found[0]))
+		c.problem(document.Position{File: found[1]}, document.CodeDuplicate, "there is %s as well: want one of them", path.Base(found[0]))
 	}
 	return "", nil, false
 }
@@ -166,7 +167,7 @@ func (c *closure) checkKustomization(k *kustomization) bool {
 	n := k.doc.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if why := refused[n.Content[i].Value]; why != "" {
-			c.problems = append(c.problems, k.doc.Problem(n.Content[i], config.CodeUnknown, "%s: %s", n.Content[i].Value, why))
+			c.problems = append(c.problems, k.doc.Problem(n.Content[i], document.CodeUnknown, "%s: %s", n.Content[i].Value, why))
 		}
 	}
 	c.problems = append(c.problems, k.checkFields(n, reflect.TypeFor[types.Kustomization](), "")...)
@@ -176,14 +177,14 @@ func (c *closure) checkKustomization(k *kustomization) bool {
 		version = types.ComponentVersion
 	case types.KustomizationKind, "":
 	default:
-		c.problems = append(c.problems, k.doc.Problem(config.Lookup(n, "kind"), config.CodeDocument, "kind: want %s or %s", types.KustomizationKind, types.ComponentKind))
+		c.problems = append(c.problems, k.doc.Problem(document.Lookup(n, "kind"), document.CodeDocument, "kind: want %s or %s", types.KustomizationKind, types.ComponentKind))
 	}
 	if k.doc.APIVersion != "" && k.doc.APIVersion != version {
-		c.problems = append(c.problems, k.doc.Problem(config.Lookup(n, "apiVersion"), config.CodeDocument, "apiVersion: %q: want %q", config.Shorten(k.doc.APIVersion), version))
+		c.problems = append(c.problems, k.doc.Problem(document.Lookup(n, "apiVersion"), document.CodeDocument, "apiVersion: %q: want %q", document.Shorten(k.doc.APIVersion), version))
 	}
 	for _, option := range items(n, "buildMetadata") {
 		if option.Value == types.ManagedByLabelOption {
-			c.problems = append(c.problems, k.doc.Problem(option, config.CodeUnknown, "buildMetadata: %s: swell sets that label itself", option.Value))
+			c.problems = append(c.problems, k.doc.Problem(option, document.CodeUnknown, "buildMetadata: %s: swell sets that label itself", option.Value))
 		}
 	}
 	return len(c.problems) == before
@@ -191,7 +192,7 @@ func (c *closure) checkKustomization(k *kustomization) bool {
 
 // items are the values of a list in a mapping.
 func items(n *yaml.Node, key string) []*yaml.Node {
-	if list := config.Lookup(n, key); list != nil && list.Kind == yaml.SequenceNode {
+	if list := document.Lookup(n, key); list != nil && list.Kind == yaml.SequenceNode {
 		return list.Content
 	}
 	return nil
@@ -199,6 +200,6 @@ func items(n *yaml.Node, key string) []*yaml.Node {
 
 func (c *closure) write(file string, content []byte) {
 	if err := c.disk.WriteFile("/"+file, content); err != nil {
-		c.problems = append(c.problems, config.FileProblem(file, err))
+		c.problems = append(c.problems, document.FileProblem(file, err))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 var (
@@ -29,7 +29,7 @@ const longest = 300
 
 // explain makes one problem of an error of kustomize, at the patch or the
 // resource that it speaks of where there is one.
-func (c *closure) explain(root *kustomization, err error) config.Problem {
+func (c *closure) explain(root *kustomization, err error) document.Problem {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	k := root
 	if m := wrapped.FindStringSubmatch(text); m != nil {
@@ -41,7 +41,7 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 	for folder := range c.folders {
 		text = regexp.MustCompile(`(^|[\s'"(\[])/(`+regexp.QuoteMeta(folder)+`(?:[/\s'")\]:]|$))`).ReplaceAllString(text, "$1$2")
 	}
-	p := k.doc.Problem(k.doc.Node, config.CodeRender, "kustomize: ")
+	p := k.doc.Problem(k.doc.Node, document.CodeRender, "kustomize: ")
 	text = strings.TrimPrefix(dumps.ReplaceAllString(text, ""), "merging from generator : ")
 	m := objectID.FindStringSubmatch(text)
 	if m == nil {
@@ -68,7 +68,7 @@ func (c *closure) explain(root *kustomization, err error) config.Problem {
 	return p
 }
 
-func named(docs []*config.Document, kind, name string) *config.Document {
+func named(docs []*document.Document, kind, name string) *document.Document {
 	for _, doc := range docs {
 		if doc.Kind == kind && doc.Name == name {
 			return doc

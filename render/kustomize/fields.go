@@ -10,22 +10,22 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // checkFields holds a kustomization against kustomize's own Go type. Kustomize
 // does so too, but takes fields in any case of letters and names no place; what
 // it would take for another field than is written must not get to it. Messages
 // hold no value, as it may be one of a Secret.
-func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string) config.Problems {
+func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string) document.Problems {
 	if want.Kind() == reflect.Pointer {
 		want = want.Elem()
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
-	wrong := func(what string) config.Problems {
-		return config.Problems{k.doc.Problem(n, config.CodeType, "%s: want %s", path, what)}
+	wrong := func(what string) document.Problems {
+		return document.Problems{k.doc.Problem(n, document.CodeType, "%s: want %s", path, what)}
 	}
 	switch want.Kind() {
 	case reflect.Interface: // a value of any kind
@@ -56,7 +56,7 @@ func (k *kustomization) checkFields(n *yaml.Node, want reflect.Type, path string
 			return wrong("a whole number")
 		}
 	}
-	var problems config.Problems
+	var problems document.Problems
 	for i, child := range n.Content {
 		if want.Kind() == reflect.Slice || i%2 == 1 {
 			problems = append(problems, k.checkFields(child, want.Elem(), path)...)
@@ -75,7 +75,7 @@ var words = map[string][]string{
 	"Kustomization.buildMetadata": {"managedByLabel", "originAnnotations", "transformerAnnotations"},
 }
 
-func (k *kustomization) checkWord(n *yaml.Node, field, path string) (problems config.Problems) {
+func (k *kustomization) checkWord(n *yaml.Node, field, path string) (problems document.Problems) {
 	known, limited := words[field]
 	if n.Kind == yaml.SequenceNode {
 		for _, item := range n.Content {
@@ -84,12 +84,12 @@ func (k *kustomization) checkWord(n *yaml.Node, field, path string) (problems co
 		return problems
 	}
 	if limited && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && !slices.Contains(known, n.Value) {
-		problems = append(problems, k.doc.Problem(n, config.CodeType, "%s: %q: no such word%s", path, config.Shorten(n.Value), config.DidYouMean(n.Value, known)))
+		problems = append(problems, k.doc.Problem(n, document.CodeType, "%s: %q: no such word%s", path, document.Shorten(n.Value), document.DidYouMean(n.Value, known)))
 	}
 	return problems
 }
 
-func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string) config.Problems {
+func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string) document.Problems {
 	fields := map[string]reflect.Type{}
 	var names []string
 	for _, f := range reflect.VisibleFields(want) {
@@ -103,12 +103,12 @@ func (k *kustomization) checkStruct(n *yaml.Node, want reflect.Type, path string
 		fields[name] = f.Type
 		names = append(names, name)
 	}
-	var problems config.Problems
+	var problems document.Problems
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		at := strings.TrimPrefix(path+"."+key.Value, ".")
 		if fields[key.Value] == nil {
-			problems = append(problems, k.doc.Problem(key, config.CodeUnknown, "%s: unknown field%s", config.Shorten(at), config.DidYouMean(key.Value, names)))
+			problems = append(problems, k.doc.Problem(key, document.CodeUnknown, "%s: unknown field%s", document.Shorten(at), document.DidYouMean(key.Value, names)))
 			continue
 		}
 		problems = append(problems, k.checkFields(n.Content[i+1], fields[key.Value], at)...)

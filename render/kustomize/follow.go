@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // follow reads what the kustomization names.
@@ -65,9 +66,9 @@ func (c *closure) local(k *kustomization, n *yaml.Node, name, field string) (str
 	refuse := func(why string) (string, bool) {
 		shown := shownPath(field, name)
 		if shown == name {
-			shown = strconv.Quote(config.Shorten(name))
+			shown = strconv.Quote(document.Shorten(name))
 		}
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: %s", field, shown, why))
+		c.problems = append(c.problems, k.doc.Problem(n, document.CodeReference, "%s: %s: %s", field, shown, why))
 		return "", false
 	}
 	switch {
@@ -91,7 +92,7 @@ func (c *closure) local(k *kustomization, n *yaml.Node, name, field string) (str
 // it. Where a generator wants one, somebody may have written the value itself.
 func shownPath(field, path string) string {
 	if strings.HasPrefix(field, "secretGenerator") || strings.HasPrefix(field, "configMapGenerator") && !config.PlainPath(path) {
-		return config.Redacted
+		return document.Redacted
 	}
 	return path
 }
@@ -116,18 +117,18 @@ func (c *closure) resource(k *kustomization, n *yaml.Node, field string) {
 	if !ok {
 		return
 	}
-	docs, problems := config.ReadDocuments(file, content)
+	docs, problems := document.ReadDocuments(file, content)
 	c.problems = append(c.problems, append(problems, dates(docs)...)...)
 	k.documents += len(docs)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	for _, doc := range docs {
-		if !slices.ContainsFunc(c.origins, func(o *config.Document) bool { return o.At(o.Node) == doc.Position() }) {
+		if !slices.ContainsFunc(c.origins, func(o *document.Document) bool { return o.At(o.Node) == doc.Position() }) {
 			c.origins = append(c.origins, doc)
 		}
 	}
 }
 
-func isSecret(doc *config.Document) bool { return doc.Kind != "" && config.MaySecret(doc.Kind) }
+func isSecret(doc *document.Document) bool { return doc.Kind != "" && config.MaySecret(doc.Kind) }
 
 // folder notes that the kustomization uses another one.
 func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
@@ -148,15 +149,15 @@ func (c *closure) folder(k *kustomization, n *yaml.Node, folder, field string) {
 	case err != nil:
 		c.unread(k, n, folder, field, err)
 	case !info.IsDir():
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: a file: want a folder with a kustomization", field, config.Shorten(n.Value)))
+		c.problems = append(c.problems, k.doc.Problem(n, document.CodeReference, "%s: %q: a file: want a folder with a kustomization", field, document.Shorten(n.Value)))
 	default:
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %q: no %s in that folder", field, config.Shorten(n.Value), config.KustomizationFiles[0]))
+		c.problems = append(c.problems, k.doc.Problem(n, document.CodeReference, "%s: %q: no %s in that folder", field, document.Shorten(n.Value), config.KustomizationFiles[0]))
 	}
 }
 
 // unread is the problem of a file that is named but cannot be read.
 func (c *closure) unread(k *kustomization, n *yaml.Node, file, field string, err error) {
-	p := config.FileProblem(file, err)
+	p := document.FileProblem(file, err)
 	p.Position, p.Message = k.doc.At(n), field+": "+shownPath(field, file)+": "+p.Message
 	c.problems = append(c.problems, p)
 }
@@ -171,7 +172,7 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 		return nil, false
 	}
 	if !config.Within(file, k.folder) {
-		c.problems = append(c.problems, k.doc.Problem(n, config.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, shownPath(field, file)))
+		c.problems = append(c.problems, k.doc.Problem(n, document.CodeReference, "%s: %s: a file outside the kustomization's folder: make its folder a base and name that in resources", field, shownPath(field, file)))
 		return nil, false
 	}
 	k.bytes += len(content)
@@ -185,13 +186,13 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 var date = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])`)
 
 // dates are the problems of dates that stand without quotes.
-func dates(docs []*config.Document) config.Problems {
-	var problems config.Problems
-	var look func(doc *config.Document, n *yaml.Node)
-	look = func(doc *config.Document, n *yaml.Node) {
+func dates(docs []*document.Document) document.Problems {
+	var problems document.Problems
+	var look func(doc *document.Document, n *yaml.Node)
+	look = func(doc *document.Document, n *yaml.Node) {
 		quoted := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 		if n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && date.MatchString(n.Value) {
-			problems = append(problems, doc.Problem(n, config.CodeSyntax, "a date to kustomize and a string to others: write it in quotes"))
+			problems = append(problems, doc.Problem(n, document.CodeSyntax, "a date to kustomize and a string to others: write it in quotes"))
 		}
 		for _, child := range n.Content {
 			look(doc, child)
@@ -204,7 +205,7 @@ func dates(docs []*config.Document) config.Problems {
 }
 
 // values follows a file of YAML that holds no objects.
-func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config.Document {
+func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*document.Document {
 	file, ok := c.local(k, n, n.Value, field)
 	if !ok {
 		return nil
@@ -213,7 +214,7 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config
 	if !ok {
 		return nil
 	}
-	docs, problems := config.ReadValues(file, content)
+	docs, problems := document.ReadValues(file, content)
 	c.problems = append(c.problems, append(problems, dates(docs)...)...)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	return docs
@@ -221,8 +222,8 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*config
 
 // inline reads YAML that stands as a text in the kustomization. Its lines are
 // known in a block (`|`), else all of it is at the text's own place.
-func (c *closure) inline(in *config.Document, n *yaml.Node) ([]*config.Document, config.Problems) {
-	docs, problems := config.ReadValues(in.File, []byte(n.Value))
+func (c *closure) inline(in *document.Document, n *yaml.Node) ([]*document.Document, document.Problems) {
+	docs, problems := document.ReadValues(in.File, []byte(n.Value))
 	problems = append(problems, dates(docs)...)
 	block := n.Style&yaml.LiteralStyle != 0
 	for i, p := range problems {
@@ -254,7 +255,7 @@ func moved(n, text *yaml.Node, lines bool) *yaml.Node {
 
 // inlineObjects are objects that stand as a text in the kustomization. What
 // reads as an object here but not to kustomize must not be a remote place.
-func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []*config.Document {
+func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []*document.Document {
 	if elsewhere.MatchString(n.Value) {
 		c.local(k, n, n.Value, field)
 		return nil
@@ -263,7 +264,7 @@ func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []
 	c.problems = append(c.problems, problems...)
 	for _, doc := range docs {
 		if doc.APIVersion == "" || doc.Kind == "" || doc.Name == "" {
-			c.problems = append(c.problems, k.doc.Problem(doc.Node, config.CodeDocument, "%s: want a path, or an object with apiVersion, kind and metadata.name", field))
+			c.problems = append(c.problems, k.doc.Problem(doc.Node, document.CodeDocument, "%s: want a path, or an object with apiVersion, kind and metadata.name", field))
 		}
 	}
 	return docs
@@ -271,15 +272,15 @@ func (c *closure) inlineObjects(k *kustomization, n *yaml.Node, field string) []
 
 // generator follows an entry of configMapGenerator or secretGenerator.
 func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
-	origin := &config.Document{File: k.doc.File, Node: n, APIVersion: "v1", Kind: "ConfigMap"}
+	origin := &document.Document{File: k.doc.File, Node: n, APIVersion: "v1", Kind: "ConfigMap"}
 	if field == "secretGenerator" {
 		origin.Kind, c.secret = "Secret", true
 	}
-	if name := config.Lookup(n, "name"); name != nil {
+	if name := document.Lookup(n, "name"); name != nil {
 		origin.Name = name.Value
 	}
 	k.documents++
-	if behavior := config.Lookup(n, "behavior"); behavior == nil || behavior.Value == "create" {
+	if behavior := document.Lookup(n, "behavior"); behavior == nil || behavior.Value == "create" {
 		c.origins = append(c.origins, origin) // else it changes one that is there
 	}
 	for _, source := range items(n, "files") {
@@ -288,13 +289,13 @@ func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
 			name = key
 		}
 		if keyed && key == "" || strings.Contains(name, "=") {
-			c.problems = append(c.problems, k.doc.Problem(source, config.CodeType, "%s.files: want a path, or key=path", field))
+			c.problems = append(c.problems, k.doc.Problem(source, document.CodeType, "%s.files: want a path, or key=path", field))
 			continue
 		}
 		c.data(k, source, name, field+".files")
 	}
 	envs := items(n, "envs")
-	if env := config.Lookup(n, "env"); env != nil {
+	if env := document.Lookup(n, "env"); env != nil {
 		envs = append(slices.Clip(envs), env)
 	}
 	for _, source := range envs {
@@ -304,7 +305,7 @@ func (c *closure) generator(k *kustomization, n *yaml.Node, field string) {
 	}
 	for _, literal := range items(n, "literals") {
 		if strings.Index(literal.Value, "=") < 1 {
-			c.problems = append(c.problems, k.doc.Problem(literal, config.CodeType, "%s.literals: want key=value", field))
+			c.problems = append(c.problems, k.doc.Problem(literal, document.CodeType, "%s.literals: want key=value", field))
 		}
 	}
 }
@@ -329,7 +330,7 @@ func (c *closure) envLines(content []byte, file, field string) {
 		key, _, valued := strings.Cut(line, "=")
 		wrong := line != "" && line[0] != '#' && (!envKey.MatchString(key) || !valued && field == "secretGenerator")
 		if wrong && !was {
-			c.problem(config.Position{File: file, Line: i + 1, Column: 1}, config.CodeType, "%s.envs: want KEY=value on one line, with a key of letters, digits, -, _ and .", field)
+			c.problem(document.Position{File: file, Line: i + 1, Column: 1}, document.CodeType, "%s.envs: want KEY=value on one line, with a key of letters, digits, -, _ and .", field)
 		}
 		was = wrong
 	}
@@ -344,8 +345,8 @@ var builtins = []string{"AnnotationsTransformer", "IAMPolicyGenerator", "ImageTa
 // plugin follows an entry of generators, transformers or validators. Only
 // kustomize's own plugins are taken; any other would be a program to run.
 func (c *closure) plugin(k *kustomization, n *yaml.Node, field string) {
-	var docs []*config.Document
-	at := func(doc *config.Document) config.Position { return doc.Position() }
+	var docs []*document.Document
+	at := func(doc *document.Document) document.Position { return doc.Position() }
 	if strings.ContainsAny(n.Value, "\n{") || strings.Contains(n.Value, ": ") {
 		docs = c.inlineObjects(k, n, field)
 	} else {
@@ -360,13 +361,13 @@ func (c *closure) plugin(k *kustomization, n *yaml.Node, field string) {
 		}
 		switch {
 		case doc.APIVersion != "builtin":
-			c.problem(at(doc), config.CodeReference, "%s: %s %s: a plugin: programs, containers and Go plugins are not run, want one of kustomize's own (apiVersion: builtin)", field, config.Shorten(doc.APIVersion), config.Shorten(doc.Kind))
+			c.problem(at(doc), document.CodeReference, "%s: %s %s: a plugin: programs, containers and Go plugins are not run, want one of kustomize's own (apiVersion: builtin)", field, document.Shorten(doc.APIVersion), document.Shorten(doc.Kind))
 		case !slices.Contains(builtins, doc.Kind):
-			c.problem(at(doc), config.CodeReference, "%s: %s: not taken from here%s", field, config.Shorten(doc.Kind), config.DidYouMean(doc.Kind, builtins))
+			c.problem(at(doc), document.CodeReference, "%s: %s: not taken from here%s", field, document.Shorten(doc.Kind), document.DidYouMean(doc.Kind, builtins))
 		case doc.Name == "":
-			c.problem(at(doc), config.CodeDocument, "%s: %s: metadata.name: missing", field, doc.Kind)
+			c.problem(at(doc), document.CodeDocument, "%s: %s: metadata.name: missing", field, doc.Kind)
 		case file:
-			c.problem(at(doc), config.CodeReference, "%s: %s: path: not taken from here, write the patch itself", field, doc.Kind)
+			c.problem(at(doc), document.CodeReference, "%s: %s: path: not taken from here, write the patch itself", field, doc.Kind)
 		case doc.Kind == "PatchTransformer":
 			c.patchTransformer(doc)
 		}

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // mergePatch is a strategic merge patch.
 type mergePatch struct {
-	doc    *config.Document
+	doc    *document.Document
 	target *yaml.Node // nil: the object that the patch itself names
 }
 
 // addMergePatches notes the patches among documents; JSON patches are lists.
-func (c *closure) addMergePatches(docs []*config.Document, target *yaml.Node) {
+func (c *closure) addMergePatches(docs []*document.Document, target *yaml.Node) {
 	for _, doc := range docs {
 		if doc.Node.Kind == yaml.MappingNode {
 			c.merges = append(c.merges, mergePatch{doc, target})
@@ -52,7 +52,7 @@ func (c *closure) checkMergePatches() {
 // patchedKinds are the kinds of the documents that a patch may change.
 func (c *closure) patchedKinds(patch mergePatch) []yaml.TypeMeta {
 	text := func(n *yaml.Node, key string) string {
-		if value := config.Lookup(n, key); value != nil {
+		if value := document.Lookup(n, key); value != nil {
 			return value.Value
 		}
 		return ""
@@ -86,7 +86,7 @@ func (c *closure) patchedKinds(patch mergePatch) []yaml.TypeMeta {
 }
 
 // checkItems looks at and below a part of a patch; path is from its root.
-func (c *closure) checkItems(doc *config.Document, n *yaml.Node, s *openapi.ResourceSchema, path, kind string) {
+func (c *closure) checkItems(doc *document.Document, n *yaml.Node, s *openapi.ResourceSchema, path, kind string) {
 	switch {
 	case s == nil || replaces(n):
 	case n.Kind == yaml.MappingNode:
@@ -100,13 +100,13 @@ func (c *closure) checkItems(doc *config.Document, n *yaml.Node, s *openapi.Reso
 			return
 		}
 		for i, item := range n.Content {
-			if key := config.Lookup(item, keys[0]); key == nil || key.Tag == "!!null" {
+			if key := document.Lookup(item, keys[0]); key == nil || key.Tag == "!!null" {
 				at := item
 				if at.Line == 0 {
 					at = n
 				}
-				c.problems = append(c.problems, doc.Problem(at, config.CodeType, "patch of %s: item %d of %s has no %s, which tells the items of this list apart: kustomize drops it, and all others with it if no item of the patch has one; write it, or `$patch: replace` as an item of its own to replace the list",
-					config.Shorten(kind), i, config.Shorten(path), keys[0]))
+				c.problems = append(c.problems, doc.Problem(at, document.CodeType, "patch of %s: item %d of %s has no %s, which tells the items of this list apart: kustomize drops it, and all others with it if no item of the patch has one; write it, or `$patch: replace` as an item of its own to replace the list",
+					document.Shorten(kind), i, document.Shorten(path), keys[0]))
 				continue
 			}
 			c.checkItems(doc, item, s.Elements(), path+"[]", kind)
@@ -118,7 +118,7 @@ func (c *closure) checkItems(doc *config.Document, n *yaml.Node, s *openapi.Reso
 // instead of merging with it.
 func replaces(n *yaml.Node) bool {
 	directive := func(n *yaml.Node) bool {
-		value := config.Lookup(n, "$patch")
+		value := document.Lookup(n, "$patch")
 		return value != nil && (value.Value == "replace" || value.Value == "delete")
 	}
 	if n.Kind == yaml.SequenceNode {

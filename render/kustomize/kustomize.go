@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Result is what a folder builds to.
@@ -32,7 +33,7 @@ type Result struct {
 	// Documents are in the order of kustomize's output. Their positions are
 	// those of the document that a resource began as, or of its generator's
 	// entry; where that cannot be told, those of the kustomization.
-	Documents []*config.Document
+	Documents []*document.Document
 	// Reads are the files and folders that the result depends on, sorted,
 	// also those that were looked for in vain: the result is the same while
 	// [config.Tree.Hash] of each is. They are complete after problems, too.
@@ -60,7 +61,7 @@ var building sync.Mutex
 // schemas give the same documents. schemas may be nil: then lists in patches of
 // easy documents replace those of the documents, as for every kind that
 // kustomize does not know.
-func Build(tree config.Tree, folder string, schemas Schemas) (Result, config.Problems) {
+func Build(tree config.Tree, folder string, schemas Schemas) (Result, document.Problems) {
 	c := &closure{tree: tree, disk: filesys.MakeFsInMemory(), reads: map[string]bool{}, folders: map[string]*kustomization{}}
 	documents := c.build(folder, schemas)
 	result := Result{Reads: slices.Sorted(maps.Keys(c.reads)), Kinds: slices.Sorted(maps.Keys(c.easyKinds(nil)))}
@@ -71,8 +72,8 @@ func Build(tree config.Tree, folder string, schemas Schemas) (Result, config.Pro
 	return result, problems
 }
 
-func (c *closure) build(folder string, schemas Schemas) []*config.Document {
-	defer config.Recover(folder, &c.problems)
+func (c *closure) build(folder string, schemas Schemas) []*document.Document {
+	defer document.Recover(folder, &c.problems)
 	c.reads[folder] = true
 	c.visit(folder, nil)
 	if len(c.problems) == 0 {
@@ -82,7 +83,7 @@ func (c *closure) build(folder string, schemas Schemas) []*config.Document {
 		return nil
 	}
 	root := c.folders[folder]
-	built, err := run(c.disk, folder, config.Lookup(root.doc.Node, "sortOptions") != nil, c.easyKinds(schemas), c.checkMergePatches)
+	built, err := run(c.disk, folder, document.Lookup(root.doc.Node, "sortOptions") != nil, c.easyKinds(schemas), c.checkMergePatches)
 	if len(c.problems) > 0 {
 		return nil
 	}
@@ -91,14 +92,14 @@ func (c *closure) build(folder string, schemas Schemas) []*config.Document {
 		return nil
 	}
 	if built.Size() > maxDocuments {
-		c.problem(root.doc.Position(), config.CodeDocument, "builds to %d objects, want at most %d", built.Size(), maxDocuments)
+		c.problem(root.doc.Position(), document.CodeDocument, "builds to %d objects, want at most %d", built.Size(), maxDocuments)
 		return nil
 	}
-	documents := make([]*config.Document, 0, built.Size())
+	documents := make([]*document.Document, 0, built.Size())
 	for _, resource := range built.Resources() {
 		text, err := resource.MarshalJSON()
 		if err == nil {
-			var doc *config.Document
+			var doc *document.Document
 			doc, err = c.document(root, text)
 			documents = append(documents, doc)
 		}
@@ -132,14 +133,14 @@ func run(disk filesys.FileSystem, folder string, sorts bool, kinds map[string][]
 
 // document is a resource of the output. It goes through JSON, since kustomize
 // means other things by some plain YAML words than config does.
-func (c *closure) document(root *kustomization, text []byte) (*config.Document, error) {
+func (c *closure) document(root *kustomization, text []byte) (*document.Document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value map[string]any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	doc := &config.Document{Node: node(value)}
+	doc := &document.Document{Node: node(value)}
 	doc.APIVersion, _ = value["apiVersion"].(string)
 	doc.Kind, _ = value["kind"].(string)
 	metadata, _ := value["metadata"].(map[string]any)

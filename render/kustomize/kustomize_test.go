@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 var update = flag.Bool("update", false, "rewrite the want files of testdata/build")
@@ -79,7 +80,7 @@ func archives(t testing.TB) map[string]*txtar.Archive {
 }
 
 // text is the documents as JSON, one a line, each after its place.
-func text(t testing.TB, docs []*config.Document) string {
+func text(t testing.TB, docs []*document.Document) string {
 	t.Helper()
 	var b strings.Builder
 	for _, doc := range docs {
@@ -88,7 +89,7 @@ func text(t testing.TB, docs []*config.Document) string {
 	return b.String()
 }
 
-func object(t testing.TB, doc *config.Document) string {
+func object(t testing.TB, doc *document.Document) string {
 	t.Helper()
 	plain, problems := doc.Plain(doc.Node)
 	if len(problems) > 0 {
@@ -156,14 +157,14 @@ func onDisk(t *testing.T, archive *txtar.Archive) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, problems := config.ReadDocuments("built", written)
+		docs, problems := document.ReadDocuments("built", written)
 		if len(problems) > 0 || len(docs) != 1 {
 			// The words that its YAML leaves bare and config refuses are not the point here.
 			text, err := resource.MarshalJSON()
 			if err != nil {
 				t.Fatal(err)
 			}
-			docs, problems = config.ReadDocuments("built", text)
+			docs, problems = document.ReadDocuments("built", text)
 			if len(problems) > 0 || len(docs) != 1 {
 				t.Fatal(problems)
 			}

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // writeKustomizations gives kustomize the kustomizations: what was checked, not the text that
@@ -16,7 +16,7 @@ import (
 func (c *closure) writeKustomizations() {
 	configured := false
 	for _, k := range c.folders {
-		configured = configured || config.Lookup(k.doc.Node, "configurations") != nil
+		configured = configured || document.Lookup(k.doc.Node, "configurations") != nil
 	}
 	for _, folder := range slices.Sorted(maps.Keys(c.folders)) {
 		k := c.folders[folder]
@@ -29,7 +29,7 @@ func (c *closure) writeKustomizations() {
 		modernize(fields, configured)
 		text, err := json.Marshal(fields)
 		if err != nil {
-			c.problem(k.doc.Position(), config.CodeType, "%s", err)
+			c.problem(k.doc.Position(), document.CodeType, "%s", err)
 			continue
 		}
 		c.write(k.doc.File, text)

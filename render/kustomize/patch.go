@@ -14,23 +14,24 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // patchEntry is an entry of patches or patchesJson6902, or a PatchTransformer.
 type patchEntry struct {
 	field  string
-	in     *config.Document // where the entry stands
-	at     *yaml.Node       // the entry
-	target *yaml.Node       // nil: the object that the patch itself names
-	docs   []*config.Document
+	in     *document.Document // where the entry stands
+	at     *yaml.Node         // the entry
+	target *yaml.Node         // nil: the object that the patch itself names
+	docs   []*document.Document
 	text   string // what the documents were read from
 }
 
 // patch follows an entry of patches, patchesJson6902 or replacements.
 func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
-	e := patchEntry{field: field, in: k.doc, at: n, target: config.Lookup(n, "target")}
+	e := patchEntry{field: field, in: k.doc, at: n, target: document.Lookup(n, "target")}
 	c.secret = c.secret || targetsSecret(e.target)
-	file, text := config.Lookup(n, "path"), config.Lookup(n, "patch")
+	file, text := document.Lookup(n, "path"), document.Lookup(n, "patch")
 	before := len(c.problems)
 	if file != nil {
 		e.docs = c.values(k, file, field+".path")
@@ -68,7 +69,7 @@ func (c *closure) patch(k *kustomization, n *yaml.Node, field string) {
 func isBlank(n *yaml.Node) bool { return n == nil || strings.TrimSpace(n.Value) == "" }
 
 func targetsSecret(target *yaml.Node) bool {
-	kind := config.Lookup(target, "kind")
+	kind := document.Lookup(target, "kind")
 	return kind != nil && config.MaySecret(kind.Value)
 }
 
@@ -94,15 +95,15 @@ func (c *closure) inlineOrFile(k *kustomization, n *yaml.Node, field string) {
 }
 
 // patchTransformer follows a document of kustomize's own plugin.
-func (c *closure) patchTransformer(doc *config.Document) {
-	e := patchEntry{field: doc.Kind, in: doc, at: doc.Node, target: config.Lookup(doc.Node, "target")}
-	text := config.Lookup(doc.Node, "patch")
+func (c *closure) patchTransformer(doc *document.Document) {
+	e := patchEntry{field: doc.Kind, in: doc, at: doc.Node, target: document.Lookup(doc.Node, "target")}
+	text := document.Lookup(doc.Node, "patch")
 	if isBlank(text) {
 		c.patchProblem(e, doc, doc.Node, "no patch: write it in patch")
 		return
 	}
 	c.secret = c.secret || targetsSecret(e.target)
-	var problems config.Problems
+	var problems document.Problems
 	if e.docs, problems = c.inline(doc, text); len(problems) > 0 {
 		c.problems = append(c.problems, problems...)
 		return
@@ -111,15 +112,15 @@ func (c *closure) patchTransformer(doc *config.Document) {
 	c.checkPatch(e)
 }
 
-func (c *closure) patchProblem(e patchEntry, doc *config.Document, at *yaml.Node, format string, args ...any) {
-	c.problems = append(c.problems, doc.Problem(at, config.CodeType, e.field+": "+format, args...))
+func (c *closure) patchProblem(e patchEntry, doc *document.Document, at *yaml.Node, format string, args ...any) {
+	c.problems = append(c.problems, doc.Problem(at, document.CodeType, e.field+": "+format, args...))
 }
 
 // checkPatch holds a patch against what kustomize asks of one. Kustomize's own
 // words for what is wrong name no place and quote the whole patch.
 func (c *closure) checkPatch(e patchEntry) {
 	c.checkTarget(e)
-	operations := slices.ContainsFunc(e.docs, func(doc *config.Document) bool { return doc.Node.Kind == yaml.SequenceNode })
+	operations := slices.ContainsFunc(e.docs, func(doc *document.Document) bool { return doc.Node.Kind == yaml.SequenceNode })
 	switch {
 	case operations || e.field == "patchesJson6902":
 		c.checkOperations(e)
@@ -135,14 +136,14 @@ func (c *closure) checkPatch(e patchEntry) {
 // checkTarget reads the expressions by which a target chooses objects.
 func (c *closure) checkTarget(e patchEntry) {
 	for _, field := range []string{"group", "version", "kind", "name", "namespace"} {
-		if n := config.Lookup(e.target, field); n != nil {
+		if n := document.Lookup(e.target, field); n != nil {
 			if _, err := types.NewSelectorRegex(&types.Selector{ResId: resid.ResId{Name: n.Value}}); err != nil {
 				c.patchProblem(e, e.in, n, "target.%s: want a regular expression: %s", field, err)
 			}
 		}
 	}
 	for _, field := range []string{"labelSelector", "annotationSelector"} {
-		if n := config.Lookup(e.target, field); n != nil {
+		if n := document.Lookup(e.target, field); n != nil {
 			if _, err := labels.Parse(n.Value); err != nil {
 				c.patchProblem(e, e.in, n, "target.%s: want a selector such as app=web: %s", field, err)
 			}
@@ -157,12 +158,12 @@ func (c *closure) checkMerges(e patchEntry) {
 	}
 }
 
-func (c *closure) checkMerge(e patchEntry, doc *config.Document, n *yaml.Node) {
+func (c *closure) checkMerge(e patchEntry, doc *document.Document, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		c.patchProblem(e, doc, n, "%s", wantPatch(e.field))
 		return
 	}
-	kind, name := config.Lookup(n, "kind"), config.Lookup(config.Lookup(n, "metadata"), "name")
+	kind, name := document.Lookup(n, "kind"), document.Lookup(document.Lookup(n, "metadata"), "name")
 	if kind != nil && strings.HasSuffix(kind.Value, "List") {
 		for _, item := range items(n, "items") {
 			c.checkMerge(e, doc, item)
@@ -195,7 +196,7 @@ func wantPatch(field string) string {
 
 // checkOperations checks a JSON patch (RFC 6902).
 func (c *closure) checkOperations(e patchEntry) {
-	name := config.Lookup(e.target, "name")
+	name := document.Lookup(e.target, "name")
 	switch first := e.docs; {
 	case len(first) == 0:
 		c.patchProblem(e, e.in, e.at, "no operations: want a list of them, such as `- {op: remove, path: /spec/replicas}`")
@@ -218,8 +219,8 @@ func (c *closure) checkOperations(e patchEntry) {
 
 var operations = []string{"add", "copy", "move", "remove", "replace", "test"}
 
-func (c *closure) checkOperation(e patchEntry, doc *config.Document, n *yaml.Node, i int) {
-	op := config.Lookup(n, "op")
+func (c *closure) checkOperation(e patchEntry, doc *document.Document, n *yaml.Node, i int) {
+	op := document.Lookup(n, "op")
 	switch {
 	case n.Kind != yaml.MappingNode:
 		c.patchProblem(e, doc, n, "operation %d: want a map with op and path", i)
@@ -228,7 +229,7 @@ func (c *closure) checkOperation(e patchEntry, doc *config.Document, n *yaml.Nod
 		c.patchProblem(e, doc, n, "operation %d: op: missing, want one of %s", i, strings.Join(operations, ", "))
 		return
 	case !slices.Contains(operations, op.Value):
-		c.patchProblem(e, doc, op, "operation %d: op: unknown operation%s", i, config.DidYouMean(op.Value, operations))
+		c.patchProblem(e, doc, op, "operation %d: op: unknown operation%s", i, document.DidYouMean(op.Value, operations))
 		return
 	}
 	pointers := []string{"path"}
@@ -236,7 +237,7 @@ func (c *closure) checkOperation(e patchEntry, doc *config.Document, n *yaml.Nod
 		pointers = append(pointers, "from")
 	}
 	for _, field := range pointers {
-		at := config.Lookup(n, field)
+		at := document.Lookup(n, field)
 		if at == nil {
 			c.patchProblem(e, doc, n, "operation %d: %s: missing, want a place such as /spec/replicas", i, field)
 		} else if at.Kind != yaml.ScalarNode || at.Value != "" && at.Value[0] != '/' {

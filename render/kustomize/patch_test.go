@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // badPatches are entries that kustomize refuses without a place, or takes for
@@ -89,7 +90,7 @@ func TestFoldersInCauses(t *testing.T) {
 		t.Errorf("got %v, want one problem with /data/a", problems)
 	}
 	c := &closure{folders: map[string]*kustomization{"a": nil, "a/b": nil}}
-	root := &kustomization{doc: &config.Document{File: "a/kustomization.yaml", Node: &yaml.Node{}}}
+	root := &kustomization{doc: &document.Document{File: "a/kustomization.yaml", Node: &yaml.Node{}}}
 	for cause, want := range map[string]string{"cannot read /a/b": "cannot read a/b", "no file '/a/b/c.yaml'": "no file 'a/b/c.yaml'", "no value at /": "no value at /"} {
 		if got := c.explain(root, errors.New(cause)).Message; got != "kustomize: "+want {
 			t.Errorf("got %q, want %q", got, want)

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // node is a value of JSON as YAML, with the keys in order. Texts are quoted,
@@ -51,7 +51,7 @@ func node(value any) *yaml.Node {
 // kind, with its name or the longest part of it, as kustomize puts prefixes,
 // suffixes and hashes around names. It is the kustomization when there is none
 // or more than one such document.
-func (c *closure) origin(doc *config.Document, root *kustomization) *config.Document {
+func (c *closure) origin(doc *document.Document, root *kustomization) *document.Document {
 	best, several := root.doc, false
 	length := 0
 	for _, candidate := range c.origins {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -21,7 +22,7 @@ const maxWork = 16 << 20
 // that came in is not changed, and is returned as it is when there are none.
 // hard is the type of the object, for the keys of its lists; nil when it is
 // not known. The result is nil when there is a problem.
-func Apply(object map[string]any, hard *schema.Type, overrides ...*Override) (map[string]any, config.Problems) {
+func Apply(object map[string]any, hard *schema.Type, overrides ...*Override) (map[string]any, document.Problems) {
 	if len(overrides) == 0 {
 		return object, nil
 	}
@@ -32,7 +33,7 @@ func Apply(object map[string]any, hard *schema.Type, overrides ...*Override) (ma
 
 // Trace is Apply that says as well which places of the result are from the
 // overrides, sorted by path.
-func Trace(object map[string]any, hard *schema.Type, overrides ...*Override) (map[string]any, []Touched, config.Problems) {
+func Trace(object map[string]any, hard *schema.Type, overrides ...*Override) (map[string]any, []Touched, document.Problems) {
 	if len(overrides) == 0 {
 		return object, nil, nil
 	}
@@ -50,7 +51,7 @@ type applier struct {
 	work     int  // bytes that may still be looked at or written
 	path     []any
 	trace    *tracer // nil when nobody wants to know
-	problems config.Problems
+	problems document.Problems
 }
 
 func newApplier(object map[string]any, hard *schema.Type) *applier {
@@ -110,7 +111,7 @@ func (a *applier) apply(o *Override) bool {
 }
 
 func (a *applier) problem(o *Override, op *operation, err error) {
-	a.problems = append(a.problems, o.doc.Problem(op.at, config.CodeOverride, "%s: %s", o.place, err))
+	a.problems = append(a.problems, o.doc.Problem(op.at, document.CodeOverride, "%s: %s", o.place, err))
 }
 
 const (

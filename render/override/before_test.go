@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestBefore: a place of the result that no operation touched held the same
@@ -119,10 +119,10 @@ func operations(t *rapid.T, object map[string]any) string {
 	return text
 }
 
-func overrideOf(t *rapid.T, text string) (*Override, config.Problems) {
-	docs, problems := config.ReadDocuments("f.yaml", []byte(text))
+func overrideOf(t *rapid.T, text string) (*Override, document.Problems) {
+	docs, problems := document.ReadDocuments("f.yaml", []byte(text))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return read(docs[0], "spec", config.Lookup(docs[0].Node, "spec"), nil)
+	return read(docs[0], "spec", document.Lookup(docs[0].Node, "spec"), nil)
 }

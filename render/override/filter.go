@@ -15,7 +15,7 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 	"github.com/jmespath-community/go-jmespath/pkg/util"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // filter picks items of a list.
@@ -68,11 +68,11 @@ func checkFilter(n *parsing.ASTNode) error {
 	case parsing.ASTFunctionExpression:
 		name := fmt.Sprint(n.Value)
 		if !slices.Contains(filterFunctions, name) {
-			hint := config.DidYouMean(name, filterFunctions)
+			hint := document.DidYouMean(name, filterFunctions)
 			if hint == "" {
 				hint = ", want one of " + strings.Join(filterFunctions, ", ")
 			}
-			return fmt.Errorf("%s: no function of filters%s", config.Shorten(name), hint)
+			return fmt.Errorf("%s: no function of filters%s", document.Shorten(name), hint)
 		}
 	case parsing.ASTMultiSelectHash, parsing.ASTMultiSelectList:
 		return fmt.Errorf("a filter cannot make new lists and maps: compare the fields one by one")

@@ -42,12 +42,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Overrides are the overrides of one spec by object id. The zero value has
 // none.
 type Overrides struct {
-	doc *config.Document
+	doc *document.Document
 	ids []named
 }
 
@@ -60,21 +61,21 @@ type named struct {
 // Override is the operations on one object. It is never changed after it was
 // read and may be used by several goroutines.
 type Override struct {
-	doc        *config.Document
+	doc        *document.Document
 	place      string // "spec.override.deployment", for messages
 	operations []operation
 }
 
 // Read reads the override field of an easy spec; n is nil when there is none.
-func Read(doc *config.Document, n *yaml.Node) (Overrides, config.Problems) {
+func Read(doc *document.Document, n *yaml.Node) (Overrides, document.Problems) {
 	o := Overrides{doc: doc}
 	if n == nil {
 		return o, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return o, config.Problems{doc.Problem(n, config.CodeOverride, "spec.override: want a map of object ids")}
+		return o, document.Problems{doc.Problem(n, document.CodeOverride, "spec.override: want a map of object ids")}
 	}
-	var problems config.Problems
+	var problems document.Problems
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		override, found := read(doc, "spec.override."+key.Value, n.Content[i+1], nil)
@@ -85,17 +86,17 @@ func Read(doc *config.Document, n *yaml.Node) (Overrides, config.Problems) {
 }
 
 // ReadDefault reads the operations of one item of spec.overrides of Defaults.
-func ReadDefault(from *config.Override) (*Override, config.Problems) {
+func ReadDefault(from *config.Override) (*Override, document.Problems) {
 	return read(from.Doc, from.Place, from.Node, []string{"match", "kind", "object"})
 }
 
 // Unused lists the overrides whose id is none of the known ones.
-func (o *Overrides) Unused(known []string) config.Problems {
-	var problems config.Problems
+func (o *Overrides) Unused(known []string) document.Problems {
+	var problems document.Problems
 	for _, t := range o.ids {
 		if !slices.Contains(known, t.id) {
-			problems = append(problems, o.doc.Problem(t.at, config.CodeOverride,
-				"spec.override.%s: the kind has no object of this id%s", t.id, config.DidYouMean(t.id, known)))
+			problems = append(problems, o.doc.Problem(t.at, document.CodeOverride,
+				"spec.override.%s: the kind has no object of this id%s", t.id, document.DidYouMean(t.id, known)))
 		}
 	}
 	return problems
@@ -103,15 +104,15 @@ func (o *Overrides) Unused(known []string) config.Problems {
 
 // Idle lists the overrides of objects that are not rendered on any target;
 // rendered are the ids of those that are.
-func (o *Overrides) Idle(rendered []string) config.Problems {
+func (o *Overrides) Idle(rendered []string) document.Problems {
 	instead := "none of this spec is"
 	if len(rendered) > 0 {
 		instead = "rendered are " + strings.Join(rendered, ", ")
 	}
-	var problems config.Problems
+	var problems document.Problems
 	for _, t := range o.ids {
 		if !slices.Contains(rendered, t.id) {
-			problems = append(problems, o.doc.Problem(t.at, config.CodeOverride,
+			problems = append(problems, o.doc.Problem(t.at, document.CodeOverride,
 				"spec.override.%s: the object is rendered on no target of the unit; %s", t.id, instead))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -22,11 +22,11 @@ const object = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"
 // a JSON text, and checks that the object itself is left alone.
 func run(t testing.TB, text, before string) (map[string]any, []Touched, string) {
 	t.Helper()
-	docs, found := config.ReadDocuments("f.yaml", []byte("apiVersion: v1\nkind: K\noverride:\n  o:\n"+text))
+	docs, found := document.ReadDocuments("f.yaml", []byte("apiVersion: v1\nkind: K\noverride:\n  o:\n"+text))
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	o, found := Read(docs[0], config.Lookup(docs[0].Node, "override"))
+	o, found := Read(docs[0], document.Lookup(docs[0].Node, "override"))
 	if len(found) > 0 {
 		return nil, nil, found.String()
 	}
@@ -47,7 +47,7 @@ func run(t testing.TB, text, before string) (map[string]any, []Touched, string) 
 // parse reads JSON as rendered objects are: whole numbers are int64.
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
-	docs, found := config.ReadDocuments("o.json", []byte(text))
+	docs, found := document.ReadDocuments("o.json", []byte(text))
 	if len(found) > 0 {
 		t.Fatal(found)
 	}

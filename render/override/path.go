@@ -13,7 +13,7 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 	"github.com/jmespath-community/go-jmespath/pkg/util"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // maxPath is how long a path may be, in bytes: it bounds how deep the parser
@@ -59,7 +59,7 @@ func parsePath(text string) (path, error) {
 	case text == "":
 		return nil, fmt.Errorf("empty: want a path like spec.replicas")
 	case len(text) > maxPath:
-		return nil, fmt.Errorf("%s: %d bytes, want at most %d", quoted(config.Shorten(text)), len(text), maxPath)
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", quoted(document.Shorten(text)), len(text), maxPath)
 	}
 	rest := text
 	if text == "@" || strings.HasPrefix(text, "@.") {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -95,11 +95,11 @@ func single(t fataler, verb, path string, value any) *Override {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, found := config.ReadDocuments("f.json", text)
+	docs, found := document.ReadDocuments("f.json", text)
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	o, found := Read(docs[0], config.Lookup(docs[0].Node, "override"))
+	o, found := Read(docs[0], document.Lookup(docs[0].Node, "override"))
 	if len(found) > 0 {
 		t.Fatalf("%s: %s", path, found)
 	}
@@ -246,7 +246,7 @@ func FuzzPath(f *testing.F) {
 		}
 		op := operation{verb: verbSet, path: steps, value: "v", at: &yaml.Node{}}
 		if op.misuse() == "" {
-			Apply(parse(t, widget), nil, &Override{doc: &config.Document{File: "f"}, operations: []operation{op}})
+			Apply(parse(t, widget), nil, &Override{doc: &document.Document{File: "f"}, operations: []operation{op}})
 		}
 	})
 }
@@ -265,11 +265,11 @@ func FuzzApply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		content := []byte("apiVersion: v1\nkind: K\noverride:\n  o:\n    " + strings.ReplaceAll(text, "\n", "\n    "))
-		docs, problems := config.ReadDocuments("f", content)
+		docs, problems := document.ReadDocuments("f", content)
 		if len(problems) > 0 || len(docs) == 0 {
 			return
 		}
-		o, problems := Read(docs[0], config.Lookup(docs[0].Node, "override"))
+		o, problems := Read(docs[0], document.Lookup(docs[0].Node, "override"))
 		if len(problems) > 0 {
 			return
 		}

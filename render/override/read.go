@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // The kinds of operations, in the order in which they are done.
@@ -38,18 +38,18 @@ type operation struct {
 }
 
 type reader struct {
-	doc      *config.Document
+	doc      *document.Document
 	place    string
-	problems config.Problems
+	problems document.Problems
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) {
-	r.problems = append(r.problems, r.doc.Problem(n, config.CodeOverride, "%s: %s", r.place, fmt.Sprintf(format, args...)))
+	r.problems = append(r.problems, r.doc.Problem(n, document.CodeOverride, "%s: %s", r.place, fmt.Sprintf(format, args...)))
 }
 
 // read reads the operations in a mapping that may have the other fields too.
 // The result is nil when n is no mapping.
-func read(doc *config.Document, place string, n *yaml.Node, others []string) (*Override, config.Problems) {
+func read(doc *document.Document, place string, n *yaml.Node, others []string) (*Override, document.Problems) {
 	r := reader{doc: doc, place: place}
 	if n.Kind != yaml.MappingNode {
 		r.problem(n, "want a map with %s", oneOf(verbs))
@@ -61,7 +61,7 @@ func read(doc *config.Document, place string, n *yaml.Node, others []string) (*O
 		switch {
 		case slices.Contains(others, key.Value):
 		case !slices.Contains(verbs, key.Value):
-			r.problem(key, "%s: unknown field%s", config.Shorten(key.Value), config.DidYouMean(key.Value, slices.Concat(verbs, others)))
+			r.problem(key, "%s: unknown field%s", document.Shorten(key.Value), document.DidYouMean(key.Value, slices.Concat(verbs, others)))
 		case items.Kind != yaml.SequenceNode:
 			r.problem(items, "%s: want a list of %s", key.Value, itemForm(key.Value))
 		default:
@@ -103,7 +103,7 @@ func (r *reader) operation(op *operation, item *yaml.Node) bool {
 		return r.patch(op, item)
 	}
 	where := fmt.Sprintf("%s[%d]", op.verb, op.index)
-	path, value := config.Lookup(item, "path"), config.Lookup(item, "value")
+	path, value := document.Lookup(item, "path"), document.Lookup(item, "value")
 	switch {
 	case op.verb == verbRemove && item.Kind == yaml.ScalarNode:
 		path = item
@@ -177,36 +177,36 @@ var patchOps = []string{"add", "remove", "replace", "move", "copy", "test"}
 
 func (r *reader) patch(op *operation, item *yaml.Node) bool {
 	where := fmt.Sprintf("patch[%d]", op.index)
-	verb := config.Lookup(item, "op")
+	verb := document.Lookup(item, "op")
 	if verb == nil {
 		r.problem(item, "%s: want an op and a path (RFC 6902)", where)
 		return false
 	}
 	want := patchFields[verb.Value]
 	if want == nil {
-		r.problem(verb, "%s.op: unknown operation%s", where, config.DidYouMean(verb.Value, patchOps))
+		r.problem(verb, "%s.op: unknown operation%s", where, document.DidYouMean(verb.Value, patchOps))
 		return false
 	}
 	before := len(r.problems)
 	for _, field := range want {
-		if config.Lookup(item, field) == nil {
+		if document.Lookup(item, field) == nil {
 			r.problem(item, "%s: %s: %s is missing", where, verb.Value, field)
 		}
 	}
 	for i := 0; i+1 < len(item.Content); i += 2 {
 		if key := item.Content[i]; !slices.Contains(want, key.Value) {
-			r.problem(key, "%s: %s: %s does not belong here", where, verb.Value, config.Shorten(key.Value))
+			r.problem(key, "%s: %s: %s does not belong here", where, verb.Value, document.Shorten(key.Value))
 		}
 	}
 	if len(r.problems) > before {
 		return false
 	}
-	op.op, op.at = verb.Value, config.Lookup(item, "path")
+	op.op, op.at = verb.Value, document.Lookup(item, "path")
 	op.into = r.pointer(where+".path", op.at)
-	if from := config.Lookup(item, "from"); from != nil {
+	if from := document.Lookup(item, "from"); from != nil {
 		op.from = r.pointer(where+".from", from)
 	}
-	if value := config.Lookup(item, "value"); value != nil {
+	if value := document.Lookup(item, "value"); value != nil {
 		r.value(op, where, value)
 	}
 	if len(r.problems) == before {

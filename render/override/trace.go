@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -21,12 +21,12 @@ type Touched struct {
 	// Removed is set for a field that was taken away. Items of lists that were
 	// taken away are nowhere.
 	Removed bool
-	At      config.Position // of the operation's path
+	At      document.Position // of the operation's path
 }
 
 // tracer follows the operations on one object. A nil tracer does nothing.
 type tracer struct {
-	at    config.Position // of the operation
+	at    document.Position // of the operation
 	root  spot
 	moves []move // in order
 }
@@ -40,11 +40,11 @@ type move struct {
 // spot is a place in the object that was touched, or that leads to such.
 type spot struct {
 	touched, removed bool
-	at               config.Position
+	at               document.Position
 	below            map[any]*spot // by string key or int index
 }
 
-func (t *tracer) begin(at config.Position) {
+func (t *tracer) begin(at document.Position) {
 	if t != nil {
 		t.at = at
 	}
@@ -163,7 +163,7 @@ func compareSteps(a, b any) int {
 
 // Origin is the operation that the value at a path is from, of what [Trace]
 // found; ok is false when it is from none.
-func Origin(touched []Touched, path []any) (at config.Position, ok bool) {
+func Origin(touched []Touched, path []any) (at document.Position, ok bool) {
 	for depth := len(path); depth >= 0; depth-- {
 		i, found := slices.BinarySearchFunc(touched, path[:depth], func(one Touched, path []any) int {
 			return slices.CompareFunc(one.Path, path, compareSteps)
@@ -172,7 +172,7 @@ func Origin(touched []Touched, path []any) (at config.Position, ok bool) {
 			return touched[i].At, !touched[i].Removed
 		}
 	}
-	return config.Position{}, false
+	return document.Position{}, false
 }
 
 // Before renders the way back: the place in the object that came in of a place

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -40,7 +41,7 @@ func onlyThese(name string, m map[string]any) string {
 		return "it is empty"
 	}
 	text := "there is only " + few(names)
-	if hint := config.DidYouMean(name, names); strings.HasPrefix(hint, ", did you mean") {
+	if hint := document.DidYouMean(name, names); strings.HasPrefix(hint, ", did you mean") {
 		text += hint
 	}
 	return text
@@ -56,7 +57,7 @@ func few(names []string) string {
 	const most = 12
 	var shown []string
 	for _, name := range names[:min(len(names), most)] {
-		shown = append(shown, config.Shorten(name))
+		shown = append(shown, document.Shorten(name))
 	}
 	text := strings.Join(shown, ", ")
 	if more := len(names) - most; more > 0 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/validation"
 )
 
@@ -89,7 +89,7 @@ func (t *Type) refine(name string) {
 // ofName leaves what is no name at all to the check of all names.
 func ofName(rule validation.Rule) validation.Rule {
 	return func(value any) validation.Flaws {
-		if s, ok := value.(string); ok && !config.IsName(s) {
+		if s, ok := value.(string); ok && !document.IsName(s) {
 			return nil
 		}
 		return rule(value)

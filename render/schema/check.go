@@ -14,13 +14,14 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Violation is one place where a value does not fit its type.
 type Violation struct {
 	// Path leads to the place; its elements are string keys and int indexes.
 	Path    []any
-	Code    config.Code
+	Code    document.Code
 	Message string
 	// Missing is the field of the value at Path that has to be there and is
 	// not; empty where something else is wrong.
@@ -122,7 +123,7 @@ func (c *checker) push(s step) {
 
 func (c *checker) pop() { c.depth-- }
 
-func (c *checker) violation(code config.Code, format string, args ...any) {
+func (c *checker) violation(code document.Code, format string, args ...any) {
 	path := make([]any, c.depth)
 	for i := range path {
 		s := step{}
@@ -139,7 +140,7 @@ func (c *checker) violation(code config.Code, format string, args ...any) {
 }
 
 // violationBelow is a violation one step down.
-func (c *checker) violationBelow(s step, code config.Code, format string, args ...any) {
+func (c *checker) violationBelow(s step, code document.Code, format string, args ...any) {
 	c.push(s)
 	c.violation(code, format, args...)
 	c.pop()
@@ -154,9 +155,9 @@ func (c *checker) check(t *Type, value any) {
 	}
 	if !c.form(t, value) {
 		if c.secret {
-			c.violation(config.CodeType, "want %s", t.Form)
+			c.violation(document.CodeType, "want %s", t.Form)
 		} else {
-			c.violation(config.CodeType, "want %s, got %s", t.Form, Describe(value))
+			c.violation(document.CodeType, "want %s, got %s", t.Form, Describe(value))
 		}
 		return
 	}
@@ -212,7 +213,7 @@ func (c *checker) object(t *Type, m map[string]any) {
 		c.below(name, field, value)
 	}
 	for _, name := range unknown {
-		c.violationBelow(step{name: name}, config.CodeUnknown, "unknown field%s", config.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))))
+		c.violationBelow(step{name: name}, document.CodeUnknown, "unknown field%s", document.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))))
 	}
 	c.required(t, m)
 }
@@ -221,7 +222,7 @@ func (c *checker) required(t *Type, m map[string]any) {
 	for _, name := range t.Required {
 		value, there := m[name]
 		if field := t.Fields[name]; value == nil && !(there && field != nil && field.Nullable) {
-			c.violation(config.CodeObject, "%s: missing", name)
+			c.violation(document.CodeObject, "%s: missing", name)
 			c.found[len(c.found)-1].Missing = name
 		}
 	}
@@ -251,7 +252,7 @@ func (c *checker) list(t *Type, l []any) {
 	for i, item := range l {
 		c.push(step{index: i, isIndex: true})
 		if item == nil && (!t.Elem.takesNull() || t.tellsItemsApart()) {
-			c.violation(config.CodeType, "an empty item: want a value, or no item at all")
+			c.violation(document.CodeType, "an empty item: want a value, or no item at all")
 		}
 		c.check(t.Elem, item)
 		c.pop()

@@ -14,8 +14,8 @@ import (
 
 	"cel.dev/cel-go/cel"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/bounds"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // CRD is a CustomResourceDefinition, apiextensions.k8s.io/v1, as Check takes
@@ -103,13 +103,13 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 	found := kindsOf{kinds: map[string]*Kind{}, gone: map[string]string{}}
 	spec := get[map[string]any](d, crd.Object, "spec")
 	if spec == nil {
-		d.problem(config.CodeObject, "spec: missing")
+		d.problem(document.CodeObject, "spec: missing")
 		return found
 	}
 	d.path = append(d.path, "spec")
 	group, kind, plural := d.identity(crd, spec)
 	if get[bool](d, spec, "preserveUnknownFields") {
-		d.problemAt("preserveUnknownFields", config.CodeObject, "not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema")
+		d.problemAt("preserveUnknownFields", document.CodeObject, "not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema")
 	}
 	namespaced := false
 	switch scope := get[string](d, spec, "scope"); scope {
@@ -117,11 +117,11 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 		namespaced = true
 	case "Cluster":
 	default:
-		d.problemAt("scope", config.CodeObject, "want Namespaced or Cluster, got %q", config.Shorten(scope))
+		d.problemAt("scope", document.CodeObject, "want Namespaced or Cluster, got %q", document.Shorten(scope))
 	}
 	name := group + " " + kind
 	if owner := owners[name]; owner != "" && kind != "" {
-		d.problemAt("names", config.CodeDuplicate, "kind %s of group %s is defined by %s already", config.Shorten(kind), config.Shorten(group), owner)
+		d.problemAt("names", document.CodeDuplicate, "kind %s of group %s is defined by %s already", document.Shorten(kind), document.Shorten(group), owner)
 	} else {
 		owners[name] = crd.Name
 	}
@@ -141,8 +141,8 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 // is made of.
 func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural string) {
 	group = get[string](d, spec, "group")
-	if !config.IsName(group) || !strings.Contains(group, ".") {
-		d.problemAt("group", config.CodeObject, "%q: want a domain with a dot in it", config.Shorten(group))
+	if !document.IsName(group) || !strings.Contains(group, ".") {
+		d.problemAt("group", document.CodeObject, "%q: want a domain with a dot in it", document.Shorten(group))
 	}
 	names := get[map[string]any](d, spec, "names")
 	plural = get[string](d, names, "plural")
@@ -155,17 +155,17 @@ func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural
 				value = strings.ToLower(value)
 			}
 			if (value != "" || !optional) && !isDNS1035(value) {
-				d.problemAt(field, config.CodeObject, "%q: want at most 63 letters, digits and -, a letter first", config.Shorten(value))
+				d.problemAt(field, document.CodeObject, "%q: want at most 63 letters, digits and -, a letter first", document.Shorten(value))
 			}
 		}
 		if listKind := names["listKind"]; kind != "" && listKind == kind {
-			d.problemAt("listKind", config.CodeObject, "%q: want another name than the kind's", config.Shorten(kind))
+			d.problemAt("listKind", document.CodeObject, "%q: want another name than the kind's", document.Shorten(kind))
 		}
 	}, "names")
 	metadata, _ := crd.Object["metadata"].(map[string]any)
 	d.path = d.path[:0]
 	if name := plural + "." + group; metadata["name"] != name {
-		d.at(func() { d.problem(config.CodeObject, "want %q, the plural and the group", config.Shorten(name)) }, "metadata", "name")
+		d.at(func() { d.problem(document.CodeObject, "want %q, the plural and the group", document.Shorten(name)) }, "metadata", "name")
 	}
 	d.approved(group, metadata)
 	d.path = append(d.path, "spec")
@@ -179,13 +179,13 @@ func (d *definition) approved(group string, metadata map[string]any) {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if value, _ := annotations[annotation].(string); ours && value == "" {
 		d.at(func() {
-			d.problem(config.CodeObject, "missing, group %s belongs to Kubernetes: write the URL of the approval, or unapproved and why", config.Shorten(group))
+			d.problem(document.CodeObject, "missing, group %s belongs to Kubernetes: write the URL of the approval, or unapproved and why", document.Shorten(group))
 		}, "metadata", "annotations", annotation)
 	}
 }
 
 // isDNS1035 says whether s is a label that does not begin with a digit.
-func isDNS1035(s string) bool { return config.IsLabel(s) && (s[0] < '0' || s[0] > '9') }
+func isDNS1035(s string) bool { return document.IsLabel(s) && (s[0] < '0' || s[0] > '9') }
 
 // version is one version of a definition.
 type version struct {
@@ -203,7 +203,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 		d.at(func() {
 			m, ok := item.(map[string]any)
 			if !ok {
-				d.problem(config.CodeType, "want a map, got %s", Describe(item))
+				d.problem(document.CodeType, "want a map, got %s", Describe(item))
 				return
 			}
 			v := version{name: get[string](d, m, "name"), served: get[bool](d, m, "served")}
@@ -211,10 +211,10 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 				stored++
 			}
 			if !isDNS1035(v.name) {
-				d.problemAt("name", config.CodeObject, "%q: want at most 63 lower-case letters, digits and -, a letter first", config.Shorten(v.name))
+				d.problemAt("name", document.CodeObject, "%q: want at most 63 lower-case letters, digits and -, a letter first", document.Shorten(v.name))
 			}
 			if seen[v.name] {
-				d.problemAt("name", config.CodeDuplicate, "%q: a version of that name stands before", config.Shorten(v.name))
+				d.problemAt("name", document.CodeDuplicate, "%q: a version of that name stands before", document.Shorten(v.name))
 			}
 			seen[v.name] = true
 			v.schema, v.typ = d.schema(m)
@@ -222,7 +222,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 		}, "versions", i)
 	}
 	if stored != 1 {
-		d.problemAt("versions", config.CodeObject, "want exactly one with storage: true, got %d", stored)
+		d.problemAt("versions", document.CodeObject, "want exactly one with storage: true, got %d", stored)
 	}
 }
 
@@ -231,12 +231,12 @@ func (d *definition) schema(m map[string]any) (schema map[string]any, typ *Type)
 	d.at(func() {
 		schema = get[map[string]any](d, get[map[string]any](d, m, "schema"), "openAPIV3Schema")
 		if schema == nil {
-			d.problem(config.CodeObject, "openAPIV3Schema: missing, every version has its schema")
+			d.problem(document.CodeObject, "openAPIV3Schema: missing, every version has its schema")
 			return
 		}
 		d.at(func() {
 			if get[bool](d, schema, "nullable") {
-				d.problemAt("nullable", config.CodeObject, "not allowed for a whole object: remove it")
+				d.problemAt("nullable", document.CodeObject, "not allowed for a whole object: remove it")
 			}
 			typ = d.typ(schema, true)
 		}, "openAPIV3Schema")
@@ -259,12 +259,12 @@ func (d *definition) validations(s map[string]any) {
 		d.at(func() {
 			m, ok := item.(map[string]any)
 			if !ok {
-				d.problem(config.CodeType, "want a map, got %s", Describe(item))
+				d.problem(document.CodeType, "want a map, got %s", Describe(item))
 				return
 			}
 			rule := get[string](d, m, "rule")
 			if strings.TrimSpace(rule) == "" {
-				d.problem(config.CodeObject, "rule: missing")
+				d.problem(document.CodeObject, "rule: missing")
 				return
 			}
 			if len(rule) > bounds.DefinedRule {
@@ -272,7 +272,7 @@ func (d *definition) validations(s map[string]any) {
 			}
 			if _, issues := ruleParser().Parse(rule); issues.Err() != nil {
 				first := issues.Errors()[0]
-				d.problemAt("rule", config.CodeObject, "%q: %d:%d: %s", config.Shorten(rule), first.Location.Line(), first.Location.Column()+1, first.Message)
+				d.problemAt("rule", document.CodeObject, "%q: %d:%d: %s", document.Shorten(rule), first.Location.Line(), first.Location.Column()+1, first.Message)
 			}
 		}, "x-kubernetes-validations", i)
 	}

@@ -14,14 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
-// document reads the one document of a text, as the compiler does.
-func document(t testing.TB, text []byte) map[string]any {
+// parsed reads the one document of a text, as the compiler does.
+func parsed(t testing.TB, text []byte) map[string]any {
 	t.Helper()
-	docs, problems := config.ReadDocuments("x.yaml", text)
+	docs, problems := document.ReadDocuments("x.yaml", text)
 	if len(problems) > 0 || len(docs) != 1 {
 		t.Fatalf("%d documents, %v\n%s", len(docs), problems, text)
 	}
@@ -58,7 +57,7 @@ func with(t testing.TB, crds ...CRD) *Set {
 // TestCustomResource holds widgets, good and bad, against their definition.
 // The first line of each is what is found, empty for nothing.
 func TestCustomResource(t *testing.T) {
-	crd := document(t, widgets(t))
+	crd := parsed(t, widgets(t))
 	set := with(t, CRD{"widgets.yaml", crd})
 	if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
 		t.Error(found)
@@ -79,7 +78,7 @@ func TestCustomResource(t *testing.T) {
 					want = append(want, strings.TrimSpace(text))
 				}
 			}
-			object := document(t, f.Data)
+			object := parsed(t, f.Data)
 			before := string(AppendJSON(nil, object))
 			var got []string
 			for _, v := range Check(kind.Type(), object) {
@@ -133,7 +132,7 @@ func TestBrokenDefinitions(t *testing.T) {
 			t.Fatalf("%q is not in the definition", c.old)
 		}
 		text := strings.Replace(good, c.old, c.new, 1)
-		set, problems := base.With([]CRD{{"widgets.yaml", document(t, []byte(text))}})
+		set, problems := base.With([]CRD{{"widgets.yaml", parsed(t, []byte(text))}})
 		if !slices.ContainsFunc(problems, func(p CRDProblem) bool { return strings.Contains(PathText(p.Path)+": "+p.Message, c.want) }) {
 			t.Errorf("%q to %q: got %v, want %s", c.old, c.new, problems, c.want)
 		}
@@ -150,9 +149,9 @@ func TestDefinedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	widget := document(t, widgets(t))
-	other := document(t, bytes.ReplaceAll(widgets(t), []byte("widgets"), []byte("gadgets")))
-	deployment := document(t, []byte(strings.NewReplacer("shop.example.com", "apps.k8s.io", "kind: Widget", "kind: Deployment",
+	widget := parsed(t, widgets(t))
+	other := parsed(t, bytes.ReplaceAll(widgets(t), []byte("widgets"), []byte("gadgets")))
+	deployment := parsed(t, []byte(strings.NewReplacer("shop.example.com", "apps.k8s.io", "kind: Widget", "kind: Deployment",
 		"{name: widgets", "{annotations: {api-approved.kubernetes.io: unapproved}, name: widgets").Replace(string(widgets(t)))))
 	group := deployment["spec"].(map[string]any)
 	group["group"] = "networking.k8s.io"
@@ -170,7 +169,7 @@ func TestDefinedTwice(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	broken, _ := base.With([]CRD{{"a.yaml", document(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
+	broken, _ := base.With([]CRD{{"a.yaml", parsed(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
 	if got, want := broken.Instead("shop.example.com/v1", "Widget"), " (its definition in a.yaml has a problem)"; got != want {
 		t.Errorf("a kind of a broken definition: got %q, want %q", got, want)
 	}
@@ -180,9 +179,9 @@ func TestDefinedTwice(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	widget := document(t, widgets(t))
-	gadget := document(t, []byte(strings.NewReplacer("widgets", "gadgets", "kind: Widget", "kind: Gadget").Replace(string(widgets(t)))))
-	changed := document(t, bytes.Replace(widgets(t), []byte("default: 3"), []byte("default: 4"), 1))
+	widget := parsed(t, widgets(t))
+	gadget := parsed(t, []byte(strings.NewReplacer("widgets", "gadgets", "kind: Widget", "kind: Gadget").Replace(string(widgets(t)))))
+	changed := parsed(t, bytes.Replace(widgets(t), []byte("default: 3"), []byte("default: 4"), 1))
 	a, b := CRD{"a.yaml", widget}, CRD{"b.yaml", gadget}
 	both, alone, other := with(t, a, b), with(t, a), with(t, CRD{"a.yaml", changed}, b)
 	of := func(s *Set, kind string) string { return s.Kind("shop.example.com/v1", kind).Hash() }
@@ -198,7 +197,7 @@ func TestHash(t *testing.T) {
 }
 
 func TestInstead(t *testing.T) {
-	set := with(t, CRD{"widgets.yaml", document(t, widgets(t))})
+	set := with(t, CRD{"widgets.yaml", parsed(t, widgets(t))})
 	for name, want := range map[string]string{
 		"policy/v1beta1 PodDisruptionBudget":   `, did you mean "policy/v1 PodDisruptionBudget"?`,
 		"extensions/v1beta1 Ingress":           `, did you mean "networking.k8s.io/v1 Ingress"?`,
@@ -282,7 +281,7 @@ func FuzzCRD(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		docs, _ := config.ReadDocuments("x.yaml", text)
+		docs, _ := document.ReadDocuments("x.yaml", text)
 		var crds []CRD
 		for _, doc := range docs {
 			value, problems := doc.Plain(doc.Node)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // few is the number of items up to which each is compared with each; more are
@@ -43,7 +43,7 @@ func (c *checker) keyed(t *Type, l []any) {
 			})
 		}
 		if first >= 0 {
-			c.violationBelow(step{index: i, isIndex: true}, config.CodeDuplicate, "same %s as item %d", keyText(t, m, !c.secret), first)
+			c.violationBelow(step{index: i, isIndex: true}, document.CodeDuplicate, "same %s as item %d", keyText(t, m, !c.secret), first)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (c *checker) hasKeys(t *Type, i int, m map[string]any) bool {
 			continue
 		}
 		if !slices.Contains(t.Elem.Required, key) {
-			c.violationBelow(step{index: i, isIndex: true}, config.CodeObject, "%s: missing, it tells the items of this list apart", key)
+			c.violationBelow(step{index: i, isIndex: true}, document.CodeObject, "%s: missing, it tells the items of this list apart", key)
 			c.found[len(c.found)-1].Missing = key
 		}
 		return false
@@ -137,7 +137,7 @@ func (c *checker) unique(l []any) {
 
 func (c *checker) repeated(i, first int) {
 	if first >= 0 {
-		c.violationBelow(step{index: i, isIndex: true}, config.CodeDuplicate, "same as item %d", first)
+		c.violationBelow(step{index: i, isIndex: true}, document.CodeDuplicate, "same as item %d", first)
 	}
 }
 

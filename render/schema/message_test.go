@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 func TestOfMessage(t *testing.T) {
@@ -26,7 +26,7 @@ message Spec {
   google.protobuf.Int32Value maybe = 12; google.protobuf.Struct free = 13; oneof one { string a = 14; string b = 15; } Spec self = 16;
   enum Color { RED = 0; }
 }`
-	file, problems := config.CompileProto("t.proto", func(name string) ([]byte, error) {
+	file, problems := document.CompileProto("t.proto", func(name string) ([]byte, error) {
 		if name != "t.proto" {
 			return nil, fs.ErrNotExist
 		}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Reach says whether a value of the type can have what a JSON pointer leads to. In a
@@ -28,7 +28,7 @@ func (t *Type) Reach(segments []string) (hint string, ok bool) {
 		if field := t.Fields[name]; field != nil {
 			return field.Reach(rest)
 		}
-		return config.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))), false
+		return document.DidYouMean(name, slices.Collect(maps.Keys(t.Fields))), false
 	case List:
 		key, _, byKey := strings.Cut(name, "=")
 		if _, err := strconv.ParseUint(name, 10, 31); err != nil && !byKey {

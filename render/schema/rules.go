@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/validation"
 )
 
@@ -21,10 +21,10 @@ import (
 func (c *checker) broken(value any, format string, args ...any) {
 	want := fmt.Sprintf(format, args...)
 	if c.secret {
-		c.violation(config.CodeObject, "want %s", want)
+		c.violation(document.CodeObject, "want %s", want)
 		return
 	}
-	c.violation(config.CodeObject, "want %s, got %s", want, Describe(value))
+	c.violation(document.CodeObject, "want %s, got %s", want, Describe(value))
 }
 
 func (c *checker) rules(r *Rules, value any) {
@@ -72,11 +72,11 @@ func (c *checker) flaw(f validation.Flaw, value any) {
 	}
 	switch {
 	case f.Say != "":
-		c.violation(config.CodeObject, "%s", f.Say)
+		c.violation(document.CodeObject, "%s", f.Say)
 	case f.Got:
 		c.broken(value, "%s", f.Want)
 	default:
-		c.violation(config.CodeObject, "want %s", f.Want)
+		c.violation(document.CodeObject, "want %s", f.Want)
 	}
 	c.found[len(c.found)-1].Missing = f.Missing
 	c.depth -= len(f.Path)
@@ -107,13 +107,13 @@ func (c *checker) enum(r *Rules, value any) {
 	}
 	hint := ""
 	if s, ok := value.(string); ok && !c.secret {
-		hint = config.DidYouMean(s, texts)
+		hint = document.DidYouMean(s, texts)
 	}
 	if c.secret {
-		c.violation(config.CodeObject, "not one of the %d values that are known", len(quoted))
+		c.violation(document.CodeObject, "not one of the %d values that are known", len(quoted))
 		return
 	}
-	c.violation(config.CodeObject, "%s is not one of the %d values that are known%s", Describe(value), len(quoted), hint)
+	c.violation(document.CodeObject, "%s is not one of the %d values that are known%s", Describe(value), len(quoted), hint)
 }
 
 func (c *checker) text(r *Rules, s string) {
@@ -121,7 +121,7 @@ func (c *checker) text(r *Rules, s string) {
 		c.size(utf8.RuneCountInString(s), r.MinLength, r.MaxLength, "characters")
 	}
 	if r.Pattern != nil && !r.Pattern.MatchString(s) {
-		c.broken(s, "a string that matches %s", config.Shorten(r.Pattern.String()))
+		c.broken(s, "a string that matches %s", document.Shorten(r.Pattern.String()))
 	}
 	if r.Format != "" && formats[r.Format] && !strfmt.Default.Validates(r.Format, s) {
 		c.broken(s, "a string of the format %s", r.Format)
@@ -130,10 +130,10 @@ func (c *checker) text(r *Rules, s string) {
 
 func (c *checker) size(n int, least, most *int64, what string) {
 	if least != nil && int64(n) < *least {
-		c.violation(config.CodeObject, "want at least %d %s, got %d", *least, what, n)
+		c.violation(document.CodeObject, "want at least %d %s, got %d", *least, what, n)
 	}
 	if most != nil && int64(n) > *most {
-		c.violation(config.CodeObject, "want at most %d %s, got %d", *most, what, n)
+		c.violation(document.CodeObject, "want at most %d %s, got %d", *most, what, n)
 	}
 }
 
@@ -179,11 +179,11 @@ func (c *checker) junctors(r *Rules, value any) {
 		case n == 0:
 			c.none("oneOf", r.OneOf, value)
 		case n > 1:
-			c.violation(config.CodeObject, "fits %d alternatives of oneOf, want exactly one", n)
+			c.violation(document.CodeObject, "fits %d alternatives of oneOf, want exactly one", n)
 		}
 	}
 	if r.Not != nil && c.holds(r.Not, value) {
-		c.violation(config.CodeObject, "is what the schema's not forbids")
+		c.violation(document.CodeObject, "is what the schema's not forbids")
 	}
 }
 
@@ -207,7 +207,7 @@ func (c *checker) holds(t *Type, value any) bool {
 // none says why no alternative fits, for each of the first few.
 func (c *checker) none(junctor string, alternatives []*Type, value any) {
 	if c.quiet { // else each level of nesting would double the work
-		c.violation(config.CodeObject, "fits no alternative of %s", junctor)
+		c.violation(document.CodeObject, "fits no alternative of %s", junctor)
 		return
 	}
 	const most = 4
@@ -222,7 +222,7 @@ func (c *checker) none(junctor string, alternatives []*Type, value any) {
 		}
 		reasons = append(reasons, reason)
 	}
-	c.violation(config.CodeObject, "fits no alternative of %s (%s)", junctor, strings.Join(reasons, "; or "))
+	c.violation(document.CodeObject, "fits no alternative of %s (%s)", junctor, strings.Join(reasons, "; or "))
 }
 
 // formats are those that the API server enforces on custom resources in all

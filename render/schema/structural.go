@@ -11,7 +11,7 @@ import (
 	"regexp/syntax"
 	"slices"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // maxDepth bounds how deep a schema may be nested. Those in use stay below 40.
@@ -27,7 +27,7 @@ type definition struct {
 	patterns   int   // instructions of all patterns so far
 }
 
-func (d *definition) problem(code config.Code, format string, args ...any) {
+func (d *definition) problem(code document.Code, format string, args ...any) {
 	d.violations = append(d.violations, Violation{Path: slices.Clone(d.path), Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -39,7 +39,7 @@ func (d *definition) at(f func(), steps ...any) {
 	d.path = d.path[:n]
 }
 
-func (d *definition) problemAt(step any, code config.Code, format string, args ...any) {
+func (d *definition) problemAt(step any, code document.Code, format string, args ...any) {
 	d.at(func() { d.problem(code, format, args...) }, step)
 }
 
@@ -54,7 +54,7 @@ func get[T any](d *definition, m map[string]any, name string) T {
 	typed, ok := value.(T)
 	if !ok {
 		want := map[string]string{"string": "a string", "bool": "true or false", "[]interface {}": "a list", "map[string]interface {}": "a map"}[fmt.Sprintf("%T", zero)]
-		d.problemAt(name, config.CodeType, "want %s, got %s", want, Describe(value))
+		d.problemAt(name, document.CodeType, "want %s, got %s", want, Describe(value))
 	}
 	return typed
 }
@@ -68,12 +68,12 @@ var forbidden = []string{"$ref", "definitions", "dependencies", "patternProperti
 // typ compiles a schema. Root is that of a whole object.
 func (d *definition) typ(s map[string]any, root bool) *Type {
 	if len(d.path) > 2*maxDepth {
-		d.problem(config.CodeObject, "nested too deep, want at most %d levels", maxDepth)
+		d.problem(document.CodeObject, "nested too deep, want at most %d levels", maxDepth)
 		return &Type{}
 	}
 	for _, key := range forbidden {
 		if s[key] != nil {
-			d.problemAt(key, config.CodeObject, "not allowed in the schema of a custom resource: remove it")
+			d.problemAt(key, document.CodeObject, "not allowed in the schema of a custom resource: remove it")
 		}
 	}
 	t := &Type{Nullable: get[bool](d, s, "nullable")}
@@ -84,11 +84,11 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 		t.Form = IntOrString
 	case name == "" && open: // Any
 	case name == "":
-		d.problem(config.CodeObject, "type: missing, a structural schema says it everywhere")
+		d.problem(document.CodeObject, "type: missing, a structural schema says it everywhere")
 	case !known:
-		d.problemAt("type", config.CodeType, "%q: no such type%s", config.Shorten(name), config.DidYouMean(name, slices.Collect(maps.Keys(forms))))
+		d.problemAt("type", document.CodeType, "%q: no such type%s", document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(forms))))
 	case root && form != Object:
-		d.problemAt("type", config.CodeType, "want object for a whole object, got %q", name)
+		d.problemAt("type", document.CodeType, "want object for a whole object, got %q", name)
 	default:
 		t.Form = form
 	}
@@ -130,7 +130,7 @@ func (d *definition) inside(t *Type, s map[string]any, root, open bool) {
 func (d *definition) sub(value any, metadata bool) *Type {
 	s, ok := value.(map[string]any)
 	if !ok {
-		d.problem(config.CodeType, "want a schema, got %s", Describe(value))
+		d.problem(document.CodeType, "want a schema, got %s", Describe(value))
 		return &Type{}
 	}
 	t := d.typ(s, false)
@@ -142,7 +142,7 @@ func (d *definition) sub(value any, metadata bool) *Type {
 	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
 		if name != "name" && name != "generateName" {
 			d.at(func() {
-				d.problem(config.CodeObject, "only name and generateName of metadata can be restricted: remove it")
+				d.problem(document.CodeObject, "only name and generateName of metadata can be restricted: remove it")
 			}, "properties", name)
 			continue
 		}
@@ -162,17 +162,17 @@ func (d *definition) object(t *Type, s map[string]any, root, open bool) {
 	case map[string]any:
 		d.at(func() { t.Elem = d.typ(a, false) }, "additionalProperties")
 	default:
-		d.problemAt("additionalProperties", config.CodeType, "want a schema, got %s", Describe(additional))
+		d.problemAt("additionalProperties", document.CodeType, "want a schema, got %s", Describe(additional))
 	}
 	switch {
 	case additional != nil && root:
-		d.problemAt("additionalProperties", config.CodeObject, "not allowed for a whole object: remove it")
+		d.problemAt("additionalProperties", document.CodeObject, "not allowed for a whole object: remove it")
 	case additional != nil && embedded:
-		d.problemAt("additionalProperties", config.CodeObject, "not allowed beside x-kubernetes-embedded-resource: remove it")
+		d.problemAt("additionalProperties", document.CodeObject, "not allowed beside x-kubernetes-embedded-resource: remove it")
 	case additional != nil && additional != true && len(t.Fields) > 0:
-		d.problemAt("additionalProperties", config.CodeObject, "not allowed beside properties: remove one of them")
+		d.problemAt("additionalProperties", document.CodeObject, "not allowed beside properties: remove one of them")
 	case embedded && !open && len(t.Fields) == 0:
-		d.problem(config.CodeObject, "properties: missing, an x-kubernetes-embedded-resource has them or x-kubernetes-preserve-unknown-fields")
+		d.problem(document.CodeObject, "properties: missing, an x-kubernetes-embedded-resource has them or x-kubernetes-preserve-unknown-fields")
 	}
 	switch {
 	case t.Elem != nil:
@@ -196,7 +196,7 @@ func (d *definition) anyObject(t *Type, embedded bool) {
 		if given := t.Fields[name]; given == nil {
 			t.Fields[name] = &Type{Form: String}
 		} else if given.Form != String {
-			d.at(func() { d.problem(config.CodeType, "want type string, got another") }, "properties", name)
+			d.at(func() { d.problem(document.CodeType, "want type string, got another") }, "properties", name)
 		}
 	}
 	if t.Fields["metadata"] == nil || embedded {
@@ -208,7 +208,7 @@ func (d *definition) array(t *Type, s map[string]any) {
 	t.Elem = &Type{}
 	items := get[map[string]any](d, s, "items")
 	if items == nil {
-		d.problem(config.CodeObject, "items: missing, every list says of what")
+		d.problem(document.CodeObject, "items: missing, every list says of what")
 		return
 	}
 	d.at(func() { t.Elem = d.typ(items, false) }, "items")
@@ -216,7 +216,7 @@ func (d *definition) array(t *Type, s map[string]any) {
 	switch listType := get[string](d, s, "x-kubernetes-list-type"); listType {
 	case "", "atomic":
 		if len(keys) > 0 {
-			d.problemAt("x-kubernetes-list-map-keys", config.CodeObject, "only for x-kubernetes-list-type: map")
+			d.problemAt("x-kubernetes-list-map-keys", document.CodeObject, "only for x-kubernetes-list-type: map")
 		}
 	case "set":
 		t.Set = true
@@ -224,7 +224,7 @@ func (d *definition) array(t *Type, s map[string]any) {
 		t.Keys = keys
 		d.keys(t)
 	default:
-		d.problemAt("x-kubernetes-list-type", config.CodeObject, "want one of atomic, map, set, got %q", config.Shorten(listType))
+		d.problemAt("x-kubernetes-list-type", document.CodeObject, "want one of atomic, map, set, got %q", document.Shorten(listType))
 	}
 }
 
@@ -232,18 +232,18 @@ func (d *definition) array(t *Type, s map[string]any) {
 // as are always there.
 func (d *definition) keys(t *Type) {
 	if len(t.Keys) == 0 {
-		d.problem(config.CodeObject, "x-kubernetes-list-map-keys: missing")
+		d.problem(document.CodeObject, "x-kubernetes-list-map-keys: missing")
 	}
 	for i, key := range t.Keys {
 		d.at(func() {
 			field := t.Elem.Fields[key]
 			switch {
 			case field == nil:
-				d.problem(config.CodeReference, "%q: the items have no such field%s", config.Shorten(key), config.DidYouMean(key, slices.Collect(maps.Keys(t.Elem.Fields))))
+				d.problem(document.CodeReference, "%q: the items have no such field%s", document.Shorten(key), document.DidYouMean(key, slices.Collect(maps.Keys(t.Elem.Fields))))
 			case field.Form < String:
-				d.problem(config.CodeObject, "%q: want a scalar, it is %s", config.Shorten(key), field.Form)
+				d.problem(document.CodeObject, "%q: want a scalar, it is %s", document.Shorten(key), field.Form)
 			case field.Default == nil && !slices.Contains(t.Elem.Required, key):
-				d.problem(config.CodeObject, "%q: want it required or with a default", config.Shorten(key))
+				d.problem(document.CodeObject, "%q: want it required or with a default", document.Shorten(key))
 			}
 		}, "x-kubernetes-list-map-keys", i)
 	}
@@ -254,7 +254,7 @@ func (d *definition) names(s map[string]any, field string) (names []string) {
 	for i, item := range get[[]any](d, s, field) {
 		name, ok := item.(string)
 		if !ok {
-			d.at(func() { d.problem(config.CodeType, "want a string, got %s", Describe(item)) }, field, i)
+			d.at(func() { d.problem(document.CodeType, "want a string, got %s", Describe(item)) }, field, i)
 			continue
 		}
 		names = append(names, name)
@@ -299,12 +299,12 @@ func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rul
 		ExclusiveMinimum: get[bool](d, s, "exclusiveMinimum"), ExclusiveMaximum: get[bool](d, s, "exclusiveMaximum"),
 	}
 	if m := r.MultipleOf; m != nil && *m <= 0 {
-		d.problemAt("multipleOf", config.CodeObject, "want a number above 0, got %s", number(*m))
+		d.problemAt("multipleOf", document.CodeObject, "want a number above 0, got %s", number(*m))
 		r.MultipleOf = nil
 	}
 	r.Pattern = d.pattern(s)
 	if get[bool](d, s, "uniqueItems") {
-		d.problemAt("uniqueItems", config.CodeObject, "not allowed, write x-kubernetes-list-type: set")
+		d.problemAt("uniqueItems", document.CodeObject, "not allowed, write x-kubernetes-list-type: set")
 	}
 	r.AllOf = d.alternatives(s, outer, "allOf", intOrString, root)
 	if !intOrString || !isIntOrString(s["anyOf"]) {
@@ -332,7 +332,7 @@ func (d *definition) pattern(s map[string]any) *regexp.Regexp {
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
-		d.problemAt("pattern", config.CodeObject, "%q: %s", config.Shorten(pattern), err)
+		d.problemAt("pattern", document.CodeObject, "%q: %s", document.Shorten(pattern), err)
 		return nil
 	}
 	if parsed, err := syntax.Parse(pattern, syntax.Perl); err == nil {
@@ -341,7 +341,7 @@ func (d *definition) pattern(s map[string]any) *regexp.Regexp {
 		}
 	}
 	if d.patterns > maxPatterns {
-		d.problemAt("pattern", config.CodeObject, "the patterns up to here are too large to compile")
+		d.problemAt("pattern", document.CodeObject, "the patterns up to here are too large to compile")
 	}
 	return compiled
 }
@@ -364,7 +364,7 @@ func (d *definition) alternatives(s, outer map[string]any, junctor string, intOr
 		d.at(func() {
 			sub, ok := item.(map[string]any)
 			if !ok {
-				d.problem(config.CodeType, "want a schema, got %s", Describe(item))
+				d.problem(document.CodeType, "want a schema, got %s", Describe(item))
 				return
 			}
 			types = append(types, d.nested(sub, outer, intOrString, root))
@@ -383,12 +383,12 @@ var structure = []string{"type", "additionalProperties", "default", "title", "de
 // form.
 func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Type {
 	if len(d.path) > 2*maxDepth {
-		d.problem(config.CodeObject, "nested too deep, want at most %d levels", maxDepth)
+		d.problem(document.CodeObject, "nested too deep, want at most %d levels", maxDepth)
 		return &Type{}
 	}
 	for _, key := range structure {
 		if value := s[key]; value != nil && value != false && value != "" {
-			d.problemAt(key, config.CodeObject, "not allowed inside allOf, anyOf, oneOf and not: say it outside")
+			d.problemAt(key, document.CodeObject, "not allowed inside allOf, anyOf, oneOf and not: say it outside")
 		}
 	}
 	t := &Type{Required: d.names(s, "required")}
@@ -397,7 +397,7 @@ func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Ty
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		d.at(func() {
 			if root && outerFields[name] == nil {
-				d.problem(config.CodeObject, "not in the properties outside: say there what it is")
+				d.problem(document.CodeObject, "not in the properties outside: say there what it is")
 			}
 			if t.Fields == nil {
 				t.Fields = map[string]*Type{}
@@ -417,7 +417,7 @@ func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Ty
 func (d *definition) nestedSub(value, outer any, root bool) *Type {
 	s, ok := value.(map[string]any)
 	if !ok {
-		d.problem(config.CodeType, "want a schema, got %s", Describe(value))
+		d.problem(document.CodeType, "want a schema, got %s", Describe(value))
 		return &Type{}
 	}
 	o, _ := outer.(map[string]any)
@@ -431,7 +431,7 @@ func (d *definition) count(s map[string]any, name string) *int64 {
 	case n == nil:
 		return nil
 	case *n < 0 || *n > math.MaxInt64/2 || *n != math.Trunc(*n):
-		d.problemAt(name, config.CodeObject, "want a whole number of at least 0, got %s", number(*n))
+		d.problemAt(name, document.CodeObject, "want a whole number of at least 0, got %s", number(*n))
 		return nil
 	}
 	i := int64(*n)
@@ -448,7 +448,7 @@ func (d *definition) number(s map[string]any, name string) *float64 {
 	case float64:
 		return &v
 	default:
-		d.problemAt(name, config.CodeType, "want a number, got %s", Describe(v))
+		d.problemAt(name, document.CodeType, "want a number, got %s", Describe(v))
 		return nil
 	}
 }

@@ -24,6 +24,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the one auth-provider that is left, where it is allowed
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // kubeconfig is where the way to a cluster is written, and what may stand there.
@@ -74,7 +75,7 @@ func (k *kubeconfig) open() (reading, error) {
 	}
 	r := reading{place: "kubeconfig " + file, base: filepath.Dir(file)}
 	if r.text, err = os.ReadFile(file); err != nil {
-		return r, fmt.Errorf("%s: %w", r.place, config.Cause(err))
+		return r, fmt.Errorf("%s: %w", r.place, document.Cause(err))
 	}
 	r.sum = sha256.Sum256(r.text)
 	return r, nil
@@ -98,7 +99,7 @@ func (k *kubeconfig) file() (string, error) {
 		case err == nil:
 			found = append(found, file)
 		case !errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("kubeconfig %s: %w", file, config.Cause(err))
+			return "", fmt.Errorf("kubeconfig %s: %w", file, document.Cause(err))
 		}
 	}
 	switch len(found) {
@@ -114,12 +115,12 @@ func (k *kubeconfig) file() (string, error) {
 func clustersIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("folder of kubeconfigs %s: %w", dir, config.Cause(err))
+		return nil, fmt.Errorf("folder of kubeconfigs %s: %w", dir, document.Cause(err))
 	}
 	var names []string
 	for _, e := range entries {
 		for _, ending := range kubeconfigEndings {
-			if name, ok := strings.CutSuffix(e.Name(), ending); ok && config.IsLabel(name) && !slices.Contains(names, name) {
+			if name, ok := strings.CutSuffix(e.Name(), ending); ok && document.IsLabel(name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -251,7 +252,7 @@ func (of one) readFiles(r *reading) error {
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("%s: %s: %w", f.field, file, config.Cause(err))
+			return fmt.Errorf("%s: %s: %w", f.field, file, document.Cause(err))
 		}
 		if len(bytes.TrimSpace(content)) == 0 {
 			return fmt.Errorf("%s: %s: empty", f.field, file)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Line is the commit that a line of a file is from.
@@ -246,7 +247,7 @@ func (b *blame) at(c *object.Commit, file string) (*suspect, error) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !e.mode.IsRegular() {
 		return nil, nil
 	}
-	if refused, ok := errors.AsType[config.Refusal](err); ok && refused != "" { // a link stands on the way
+	if refused, ok := errors.AsType[document.Refusal](err); ok && refused != "" { // a link stands on the way
 		return nil, nil
 	}
 	if err != nil {
@@ -275,7 +276,7 @@ func (b *blame) read(all ...*suspect) error {
 // place of; nil when there is none. Of several it is the first by name.
 func (b *blame) moved(s *suspect, parent *object.Commit) (*suspect, error) {
 	changed, err := b.source.Changed(commitOf(parent.Hash), commitOf(s.hash))
-	if errors.Is(err, errTooManyChanges) || errors.As(err, new(config.OddName)) {
+	if errors.Is(err, errTooManyChanges) || errors.As(err, new(document.OddName)) {
 		return nil, nil // of other files; this one counts as new
 	}
 	if err != nil {

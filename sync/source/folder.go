@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // folder is a decoded tree object. It is never changed.
@@ -122,16 +122,16 @@ func checkName(name string) error {
 }
 
 // oddName says what is odd about a name; empty for most.
-func oddName(name string) config.OddName {
+func oddName(name string) document.OddName {
 	switch {
 	case !utf8.ValidString(name):
-		return config.OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", name)}
+		return document.OddName{What: fmt.Sprintf("entry %q: name is not UTF-8", name)}
 	case len(name) > maxName:
-		return config.OddName{What: fmt.Sprintf("entry %q...: name of %d bytes; at most %d are allowed", name[:16], len(name), maxName)}
+		return document.OddName{What: fmt.Sprintf("entry %q...: name of %d bytes; at most %d are allowed", name[:16], len(name), maxName)}
 	case strings.ContainsFunc(name, unprintable):
-		return config.OddName{What: fmt.Sprintf("entry %q: control character in name", name), Listed: true}
+		return document.OddName{What: fmt.Sprintf("entry %q: control character in name", name), Listed: true}
 	}
-	return config.OddName{}
+	return document.OddName{}
 }
 
 // unprintable are the characters that change how the text around them looks.

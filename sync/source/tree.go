@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Tree returns the files of a commit. It stays readable while the branch moves
@@ -192,7 +193,7 @@ func (t *tree) info(e *entry, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func notReadable(e *entry) error { return config.Refusal("is " + e.kind()) }
+func notReadable(e *entry) error { return document.Refusal("is " + e.kind()) }
 
 type dirEntry struct {
 	tree *tree

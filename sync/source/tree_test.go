@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // local opens the work tree of a clone.
@@ -264,7 +265,7 @@ func TestTreeOddNames(t *testing.T) {
 			s := local(t, c)
 			tree := treeOf(t, s, commit)
 			entries, err := tree.ReadDir("odd")
-			if found, ok := errors.AsType[config.OddName](err); !ok || found.Listed != test.listed || err.Error() != "readdir odd: "+test.want {
+			if found, ok := errors.AsType[document.OddName](err); !ok || found.Listed != test.listed || err.Error() != "readdir odd: "+test.want {
 				t.Errorf("ReadDir: %v, want %s", err, test.want)
 			}
 			want := []string{"below", "f"}

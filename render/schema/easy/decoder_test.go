@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 )
@@ -56,14 +56,14 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 }
 
 type randomKind struct {
-	decode func(doc *config.Document) config.Problems
+	decode func(doc *document.Document) document.Problems
 	schema *jsonschema.Schema
 }
 
 // compiledKind is nil where the rules contradict each other so that the kind
 // does not load.
 func compiledKind(t *rapid.T, proto string) *randomKind {
-	file, problems := config.CompileProto("random.proto", func(name string) ([]byte, error) {
+	file, problems := document.CompileProto("random.proto", func(name string) ([]byte, error) {
 		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}
@@ -80,11 +80,11 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 	if len(problems) > 0 {
 		t.Fatalf("%v\n%s", problems, proto)
 	}
-	envelope, err := config.Envelope(message)
+	envelope, err := document.Envelope(message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, problems := config.CompileRules(envelope, message)
+	rules, problems := document.CompileRules(envelope, message)
 	if len(problems) > 0 {
 		t.Logf("%v\n%s", problems, proto)
 		return nil
@@ -102,8 +102,8 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, proto, text)
 	}
-	return &randomKind{schema: compiled, decode: func(doc *config.Document) config.Problems {
-		decoded, problems := doc.Decode(envelope, config.Decoding{})
+	return &randomKind{schema: compiled, decode: func(doc *document.Document) document.Problems {
+		decoded, problems := doc.Decode(envelope, document.Decoding{})
 		if len(problems) > 0 {
 			return problems
 		}
@@ -111,8 +111,8 @@ func compiledKind(t *rapid.T, proto string) *randomKind {
 	}}
 }
 
-func (k *randomKind) check(t *rapid.T, text string) config.Problems {
-	docs, problems := config.ReadDocuments("spec.yaml", []byte(text))
+func (k *randomKind) check(t *rapid.T, text string) document.Problems {
+	docs, problems := document.ReadDocuments("spec.yaml", []byte(text))
 	if len(problems) > 0 || len(docs) != 1 {
 		t.Fatalf("%v\n%s", problems, text)
 	}

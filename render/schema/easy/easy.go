@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -33,7 +34,7 @@ type Schema struct {
 	message  protoreflect.MessageDescriptor
 	names    names
 	forbids  prohibited
-	problems config.Problems
+	problems document.Problems
 	keyed    bool // a list of the message has keys
 
 	mergeOnce   sync.Once
@@ -45,7 +46,7 @@ type Schema struct {
 // New reads the options of a message that declares an easy kind. Group and
 // Kind are empty when the message does not say them; then, or with any other
 // problem, no schema can be made.
-func New(message protoreflect.MessageDescriptor) (*Schema, config.Problems) {
+func New(message protoreflect.MessageDescriptor) (*Schema, document.Problems) {
 	e := &Schema{message: message, forbids: forbiddenOf(message)}
 	found := namesOf(message)
 	if found == nil || found.group == "" || found.kind == "" {
@@ -53,7 +54,7 @@ func New(message protoreflect.MessageDescriptor) (*Schema, config.Problems) {
 		return e, e.problems
 	}
 	if isReserved(found.group) || !strings.Contains(found.group, ".") {
-		e.problem(message, "message %s: api_group %q: want a domain of your own, like easy.example.com", message.FullName(), config.Shorten(found.group))
+		e.problem(message, "message %s: api_group %q: want a domain of your own, like easy.example.com", message.FullName(), document.Shorten(found.group))
 		return e, e.problems
 	}
 	e.names = *found
@@ -80,9 +81,9 @@ func Own(message protoreflect.MessageDescriptor, kind string) *Schema {
 
 // Written finds what keeps the schemas of the kind from being written, so that
 // it does not keep those of others from it: one problem, at the message.
-func (e *Schema) Written() (problems config.Problems) {
+func (e *Schema) Written() (problems document.Problems) {
 	file := e.message.ParentFile().Path()
-	defer config.Recover(file, &problems)
+	defer document.Recover(file, &problems)
 	other := &Schema{message: e.message} // for its problems alone
 	all := []*Schema{e}
 	for what, schema := range map[string]any{"CustomResourceDefinition": e.CRD(), "JSON Schema": e.JSONSchema(), "OpenAPI": OpenAPI(all, nil), "editor's schema": EditorSchema(all, nil, true)} {
@@ -115,33 +116,33 @@ func (e *Schema) FromFileForbidden() bool { return e != nil && e.forbids.fromFil
 
 // problem is one at the place where d is declared.
 func (e *Schema) problem(d protoreflect.Descriptor, format string, args ...any) {
-	e.problems = append(e.problems, config.Problem{Position: config.DeclaredAt(d), Code: config.CodeKind, Message: fmt.Sprintf(format, args...)})
+	e.problems = append(e.problems, document.Problem{Position: document.DeclaredAt(d), Code: document.CodeKind, Message: fmt.Sprintf(format, args...)})
 }
 
 // checkNames checks what a server would refuse in the names of a kind.
 func (e *Schema) checkNames() {
 	fail := func(option, value, want string) {
-		e.problem(e.message, "message %s: %s %q: want %s", e.message.FullName(), option, config.Shorten(value), want)
+		e.problem(e.message, "message %s: %s %q: want %s", e.message.FullName(), option, document.Shorten(value), want)
 	}
 	const label = "lower-case letters, digits and hyphens, 63 at most"
-	if !config.IsName(e.Group) {
+	if !document.IsName(e.Group) {
 		fail("api_group", e.Group, "a domain of your own, like easy.example.com")
 	}
-	if !config.IsLabel(strings.ToLower(e.Kind)) || e.Kind[0] < 'A' || e.Kind[0] > 'Z' {
+	if !document.IsLabel(strings.ToLower(e.Kind)) || e.Kind[0] < 'A' || e.Kind[0] > 'Z' {
 		fail("kind", e.Kind, "a name like Runtime")
 	}
 	for _, name := range []struct{ option, value string }{{"singular", e.Singular}, {"plural", e.Plural}} {
-		if !config.IsLabel(name.value) {
+		if !document.IsLabel(name.value) {
 			fail(name.option, name.value, label)
 		}
 	}
 	for _, name := range e.names.short {
-		if !config.IsLabel(name) {
+		if !document.IsLabel(name) {
 			fail("short_names", name, label)
 		}
 	}
 	for _, name := range e.names.categories {
-		if !config.IsLabel(name) {
+		if !document.IsLabel(name) {
 			fail("categories", name, label)
 		}
 	}

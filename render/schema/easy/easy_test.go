@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"sigs.k8s.io/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write what comes out into testdata")
 func easyOf(t testing.TB, archive *txtar.Archive) *easy.Schema {
 	t.Helper()
 	main := archive.Files[0].Name
-	file, problems := config.CompileProto(main, func(name string) ([]byte, error) {
+	file, problems := document.CompileProto(main, func(name string) ([]byte, error) {
 		if content, ok := easy.ProtoFile(name); ok {
 			return content, nil
 		}

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // demands are what the decoder leaves to others: rules and required fields.
@@ -32,7 +32,7 @@ func FuzzAgrees(f *testing.F) {
 		archive.Files[i].Data = []byte(strings.ReplaceAll(text, "required string must", "optional string must"))
 	}
 	k := easyOf(f, archive)
-	envelope, err := config.Envelope(k.Message())
+	envelope, err := document.Envelope(k.Message())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func FuzzAgrees(f *testing.F) {
 	}
 	accepted := 0
 	f.Fuzz(func(t *testing.T, spec string) {
-		docs, problems := config.ReadDocuments("a.yaml", []byte("apiVersion: easy.example.com/v1\nkind: Everything\nmetadata: {name: a}\nspec: "+spec))
+		docs, problems := document.ReadDocuments("a.yaml", []byte("apiVersion: easy.example.com/v1\nkind: Everything\nmetadata: {name: a}\nspec: "+spec))
 		if len(problems) > 0 || len(docs) != 1 || len(docs[0].Node.Content) != 8 || hasOdd(docs[0].Node) {
 			return
 		}
-		if _, problems := docs[0].Decode(envelope, config.Decoding{File: file, Lift: []string{"override"}}); len(problems) > 0 {
+		if _, problems := docs[0].Decode(envelope, document.Decoding{File: file, Lift: []string{"override"}}); len(problems) > 0 {
 			return
 		}
 		plain, problems := docs[0].Plain(docs[0].Node)

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // isWellKnown says whether a message has a form of its own in YAML.
@@ -102,7 +102,7 @@ func examples(f protoreflect.FieldDescriptor, texts []string) (values []any, err
 		var value any = text
 		if form(f) != "text" || f.IsList() || f.IsMap() {
 			if value, err = plainExample(text); err != nil {
-				return nil, fmt.Errorf("%q: want a value in YAML: %w", config.Shorten(text), err)
+				return nil, fmt.Errorf("%q: want a value in YAML: %w", document.Shorten(text), err)
 			}
 		}
 		values = append(values, value)
@@ -113,7 +113,7 @@ func examples(f protoreflect.FieldDescriptor, texts []string) (values []any, err
 // plainExample reads one value as the decoder reads a spec, so that JSON can
 // hold it.
 func plainExample(text string) (any, error) {
-	docs, problems := config.ReadValues("", []byte(text))
+	docs, problems := document.ReadValues("", []byte(text))
 	if len(problems) > 0 {
 		return nil, errors.New(problems[0].Message)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // inliner writes a message as one schema in which each message stands where it
@@ -103,7 +103,7 @@ func (in *inliner) isRootName(f protoreflect.FieldDescriptor) bool {
 	if len(in.stack) != 1 || in.stack[0] != in.easy.message.FullName() {
 		return false
 	}
-	return !slices.Contains(config.WrittenFields(in.easy.message), f) && (in.client || f.Name() != "status")
+	return !slices.Contains(document.WrittenFields(in.easy.message), f) && (in.client || f.Name() != "status")
 }
 
 func (in *inliner) required(m protoreflect.MessageDescriptor, keys []string, properties map[string]any) []any {
@@ -351,9 +351,9 @@ func (in *inliner) unusedPatches(paths map[string]bool) {
 			for path := range paths {
 				known = append(known, path)
 			}
-			in.report(message, "message %s: field_patch_strategies: field_path %q: no such field%s", message.FullName(), config.Shorten(p.path), config.DidYouMean(strings.TrimPrefix(p.path, "."), known))
+			in.report(message, "message %s: field_patch_strategies: field_path %q: no such field%s", message.FullName(), document.Shorten(p.path), document.DidYouMean(strings.TrimPrefix(p.path, "."), known))
 		default:
-			in.report(message, "message %s: field_patch_strategies: protobuf_type %q: no field has this type", message.FullName(), config.Shorten(p.typ))
+			in.report(message, "message %s: field_patch_strategies: protobuf_type %q: no field has this type", message.FullName(), document.Shorten(p.typ))
 		}
 	}
 }

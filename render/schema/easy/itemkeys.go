@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -20,7 +20,7 @@ import (
 // an API server refuses in lists whose items are told apart by keys: an item
 // without one, and two items with the same. Values are not in the problems,
 // since they may be secret.
-func (e *Schema) CheckKeys(doc *config.Document, message protoreflect.Message) config.Problems {
+func (e *Schema) CheckKeys(doc *document.Document, message protoreflect.Message) document.Problems {
 	if !e.keyed {
 		return nil
 	}
@@ -31,14 +31,14 @@ func (e *Schema) CheckKeys(doc *config.Document, message protoreflect.Message) c
 
 type keyCheck struct {
 	easy     *Schema
-	doc      *config.Document
+	doc      *document.Document
 	fields   []string // the path, without indexes and keys of maps
 	path     []any    // with them
-	problems config.Problems
+	problems document.Problems
 }
 
-func (c *keyCheck) problem(n *yaml.Node, code config.Code, format string, args ...any) {
-	if len(c.problems) < config.MaxProblems {
+func (c *keyCheck) problem(n *yaml.Node, code document.Code, format string, args ...any) {
+	if len(c.problems) < document.MaxProblems {
 		c.problems = append(c.problems, c.doc.Problem(n, code, "%s: %s", schema.PathText(c.path), fmt.Sprintf(format, args...)))
 	}
 }
@@ -56,7 +56,7 @@ func (c *keyCheck) message(n *yaml.Node, m protoreflect.Message) {
 	}
 	for i := range m.Descriptor().Fields().Len() {
 		f := m.Descriptor().Fields().Get(i)
-		at := config.Lookup(n, string(f.Name()))
+		at := document.Lookup(n, string(f.Name()))
 		if f.Message() == nil || at == nil || !m.Has(f) {
 			continue
 		}
@@ -89,7 +89,7 @@ func (c *keyCheck) field(n *yaml.Node, f protoreflect.FieldDescriptor, value pro
 // entry is the value of a key in a mapping, where numbers may be written in
 // other ways.
 func entry(n *yaml.Node, key protoreflect.MapKey) *yaml.Node {
-	if found := config.Lookup(n, key.String()); found != nil || n.Kind != yaml.MappingNode {
+	if found := document.Lookup(n, key.String()); found != nil || n.Kind != yaml.MappingNode {
 		return found
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -108,7 +108,7 @@ func (c *keyCheck) list(n *yaml.Node, keys []string, items protoreflect.List) {
 			if len(keys) > 0 && c.complete(n.Content[i], keys, item) {
 				identity := identityOf(item, keys)
 				if j, taken := first[identity]; taken {
-					c.problem(n.Content[i], config.CodeDuplicate, "%s as in %s: each item of the list has its own", strings.Join(keys, " and "), schema.PathText(append(c.path[:len(c.path)-1:len(c.path)-1], j)))
+					c.problem(n.Content[i], document.CodeDuplicate, "%s as in %s: each item of the list has its own", strings.Join(keys, " and "), schema.PathText(append(c.path[:len(c.path)-1:len(c.path)-1], j)))
 				} else {
 					first[identity] = i
 				}
@@ -123,7 +123,7 @@ func (c *keyCheck) list(n *yaml.Node, keys []string, items protoreflect.List) {
 func (c *keyCheck) complete(n *yaml.Node, keys []string, item protoreflect.Message) bool {
 	complete := true
 	for _, key := range keys {
-		at := config.Lookup(n, key)
+		at := document.Lookup(n, key)
 		f := item.Descriptor().Fields().ByName(protoreflect.Name(key))
 		switch {
 		case f == nil: // a problem of the kind
@@ -131,11 +131,11 @@ func (c *keyCheck) complete(n *yaml.Node, keys []string, item protoreflect.Messa
 			if at == nil {
 				at = n
 			}
-			c.below(key, func() { c.problem(at, config.CodeRule, "missing: the items of the list are told apart by it") })
+			c.below(key, func() { c.problem(at, document.CodeRule, "missing: the items of the list are told apart by it") })
 			complete = false
 		case itemKey(item, f) == "":
 			c.below(key, func() {
-				c.problem(at, config.CodeRule, "want a string that is not empty: the items of the list are told apart by it")
+				c.problem(at, document.CodeRule, "want a string that is not empty: the items of the list are told apart by it")
 			})
 			complete = false
 		}

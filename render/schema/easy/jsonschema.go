@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const draft07 = "http://json-schema.org/draft-07/schema#"
@@ -95,7 +96,7 @@ func reference(name string) map[string]any {
 
 // easy is the schema of a whole spec of the kind.
 func (w *jsonWriter) easy(e *Schema) map[string]any {
-	s := w.fields(e.message, config.WrittenFields(e.message), func(f protoreflect.FieldDescriptor) map[string]any {
+	s := w.fields(e.message, document.WrittenFields(e.message), func(f protoreflect.FieldDescriptor) map[string]any {
 		if f.Name() != "spec" || form(f) != "message" {
 			return w.field(f)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // merge says how several writers share a field. The zero value is Kubernetes'
@@ -30,7 +30,7 @@ func (in *inliner) merge(f protoreflect.FieldDescriptor, options fieldOptions) m
 	m := in.easy.mergeAt(strings.Join(in.path, "."), f, options, func(i int) { in.used[i] = true })
 	for strategy := range strings.SplitSeq(m.patch.strategy, ",") {
 		if strategy != "" && !slices.Contains(strategies, strategy) {
-			in.report(f, "%s: merge_strategy %q: no such strategy%s", f.FullName(), config.Shorten(strategy), config.DidYouMean(strategy, strategies))
+			in.report(f, "%s: merge_strategy %q: no such strategy%s", f.FullName(), document.Shorten(strategy), document.DidYouMean(strategy, strategies))
 		}
 	}
 	if len(options.keys) > 0 && len(m.keys) == 0 {
@@ -85,7 +85,7 @@ func (in *inliner) isKey(f protoreflect.FieldDescriptor, key string) bool {
 	}
 	field := f.Message().Fields().ByName(protoreflect.Name(key))
 	if field == nil {
-		in.report(f, "%s: key %q: no such field in %s%s", f.FullName(), config.Shorten(key), f.Message().FullName(), config.DidYouMean(key, names))
+		in.report(f, "%s: key %q: no such field in %s%s", f.FullName(), document.Shorten(key), f.Message().FullName(), document.DidYouMean(key, names))
 		return false
 	}
 	scalar := []string{"text", "int32", "uint32", "int64", "uint64", "boolean", "enum"}

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // optionValidate is the number of buf.validate's options on fields and oneofs.
@@ -192,7 +192,7 @@ func goValue(field protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	case protoreflect.EnumKind:
 		return int64(v.Enum())
 	case protoreflect.FloatKind:
-		return config.Shortest(float32(v.Float()))
+		return document.Shortest(float32(v.Float()))
 	case protoreflect.DoubleKind:
 		return v.Float()
 	}

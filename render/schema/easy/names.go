@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -16,7 +17,7 @@ func (e *Schema) Claim() schema.Claim {
 }
 
 // Position is where the message of the kind is declared.
-func (e *Schema) Position() config.Position { return config.DeclaredAt(e.message) }
+func (e *Schema) Position() document.Position { return document.DeclaredAt(e.message) }
 
 // isReserved says whether a group belongs to Kubernetes or to swell.
 func isReserved(group string) bool {

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // fieldRules are the rules of a field as they hold in a document. unchecked says
@@ -57,7 +57,7 @@ func IsRequired(f protoreflect.FieldDescriptor) bool { return isRequired(f, fals
 func isRequired(f protoreflect.FieldDescriptor, unchecked bool) bool {
 	r := fieldRules(f, unchecked)
 	switch {
-	case f.Cardinality() == protoreflect.Required, config.IsRequired(f):
+	case f.Cardinality() == protoreflect.Required, document.IsRequired(f):
 		return true
 	case r.always:
 		return false

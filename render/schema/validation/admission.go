@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const admission = "io.k8s.api.admissionregistration.v1."
@@ -41,7 +41,7 @@ var nonBlank = texts(func(s string) string { return unless(strings.TrimSpace(s) 
 
 // fullName is a name of at least three parts.
 func fullName(s string) string {
-	return unless(config.IsName(s) && strings.Count(s, ".") >= 2, "a name of at least three parts, like hook.example.com")
+	return unless(document.IsName(s) && strings.Count(s, ".") >= 2, "a name of at least three parts, like hook.example.com")
 }
 
 func reviewVersions(v any) (found Flaws) {
@@ -61,7 +61,7 @@ func reviewVersions(v any) (found Flaws) {
 				found = append(found, say("this version is there already: remove one of them").item(i)...)
 			}
 		}
-		if !config.IsLabel(s) || s[0] >= '0' && s[0] <= '9' {
+		if !document.IsLabel(s) || s[0] >= '0' && s[0] <= '9' {
 			found = append(found, want("a version like v1").item(i)...)
 		}
 	}
@@ -88,7 +88,7 @@ func webhookPath(s string) string {
 		return ""
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(s[1:], "/"), "/") {
-		if !config.IsName(part) {
+		if !document.IsName(part) {
 			return "a path whose parts are DNS names"
 		}
 	}
@@ -176,14 +176,14 @@ func paramKind(m map[string]any) (found Flaws) {
 	switch {
 	case m["apiVersion"] == nil || isText && version == "":
 		found = append(found, missing("apiVersion", "")...)
-	case isText && (group != "" && !config.IsName(group) || !config.IsLabel(v) || v[0] >= '0' && v[0] <= '9'):
+	case isText && (group != "" && !document.IsName(group) || !document.IsLabel(v) || v[0] >= '0' && v[0] <= '9'):
 		found = append(found, want("an apiVersion, like apps/v1").at("apiVersion")...)
 	}
 	kind, isText := m["kind"].(string)
 	switch lower := strings.ToLower(kind); {
 	case m["kind"] == nil || isText && kind == "":
 		found = append(found, missing("kind", "")...)
-	case isText && (!config.IsLabel(lower) || lower[0] >= '0' && lower[0] <= '9'):
+	case isText && (!document.IsLabel(lower) || lower[0] >= '0' && lower[0] <= '9'):
 		found = append(found, want("the name of a kind").at("kind")...)
 	}
 	return found

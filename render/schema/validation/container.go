@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 var containerTypes = types{
@@ -134,7 +134,7 @@ func fieldRef(m map[string]any, known map[string]bool, wanted string) Flaws {
 	}
 	if base, subscript, ok := strings.Cut(path, "['"); ok && strings.HasSuffix(subscript, "']") {
 		subscript = strings.TrimSuffix(subscript, "']")
-		if base == "metadata.labels" && config.IsKey(subscript) || base == "metadata.annotations" && config.IsKey(strings.ToLower(subscript)) {
+		if base == "metadata.labels" && document.IsKey(subscript) || base == "metadata.annotations" && document.IsKey(strings.ToLower(subscript)) {
 			return nil
 		}
 	} else if known[path] {
@@ -253,15 +253,15 @@ const hugePages = "hugepages-"
 // it is good.
 func containerResource(name string) string {
 	switch {
-	case name == "cpu" || name == "memory" || name == "ephemeral-storage" || strings.HasPrefix(name, hugePages) && config.IsKey(name):
+	case name == "cpu" || name == "memory" || name == "ephemeral-storage" || strings.HasPrefix(name, hugePages) && document.IsKey(name):
 		return ""
 	case !strings.Contains(name, "/"):
-		return "no such resource" + config.DidYouMean(name, []string{"cpu", "memory", "ephemeral-storage"})
-	case !config.IsKey(name):
-		return "want " + config.WantKey
+		return "no such resource" + document.DidYouMean(name, []string{"cpu", "memory", "ephemeral-storage"})
+	case !document.IsKey(name):
+		return "want " + document.WantKey
 	case strings.Contains(name, "kubernetes.io/"):
 		return ""
-	case strings.HasPrefix(name, "requests.") || !config.IsKey("requests."+name):
+	case strings.HasPrefix(name, "requests.") || !document.IsKey("requests."+name):
 		return "want the name of an extended resource, like example.com/device"
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const batch = "io.k8s.api.batch.v1."
@@ -48,8 +48,8 @@ func job(m map[string]any) (found Flaws) {
 		return missing("spec", "")
 	}
 	name := text(object(m, "metadata"), "name")
-	if n, ok := whole(spec["completions"]); ok && n > 0 && spec["completionMode"] == indexed && config.IsName(name) {
-		if last := name + "-" + strconv.FormatInt(n-1, 10); !config.IsLabel(last) {
+	if n, ok := whole(spec["completions"]); ok && n > 0 && spec["completionMode"] == indexed && document.IsName(name) {
+		if last := name + "-" + strconv.FormatInt(n-1, 10); !document.IsLabel(last) {
 			found = append(found, want(fmt.Sprintf("at most %d lower-case letters, digits and -, as a pod's name adds its index", 63-len(last)+len(name))).at("name").at("metadata")...)
 		}
 	}
@@ -226,7 +226,7 @@ func schedule(s string) string {
 // isDomainPath says whether s is a path after a domain: example.com/controller.
 func isDomainPath(s string) bool {
 	domain, path, ok := strings.Cut(s, "/")
-	if !ok || path == "" || !config.IsName(domain) {
+	if !ok || path == "" || !document.IsName(domain) {
 		return false
 	}
 	for i := range len(path) {

@@ -6,7 +6,7 @@ package validation
 import (
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const (
@@ -26,11 +26,11 @@ var metaTypes = types{
 func labels(v any) (found Flaws) {
 	m, _ := v.(map[string]any)
 	for k, v := range m {
-		if !config.IsKey(k) {
-			found = append(found, Flaw{Path: []any{k}, Want: config.WantKey})
+		if !document.IsKey(k) {
+			found = append(found, Flaw{Path: []any{k}, Want: document.WantKey})
 		}
-		if s, ok := v.(string); ok && !config.IsLabelValue(s) {
-			found = append(found, Flaw{Path: []any{k}, Want: config.WantLabel})
+		if s, ok := v.(string); ok && !document.IsLabelValue(s) {
+			found = append(found, Flaw{Path: []any{k}, Want: document.WantLabel})
 		}
 	}
 	return found
@@ -41,8 +41,8 @@ func annotations(v any) (found Flaws) {
 	size := 0
 	for k, v := range m {
 		// Upper-case letters are allowed in the domain of an annotation.
-		if !config.IsKey(k) && !config.IsKey(strings.ToLower(k)) {
-			found = append(found, Flaw{Path: []any{k}, Want: config.WantKey})
+		if !document.IsKey(k) && !document.IsKey(strings.ToLower(k)) {
+			found = append(found, Flaw{Path: []any{k}, Want: document.WantKey})
 		}
 		s, _ := v.(string)
 		size += len(k) + len(s)

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 const (
@@ -21,19 +21,19 @@ const (
 
 var (
 	// dnsLabel is a DNS label, as the name of a container is one.
-	dnsLabel = texts(func(s string) string { return unless(config.IsLabel(s), wantLabel) })
+	dnsLabel = texts(func(s string) string { return unless(document.IsLabel(s), wantLabel) })
 	// dnsName is a DNS name, as that of most objects is one.
-	dnsName = texts(func(s string) string { return unless(config.IsName(s), wantName) })
+	dnsName = texts(func(s string) string { return unless(document.IsName(s), wantName) })
 	// prefix is what names may start with.
-	prefix = texts(func(s string) string { return unless(config.IsName(strings.TrimSuffix(s, "-")), wantName) })
+	prefix = texts(func(s string) string { return unless(document.IsName(strings.TrimSuffix(s, "-")), wantName) })
 	// segment can be a part of a URL's path.
 	segment = texts(func(s string) string { return unless(isSegment(s), wantSegment) })
 	// labelKey is a key of labels.
-	labelKey = texts(func(s string) string { return unless(config.IsKey(s), config.WantKey) })
+	labelKey = texts(func(s string) string { return unless(document.IsKey(s), document.WantKey) })
 	// anyCaseKey is one whose domain may have upper-case letters.
-	anyCaseKey = texts(func(s string) string { return unless(config.IsKey(strings.ToLower(s)), config.WantKey) })
+	anyCaseKey = texts(func(s string) string { return unless(document.IsKey(strings.ToLower(s)), document.WantKey) })
 	// labelValue is a value of labels.
-	labelValue = texts(func(s string) string { return unless(config.IsLabelValue(s), config.WantLabel) })
+	labelValue = texts(func(s string) string { return unless(document.IsLabelValue(s), document.WantLabel) })
 	// fileName is a key of a ConfigMap.
 	fileName = texts(func(s string) string { return unless(isFileName(s), wantFile) })
 	// portName is an IANA service name.
@@ -76,7 +76,7 @@ func isPortName(s string) bool {
 	for i := range len(s) {
 		letter = letter || s[i] >= 'a' && s[i] <= 'z'
 	}
-	return letter && len(s) <= 15 && config.IsLabel(s) && !strings.Contains(s, "--")
+	return letter && len(s) <= 15 && document.IsLabel(s) && !strings.Contains(s, "--")
 }
 
 func isAlphanumeric(c byte) bool {
@@ -141,11 +141,11 @@ func withoutZeros(s string) string {
 var host = texts(func(s string) string {
 	switch {
 	case strings.Contains(s, "*"):
-		return unless(strings.HasPrefix(s, "*.") && config.IsName(s[2:]), "a name like *.example.com")
+		return unless(strings.HasPrefix(s, "*.") && document.IsName(s[2:]), "a name like *.example.com")
 	case isIP(s):
 		return "a DNS name, not an address"
 	}
-	return unless(config.IsName(s), wantName)
+	return unless(document.IsName(s), wantName)
 })
 
 // relative is a path below some folder.
@@ -173,7 +173,7 @@ func hasBackstep(s string) bool {
 	return false
 }
 
-func isDNSName(s string) bool { return config.IsName(s) }
+func isDNSName(s string) bool { return document.IsName(s) }
 
 func readIP(s string) netip.Addr {
 	addr, _ := netip.ParseAddr(withoutZeros(s))

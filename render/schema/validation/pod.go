@@ -6,7 +6,7 @@ package validation
 import (
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 var podTypes = types{
@@ -187,7 +187,7 @@ func unknownVolume(volumes, claims []any, name string) Flaws {
 		m, _ := item.(map[string]any)
 		known = append(known, text(object(m, "metadata"), "name"))
 	}
-	return say("the pod has no such volume" + config.DidYouMean(name, known))
+	return say("the pod has no such volume" + document.DidYouMean(name, known))
 }
 
 // search is a domain in which a pod looks for names.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 var quotaTypes = types{
@@ -25,10 +25,10 @@ var quotaResources = []string{"cpu", "memory", "ephemeral-storage", "requests.cp
 func quota(m map[string]any) (found Flaws) {
 	for name, amount := range object(m, "hard") {
 		switch {
-		case !config.IsKey(name):
-			found = append(found, Flaws{{Want: config.WantKey}}.at(name).at("hard")...)
+		case !document.IsKey(name):
+			found = append(found, Flaws{{Want: document.WantKey}}.at(name).at("hard")...)
 		case !strings.Contains(name, "/") && !slices.Contains(quotaResources, name) && !strings.HasPrefix(name, hugePages) && !strings.HasPrefix(name, "requests."+hugePages):
-			found = append(found, say("no such resource for a quota"+config.DidYouMean(name, quotaResources)).at(name).at("hard")...)
+			found = append(found, say("no such resource for a quota"+document.DidYouMean(name, quotaResources)).at(name).at("hard")...)
 		case isNegative(amount):
 			found = append(found, want("at least 0").at(name).at("hard")...)
 		case isWholeResource(name):
@@ -113,7 +113,7 @@ func scopeRequirement(m map[string]any) Flaws {
 // limitItem is about the limits of one type.
 func limitItem(m map[string]any) (found Flaws) {
 	kind := text(m, "type")
-	if kind != "" && kind != "Pod" && kind != "Container" && kind != "PersistentVolumeClaim" && (!strings.Contains(kind, "/") || !config.IsKey(kind)) {
+	if kind != "" && kind != "Pod" && kind != "Container" && kind != "PersistentVolumeClaim" && (!strings.Contains(kind, "/") || !document.IsKey(kind)) {
 		found = append(found, want("one of Pod, Container, PersistentVolumeClaim").at("type")...)
 	}
 	if kind == "Pod" {
@@ -131,10 +131,10 @@ func limitItem(m map[string]any) (found Flaws) {
 			wrong := ""
 			if kind == "Pod" || kind == "Container" {
 				wrong = containerResource(name)
-			} else if !config.IsKey(name) {
-				wrong = "want " + config.WantKey
+			} else if !document.IsKey(name) {
+				wrong = "want " + document.WantKey
 			} else if !strings.Contains(name, "/") && name != "storage" && !slices.Contains(quotaResources, name) && !strings.HasPrefix(name, hugePages) && !strings.HasPrefix(name, "requests."+hugePages) {
-				wrong = "no such resource" + config.DidYouMean(name, []string{"storage"})
+				wrong = "no such resource" + document.DidYouMean(name, []string{"storage"})
 			}
 			if wrong != "" {
 				found = append(found, Flaws{{Say: wrong}}.at(name).at(field)...)

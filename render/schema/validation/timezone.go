@@ -6,7 +6,7 @@ package validation
 import (
 	"strings"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/timezone"
 )
 
@@ -16,7 +16,7 @@ func timeZone(s string) string {
 	if _, err := timezone.Load(s); err == nil {
 		return ""
 	}
-	if _, near, ok := strings.Cut(config.DidYouMean(s, timezone.Names()), "did you mean "); ok {
+	if _, near, ok := strings.Cut(document.DidYouMean(s, timezone.Names()), "did you mean "); ok {
 		return "the name of a time zone, perhaps " + strings.TrimSuffix(near, "?")
 	}
 	return "the name of a time zone, like Europe/Berlin"
