@@ -8,16 +8,22 @@ import (
 	"strings"
 )
 
-// identity are the fields without which an object is another one, or nobody's.
-// A pointer to one of them, or to what it lies in, cannot be ignored.
-var identity = [][]string{
-	{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"},
-	{"metadata", "labels", LabelManagedBy}, {"metadata", "labels", LabelUnit}, {"metadata", "labels", LabelRepository},
-	{"metadata", "annotations", AnnotationUnit},
+// Fixed is a field by which swell knows an object.
+type Fixed struct {
+	Path []string
+	Mark bool // swell sets it on everything that it applies; else the object would be another one
+}
+
+// FixedFields are all such fields. Nothing in Git changes or ignores them.
+var FixedFields = []Fixed{
+	{Path: []string{"apiVersion"}}, {Path: []string{"kind"}}, {Path: []string{"metadata", "name"}}, {Path: []string{"metadata", "namespace"}},
+	{[]string{"metadata", "labels", LabelManagedBy}, true}, {[]string{"metadata", "labels", LabelRepository}, true}, {[]string{"metadata", "labels", LabelUnit}, true},
+	{[]string{"metadata", "annotations", AnnotationUnit}, true},
 }
 
 // wrongPointer says what is wrong with a JSON pointer of an ignore rule that
-// begins with a slash; empty when nothing is.
+// begins with a slash; empty when nothing is. It may lead to none of [FixedFields],
+// nor to what one of them lies in.
 func wrongPointer(text string) string {
 	for segment := range strings.SplitSeq(text[1:], "/") {
 		if rest := strings.NewReplacer("~0", "", "~1", "").Replace(segment); strings.Contains(rest, "~") {
@@ -28,9 +34,9 @@ func wrongPointer(text string) string {
 		}
 	}
 	segments := PointerSegments(text)
-	for _, fixed := range identity {
-		if n := min(len(fixed), len(segments)); slices.Equal(fixed[:n], segments[:n]) {
-			return "cannot be ignored: it holds " + strings.Join(fixed, ".") + ", by which swell knows the object"
+	for _, fixed := range FixedFields {
+		if n := min(len(fixed.Path), len(segments)); slices.Equal(fixed.Path[:n], segments[:n]) {
+			return "cannot be ignored: it holds " + strings.Join(fixed.Path, ".") + ", by which swell knows the object"
 		}
 	}
 	return ""

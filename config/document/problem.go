@@ -88,14 +88,10 @@ func (ps *Problems) Add(p Problem) {
 
 // Text is the message with the first of the targets that it is about.
 func (p Problem) Text() string {
-	switch more := len(p.Targets) - 1; {
-	case more < 0:
+	if len(p.Targets) == 0 {
 		return p.Message
-	case more == 0:
-		return fmt.Sprintf("%s (on target %s)", p.Message, p.Targets[0])
-	default:
-		return fmt.Sprintf("%s (on target %s and %d more)", p.Message, p.Targets[0], more)
 	}
+	return fmt.Sprintf("%s (on target %s)", p.Message, Some(p.Targets, 1))
 }
 
 // Problems are sorted by position, then by text, then by unit, and hold no two

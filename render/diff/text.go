@@ -136,10 +136,7 @@ func targetList(targets []config.TargetName) string {
 		return "target " + names[0]
 	}
 	const most = 8
-	if len(names) > most {
-		return fmt.Sprintf("%d targets: %s and %d more", len(names), strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return fmt.Sprintf("%d targets: %s", len(names), strings.Join(names, ", "))
+	return fmt.Sprintf("%d targets: %s", len(names), document.Some(names, most))
 }
 
 func (f Field) write(b *strings.Builder) {

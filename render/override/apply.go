@@ -80,7 +80,7 @@ func (a *applier) applyAll(overrides []*Override) {
 
 // apply reports false when there is no use in going on.
 func (a *applier) apply(o *Override) bool {
-	before := a.owned()
+	before := a.fixed()
 	patching := true
 	for i := range o.operations {
 		op := &o.operations[i]
@@ -99,10 +99,10 @@ func (a *applier) apply(o *Override) bool {
 			a.problem(o, op, err)
 			continue
 		}
-		now := a.owned()
+		now := a.fixed()
 		for j, was := range before {
 			if !reflect.DeepEqual(was, now[j]) {
-				a.problem(o, op, fmt.Errorf("%s: %s", schema.PathText(owned[j].path), owned[j].why))
+				a.problem(o, op, errFixed(config.FixedFields[j]))
 			}
 		}
 		before = now
@@ -114,34 +114,27 @@ func (a *applier) problem(o *Override, op *operation, err error) {
 	a.problems = append(a.problems, o.doc.Problem(op.at, document.CodeOverride, "%s: %s", o.place, err))
 }
 
-const (
-	identity = "an override cannot change which object it is"
-	marks    = "swell sets it on everything that it applies: an override cannot"
-)
-
-// owned are the places that no override may change.
-var owned = []struct {
-	path []any
-	why  string
-}{
-	{[]any{"apiVersion"}, identity},
-	{[]any{"kind"}, identity},
-	{[]any{"metadata", "name"}, identity},
-	{[]any{"metadata", "namespace"}, identity},
-	{[]any{"metadata", "labels", config.LabelManagedBy}, marks},
-	{[]any{"metadata", "labels", config.LabelRepository}, marks},
-	{[]any{"metadata", "labels", config.LabelUnit}, marks},
-	{[]any{"metadata", "annotations", config.AnnotationUnit}, marks},
+// errFixed is the message about a change of one of [config.FixedFields].
+func errFixed(f config.Fixed) error {
+	path := make([]any, len(f.Path))
+	for i, name := range f.Path {
+		path[i] = name
+	}
+	why := "an override cannot change which object it is"
+	if f.Mark {
+		why = "swell sets it on everything that it applies: an override cannot"
+	}
+	return fmt.Errorf("%s: %s", schema.PathText(path), why)
 }
 
-// owned are the values at those places.
-func (a *applier) owned() []any {
-	values := make([]any, len(owned))
-	for i, place := range owned {
+// fixed are the values of [config.FixedFields].
+func (a *applier) fixed() []any {
+	values := make([]any, len(config.FixedFields))
+	for i, field := range config.FixedFields {
 		var at any = a.object
-		for _, name := range place.path {
+		for _, name := range field.Path {
 			m, _ := at.(map[string]any)
-			at = m[name.(string)]
+			at = m[name]
 		}
 		values[i] = at
 	}

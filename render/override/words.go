@@ -55,15 +55,11 @@ func present(m map[string]any) []string {
 // few is a list of names of which only the first are shown when they are many.
 func few(names []string) string {
 	const most = 12
-	var shown []string
-	for _, name := range names[:min(len(names), most)] {
-		shown = append(shown, document.Shorten(name))
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = document.Shorten(name)
 	}
-	text := strings.Join(shown, ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return document.Some(shown, most)
 }
 
 // itemNames lists what tells the items of a list apart: their first key, or

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // lastApplied is what kubectl apply compares with. Kept, it would make a later
@@ -32,7 +33,7 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 	}
 	if len(names) > 0 {
 		slices.Sort(names)
-		s.r.Warnings = append(s.r.Warnings, "also held by "+enumerate(names)+", so that what Git drops later stays: annotate it with "+config.AnnotationAdopt+": take in Git to end that")
+		s.r.Warnings = append(s.r.Warnings, "also held by "+document.Some(names, maxNamed)+", so that what Git drops later stays: annotate it with "+config.AnnotationAdopt+": take in Git to end that")
 	}
 }
 
@@ -43,7 +44,7 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	tool, _ := claim(s.o.ID, meta)
 	if fields := s.orphans(tool, meta); len(fields) > 0 {
-		s.r.Warnings = append(s.r.Warnings, "stays as it is, for it was set by others and Git does not say: "+enumerate(fields))
+		s.r.Warnings = append(s.r.Warnings, "stays as it is, for it was set by others and Git does not say: "+document.Some(fields, maxNamed))
 	}
 	labels, annotations := s.marks(tool)
 	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swell-sh/swell/config/document"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -128,7 +129,7 @@ func holders(conflicts []Change) string {
 		}
 	}
 	slices.Sort(parts)
-	return enumerate(parts)
+	return document.Some(parts, maxNamed)
 }
 
 // who is a manager without the time.
@@ -139,10 +140,3 @@ func (c Change) who() string {
 
 // maxNamed is how many fields a text names.
 const maxNamed = 5
-
-func enumerate(parts []string) string {
-	if len(parts) > maxNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(parts[:maxNamed], ", "), len(parts)-maxNamed)
-	}
-	return strings.Join(parts, ", ")
-}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -147,7 +148,7 @@ func (s *sending) takeBack(err error) {
 		texts[i] = c.String()
 	}
 	slices.Sort(texts)
-	s.r.Warnings = []string{"perhaps overwritten, the server's answer is unknown: " + enumerate(texts)}
+	s.r.Warnings = []string{"perhaps overwritten, the server's answer is unknown: " + document.Some(texts, maxNamed)}
 }
 
 // messageOf is an error's text without the object that it is about.
@@ -192,7 +193,7 @@ func (s *sending) outlived(meta *metav1.PartialObjectMetadata) {
 	}
 	slices.Sort(fields)
 	if fields = slices.Compact(fields); len(fields) > 0 {
-		s.r.Warnings = append(s.r.Warnings, "not as it was sent, the server or an admission webhook changed it: "+enumerate(fields))
+		s.r.Warnings = append(s.r.Warnings, "not as it was sent, the server or an admission webhook changed it: "+document.Some(fields, maxNamed))
 	}
 }
 

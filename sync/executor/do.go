@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -150,5 +151,5 @@ func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventor
 			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		}
 	}
-	return results, firstOf(lines)
+	return results, document.SomeTexts(lines, 1)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -46,7 +47,7 @@ func notesOf(results []apply.Result) []note {
 	}
 	var notes []note
 	for _, kind := range []string{"adopted", "overwritten", "left", "warning"} {
-		if text := firstOf(lines[kind]); text != "" {
+		if text := document.SomeTexts(lines[kind], 1); text != "" {
 			notes = append(notes, note{kind, text})
 		}
 	}
@@ -57,7 +58,7 @@ func notesOf(results []apply.Result) []note {
 func (j *Job) Transitions(now time.Time) []rollout.Transition {
 	var transitions []rollout.Transition
 	notes := j.notes
-	if text := firstOf(textsOf(j.Deleted)); text != "" {
+	if text := document.SomeTexts(textsOf(j.Deleted), 1); text != "" {
 		notes = append(slices.Clone(notes), note{"deleted", text})
 	}
 	for _, text := range j.Orphaned {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
@@ -125,7 +126,7 @@ func (j *Job) movedText() string {
 	for _, h := range j.Foreign {
 		lines = append(lines, fmt.Sprintf("%s moved to %s", h.ID, ownership.PlaceText(j.Unit, h.To)))
 	}
-	return firstOf(lines)
+	return document.SomeTexts(lines, 1)
 }
 
 // LeftBehind counts by sort what the job's unit has and does not want, after the

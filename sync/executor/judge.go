@@ -6,10 +6,9 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/fleet"
@@ -54,7 +53,7 @@ func (j *Job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 	if worst == rollout.Failed || worst == rollout.Refused {
 		told = toldErrors
 	}
-	j.Ended(worst, someOf(reasons, told))
+	j.Ended(worst, document.SomeTexts(reasons, told))
 	if worst != good {
 		return
 	}
@@ -111,15 +110,4 @@ func Unreached(err error) rollout.Result {
 func lost(err error) bool {
 	var e *apply.Error
 	return apply.IsLost(err) || errors.As(err, &e) && e.Code == http.StatusUnauthorized
-}
-
-// firstOf is the first line, and how many more there are.
-func firstOf(lines []string) string { return someOf(lines, 1) }
-
-// someOf are the first lines in one, and how many more there are.
-func someOf(lines []string, most int) string {
-	if len(lines) <= most {
-		return strings.Join(lines, "; ")
-	}
-	return fmt.Sprintf("%s (and %d more)", strings.Join(lines[:most], "; "), len(lines)-most)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -234,15 +235,9 @@ func (u *Unit) keepCommits() {
 // list names targets, three at most.
 func list(names []config.TargetName) string {
 	const most = 3
-	text := ""
+	texts := make([]string, len(names))
 	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", text, len(names)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += "target " + string(name)
+		texts[i] = "target " + string(name)
 	}
-	return text
+	return document.Some(texts, most)
 }

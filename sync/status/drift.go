@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -42,21 +43,14 @@ func driftOf(u *rollout.Unit, drifts []store.Drift) []Drift {
 // DriftText is what differs on a target, or on all when it is empty: the first
 // object, and how many more.
 func DriftText(drift []Drift, target config.TargetName) string {
-	first, n := "", 0
+	var texts []string
 	for _, d := range drift {
-		if target != "" && d.Target != target {
-			continue
-		}
-		if n++; n > 1 {
-			continue
-		}
-		first = d.Text
-		if target == "" {
-			first = fmt.Sprintf("target %s: %s", d.Target, d.Text)
+		switch target {
+		case "":
+			texts = append(texts, fmt.Sprintf("target %s: %s", d.Target, d.Text))
+		case d.Target:
+			texts = append(texts, d.Text)
 		}
 	}
-	if n > 1 {
-		return fmt.Sprintf("%s (and %d more)", first, n-1)
-	}
-	return first
+	return document.SomeTexts(texts, 1)
 }
