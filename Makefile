@@ -10,7 +10,7 @@ BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 # What runs goroutines of its own is tested with the race detector, the rest at full
 # strength without it, which is five times as fast. Rendering is on all cores: some
 # tests of it run both ways.
-CONCURRENT = ./sync ./sync/apply ./sync/executor ./sync/fleet ./sync/source ./sync/store ./render/cache
+CONCURRENT = ./sync ./sync/apply ./sync/executor ./sync/fleet ./sync/informer ./sync/source ./sync/store ./render/cache
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
 
 .PHONY: all build test test-long lint bench demo generate clean

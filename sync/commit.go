@@ -56,7 +56,6 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	before, brokenBefore := d.snapshot, d.broken
 	d.snapshot = d.Compiler.Snapshot(commit, tree)
-	d.watches.snapshot.Store(d.snapshot)
 	d.broken = ownership.Broken(d.snapshot)
 	if len(brokenBefore) > 0 {
 		d.nudgeBeside(before, brokenBefore)
@@ -65,7 +64,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	d.guarded.newCommit()
 	known := drift.ReadModes(d.snapshot, d.modes)
 	d.modes = known
-	d.watches.modes.Store(&known)
+	d.policies.Store(&policies{d.snapshot, known})
 	owners := d.owners(d.Store)
 	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
 		owner, why := owners.RetainReason(j.Place(), id)

@@ -25,6 +25,7 @@ import (
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -98,8 +99,8 @@ type Daemon struct {
 	branch    *branch
 	arrived   chan struct{} // told when something in the background is over, or was seen
 	timetable *drift.Timetable
-	watches   *watches
-	informer  *informer
+	informer  *informer.Informer
+	policies  atomic.Pointer[policies]
 	modes     drift.Modes
 	ledger    *drift.Ledger
 	// conditions are those that the store knows, by what they are about.
@@ -117,7 +118,8 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d := &Daemon{Options: options, commits: map[config.Commit]*render.Commit{},
 		arrived: make(chan struct{}, 1), warned: map[string]string{}, limits: config.DefaultGuard,
-		watches: newWatches(), informer: newInformer(), sweeps: newSweeps()}
+		sweeps: newSweeps()}
+	d.informer = informer.New(d.wake, d.mayDiffer)
 	if options.Guard != nil {
 		d.limits = *options.Guard
 	}
@@ -172,7 +174,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.branch.end()
-	defer d.endWatches()
+	defer d.informer.Wait() // so that the store can be closed
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -216,7 +218,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.branch.end()
-	defer d.endWatches()
+	defer d.informer.Wait() // so that the store can be closed
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

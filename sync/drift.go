@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
+	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -61,7 +62,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
 		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
-			d.watches.requeue(name, suspects[name]) // for the sweep after that
+			d.informer.Requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
 		d.timetable.Clamp(name, r.At)
@@ -69,7 +70,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
 		if !d.timetable.HeldUntil(name).After(r.At) {
 			for _, of := range d.ledger.DueFights(name, r.At) {
-				l.few = append(l.few, suspect{id: of.ID, anyway: true})
+				l.few = append(l.few, informer.Suspect{ID: of.ID, Anyway: true})
 			}
 		}
 		if l.full || len(l.few) > 0 || l.deep.due {
@@ -91,8 +92,8 @@ func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 	for _, at := range d.executor.Places() {
 		busy[at] = true
 	}
-	spared := func(e store.Entry, s suspect) bool {
-		if at := e.Place(); busy[at] && !s.anyway {
+	spared := func(e store.Entry, s informer.Suspect) bool {
+		if at := e.Place(); busy[at] && !s.Anyway {
 			d.postpone(at, s)
 			return true
 		}
@@ -101,7 +102,7 @@ func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 	if !l.full && len(l.few) <= maxFew {
 		var entries []store.Entry
 		for _, s := range l.few {
-			holders, err := d.Store.Holders(l.cluster, s.id)
+			holders, err := d.Store.Holders(l.cluster, s.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -114,9 +115,9 @@ func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 		return nil, err
 	}
 	if len(l.few) > 0 {
-		suspects := make(map[render.ObjectID]suspect, len(l.few))
+		suspects := make(map[render.ObjectID]informer.Suspect, len(l.few))
 		for _, s := range l.few {
-			suspects[s.id] = s
+			suspects[s.ID] = s
 		}
 		few := slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool {
 			s, ok := suspects[e.ID]
@@ -133,8 +134,8 @@ func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 
 // clean says that a suspect needs no look: what the watch saw was our own write,
 // which is known by now.
-func (d *Daemon) clean(e store.Entry, s suspect) bool {
-	return !apply.Judged(e) || d.off(e) || !s.anyway && e.Fingerprint == s.fingerprint
+func (d *Daemon) clean(e store.Entry, s informer.Suspect) bool {
+	return !apply.Judged(e) || d.off(e) || !s.Anyway && e.Fingerprint == s.Fingerprint
 }
 
 func (d *Daemon) off(e store.Entry) bool { return d.modes.Of(e.Unit, e.Target) == config.DriftOff }

@@ -121,7 +121,7 @@ func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 		d.suppress(r.At)
 	}
 	d.syncWatches(ctx, r, p.plan.Open)
-	d.watches.writing.Store(d.executor.Clusters())
+	d.informer.Busy(d.executor.Clusters())
 	begun := d.startSweeps(ctx, r)
 	d.carryOut(ctx, p.jobs)
 	d.await(ctx, p.jobs, begun)

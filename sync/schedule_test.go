@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/informer"
 )
 
 func berlin(t *testing.T) *time.Location {
@@ -73,8 +74,9 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{informer: newInformer(), started: started, watches: newWatches(),
+	d := &Daemon{started: started,
 		ledger: &drift.Ledger{}, sweeps: newSweeps(), surveys: newSurveys(nil)}
+	d.informer = informer.New(d.wake, d.mayDiffer)
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	d.timetable = drift.NewTimetable(d.Drift, started, nil)
 	d.fleet = fleetOfNames(t, names...)

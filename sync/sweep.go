@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -23,9 +24,9 @@ import (
 // for a cluster.
 type sweep struct {
 	cluster string
-	full    bool      // all of the inventory
-	few     []suspect // single objects
-	deep    deepPart  // a part of the deep sweep
+	full    bool               // all of the inventory
+	few     []informer.Suspect // single objects
+	deep    deepPart           // a part of the deep sweep
 
 	parts []sweepPart   // in the order of entries and of deep.items
 	over  chan struct{} // closed when what follows is known
@@ -54,13 +55,13 @@ type sweeps struct {
 	concurrent map[rollout.Place]bool
 	// postponed are suspects on places that a job is at work on. They are swept when
 	// it is known what the job did.
-	postponed map[rollout.Place]map[render.ObjectID]suspect
+	postponed map[rollout.Place]map[render.ObjectID]informer.Suspect
 	failures  map[string]string // why the last sweep of a cluster failed
 }
 
 func newSweeps() sweeps {
 	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[rollout.Place]bool{},
-		postponed: map[rollout.Place]map[render.ObjectID]suspect{}, failures: map[string]string{}}
+		postponed: map[rollout.Place]map[render.ObjectID]informer.Suspect{}, failures: map[string]string{}}
 }
 
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.
@@ -94,7 +95,7 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 		d.sweeps.concurrent[at] = true
 	}
 	d.groupByAccount(l, entries)
-	c, ignored := d.fleet.Of(l.cluster), apply.Ignored(d.watches.ignored)
+	c, ignored := d.fleet.Of(l.cluster), apply.Ignored(d.ignored)
 	go func() {
 		d.sweeps.slots <- struct{}{}
 		d.runSweep(ctx, c, l, ignored)
@@ -227,7 +228,7 @@ func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[
 func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 	for _, drift := range drifts {
 		at := drift.Entry.Place()
-		d.postpone(at, suspect{id: drift.Entry.ID, fingerprint: drift.Fingerprint})
+		d.postpone(at, informer.Suspect{ID: drift.Entry.ID, Fingerprint: drift.Fingerprint})
 		if d.executor.Idle(rollout.Action{Unit: at.Unit, Target: at.Target}) {
 			d.requeue(at)
 		}
@@ -235,11 +236,11 @@ func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 }
 
 // postpone keeps a suspect until the job at its place is recorded.
-func (d *Daemon) postpone(at rollout.Place, s suspect) {
+func (d *Daemon) postpone(at rollout.Place, s informer.Suspect) {
 	if d.sweeps.postponed[at] == nil {
-		d.sweeps.postponed[at] = map[render.ObjectID]suspect{}
+		d.sweeps.postponed[at] = map[render.ObjectID]informer.Suspect{}
 	}
-	d.sweeps.postponed[at][s.id] = s
+	d.sweeps.postponed[at][s.ID] = s
 }
 
 // requeue makes the postponed suspects of a place due.
@@ -247,7 +248,7 @@ func (d *Daemon) requeue(at rollout.Place) {
 	if len(d.sweeps.postponed[at]) == 0 {
 		return
 	}
-	d.watches.requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.sweeps.postponed[at])))
+	d.informer.Requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.sweeps.postponed[at])))
 	delete(d.sweeps.postponed, at)
 	d.wake()
 }

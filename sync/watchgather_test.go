@@ -4,15 +4,19 @@
 package sync
 
 import (
-	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -20,48 +24,57 @@ import (
 // happened (410), and not again and again when it refuses the watch.
 func TestAWatchThatEndsIsFollowedByASweep(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	conn := &apply.Cluster{}
-	end := func(err error) *Daemon {
+	for code, refused := range map[int]bool{http.StatusGone: false, http.StatusForbidden: true} {
 		d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-		d.Drift.Watch = true
-		d.watches.streams["dev"] = &streams{conn: conn, cancel: map[schema.GroupVersionKind]context.CancelFunc{kind: func() {}}}
-		d.watches.ended = []endedWatch{{"dev", kind, conn, err}}
-		return d
-	}
-	d := end(apply.ErrExpired)
-	r := Record{At: noon.Add(time.Second)}
-	if looks := d.dueSweeps(&r); len(looks) != 1 || !looks[0].full || len(r.Errors) > 0 {
-		t.Errorf("looks %v, errors %v", looks, r.Errors)
-	}
-	d = end(apply.ErrRefused)
-	r = Record{At: noon.Add(time.Second)}
-	if looks := d.dueSweeps(&r); len(looks) != 0 || len(r.Errors) != 1 {
-		t.Errorf("looks %v, errors %v", looks, r.Errors)
-	}
-	r = Record{At: noon.Add(time.Second + watchPause)}
-	if looks := d.dueSweeps(&r); len(looks) != 1 || !looks[0].full {
-		t.Errorf("looks %v after the pause", looks)
-	}
-	d = end(apply.ErrExpired)
-	d.watches.ended[0].conn = &apply.Cluster{} // of a connection that was given up
-	r = Record{At: noon.Add(time.Second)}
-	if looks := d.dueSweeps(&r); len(looks) != 0 {
-		t.Errorf("looks %v", looks)
+		d.Drift.Watch, d.arrived = true, make(chan struct{}, 1)
+		conn := answering(t, code)
+		d.informer.Listed(t.Context(), "dev", conn, map[schema.GroupVersionKind]string{kind: "1"}, true)
+		<-d.arrived
+		r := Record{At: noon.Add(time.Second)}
+		looks := d.dueSweeps(&r)
+		if refused {
+			if len(looks) != 0 || len(r.Errors) != 1 {
+				t.Errorf("refused: looks %v, errors %v", looks, r.Errors)
+			}
+			r = Record{At: noon.Add(time.Second + watchPause)}
+			looks = d.dueSweeps(&r)
+		}
+		if len(looks) != 1 || !looks[0].full || len(r.Errors) > 0 {
+			t.Errorf("%d: looks %v, errors %v", code, looks, r.Errors)
+		}
 	}
 }
 
-// TestAFloodOfEventsIsASweep, and takes bounded memory.
+// answering is a cluster that answers each watch in the same way.
+func answering(t *testing.T, code int) *apply.Cluster {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Audit-Id", "x")
+		if r.URL.Path == "/api/v1" {
+			fmt.Fprint(w, `{"kind":"APIResourceList","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["patch"]}]}`)
+			return
+		}
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","code":%d}`, code)
+	}))
+	t.Cleanup(server.Close)
+	c, err := apply.Connect(&rest.Config{Host: server.URL}, "shop", apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAFloodOfEventsIsASweep.
 func TestAFloodOfEventsIsASweep(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-	d.arrived = make(chan struct{}, 1)
-	d.watches.writing.Store(map[string]bool{"dev": true}) // so that nothing is held against the store
-	for i := range maxSuspects + 10 {
-		d.onEvent("dev", apply.Seen{ID: render.ObjectID{Kind: "ConfigMap", Name: time.Duration(i).String()}})
+	many := make([]informer.Suspect, informer.MaxSuspects+10)
+	for i := range many {
+		many[i].ID = render.ObjectID{Kind: "ConfigMap", Name: time.Duration(i).String()}
 	}
-	if n := len(d.watches.suspects["dev"]); n != maxSuspects {
-		t.Errorf("%d noted", n)
-	}
-	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || !looks[0].full {
+	d.informer.Requeue("dev", many)
+	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || !looks[0].full || len(looks[0].few) != informer.MaxSuspects {
 		t.Errorf("looks %v", looks)
 	}
 }

@@ -54,21 +54,77 @@ const (
 	maxWatchPause = time.Minute
 )
 
-// Watch tells see what happens to objects of a kind with our label, in a namespace
-// or in all where it is empty, after the resourceVersion since, which a
-// [Cluster.Sweep] gave for the kind. It asks for
+// Watch is what to watch.
+type Watch struct {
+	Kind      schema.GroupVersionKind
+	Namespace string // empty: all of them
+	// Since is the resourceVersion behind which the watch begins, which a
+	// [Cluster.Sweep] gave for the kind. Where it is empty, it begins with what is
+	// now, and again where it cannot go on from where it was.
+	Since string
+	// Began is called each time that a watch without Since begins: what happened
+	// before is then unknown.
+	Began func()
+	// See is called for each event.
+	See func(Seen)
+}
+
+// Watch tells what happens to objects of a kind with our label. It asks for
 // metadata only, on the connection that all requests share, and keeps nothing
 // of any object. A stream that breaks or ends is taken up again where it was,
 // after a pause that grows up to a minute while that fails.
 //
 // It returns nil when ctx ends, [ErrExpired] when only another sweep can tell
-// what was missed, and any other error when the server refuses the watch.
-func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, namespace, since string, see func(Seen)) error {
-	w := &watching{call: c.begin(), kind: kind.GroupKind(), namespace: namespace, version: since, see: see}
+// what was missed, and any other error when the server refuses the watch, or to say
+// what is now.
+func (c *Cluster) Watch(ctx context.Context, watch Watch) error {
+	if watch.Since != "" {
+		return c.watch(ctx, watch)
+	}
+	for {
+		since, err := c.begin().newest(ctx, watch.Kind, watch.Namespace)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		watch.Began()
+		watch.Since = since
+		if err = c.watch(ctx, watch); !errors.Is(err, ErrExpired) {
+			return err
+		}
+	}
+}
+
+// newest is the resourceVersion of a kind's objects as they are now.
+func (c *call) newest(ctx context.Context, kind schema.GroupVersionKind, namespace string) (version string, err error) {
+	err = c.addressed(ctx, c.anyResource, kind, func(found resource) error {
+		query := url.Values{"limit": {"1"}, "labelSelector": {c.ours()}}
+		req := &request{
+			op: "list", object: kind.GroupKind().String(), method: http.MethodGet, path: found.within(namespace), query: query.Encode(), accept: acceptMetaList,
+		}
+		answer, err := c.do(ctx, req)
+		if err != nil {
+			return err
+		}
+		var page metav1.PartialObjectMetadataList
+		if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
+			return undecodable(req, answer, err)
+		}
+		version = page.ResourceVersion
+		return nil
+	})
+	return version, err
+}
+
+// watch goes on from a resourceVersion.
+func (c *Cluster) watch(ctx context.Context, watch Watch) error {
+	w := &watching{call: c.begin(), Watch: watch, version: watch.Since}
 	pause := minWatchPause
 	for {
 		before, began := w.version, time.Now()
-		err := w.stream(ctx, kind)
+		err := w.stream(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -90,18 +146,16 @@ func (c *Cluster) Watch(ctx context.Context, kind schema.GroupVersionKind, names
 // watching is one Watch under way.
 type watching struct {
 	*call
-	kind      schema.GroupKind
-	namespace string // empty: all of them
-	version   string // of the last thing that was seen
-	see       func(Seen)
+	Watch
+	version string // of the last thing that was seen
 }
 
 // acceptWatch is the same as for a list's items; the server adds the framing.
 const acceptWatch = acceptMeta
 
 // stream reads one answer to its end.
-func (w *watching) stream(ctx context.Context, kind schema.GroupVersionKind) error {
-	found, err := w.anyResource(ctx, kind)
+func (w *watching) stream(ctx context.Context) error {
+	found, err := w.anyResource(ctx, w.Kind)
 	if err != nil {
 		return err
 	}
@@ -109,7 +163,7 @@ func (w *watching) stream(ctx context.Context, kind schema.GroupVersionKind) err
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
 		"labelSelector": {w.ours()},
 	}
-	req := &request{op: "watch", object: w.kind.String(), method: http.MethodGet, path: found.within(w.namespace), query: query.Encode(), accept: acceptWatch}
+	req := &request{op: "watch", object: w.Kind.GroupKind().String(), method: http.MethodGet, path: found.within(w.Namespace), query: query.Encode(), accept: acceptWatch}
 	httpReq, err := w.httpRequest(ctx, req)
 	if err != nil {
 		return err
@@ -184,13 +238,13 @@ func (w *watching) event(req *request, e watchEvent) error {
 		return nil
 	}
 	seen := Seen{
-		ID:   render.ObjectID{Group: w.kind.Group, Kind: w.kind.Kind, Namespace: live.Namespace, Name: live.Name},
+		ID:   render.ObjectID{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: live.Namespace, Name: live.Name},
 		Gone: e.kind == "DELETED", live: &live,
 	}
 	if own := ownEntry(&live); !seen.Gone {
 		seen.Fingerprint = fingerprint(rawFields(own), entryTime(own))
 	}
-	w.see(seen)
+	w.See(seen)
 	return nil
 }
 

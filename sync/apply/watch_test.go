@@ -39,11 +39,11 @@ func watched(t *testing.T, c *Cluster, namespace string, kind schema.GroupVersio
 		byID[e.ID] = e
 	}
 	go func() {
-		ended <- c.Watch(ctx, kind, "", found.Lists[kind], func(s Seen) {
+		ended <- c.Watch(ctx, Watch{Kind: kind, Since: found.Lists[kind], See: func(s Seen) {
 			if s.ID.Namespace == namespace {
 				lines <- fmt.Sprintf("%s gone=%t differs=%t", s.ID.Name, s.Gone, s.Differs(byID[s.ID], nil))
 			}
-		})
+		}})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -106,14 +106,14 @@ func TestWatchOwnWrites(t *testing.T) {
 	after := applied(t, c, object(t, deployment+"      hostNetwork: true\n", ns, "web", "1"))[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err = c.Watch(ctx, kind, "", found.Lists[kind], func(s Seen) {
+	err = c.Watch(ctx, Watch{Kind: kind, Since: found.Lists[kind], See: func(s Seen) {
 		if s.ID == entry.ID && s.Fingerprint == after.Fingerprint {
 			if s.Differs(after, nil) || !s.Differs(entry, nil) {
 				t.Errorf("differs from the new entry: %t, from the old one: %t", s.Differs(after, nil), s.Differs(entry, nil))
 			}
 			cancel()
 		}
-	})
+	}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -147,7 +147,7 @@ func TestWatchRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	err = c.Watch(t.Context(), kind, "", "1", func(Seen) {})
+	err = c.Watch(t.Context(), Watch{Kind: kind, Since: "1", See: func(Seen) {}})
 	if !errors.Is(err, ErrRights) || !strings.Contains(err.Error(), `watch ConfigMap: configmaps is forbidden: User "nobody" cannot watch resource`) {
 		t.Errorf("got %v", err)
 	}
@@ -164,7 +164,7 @@ func TestWatchExpired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake(t, Options{}, handle)
-			err := c.Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", "1", func(Seen) { t.Error("saw something") })
+			err := c.Watch(t.Context(), Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Since: "1", See: func(Seen) { t.Error("saw something") }})
 			if !errors.Is(err, ErrExpired) || err.Error() != "watch ConfigMap: too old resource version: 1 (9)" {
 				t.Errorf("got %v", err)
 			}
@@ -199,12 +199,12 @@ func TestWatchGoesOnWhereItWas(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var seen []string
-	err := c.Watch(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", "1", func(s Seen) {
+	err := c.Watch(ctx, Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Since: "1", See: func(s Seen) {
 		seen = append(seen, s.ID.Name)
 		if s.Gone {
 			cancel()
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestWatchTakesNoWholeObjects(t *testing.T) {
 	c := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, jsonType, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"hunter2"}}}`)
 	})
-	err := c.Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", "1", func(Seen) { t.Error("saw it") })
+	err := c.Watch(t.Context(), Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Since: "1", See: func(Seen) { t.Error("saw it") }})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), `got a "ConfigMap" instead of a "PartialObjectMetadata"`) {
 		t.Errorf("got %v", err)
 	}

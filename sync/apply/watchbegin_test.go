@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestFollow: what happens after it has begun is seen, the status of objects
+// TestWatchFromNow: what happens after it has begun is seen, the status of objects
 // too, and nothing of another namespace or of others' objects.
-func TestFollow(t *testing.T) {
+func TestWatchFromNow(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns, elsewhere := space(t), space(t)
 	web := object(t, deployment, ns, "web", "broken")
@@ -25,7 +25,7 @@ func TestFollow(t *testing.T) {
 	began, lines, ended := make(chan bool, 1), make(chan string, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		ended <- c.Follow(ctx, kind, ns, func() { began <- true }, func(s Seen) { lines <- s.ID.String() })
+		ended <- c.Watch(ctx, Watch{Kind: kind, Namespace: ns, Began: func() { began <- true }, See: func(s Seen) { lines <- s.ID.String() }})
 	}()
 	select {
 	case <-began:
@@ -48,15 +48,15 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowRefused: who may not even list is told so.
-func TestFollowRefused(t *testing.T) {
+// TestWatchFromNowRefused: who may not even list is told so.
+func TestWatchFromNowRefused(t *testing.T) {
 	cfg := apiServer(t)
 	cfg.Impersonate.UserName = "nobody"
 	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Follow(t.Context(), schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "", func() { t.Error("began") }, nil)
+	err = c.Watch(t.Context(), Watch{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Began: func() { t.Error("began") }})
 	if !errors.Is(err, ErrRights) || !strings.Contains(err.Error(), `list Job.batch: jobs.batch is forbidden`) {
 		t.Errorf("got %v", err)
 	}

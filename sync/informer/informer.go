@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package informer keeps watches open on the objects that swell applied, for drift
+// and for health. Its events never decide: they make an object a suspect, which a
+// sweep looks at, or a check of a place's health due. What cannot be watched is
+// looked at in intervals. It reads no object, and of what it watches it gets the
+// metadata only.
+//
+// A pass calls the exported functions; the streams run in the background. All that
+// both know of is in [Informer], under one lock, which is never held while a request
+// is under way or somebody is asked.
+package informer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// Informer is the watches of all clusters, and what they saw since the last pass.
+type Informer struct {
+	wake    func()
+	differs func(cluster string, seen apply.Seen) bool
+	streams sync.WaitGroup
+
+	mu      sync.Mutex // guards all that follows
+	watches map[key]*watch
+	busy    map[string]bool // clusters, see Busy
+
+	// For drift.
+	suspects   map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
+	flooded    map[string]bool                       // more than could be noted
+	suppressed map[string]map[render.ObjectID]Suppression
+
+	// For health.
+	subscriptions map[rollout.Place]subscription
+	places        map[object]rollout.Place // of the subscriptions
+	queued        map[rollout.Place]bool   // where something happened
+	waking        bool                     // a wake-up for these is on its way
+	refused       map[key]time.Time        // when to try again
+}
+
+// object is one object of a cluster.
+type object struct {
+	cluster string
+	id      render.ObjectID
+}
+
+// key is what one watch is about.
+type key struct {
+	cluster, account string
+	kind             schema.GroupKind
+	namespace        string // empty: all, and always so for swell's own account
+}
+
+// watch is one watch that is open, or that has ended and nobody has asked why yet.
+type watch struct {
+	conn    *apply.Cluster
+	version string // of the kind
+	cancel  context.CancelFunc
+	// drift: it goes on from a sweep, and serves health too. Else it began by itself
+	// and serves health only.
+	drift bool
+	used  time.Time // when it was last of use, where it is for health
+	began bool
+	err   error // why it is over
+}
+
+// New makes an Informer. wake is told when there is something for the next pass; it
+// may be told once too often. differs says whether an object that was seen may have
+// drifted. Both are called in the background.
+func New(wake func(), differs func(cluster string, seen apply.Seen) bool) *Informer {
+	return &Informer{
+		wake: wake, differs: differs, watches: map[key]*watch{},
+		suspects: map[string]map[render.ObjectID]string{}, flooded: map[string]bool{},
+		subscriptions: map[rollout.Place]subscription{}, places: map[object]rollout.Place{}, queued: map[rollout.Place]bool{}, refused: map[key]time.Time{},
+	}
+}
+
+// Wait waits for the watches to stop after their contexts have ended.
+func (in *Informer) Wait() { in.streams.Wait() }
+
+// Has says whether a kind is watched for drift, in whatever version.
+func (in *Informer) Has(cluster string, id render.ObjectID) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	w := in.watches[key{cluster: cluster, kind: kindOf(id)}]
+	return w != nil && w.drift
+}
+
+func kindOf(id render.ObjectID) schema.GroupKind {
+	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
+}
+
+// openLocked starts a watch: behind since, or with what is now.
+func (in *Informer) openLocked(ctx context.Context, k key, w *watch, since string) {
+	ctx, w.cancel = context.WithCancel(ctx)
+	in.watches[k] = w
+	in.streams.Go(func() {
+		defer w.cancel()
+		err := w.conn.As(k.account).Watch(ctx, apply.Watch{
+			Kind: k.kind.WithVersion(w.version), Namespace: k.namespace, Since: since,
+			Began: func() { in.began(k, w) },
+			See:   func(seen apply.Seen) { in.see(k.cluster, w.drift, seen) },
+		})
+		if err != nil {
+			in.ended(w, err)
+		}
+	})
+}
+
+func (in *Informer) closeLocked(k key) {
+	in.watches[k].cancel()
+	delete(in.watches, k)
+}
+
+// began notes that a watch for health has begun: what happened before is unknown.
+func (in *Informer) began(k key, w *watch) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	w.began = true
+	in.enqueueKindLocked(k.cluster, k.kind)
+}
+
+// ended notes why a watch does not go on by itself. The next pass asks.
+func (in *Informer) ended(w *watch, err error) {
+	in.mu.Lock()
+	w.err = err
+	in.mu.Unlock()
+	if w.drift {
+		in.wake()
+	}
+}
+
+// see takes in one event.
+func (in *Informer) see(cluster string, drift bool, seen apply.Seen) {
+	in.mu.Lock()
+	if at, waits := in.places[object{cluster, seen.ID}]; waits {
+		in.enqueueLocked(at)
+	}
+	ignored := !drift || in.isSuppressedLocked(cluster, seen)
+	busy := in.busy[cluster]
+	in.mu.Unlock()
+	// Where jobs are at work a pass sorts out what they wrote themselves.
+	if ignored || !busy && !in.differs(cluster, seen) {
+		return
+	}
+	in.mu.Lock()
+	in.suspectLocked(cluster, Suspect{ID: seen.ID, Fingerprint: seen.Fingerprint})
+	in.mu.Unlock()
+	in.wake()
+}
