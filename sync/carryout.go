@@ -6,12 +6,9 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -63,7 +60,7 @@ func (p *pass) writeAhead() error {
 // resolve finds what the job works with.
 func (p *pass) resolve(j *executor.Job) error {
 	if j.Kind != rollout.Remove {
-		bundle, err := p.bundle(j.Action)
+		bundle, err := p.monorepo.bundle(j.Action)
 		if err != nil {
 			return err
 		}
@@ -87,44 +84,6 @@ func (p *pass) resolve(j *executor.Job) error {
 	}
 	j.Work, err = p.work(j)
 	return err
-}
-
-// bundle is the one that an action is about: of the last snapshot, or rendered
-// again from the commit that it came with.
-func (d *Daemon) bundle(a rollout.Action) (*render.Bundle, error) {
-	if d.snapshot != nil {
-		if b, err := d.snapshot.Bundle(a.Unit, a.Target); err != nil || b != nil && b.Digest == a.Digest {
-			return b, err
-		}
-	}
-	commit, err := d.commit(a.Commit)
-	if err != nil {
-		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
-	}
-	return commit.Bundle(a.Unit, a.Target, a.Digest)
-}
-
-// keptCommits is how many earlier commits are kept loaded. A rollback of many
-// units mostly goes to one or two.
-const keptCommits = 4
-
-func (d *Daemon) commit(hash config.Commit) (*render.Commit, error) {
-	if known := d.commits[hash]; known != nil {
-		return known, nil
-	}
-	tree, err := d.Source.Tree(hash)
-	if err != nil {
-		return nil, err
-	}
-	commit, err := render.NewCommit(config.Sub(tree, d.Path), d.Compiler.Cache, d.Compiler.Version)
-	if err != nil {
-		return nil, err
-	}
-	if len(d.commits) == keptCommits {
-		clear(d.commits)
-	}
-	d.commits[hash] = commit
-	return commit, nil
 }
 
 // carryOut begins the jobs, every cluster at its own pace.
@@ -157,24 +116,10 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) {
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *executor.Job) (apply.Work, error) {
 	w := apply.Work{
-		Objects: j.Sends(), Bundle: j.Bundle.Digest, Known: j.Inventory, Tolerated: d.ledger.Tolerated(j.Inventory, d.modes.Of(j.Unit, j.Target)), TakenOver: d.ledger.TakenOver(j.Inventory), PutBack: j.Why == rollout.WhyRollback,
+		Objects: j.Sends(), Bundle: j.Bundle.Digest, Known: j.Inventory, Tolerated: d.sweeps.ledger.Tolerated(j.Inventory, d.sweeps.modes.Of(j.Unit, j.Target)), TakenOver: d.sweeps.ledger.TakenOver(j.Inventory), PutBack: j.Why == rollout.WhyRollback,
 	}
-	w.Adopt, w.Ignore = d.policy(j.Unit, j.Target)
+	w.Adopt, w.Ignore = d.monorepo.policy(j.Unit, j.Target)
 	var err error
-	w.Rules, err = d.healthRulesFor(j.Action)
+	w.Rules, err = d.monorepo.healthRulesFor(j.Action)
 	return w, err
-}
-
-// healthRulesFor are those of the newest good fleet. Where there was none since the
-// daemon began, they are those of the commit that the action is about: without
-// any, an object might pass for healthy.
-func (d *Daemon) healthRulesFor(a rollout.Action) (render.HealthRules, error) {
-	if d.healthRules != nil {
-		return d.healthRules, nil
-	}
-	commit, err := d.commit(a.Commit)
-	if err != nil {
-		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
-	}
-	return commit.HealthRules, nil
 }

@@ -19,7 +19,7 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 	d.fleet, err = fleet.New(fleet.Options{
 		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
 		Holder: holder, Pin: d.Store.PinCluster, Changed: d.wake,
-	}, d.repository)
+	}, d.monorepo.name)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (d *Daemon) findClusters(r *Record) {
 // sweepFirst has a cluster swept in which a watch is to begin.
 func (d *Daemon) sweepFirst(name string) {
 	if d.Drift.Watch {
-		d.timetable.Ask(name)
+		d.sweeps.timetable.Ask(name)
 	}
 }
 
@@ -55,11 +55,11 @@ func (d *Daemon) reportStaleKubeconfigs(r *Record) {
 // warnOnce notes an error that lasts, once; nil says that it is over.
 func (d *Daemon) warnOnce(r *Record, about string, err error) {
 	if err == nil {
-		delete(d.warned, about)
+		delete(d.told.warned, about)
 		return
 	}
-	if d.warned[about] != err.Error() {
-		d.warned[about] = err.Error()
+	if d.told.warned[about] != err.Error() {
+		d.told.warned[about] = err.Error()
 		r.fail(err)
 	}
 }

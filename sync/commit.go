@@ -32,21 +32,21 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 	}
 	d.branch.failure = ""
 	commit := answer.commit
-	if d.snapshot != nil && d.snapshot.Commit == commit && !d.snapshot.Retry {
+	if s := d.monorepo.snapshot; s != nil && s.Commit == commit && !s.Retry {
 		return false
 	}
-	tree, err := d.Source.Tree(commit)
+	tree, err := d.monorepo.tree(commit)
 	if err != nil {
 		d.branch.failure = err.Error()
 		r.fail(err)
 		return false
 	}
-	d.setCommit(commit, config.Sub(tree, d.Path))
-	if !d.snapshot.Held && d.wanted.Refused() != "" {
-		r.fail(errors.New(ofCommit(commit, d.wanted.Refused())))
+	d.setCommit(commit, tree)
+	s := d.monorepo.snapshot
+	if why := d.monorepo.wanted.Refused(); why != "" && !s.Held {
+		r.fail(errors.New(ofCommit(commit, why)))
 	}
-	r.Rendered = d.snapshot.Rendered
-	r.Problems = d.snapshot.Problems
+	r.Rendered, r.Problems = s.Rendered, s.Problems
 	r.NewCommit = true
 	return d.takeName()
 }
@@ -54,17 +54,16 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 // setCommit makes a commit the one that is wanted. Jobs that go on in the background
 // and are about to delete what it wants end here.
 func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
-	before, brokenBefore := d.snapshot, d.broken
-	d.snapshot = d.Compiler.Snapshot(commit, tree)
-	d.broken = ownership.Broken(d.snapshot)
+	before, brokenBefore := d.monorepo.snapshot, d.monorepo.broken
+	d.monorepo.take(commit, tree, d.state)
+	snapshot := d.monorepo.snapshot
 	if len(brokenBefore) > 0 {
 		d.nudgeBeside(before, brokenBefore)
 	}
-	d.wanted = d.want()
 	d.guarded.newCommit()
-	known := drift.ReadModes(d.snapshot, d.modes)
-	d.modes = known
-	d.policies.Store(&policies{d.snapshot, known})
+	known := drift.ReadModes(snapshot, d.sweeps.modes)
+	d.sweeps.modes = known
+	d.policies.Store(&policies{d.monorepo.snapshot, known})
 	owners := d.owners(d.Store)
 	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
 		owner, why := owners.RetainReason(j.Place(), id)
@@ -76,7 +75,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 // with a problem, in the snapshot before: it may go now, or waits for something else.
 func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
 	for path := range d.state.Units {
-		if ownership.Blocking(before, broken, path) != ownership.Blocking(d.snapshot, d.broken, path) {
+		if ownership.Blocking(before, broken, path) != ownership.Blocking(d.monorepo.snapshot, d.monorepo.broken, path) {
 			d.state.Nudge(path)
 		}
 	}
@@ -85,11 +84,11 @@ func (d *Daemon) nudgeBeside(before *render.Snapshot, broken []*render.Unit) {
 // takeName takes the name of the monorepo from the first commit whose fleet has no
 // problem. It stays for good.
 func (d *Daemon) takeName() bool {
-	if d.repository != "" || d.snapshot.Held {
+	if d.monorepo.name != "" || d.monorepo.snapshot.Held {
 		return false
 	}
-	d.repository = d.snapshot.Repository.Name
-	d.fleet.BelongTo(d.repository)
+	d.monorepo.name = d.monorepo.snapshot.Repository.Name
+	d.fleet.BelongTo(d.monorepo.name)
 	return true
 }
 
@@ -97,5 +96,5 @@ func (p *pass) nameRepository() error {
 	if !p.in.named {
 		return nil
 	}
-	return p.tx.SetRepository(p.repository)
+	return p.tx.SetRepository(p.monorepo.name)
 }

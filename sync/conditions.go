@@ -14,6 +14,14 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// told is what the daemon has said of what keeps it from its work. It is used by the pass
+// only.
+type told struct {
+	conditions map[string]store.Condition // that the store knows, by what they are about
+	warned     map[string]string          // what was last said about a cluster, or about the folder of kubeconfigs
+	cacheOff   bool                       // the log says that the cache stores nothing more
+}
+
 // maxConditions bounds how many units that were never released are told of.
 const maxConditions = 100
 
@@ -24,12 +32,12 @@ func (d *Daemon) currentConditions() map[string]string {
 	if d.branch.failure != "" {
 		now["git"] = d.branch.failure
 	}
-	if refused := d.wanted.Refused(); refused != "" && d.snapshot != nil {
-		short := "commit " + d.snapshot.Commit.Short()
+	if refused := d.monorepo.wanted.Refused(); refused != "" && d.monorepo.snapshot != nil {
+		short := "commit " + d.monorepo.snapshot.Commit.Short()
 		now[short] = "not taken: " + strings.TrimPrefix(refused, short+": ")
 	}
-	if d.snapshot != nil && !d.snapshot.Held {
-		for _, unit := range d.broken[:min(len(d.broken), maxConditions)] {
+	if d.monorepo.snapshot != nil && !d.monorepo.snapshot.Held {
+		for _, unit := range d.monorepo.broken[:min(len(d.monorepo.broken), maxConditions)] {
 			if d.state.Units[unit.Path] == nil { // else its state says so
 				now["unit "+string(unit.Path)] = "not released yet: " + someProblems(unit.Problems)
 			}
@@ -61,11 +69,11 @@ func (d *Daemon) currentConditions() map[string]string {
 // strayClusters says which clusters of the daemon's configuration the fleet does
 // not have. It may be that the fleet gets them later, so it stops nothing.
 func (d *Daemon) strayClusters() string {
-	if d.snapshot == nil || d.snapshot.Held || d.snapshot.Repository == nil {
+	if d.monorepo.snapshot == nil || d.monorepo.snapshot.Held || d.monorepo.snapshot.Repository == nil {
 		return ""
 	}
 	var names, stray []string
-	for _, c := range d.snapshot.Repository.Clusters {
+	for _, c := range d.monorepo.snapshot.Repository.Clusters {
 		names = append(names, c.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Clusters)) {
@@ -79,27 +87,27 @@ func (d *Daemon) strayClusters() string {
 // saveConditions stores what keeps the daemon from its work, where that changed.
 func (p *pass) saveConditions() error {
 	now := p.currentConditions()
-	if maps.EqualFunc(now, p.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
+	if maps.EqualFunc(now, p.told.conditions, func(text string, known store.Condition) bool { return text == known.Text }) {
 		return nil
 	}
 	conditions := make(map[string]store.Condition, len(now))
 	for about, text := range now {
 		since := p.r.At
-		if known, ok := p.conditions[about]; ok {
+		if known, ok := p.told.conditions[about]; ok {
 			since = known.Since
 		}
 		conditions[about] = store.Condition{About: about, Since: since.UTC().Round(time.Second), Text: text}
 	}
-	for about := range p.conditions {
+	for about := range p.told.conditions {
 		if cluster, ok := strings.CutPrefix(about, "cluster "); ok && conditions[about].Text == "" {
 			p.state.Resume(cluster) // the next pass goes on there
 			p.wake()
 		}
 	}
-	if stray := now[store.AboutConfiguration]; stray != "" && stray != p.conditions[store.AboutConfiguration].Text {
+	if stray := now[store.AboutConfiguration]; stray != "" && stray != p.told.conditions[store.AboutConfiguration].Text {
 		p.Log.Warn("configuration", "text", stray)
 	}
-	p.conditions = conditions
+	p.told.conditions = conditions
 	return p.tx.SetConditions(slices.Collect(maps.Values(conditions)))
 }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // Options of a [Daemon]. Source, Store and Log are required.
@@ -70,45 +69,27 @@ type Options struct {
 	Observe func(Record, *rollout.State)
 }
 
-// Daemon follows one monorepo. It is used by one goroutine at a time.
+// Daemon follows one monorepo. It is used by one goroutine at a time: whoever makes the
+// passes owns all that it holds. What goes on in the background has a lock of its own, and
+// wakes the next pass.
 type Daemon struct {
 	Options
-	snapshot *render.Snapshot // of the last commit; nil before the first
-	wanted   *rollout.Wanted  // what it wants
-	// wantedFrom remembers what was made of each unit, while it is unchanged.
-	wantedFrom map[*render.Unit]*rollout.WantedUnit
-	rollouts   map[string]*config.Rollout // that they were made with
-	tenants    map[string]*config.Tenant  // of the last fleet without a problem
-	state      *rollout.State
-	repository string // the name of the monorepo; empty before the first commit was taken
-	fleet      *fleet.Fleet
-	executor   *executor.Executor
-	sweeps     sweeps
-	surveys    surveys
+	branch   *branch        // when Git is looked at
+	monorepo monorepo       // what Git wants
+	state    *rollout.State // where each unit is on its way there
+	fleet    *fleet.Fleet   // how clusters are reached
+	surveys  surveys        // how well each cluster is known
+	executor *executor.Executor
+	guarded  guarded // what is not deleted without approval
 
-	healthRules render.HealthRules // of the last fleet without a problem; nil when there was none
+	sweeps   sweeps // looks for drift, and what they found
+	informer *informer.Informer
+	policies atomic.Pointer[policies] // of the newest commit, for the background
 
-	broken  []*render.Unit                   // of the snapshot
-	commits map[config.Commit]*render.Commit // a few earlier ones, to go back to
-
-	limits     config.Guard
-	guarded    guarded
-	ordersRead int64       // [store.Store.Changes] when orders were read
-	hurried    atomic.Bool // see Hurry
-
-	branch    *branch
-	arrived   chan struct{} // told when something in the background is over, or was seen
-	timetable *drift.Timetable
-	informer  *informer.Informer
-	policies  atomic.Pointer[policies]
-	modes     drift.Modes
-	ledger    *drift.Ledger
-	// conditions are those that the store knows, by what they are about.
-	conditions map[string]store.Condition
-	started    time.Time
-	failed     error             // of the first transaction that failed: nothing is stored, or begun, after it
-	cacheOff   bool              // and the log says so
-	warned     map[string]string // what was last said about a cluster, or about the folder of kubeconfigs
+	orders  orders        // of operators
+	told    told          // to operators
+	arrived chan struct{} // told when something in the background is over, or was seen
+	failed  error         // of the first transaction that failed: nothing is stored, or begun, after it
 }
 
 // Open prepares a daemon. It talks to nobody yet.
@@ -116,18 +97,17 @@ func Open(options Options) (*Daemon, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	d := &Daemon{Options: options, commits: map[config.Commit]*render.Commit{},
-		arrived: make(chan struct{}, 1), warned: map[string]string{}, limits: config.DefaultGuard,
-		sweeps: newSweeps()}
+	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
 	d.informer = informer.New(d.wake, d.mayDiffer)
 	if options.Guard != nil {
-		d.limits = *options.Guard
+		d.guarded.limits = *options.Guard
 	}
-	d.started, d.ordersRead = d.Now(), -1
+	d.orders.read = -1
 	d.executor = executor.New(d.arrived)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
-	d.wanted = &rollout.Wanted{Held: "no commit yet"}
+	d.monorepo = monorepo{source: d.Source, path: d.Path, compiler: &d.Compiler, allowEmpty: d.AllowEmpty,
+		wanted: &rollout.Wanted{Held: "no commit yet"}, commits: map[config.Commit]*render.Commit{}}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
@@ -137,7 +117,7 @@ func Open(options Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.timetable = drift.NewTimetable(d.Drift, d.started, swept)
+	d.sweeps.timetable = drift.NewTimetable(d.Drift, d.Now(), swept)
 	known, err := options.Store.Clusters()
 	if err != nil {
 		return nil, err
@@ -153,13 +133,13 @@ func Open(options Options) (*Daemon, error) {
 			}
 		}
 	}
-	if d.ledger, err = drift.Open(options.Store); err != nil {
+	if d.sweeps.ledger, err = drift.Open(options.Store); err != nil {
 		return nil, err
 	}
-	if d.repository, err = options.Store.Repository(); err != nil {
+	if d.monorepo.name, err = options.Store.Repository(); err != nil {
 		return nil, err
 	}
-	if d.conditions, err = openConditions(options.Store); err != nil {
+	if d.told.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}
 	if err := d.openFleet(context.Background()); err != nil {
@@ -279,4 +259,4 @@ func inFlight(state *rollout.State) bool {
 func (d *Daemon) State() *rollout.State { return d.state }
 
 // Snapshot is that of the last commit; nil before the first.
-func (d *Daemon) Snapshot() *render.Snapshot { return d.snapshot }
+func (d *Daemon) Snapshot() *render.Snapshot { return d.monorepo.snapshot }

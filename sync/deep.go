@@ -35,7 +35,7 @@ func (p *deepPart) entries() []store.Entry {
 // look in full would be one at their values. So is what is not known to be
 // applied as a whole.
 func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
-	n := d.timetable.TakeDeep(name, now)
+	n := d.sweeps.timetable.TakeDeep(name, now)
 	if n == 0 {
 		return deepPart{}
 	}
@@ -81,7 +81,7 @@ func (d *Daemon) appliedObjects(at render.Placed) map[render.ObjectID]*render.Ob
 		return objects
 	}
 	digest := unit.Targets[at.Target].Applied
-	bundle, err := d.bundle(rollout.Action{Unit: at.Unit, Target: at.Target, Digest: digest, Commit: unit.Commits[digest]})
+	bundle, err := d.monorepo.bundle(rollout.Action{Unit: at.Unit, Target: at.Target, Digest: digest, Commit: unit.Commits[digest]})
 	if err != nil || bundle == nil {
 		return objects
 	}

@@ -33,7 +33,7 @@ func (p *pass) recordSweeps() error {
 			return err
 		}
 	}
-	p.ledger.Tidy(p.r.At)
+	p.sweeps.ledger.Tidy(p.r.At)
 	// An object whose digest is cleared is not judged by the next sweep, so it must be
 	// known that it has to be sent: that is in the same transaction.
 	return p.tx.MarkDirty(corrected)
@@ -43,7 +43,7 @@ func (p *pass) recordSweeps() error {
 func (p *pass) saveSweep(l *sweep) error {
 	var errs []error
 	if l.full && !l.failed() {
-		errs = append(errs, p.tx.Swept(l.cluster, p.timetable.SweptAt(l.cluster)))
+		errs = append(errs, p.tx.Swept(l.cluster, p.sweeps.timetable.SweptAt(l.cluster)))
 	}
 	if l.deep.done {
 		errs = append(errs, p.tx.SetDeepAfter(l.cluster, l.deep.last))
@@ -58,18 +58,18 @@ func (l *sweep) failed() bool { return l.err != nil && (l.conn == nil || l.found
 // dueSweeps is what is due.
 func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	suspects := d.drainSuspects(r)
-	d.ledger.Clamp(r.At)
+	d.sweeps.ledger.Clamp(r.At)
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
 		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
 			d.informer.Requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
-		d.timetable.Clamp(name, r.At)
-		at := d.timetable.Due(name)
+		d.sweeps.timetable.Clamp(name, r.At)
+		at := d.sweeps.timetable.Due(name)
 		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
-		if !d.timetable.HeldUntil(name).After(r.At) {
-			for _, of := range d.ledger.DueFights(name, r.At) {
+		if !d.sweeps.timetable.HeldUntil(name).After(r.At) {
+			for _, of := range d.sweeps.ledger.DueFights(name, r.At) {
 				l.few = append(l.few, informer.Suspect{ID: of.ID, Anyway: true})
 			}
 		}
@@ -138,12 +138,14 @@ func (d *Daemon) clean(e store.Entry, s informer.Suspect) bool {
 	return !apply.Judged(e) || d.off(e) || !s.Anyway && e.Fingerprint == s.Fingerprint
 }
 
-func (d *Daemon) off(e store.Entry) bool { return d.modes.Of(e.Unit, e.Target) == config.DriftOff }
+func (d *Daemon) off(e store.Entry) bool {
+	return d.sweeps.modes.Of(e.Unit, e.Target) == config.DriftOff
+}
 
 // withoutEntry are the objects that are known to have drifted and are not in
 // the inventory any more, or not to be looked at.
 func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object {
-	drifted := d.ledger.On(cluster)
+	drifted := d.sweeps.ledger.On(cluster)
 	if len(drifted) == 0 {
 		return nil
 	}
@@ -165,19 +167,19 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 	}
 	switch {
 	case l.failed():
-		p.timetable.Failed(l.cluster, p.r.At)
+		p.sweeps.timetable.Failed(l.cluster, p.r.At)
 		if p.Drift.Watch || p.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
 			p.sweeps.failures[l.cluster] = "not looked at for drift: " + l.err.Error()
-			p.timetable.Ask(l.cluster)
+			p.sweeps.timetable.Ask(l.cluster)
 		}
 	case l.full:
 		delete(p.sweeps.failures, l.cluster)
-		p.timetable.Swept(l.cluster, p.r.At)
+		p.sweeps.timetable.Swept(l.cluster, p.r.At)
 		p.r.Swept = append(p.r.Swept, l.cluster)
 	}
 	for _, of := range l.gone {
-		p.ledger.Clear(of)
-		p.ledger.EndFight(of)
+		p.sweeps.ledger.Clear(of)
+		p.sweeps.ledger.EndFight(of)
 	}
 	corrected = p.noteDrifts(l.found.Drifts, false, p.r.At)
 	p.noteGood(l.entries, l.found, false)
@@ -192,7 +194,7 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 // noteGood notes which of the entries are as they were applied. What only a
 // deep sweep could see is not over because another one sees nothing.
 func (p *pass) noteGood(entries []store.Entry, found apply.Swept, deep bool) {
-	if p.ledger.Empty() {
+	if p.sweeps.ledger.Empty() {
 		return
 	}
 	differs := make(map[store.Object]bool, len(found.Drifts))
@@ -204,15 +206,15 @@ func (p *pass) noteGood(entries []store.Entry, found apply.Swept, deep bool) {
 		if i >= len(found.Looked) || !found.Looked[i] || differs[of] {
 			continue
 		}
-		was, known := p.ledger.Drift(of)
+		was, known := p.sweeps.ledger.Drift(of)
 		if known && was.Deep && !deep {
 			continue
 		}
 		if known {
-			p.ledger.Clear(of)
+			p.sweeps.ledger.Clear(of)
 			p.event(of, "restored", of.ID.String()+": as it was applied")
 		}
-		if p.ledger.FightIsOver(of, p.r.At) {
+		if p.sweeps.ledger.FightIsOver(of, p.r.At) {
 			p.endFight(of)
 		}
 	}
@@ -220,7 +222,7 @@ func (p *pass) noteGood(entries []store.Entry, found apply.Swept, deep bool) {
 
 // endFight forgets a fight, and says so if it was one.
 func (p *pass) endFight(of store.Object) {
-	if f, ok := p.ledger.EndFight(of); ok && f.Rounds > 0 {
+	if f, ok := p.sweeps.ledger.EndFight(of); ok && f.Rounds > 0 {
 		p.event(of, "fight over", fmt.Sprintf("%s: %s", of.ID, drift.FightText(f.Field, f.Manager)))
 	}
 }
@@ -246,21 +248,21 @@ func (p *pass) noteDrifts(drifts []apply.Drift, checked bool, now time.Time) (co
 		if !owners.IsApplied(found.Entry) {
 			continue // what is left of an earlier bundle is on its way out
 		}
-		mode, awaited := p.modes.Of(of.Unit, of.Target), checked && found.Missing && p.releasing(of.Unit)
+		mode, awaited := p.sweeps.modes.Of(of.Unit, of.Target), checked && found.Missing && p.releasing(of.Unit)
 		switch {
 		case mode == config.DriftOff && !awaited:
 			continue
 		case mode == config.DriftReport && !awaited:
-			if p.ledger.Note(found, string(mode), now) {
+			if p.sweeps.ledger.Note(found, string(mode), now) {
 				p.event(of, "reported", drift.Text(found))
 			}
 		case found.Kept:
 			p.noteFight(found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)
-		case !p.ledger.AllowCorrection(found, now):
-			f, _ := p.ledger.Fight(of)
+		case !p.sweeps.ledger.AllowCorrection(found, now):
+			f, _ := p.sweeps.ledger.Fight(of)
 			p.noteFight(found, fmt.Sprintf("%s, not corrected before %s", drift.FightText(f.Field, f.Manager), f.Until.UTC().Format(time.RFC3339)), now)
 		default:
-			p.ledger.Note(found, string(mode), now)
+			p.sweeps.ledger.Note(found, string(mode), now)
 			corrected = append(corrected, found.Entry)
 			p.r.Transitions = append(p.r.Transitions, p.state.Record(rollout.Outcome{
 				Action: rollout.Action{Kind: rollout.Sweep, Unit: of.Unit, Target: of.Target},
@@ -281,8 +283,8 @@ func (p *pass) releasing(path config.UnitPath) bool {
 
 func (p *pass) noteFight(found apply.Drift, text string, now time.Time) {
 	of := found.Entry.Of()
-	before, _ := p.ledger.Drift(of)
-	if p.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
+	before, _ := p.sweeps.ledger.Drift(of)
+	if p.sweeps.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
 		p.event(of, "fight", fmt.Sprintf("%s: %s", of.ID, text))
 	}
 }
@@ -290,7 +292,7 @@ func (p *pass) noteFight(found apply.Drift, text string, now time.Time) {
 // clearDrift notes that what a job sent is now as the server answered, and that
 // what it deleted is not ours any more.
 func (p *pass) clearDrift(j *executor.Job) {
-	if p.ledger.Empty() {
+	if p.sweeps.ledger.Empty() {
 		return
 	}
 	for i := range j.Confirmed {
@@ -298,16 +300,16 @@ func (p *pass) clearDrift(j *executor.Job) {
 		if e.Digest == "" || j.Inventory[e.ID].Digest == e.Digest {
 			continue // not known, or not sent
 		}
-		if was, ok := p.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
+		if was, ok := p.sweeps.ledger.Clear(e.Of()); ok && was.Mode != string(config.DriftCorrect) {
 			p.event(e.Of(), "restored", e.ID.String()+": applied again")
 		}
-		if f, ok := p.ledger.Fight(e.Of()); ok && f.Digest != "" && f.Digest != e.Digest {
+		if f, ok := p.sweeps.ledger.Fight(e.Of()); ok && f.Digest != "" && f.Digest != e.Digest {
 			p.endFight(e.Of()) // Git brings something else
 		}
 	}
 	for i := range j.Forgotten {
 		of := j.Forgotten[i].Of()
-		p.ledger.Clear(of)
-		p.ledger.EndFight(of)
+		p.sweeps.ledger.Clear(of)
+		p.sweeps.ledger.EndFight(of)
 	}
 }

@@ -17,6 +17,7 @@ import (
 // guarded is what the daemon knows of deletions that take approval. All of it but the
 // ledger is made again by the next process.
 type guarded struct {
+	limits  config.Guard
 	ledger  *approval.Ledger
 	waiting map[config.UnitPath]bool // units with plans
 
@@ -83,16 +84,16 @@ func (p *pass) guard() error {
 // that was not judged does not begin either.
 func (p *pass) withhold() error {
 	g := &p.guarded
-	if p.wanted.Refused() != "" {
+	if p.monorepo.wanted.Refused() != "" {
 		return nil
 	}
-	starts := p.state.Starts(p.wanted)
+	starts := p.state.Starts(p.monorepo.wanted)
 	// What has begun is judged again when it begins again, after a retry for one.
 	maps.DeleteFunc(g.judged, func(path config.UnitPath, _ bool) bool {
 		_, starts := slices.BinarySearch(starts, path)
 		return !starts
 	})
-	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(p.wanted.Withheld) == 0) {
+	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(p.monorepo.wanted.Withheld) == 0) {
 		return nil
 	}
 	verdict, err := p.judge(nil)
@@ -115,7 +116,7 @@ func (p *pass) judgeDeletions() error {
 		}
 	}
 	g := &p.guarded
-	if p.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.wanted.Withheld) == 0) {
+	if p.monorepo.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.monorepo.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
 	verdict, err := p.judge(p.jobs)
@@ -138,10 +139,10 @@ func (p *pass) judge(jobs []*executor.Job) (approval.Verdict, error) {
 	if err != nil {
 		return approval.Verdict{}, err
 	}
-	ledger, commit := p.guarded.ledger, p.snapshot.Commit
-	in := approval.Input{Limits: p.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
+	ledger, commit := p.guarded.ledger, p.monorepo.snapshot.Commit
+	in := approval.Input{Limits: p.guarded.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
 	for _, path := range ledger.LostBy(commit) {
-		if p.snapshot.Units.Get(path) != nil {
+		if p.monorepo.snapshot.Units.Get(path) != nil {
 			in.LostBy[path] = true
 		}
 	}

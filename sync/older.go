@@ -122,7 +122,7 @@ func (p *pass) distrust(name string, found surveyed, why string) error {
 	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, why, p.r.At)...)
 	is := p.surveys.known[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
-	p.ledger.ForgetCluster(name)
+	p.sweeps.ledger.ForgetCluster(name)
 	p.surveys.known[name] = is
 	p.guarded.pending, p.guarded.stale = nil, true
 	p.openUp(name, found)

@@ -47,7 +47,7 @@ type observation struct {
 // observe finds out what happened since the last pass. It takes its time, and changes
 // nothing that is stored.
 func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
-	if d.hurried.Swap(false) {
+	if d.orders.hurried.Swap(false) {
 		d.hurry()
 	}
 	d.findClusters(r)
@@ -101,13 +101,13 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 		return p.failed
 	}
 	p.state.Stored()
-	p.ledger.Stored()
+	p.sweeps.ledger.Stored()
 	return nil
 }
 
 // decide plans what is to be done now.
 func (p *pass) decide() error {
-	p.plan = p.state.Decide(p.wanted, p.r.At)
+	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)
 	return nil
 }
@@ -134,8 +134,8 @@ func (d *Daemon) report(r *Record, plan rollout.Plan) {
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}
-	if d.snapshot != nil {
-		r.Commit = d.snapshot.Commit
+	if d.monorepo.snapshot != nil {
+		r.Commit = d.monorepo.snapshot.Commit
 	}
 	r.Took = d.Now().Sub(r.At)
 	r.log(d.Log)
@@ -148,12 +148,12 @@ func (d *Daemon) report(r *Record, plan rollout.Plan) {
 // checkCache says once when the compiler's cache has stopped to store: nothing
 // is wrong with what is rendered, but after a restart all is rendered again.
 func (d *Daemon) checkCache() {
-	c := d.Compiler.Cache
-	if d.cacheOff || c == nil {
+	c := d.monorepo.compiler.Cache
+	if d.told.cacheOff || c == nil {
 		return
 	}
 	if err := c.Err(); err != nil {
-		d.cacheOff = true
+		d.told.cacheOff = true
 		d.Log.Warn("cache: nothing more is stored until the daemon starts again", "err", err)
 	}
 }

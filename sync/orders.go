@@ -6,18 +6,25 @@ package sync
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// orders are what operators said.
+type orders struct {
+	read    int64       // [store.Store.Changes] when they were read
+	hurried atomic.Bool // see [Daemon.Hurry]; anybody sets it
+}
+
 // takeOrders carries out the orders that were given since the last time. An order, what
 // it changed and its line in the history are stored at once, so it is carried out
 // exactly once whenever the process ends.
 func (p *pass) takeOrders() error {
 	changes, err := p.tx.Changes()
-	if err != nil || changes == p.ordersRead {
+	if err != nil || changes == p.orders.read {
 		return err
 	}
 	orders, err := p.tx.Orders()
@@ -32,7 +39,7 @@ func (p *pass) takeOrders() error {
 			return err
 		}
 	}
-	p.ordersRead = changes
+	p.orders.read = changes
 	return nil
 }
 
@@ -51,12 +58,12 @@ func (d *Daemon) retry(o *store.Order, now time.Time) []rollout.Transition {
 // Hurry makes the daemon look at Git, at kubeconfigs, and at clusters whose last look
 // for drift failed, at once. It is safe for concurrent use.
 func (d *Daemon) Hurry() {
-	d.hurried.Store(true)
+	d.orders.hurried.Store(true)
 	d.wake()
 }
 
 func (d *Daemon) hurry() {
 	d.branch.hurry()
-	d.timetable.Hurry()
+	d.sweeps.timetable.Hurry()
 	d.fleet.Hurry()
 }

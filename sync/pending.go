@@ -41,7 +41,7 @@ func (p *pass) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, e
 
 // prospect is the daemon's, for its newest commit.
 func (p *pass) prospect() *prospect {
-	return &prospect{snapshot: p.snapshot, wanted: p.wanted, state: p.state, compiler: &p.Compiler, broken: p.broken, has: stored{p.tx}, rebuilding: p.rebuilding}
+	return &prospect{snapshot: p.monorepo.snapshot, wanted: p.monorepo.wanted, state: p.state, compiler: p.monorepo.compiler, broken: p.monorepo.broken, has: stored{p.tx}, rebuilding: p.rebuilding}
 }
 
 // releasedBy is the commit that the unit's release began with.
@@ -120,19 +120,19 @@ func (d *Daemon) noteLost(j *executor.Job) {
 // The error is that it is not known, which is no fault of the bundle.
 func (d *Daemon) ends(j *executor.Job) (string, error) {
 	unit := d.state.Units[j.Unit]
-	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.snapshot == nil || d.snapshot.Units.Get(j.Unit) == nil {
+	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.monorepo.snapshot == nil || d.monorepo.snapshot.Units.Get(j.Unit) == nil {
 		return "", nil
 	}
 	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}
 	if !t.Touched || t.Good == "" || t.Good == j.Digest || t.Runs == "" || approval.WorkOf(l.Remains).Covers(approval.Work(t.Runs)) {
 		return "", nil
 	}
-	good, err := d.bundle(rollout.Action{Unit: j.Unit, Target: j.Target, Digest: t.Good, Commit: unit.Commits[t.Good]})
+	good, err := d.monorepo.bundle(rollout.Action{Unit: j.Unit, Target: j.Target, Digest: t.Good, Commit: unit.Commits[t.Good]})
 	if err != nil {
 		return "", fmt.Errorf("it is not known which workloads end: %w", err)
 	}
 	for _, o := range good.Objects {
-		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.Compiler.MayWant(j.Cluster, o.ID)) == 0 {
+		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.monorepo.compiler.MayWant(j.Cluster, o.ID)) == 0 {
 			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
 		}
 	}

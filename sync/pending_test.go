@@ -32,16 +32,16 @@ func manyUnits(t testing.TB, n int) *Daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	d := &Daemon{ledger: &drift.Ledger{}, Options: Options{Store: s}, snapshot: &render.Snapshot{Commit: "c"}, limits: config.DefaultGuard,
-		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}
+	d := &Daemon{sweeps: sweeps{ledger: &drift.Ledger{}}, Options: Options{Store: s}, guarded: guarded{limits: config.DefaultGuard},
+		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, monorepo: monorepo{compiler: &render.Compiler{}, snapshot: &render.Snapshot{Commit: "c"}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}}
 	spec := &config.Rollout{Waves: []config.Wave{{Name: "all"}}}
 	var entries []store.Entry
 	for i := range n {
 		path, target := config.UnitPath(fmt.Sprintf("unit-%06d", i)), config.TargetName("dev/a")
 		d.state.Units[path] = &rollout.Unit{Path: path, Rollout: &rollout.Rollout{Status: rollout.Done, Spec: *spec},
 			Targets: map[config.TargetName]*rollout.Target{target: {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood}}}
-		d.wanted.Units[path] = &rollout.WantedUnit{Rollout: spec, Targets: map[config.TargetName]rollout.WantedTarget{target: {Digest: "d"}}}
-		d.state.Units[path].Rollout.Release = d.wanted.Units[path].Release()
+		d.monorepo.wanted.Units[path] = &rollout.WantedUnit{Rollout: spec, Targets: map[config.TargetName]rollout.WantedTarget{target: {Digest: "d"}}}
+		d.state.Units[path].Rollout.Release = d.monorepo.wanted.Units[path].Release()
 		for k := range 4 {
 			id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprintf("%s-%d", path, k)}
 			entries = append(entries, store.Entry{Unit: path, Target: target, ID: id, Version: "v1", UID: "u", Keep: k == 3})
@@ -59,9 +59,9 @@ func manyUnits(t testing.TB, n int) *Daemon {
 // leave takes units out of the commit.
 func (d *Daemon) leave(n int) {
 	for _, path := range slices.Sorted(maps.Keys(d.state.Units))[:n] {
-		delete(d.wanted.Units, path)
+		delete(d.monorepo.wanted.Units, path)
 	}
-	d.state.Decide(d.wanted, time.Now())
+	d.state.Decide(d.monorepo.wanted, time.Now())
 	d.guarded.pending = nil
 }
 

@@ -38,14 +38,14 @@ func (p *pass) savePlans(v approval.Verdict) error {
 // setWithheld says to the next Decide which releases do not begin, and by which
 // plan they would, and which begin with approval.
 func (d *Daemon) setWithheld(v approval.Verdict, plans []store.Plan) {
-	d.wanted.Withheld, d.wanted.Approved = map[config.UnitPath]string{}, map[config.UnitPath]bool{}
+	d.monorepo.wanted.Withheld, d.monorepo.wanted.Approved = map[config.UnitPath]string{}, map[config.UnitPath]bool{}
 	for path, text := range approval.Waits(plans) {
 		if why := v.Withheld[path]; why != "" {
-			d.wanted.Withheld[path] = fmt.Sprintf("%s; before that, nothing of commit %s is released: %s", text, d.snapshot.Commit.Short(), why)
+			d.monorepo.wanted.Withheld[path] = fmt.Sprintf("%s; before that, nothing of commit %s is released: %s", text, d.monorepo.snapshot.Commit.Short(), why)
 		}
 	}
 	for path := range v.Ends {
-		d.wanted.Approved[path] = d.wanted.Withheld[path] == ""
+		d.monorepo.wanted.Approved[path] = d.monorepo.wanted.Withheld[path] == ""
 	}
 }
 
@@ -82,8 +82,8 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 		}
 	}
 	return g.ledger.Expire(func(deletion approval.Deletion) bool {
-		unknown := !d.wanted.Known(deletion.Unit) || ownership.Blocking(d.snapshot, d.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
-		wanted := len(d.Compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
+		unknown := !d.monorepo.wanted.Known(deletion.Unit) || ownership.Blocking(d.monorepo.snapshot, d.monorepo.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
+		wanted := len(d.monorepo.compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
 		return !still[deletion] && (wanted || !unknown)
 	})
 }
@@ -105,12 +105,12 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 		at := j.Place()
 		g.ledger.Count(at, p.releasedBy(j.Unit), j.Unreplaced)
 		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.ledger.Approved()[approval.Of(e)] })
-		g.ledger.Count(store.Place{}, p.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
+		g.ledger.Count(store.Place{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
 		counted[at], counted[store.Place{}] = true, true
 	}
 	if len(counted) > 0 {
 		gone := func(path config.UnitPath) bool { return p.state.Units[path] == nil }
-		if err := g.ledger.PutTallies(p.tx, counted, p.snapshot.Commit, gone); err != nil {
+		if err := g.ledger.PutTallies(p.tx, counted, p.monorepo.snapshot.Commit, gone); err != nil {
 			return err
 		}
 	}

@@ -207,14 +207,14 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
 	f.must(err)
 	f.d = d
-	d.repository = base.Repository.Name
+	d.monorepo.name = base.Repository.Name
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout])
 	}))
 	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
 	earlier, err := render.NewCommit(baseTree, shared, "")
 	f.must(err)
-	d.commits[base.Commit] = earlier
+	d.monorepo.commits[base.Commit] = earlier
 	var entries []store.Entry
 	for path, unit := range d.state.Units {
 		for target := range unit.Targets {
@@ -467,7 +467,7 @@ func TestACanaryWithoutItsWorkload(t *testing.T) {
 	fleet.run()
 	back := map[config.UnitPath]bool{}
 	for path, u := range fleet.d.state.Units {
-		if u.Begun(fleet.d.wanted) && len(base.Units.Get(path).Placements) > 1 && strings.Contains(u.Rollout.Failure, "workload") {
+		if u.Begun(fleet.d.monorepo.wanted) && len(base.Units.Get(path).Placements) > 1 && strings.Contains(u.Rollout.Failure, "workload") {
 			back[path] = true
 			if u.Rollout.Status != rollout.RolledBack {
 				t.Errorf("%s is %s: %s", path, u.Rollout.Status, u.Rollout.Reason)

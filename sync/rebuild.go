@@ -100,7 +100,7 @@ func (d *Daemon) endedSurveys(ctx context.Context, r *Record) (ended []surveyed)
 
 // endRebuilding ends the rebuilding of the clusters that are as the commit wants them.
 func (p *pass) endRebuilding() error {
-	if !p.gitKnown() {
+	if !p.monorepo.isKnown() {
 		return nil
 	}
 	for name, known := range p.surveys.known {
@@ -116,10 +116,6 @@ func (p *pass) endRebuilding() error {
 	}
 	return nil
 }
-
-// gitKnown says that it is known what a commit wants: only then can objects that
-// were found be given to bundles.
-func (d *Daemon) gitKnown() bool { return d.snapshot != nil && d.wanted.Refused() == "" }
 
 // startSurveys begins a survey of each cluster that one is due for.
 func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
@@ -156,14 +152,14 @@ func (d *Daemon) startSurveys(ctx context.Context, r *Record) {
 // surveyedClusters are the clusters that a survey may be due for: those of the fleet. As
 // long as that is not known, those that were known before may be compared.
 func (d *Daemon) surveyedClusters() (names []string) {
-	if d.gitKnown() {
-		for _, c := range d.snapshot.Repository.Clusters {
+	if d.monorepo.isKnown() {
+		for _, c := range d.monorepo.snapshot.Repository.Clusters {
 			names = append(names, c.Name)
 		}
 		return names
 	}
 	for name, known := range d.surveys.known {
-		if known.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 && d.repository != "" {
+		if known.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 && d.monorepo.name != "" {
 			names = append(names, name)
 		}
 	}
@@ -214,10 +210,10 @@ func (p *pass) takeSurvey(found surveyed) error {
 		older = p.newerThan(inventory, found.entries)
 	}
 	strays := unowned(inventory, found.entries)
-	if !p.gitKnown() { // what is kept was mostly orphaned
+	if !p.monorepo.isKnown() { // what is kept was mostly orphaned
 		strays = slices.DeleteFunc(strays, func(e store.Entry) bool { return e.Keep })
 	}
-	if !p.gitKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
+	if !p.monorepo.isKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
 		p.surveys.due[name] = p.r.At.Add(surveyRetry)
 		p.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
 		return nil
@@ -269,8 +265,8 @@ func (d *Daemon) openUp(name string, found surveyed) {
 // fleetEvent adds a transition that is about no unit.
 func (p *pass) fleetEvent(kind, text string) {
 	t := rollout.Transition{Time: p.r.At.UTC().Round(0), Kind: kind, Text: text}
-	if p.snapshot != nil {
-		t.Commit = p.snapshot.Commit
+	if p.monorepo.snapshot != nil {
+		t.Commit = p.monorepo.snapshot.Commit
 	}
 	p.r.Transitions = append(p.r.Transitions, t)
 }
@@ -290,7 +286,7 @@ func unowned(inventory, found []store.Entry) []store.Entry {
 func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.Entry) {
 	for _, e := range found {
 		e.Target = config.TargetName(cluster)
-		if by := d.Compiler.MayWant(cluster, e.ID); len(by) > 0 {
+		if by := d.monorepo.compiler.MayWant(cluster, e.ID); len(by) > 0 {
 			e.Unit, e.Target = by[0].Unit, by[0].Target
 		} else if e.Keep {
 			continue
@@ -305,12 +301,12 @@ func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.En
 // for as long as that is one of them.
 func (d *Daemon) awaited(cluster string) (what awaited) {
 	before := d.surveys.awaits[cluster].unit
-	if unit := d.snapshot.Units.Get(before); unit != nil {
+	if unit := d.monorepo.snapshot.Units.Get(before); unit != nil {
 		if what = d.lacking(cluster, before, unit); what.unit != "" {
 			return what
 		}
 	}
-	for path, unit := range d.snapshot.Units.All() {
+	for path, unit := range d.monorepo.snapshot.Units.All() {
 		if what = d.lacking(cluster, path, unit); what.unit != "" {
 			break
 		}
@@ -331,7 +327,7 @@ func (d *Daemon) lacking(cluster string, path config.UnitPath, unit *render.Unit
 	for _, on := range unit.Placements {
 		switch state := d.state.Units[path]; {
 		case on.Target.Name.Cluster() != cluster:
-		case !d.wanted.Known(path):
+		case !d.monorepo.wanted.Known(path):
 			return awaited{path, "which has a problem"}
 		case on.Digest == "": // it renders to nothing there, and that is known
 		case state == nil || state.Targets[on.Target.Name] == nil || !state.Targets[on.Target.Name].Holds(on.Digest) || state.Soaking():
@@ -352,7 +348,7 @@ func (p *pass) rebuilt(name string) error {
 	var owned []store.Entry
 	left := map[render.Placed]bool{}
 	for _, e := range inventory {
-		switch by := p.Compiler.MayWant(name, e.ID); {
+		switch by := p.monorepo.compiler.MayWant(name, e.ID); {
 		case !e.Found:
 		case len(by) > 0 && by[0] != e.Place() && owners.Has(by[0], e.ID):
 			owned = append(owned, e) // its unit was not known when it was found
@@ -361,7 +357,7 @@ func (p *pass) rebuilt(name string) error {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(left), comparePlaced) {
-		p.state.Adopt(at.Unit, at.Target, p.snapshot.Commit, p.r.At)
+		p.state.Adopt(at.Unit, at.Target, p.monorepo.snapshot.Commit, p.r.At)
 	}
 	for path, unit := range p.state.Units { // what was put off meanwhile
 		for target := range unit.Targets {

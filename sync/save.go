@@ -64,7 +64,7 @@ func (p *pass) recordJob(j *executor.Job, now time.Time) (anew []store.Entry, er
 
 // save stores what changed in this pass and was not stored by one of its steps.
 func (p *pass) save() error {
-	return errors.Join(p.saveUnits(), p.ledger.Put(p.tx), p.saveHistory())
+	return errors.Join(p.saveUnits(), p.sweeps.ledger.Put(p.tx), p.saveHistory())
 }
 
 func (p *pass) saveUnits() error {

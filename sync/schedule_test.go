@@ -74,11 +74,11 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{started: started,
-		ledger: &drift.Ledger{}, sweeps: newSweeps(), surveys: newSurveys(nil)}
+	d := &Daemon{sweeps: newSweeps(), surveys: newSurveys(nil)}
+	d.sweeps.ledger = &drift.Ledger{}
 	d.informer = informer.New(d.wake, d.mayDiffer)
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
-	d.timetable = drift.NewTimetable(d.Drift, started, nil)
+	d.sweeps.timetable = drift.NewTimetable(d.Drift, started, nil)
 	d.fleet = fleetOfNames(t, names...)
 	for _, name := range names {
 		d.surveys.compared[name] = 1
@@ -106,8 +106,8 @@ func (d *Daemon) due(at time.Time) (n int) {
 	for _, l := range d.dueSweeps(&Record{At: at}) {
 		if l.full {
 			n++
-			d.timetable.Begun(l.cluster)
-			d.timetable.Swept(l.cluster, at)
+			d.sweeps.timetable.Begun(l.cluster)
+			d.sweeps.timetable.Swept(l.cluster, at)
 		}
 	}
 	return n
@@ -127,10 +127,10 @@ func TestMissedSweepsAreMadeUpForOnce(t *testing.T) {
 	run("at the start", noon, 0)
 	run("after ten minutes", noon.Add(10*time.Minute), 1)
 	run("at the same time", noon.Add(10*time.Minute), 0)
-	last := d.timetable.SweptAt("dev")
+	last := d.sweeps.timetable.SweptAt("dev")
 
 	d = sleeper(t, "*/10 * * * *", 0, noon.Add(72*time.Hour), "dev")
-	d.timetable.Swept("dev", last) // as the state has it
+	d.sweeps.timetable.Swept("dev", last) // as the state has it
 	run("after a restart days later", noon.Add(72*time.Hour), 1)
 	run("again", noon.Add(72*time.Hour), 0)
 	run("with the next run", noon.Add(72*time.Hour+10*time.Minute), 1)
@@ -155,7 +155,7 @@ func TestManySchedulesAtTheSameMinuteAreSpread(t *testing.T) {
 			for _, name := range names {
 				swept[name] = noon.Add(-down).Add(drift.Jitter(name, time.Minute))
 			}
-			d.timetable = drift.NewTimetable(d.Drift, noon, swept)
+			d.sweeps.timetable = drift.NewTimetable(d.Drift, noon, swept)
 		}
 		total := 0
 		for second := range 60 {

@@ -17,14 +17,12 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Store is what a daemon remembers from one process to the next: a [store.Store].
-// A pass ends with an error of Update, and with one of what it reads for all that it
-// decides. An error of what is read for a single action or sweep is told as the
-// failure of that one.
+// Store is what a daemon remembers from one process to the next: a [store.Store]. A pass
+// reads and writes in one Update, and an error of it ends the daemon. Besides that, it is
+// read when the daemon begins, and by jobs, sweeps and watches, which tell of an error as
+// their own failure.
 type Store interface {
-	// Update is the only way to write, and Intact says whether it still can.
 	Update(ctx context.Context, do func(*store.Tx) error) error
-	Intact() error
 
 	Units() (map[config.UnitPath][]byte, error)
 	Repository() (string, error)
@@ -34,13 +32,10 @@ type Store interface {
 	PinCluster(ctx context.Context, name, uid string) (pinned string, err error)
 	Hold(ctx context.Context) (store.Holder, error)
 
-	Count() (int, error)
 	Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error)
 	ClusterInventory(cluster string) ([]store.Entry, error)
 	InventoryAfter(cluster string, after store.Object, n int) ([]store.Entry, error)
 	Holders(cluster string, id render.ObjectID) ([]store.Entry, error)
-	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
-	Census(see func(store.Entry)) error
 
 	SweptAt() (map[string]time.Time, error)
 	DeepAfter(cluster string) (store.Object, error)
@@ -51,7 +46,6 @@ type Store interface {
 	Changes() (int64, error)
 	Plans() ([]store.Plan, error)
 	Approvals() ([]store.Approval, error)
-	Orders() ([]store.Order, error)
 	Deleted() (map[store.Place]store.Tally, error)
 }
 

@@ -19,7 +19,7 @@ import (
 // earlier one used up the patience. Nobody tells of them again.
 func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Daemon{fleet: fleetOfNames(t), snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true},
+		d := &Daemon{fleet: fleetOfNames(t), monorepo: monorepo{snapshot: &render.Snapshot{Repository: &config.Repository{}}, wanted: &rollout.Wanted{AllowEmpty: true}},
 			surveys: newSurveys(nil)}
 		d.surveys.underWay["a"] = make(chan surveyed, 1)
 		for i := range 20 {
@@ -38,8 +38,8 @@ func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 // put off, and the daemon sleeps until then.
 func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-	d.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
-	d.wanted = &rollout.Wanted{AllowEmpty: true}
+	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
+	d.monorepo.wanted = &rollout.Wanted{AllowEmpty: true}
 	d.surveys.underWay, d.surveys.due, d.surveys.failures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
 	d.endedSurveys(t.Context(), &Record{At: noon})
 	if next := d.nextSurvey(); !next.Equal(noon.Add(surveyRetry)) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/informer"
@@ -48,6 +49,10 @@ type sweepPart struct {
 // sweeps are those under way, and what they and the jobs must know of each other. It
 // is used by the pass only, but for slots.
 type sweeps struct {
+	timetable *drift.Timetable // when they are due
+	modes     drift.Modes      // what is done about what they find
+	ledger    *drift.Ledger    // what they found
+
 	underWay map[string]*sweep // by cluster
 	slots    chan struct{}     // one token per sweep
 	// concurrent are the places of jobs that were under way at the same time as a
@@ -82,7 +87,7 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 	d.sweeps.underWay[l.cluster] = l
 	entries, err := d.entriesFor(l)
 	if l.full {
-		d.timetable.Begun(l.cluster)
+		d.sweeps.timetable.Begun(l.cluster)
 	}
 	l.deep.done = l.deep.due && l.deep.err == nil && len(l.deep.items) == 0
 	if err != nil || len(entries)+len(l.deep.items) == 0 {
@@ -251,4 +256,22 @@ func (d *Daemon) requeue(at rollout.Place) {
 	d.informer.Requeue(at.Target.Cluster(), slices.Collect(maps.Values(d.sweeps.postponed[at])))
 	delete(d.sweeps.postponed, at)
 	d.wake()
+}
+
+// nextSweep is when live objects are to be looked at next.
+func (d *Daemon) nextSweep() time.Time {
+	next := d.sweeps.ledger.NextResume(func(cluster string) time.Time {
+		if barred, _ := d.barred(cluster); barred || d.sweeps.underWay[cluster] != nil || d.fleet.Of(cluster) == nil {
+			return never // its end is told, or nobody looks there any more
+		}
+		return d.sweeps.timetable.HeldUntil(cluster)
+	})
+	for _, name := range d.fleet.Names() {
+		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
+			continue
+		}
+		next = earliest(next, d.sweeps.timetable.Due(name))
+		next = earliest(next, d.sweeps.timetable.DeepDue(name))
+	}
+	return next
 }

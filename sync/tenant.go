@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -19,43 +18,13 @@ import (
 // it was written to, see [rollout.Target.Tenants]: a unit that is gone, or that
 // went over to another tenant, leaves objects behind.
 
-// tenantIn is the tenant that a job's bundle comes from: the newest commit's,
-// or that of the commit which renders the bundle.
-func (d *Daemon) tenantIn(a rollout.Action) (rollout.Tenant, error) {
-	if d.snapshot != nil && !d.snapshot.Held {
-		if unit := d.snapshot.Units.Get(a.Unit); unit != nil {
-			if on := unit.On(a.Target); on != nil && on.Digest == a.Digest {
-				return d.tenant(rollout.Tenant{Name: unit.Tenant}), nil
-			}
-		}
-	}
-	commit, err := d.commit(a.Commit)
-	if err != nil {
-		return rollout.Tenant{}, err
-	}
-	found := commit.Tenant(a.Unit)
-	if found == nil {
-		return rollout.Tenant{}, errors.New("the unit is not in the commit that renders its bundle")
-	}
-	return d.tenant(rollout.Tenant{Name: found.Name, Account: found.Account}), nil
-}
-
-// tenant is a tenant with the account that it has now: what the newest good
-// fleet says or, where that does not know the tenant any more, what was known.
-func (d *Daemon) tenant(known rollout.Tenant) rollout.Tenant {
-	if doc := d.tenants[known.Name]; doc != nil {
-		known.Account = doc.Account
-	}
-	return known
-}
-
 // writers are the accounts that a unit's objects on a target were written as,
 // the last one first; never none.
 func (d *Daemon) writers(path config.UnitPath, target config.TargetName) []string {
 	var accounts []string
 	if unit := d.state.Units[path]; unit != nil && unit.Targets[target] != nil {
 		for _, tenant := range unit.Targets[target].Tenants {
-			if account := d.tenant(tenant).Account; !slices.Contains(accounts, account) {
+			if account := d.monorepo.tenant(tenant).Account; !slices.Contains(accounts, account) {
 				accounts = append(accounts, account)
 			}
 		}
@@ -73,7 +42,7 @@ func (d *Daemon) identify(j *executor.Job) error {
 		j.Account = j.Writers[0]
 		return nil
 	}
-	tenant, err := d.tenantIn(j.Action)
+	tenant, err := d.monorepo.tenantIn(j.Action)
 	if err != nil {
 		return err
 	}

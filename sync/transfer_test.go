@@ -230,7 +230,7 @@ func TestAnApprovalDuringALook(t *testing.T) {
 		Rollout: &rollout.Rollout{Status: rollout.Done, Spec: spec}}}
 	wanted := &rollout.WantedUnit{Rollout: &spec, Targets: map[config.TargetName]rollout.WantedTarget{held.Target: {Digest: "d"}}}
 	d.state.Units[held.Unit].Rollout.Release = wanted.Release()
-	d.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
+	d.monorepo.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
 	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[render.ObjectID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
@@ -245,7 +245,7 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	j.Ended(rollout.Healthy, "")
 	j.Outcome.Reason = "waits for approval"
 	d.recordThese(t, j)
-	if plan := d.state.Decide(d.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
+	if plan := d.state.Decide(d.monorepo.wanted, time.Now()); len(plan.Actions) != 1 || !plan.Actions[0].Prune {
 		t.Errorf("planned %v, wakes in %s", plan.Actions, time.Until(plan.Wake))
 	}
 }

@@ -16,29 +16,6 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// want is what the snapshot wants, in the words of package rollout. Units that
-// did not change since the last snapshot keep their value.
-func (d *Daemon) want() *rollout.Wanted {
-	s := d.snapshot
-	if why := refused(s, d.repository); why != "" {
-		return &rollout.Wanted{Commit: s.Commit, Held: why}
-	}
-	d.tenants, d.healthRules = s.Repository.Tenants, s.HealthRules
-	d.rollouts = keepRollouts(d.rollouts, s.Repository.Rollouts)
-	before := d.wantedFrom
-	d.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
-	w := wantOf(s, d.state, func(unit *render.Unit) *rollout.WantedUnit {
-		known := before[unit]
-		if spec := d.rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
-			known = wantUnit(unit, spec)
-		}
-		d.wantedFrom[unit] = known
-		return known
-	})
-	w.AllowEmpty = d.AllowEmpty
-	return w
-}
-
 // refused says why nothing is taken from a snapshot; repository is the name that
 // the monorepo had, empty before the first commit.
 func refused(s *render.Snapshot, repository string) string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -22,10 +23,10 @@ func TestRolloutChanged(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../testdata/monorepo")); err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{state: &rollout.State{}}
+	m := &monorepo{compiler: &render.Compiler{}}
 	want := func() (soak time.Duration, unit any) {
-		d.snapshot = d.Compiler.Snapshot("", config.Files(os.DirFS(dir)))
-		u := d.want().Units["services/shop/cart"]
+		m.snapshot = m.compiler.Snapshot("", config.Files(os.DirFS(dir)))
+		u := m.want(&rollout.State{}).Units["services/shop/cart"]
 		return u.Rollout.Waves[0].Soak, u
 	}
 	soak, first := want()
@@ -62,10 +63,11 @@ func TestUnitThatANeighbourNames(t *testing.T) {
 		}
 	}
 	const path = "services/shop/one"
-	d := &Daemon{state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{path: {Path: path}}}}
+	m := &monorepo{compiler: &render.Compiler{}}
+	there := &rollout.State{Units: map[config.UnitPath]*rollout.Unit{path: {Path: path}}}
 	frozen := func() string {
-		d.snapshot = d.Compiler.Snapshot("", config.Files(os.DirFS(dir)))
-		if unit := d.want().Units[path]; unit != nil {
+		m.snapshot = m.compiler.Snapshot("", config.Files(os.DirFS(dir)))
+		if unit := m.want(there).Units[path]; unit != nil {
 			return unit.Frozen
 		}
 		return "gone"

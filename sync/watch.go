@@ -82,18 +82,18 @@ func (d *Daemon) watchKinds(ctx context.Context, l *sweep) {
 func (d *Daemon) drainSuspects(r *Record) map[string][]informer.Suspect {
 	found := d.informer.Drain()
 	for _, e := range found.Ended {
-		d.timetable.Ask(e.Cluster)
+		d.sweeps.timetable.Ask(e.Cluster)
 		if errors.Is(e.Err, apply.ErrExpired) {
 			continue
 		}
 		var refused *apply.Error
 		if !errors.As(e.Err, &refused) || refused.Code != http.StatusUnauthorized { // new credentials may be there
-			d.timetable.AskAfter(e.Cluster, r.At.Add(watchPause))
+			d.sweeps.timetable.AskAfter(e.Cluster, r.At.Add(watchPause))
 		}
 		r.fail(fmt.Errorf("cluster %s: %w", e.Cluster, e.Err))
 	}
 	for _, cluster := range found.Flooded {
-		d.timetable.Ask(cluster)
+		d.sweeps.timetable.Ask(cluster)
 	}
 	return found.Suspects
 }
@@ -108,10 +108,10 @@ func (d *Daemon) requestSweep(confirmed []store.Entry) {
 	for i := range confirmed {
 		e := &confirmed[i]
 		cluster := e.Target.Cluster()
-		if d.timetable.IsAsked(cluster) || e.Digest == "" || d.informer.Has(cluster, e.ID) || d.off(*e) || d.writers(e.Unit, e.Target)[0] != "" {
+		if d.sweeps.timetable.IsAsked(cluster) || e.Digest == "" || d.informer.Has(cluster, e.ID) || d.off(*e) || d.writers(e.Unit, e.Target)[0] != "" {
 			continue
 		}
-		d.timetable.Ask(cluster)
+		d.sweeps.timetable.Ask(cluster)
 	}
 }
 
@@ -121,7 +121,7 @@ func (d *Daemon) suppress(now time.Time) {
 		return
 	}
 	all := map[string]map[render.ObjectID]informer.Suppression{}
-	for cluster, objects := range d.ledger.Suppressed(now) {
+	for cluster, objects := range d.sweeps.ledger.Suppressed(now) {
 		all[cluster] = make(map[render.ObjectID]informer.Suppression, len(objects))
 		for id, s := range objects {
 			all[cluster][id] = informer.Suppression{Fingerprint: s.Fingerprint, Until: time.Now().Add(s.For)}

@@ -84,7 +84,7 @@ func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	of := store.Object{Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
 	var err error
-	if d.ledger, err = drift.Open(fights{{Object: of, Rounds: 1, Until: noon}}); err != nil {
+	if d.sweeps.ledger, err = drift.Open(fights{{Object: of, Rounds: 1, Until: noon}}); err != nil {
 		t.Fatal(err)
 	}
 	if at := d.nextSweep(); !at.Equal(noon) {

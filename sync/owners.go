@@ -15,8 +15,8 @@ import (
 
 // owners is what is known of owners now, by what the store, or a transaction, says.
 func (d *Daemon) owners(inventory ownership.Inventory) *ownership.View {
-	return &ownership.View{Snapshot: d.snapshot, Refused: d.wanted.Refused() != "", Broken: d.broken, State: d.state, Store: inventory,
-		Wants: d.Compiler.Wants, Bundle: d.bundle, Rebuilding: d.rebuilding}
+	return &ownership.View{Snapshot: d.monorepo.snapshot, Refused: d.monorepo.wanted.Refused() != "", Broken: d.monorepo.broken, State: d.state, Store: inventory,
+		Wants: d.monorepo.compiler.Wants, Bundle: d.monorepo.bundle, Rebuilding: d.rebuilding}
 }
 
 // selectPrunable sorts out what of the job's inventory its unit does not want any more.

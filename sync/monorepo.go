@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/ownership"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// monorepo is what is known of the monorepo: its newest commit, what that wants, and a
+// few earlier commits. It is used by the pass only.
+type monorepo struct {
+	source   Source
+	path     string // of its folder in the repository
+	compiler *render.Compiler
+	// allowEmpty lets a commit without units remove all that there is.
+	allowEmpty bool
+
+	name     string           // for good; empty before the first commit was taken
+	snapshot *render.Snapshot // of the newest commit; nil before the first
+	broken   []*render.Unit   // units of it with problems
+	wanted   *rollout.Wanted  // what it wants
+
+	// Of the last fleet without a problem; nil when there was none.
+	tenants     map[string]*config.Tenant
+	healthRules render.HealthRules
+	rollouts    map[string]*config.Rollout
+	// wantedFrom remembers what was made of each unit, with those rollouts, while it is
+	// unchanged.
+	wantedFrom map[*render.Unit]*rollout.WantedUnit
+	commits    map[config.Commit]*render.Commit // a few earlier ones, to go back to
+}
+
+// take makes a commit the newest one. there is what was released before.
+func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.State) {
+	m.snapshot = m.compiler.Snapshot(commit, tree)
+	m.broken = ownership.Broken(m.snapshot)
+	m.wanted = m.want(there)
+}
+
+// tree is what a commit has in the monorepo's folder.
+func (m *monorepo) tree(commit config.Commit) (config.Tree, error) {
+	tree, err := m.source.Tree(commit)
+	if err != nil {
+		return nil, err
+	}
+	return config.Sub(tree, m.path), nil
+}
+
+// want is what the snapshot wants, in the words of package rollout. Units that
+// did not change since the last snapshot keep their value.
+func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
+	s := m.snapshot
+	if why := refused(s, m.name); why != "" {
+		return &rollout.Wanted{Commit: s.Commit, Held: why}
+	}
+	m.tenants, m.healthRules = s.Repository.Tenants, s.HealthRules
+	m.rollouts = keepRollouts(m.rollouts, s.Repository.Rollouts)
+	before := m.wantedFrom
+	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
+	w := wantOf(s, there, func(unit *render.Unit) *rollout.WantedUnit {
+		known := before[unit]
+		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
+			known = wantUnit(unit, spec)
+		}
+		m.wantedFrom[unit] = known
+		return known
+	})
+	w.AllowEmpty = m.allowEmpty
+	return w
+}
+
+// bundle is the one that an action is about: of the last snapshot, or rendered
+// again from the commit that it came with.
+func (m *monorepo) bundle(a rollout.Action) (*render.Bundle, error) {
+	if m.snapshot != nil {
+		if b, err := m.snapshot.Bundle(a.Unit, a.Target); err != nil || b != nil && b.Digest == a.Digest {
+			return b, err
+		}
+	}
+	commit, err := m.commit(a.Commit)
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
+	}
+	return commit.Bundle(a.Unit, a.Target, a.Digest)
+}
+
+// keptCommits is how many earlier commits are kept loaded. A rollback of many
+// units mostly goes to one or two.
+const keptCommits = 4
+
+func (m *monorepo) commit(hash config.Commit) (*render.Commit, error) {
+	if known := m.commits[hash]; known != nil {
+		return known, nil
+	}
+	tree, err := m.tree(hash)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := render.NewCommit(tree, m.compiler.Cache, m.compiler.Version)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.commits) == keptCommits {
+		clear(m.commits)
+	}
+	m.commits[hash] = commit
+	return commit, nil
+}
+
+// healthRulesFor are those of the newest good fleet. Where there was none since the
+// daemon began, they are those of the commit that the action is about: without
+// any, an object might pass for healthy.
+func (m *monorepo) healthRulesFor(a rollout.Action) (render.HealthRules, error) {
+	if m.healthRules != nil {
+		return m.healthRules, nil
+	}
+	commit, err := m.commit(a.Commit)
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
+	}
+	return commit.HealthRules, nil
+}
+
+// tenantIn is the tenant that a job's bundle comes from: the newest commit's,
+// or that of the commit which renders the bundle.
+func (m *monorepo) tenantIn(a rollout.Action) (rollout.Tenant, error) {
+	if m.snapshot != nil && !m.snapshot.Held {
+		if unit := m.snapshot.Units.Get(a.Unit); unit != nil {
+			if on := unit.On(a.Target); on != nil && on.Digest == a.Digest {
+				return m.tenant(rollout.Tenant{Name: unit.Tenant}), nil
+			}
+		}
+	}
+	commit, err := m.commit(a.Commit)
+	if err != nil {
+		return rollout.Tenant{}, err
+	}
+	found := commit.Tenant(a.Unit)
+	if found == nil {
+		return rollout.Tenant{}, errors.New("the unit is not in the commit that renders its bundle")
+	}
+	return m.tenant(rollout.Tenant{Name: found.Name, Account: found.Account}), nil
+}
+
+// tenant is a tenant with the account that it has now: what the newest good
+// fleet says or, where that does not know the tenant any more, what was known.
+func (m *monorepo) tenant(known rollout.Tenant) rollout.Tenant {
+	if doc := m.tenants[known.Name]; doc != nil {
+		known.Account = doc.Account
+	}
+	return known
+}
+
+// policy is how the newest commit wants a unit to treat, on a target, what
+// others do; zero values when it does not know the unit.
+func (m *monorepo) policy(path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
+	return policyIn(m.snapshot, path, target)
+}
+
+func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName) (config.Adoption, []config.IgnoreRule) {
+	if s == nil {
+		return "", nil
+	}
+	unit := s.Units.Get(path)
+	if unit == nil {
+		return "", nil
+	}
+	on := unit.On(target)
+	if on == nil {
+		return unit.Policy.Adopt, nil
+	}
+	return unit.Policy.Adopt, unit.Policy.IgnoredOn(on.Target.Labels)
+}
+
+// isKnown says that it is known what a commit wants: only then can objects that
+// were found be given to bundles.
+func (m *monorepo) isKnown() bool { return m.snapshot != nil && m.wanted.Refused() == "" }
