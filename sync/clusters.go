@@ -17,7 +17,7 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 		return err
 	}
 	d.fleet, err = fleet.New(fleet.Options{
-		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
+		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Reach: d.Reach, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
 		Holder: holder, Pin: d.Store.PinCluster, Changed: d.wake,
 	}, d.monorepo.name)
 	if err != nil {

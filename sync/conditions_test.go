@@ -27,9 +27,9 @@ func (w *world) troubles() string {
 
 // TestTroublesAreKnown to whoever reads the state, since when they are there, also
 // over a restart, and not any longer than that.
-func TestTroublesAreKnown(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestTroublesAreKnown(t *testing.T) { simulated(t, testTroublesAreKnown) }
+
+func testTroublesAreKnown(t *testing.T, w *world) {
 	w.until("the canary", func() bool {
 		return w.unit("app") != nil && w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood
 	})

@@ -40,9 +40,9 @@ func (w *world) history(unit config.UnitPath, target config.TargetName) string {
 
 // TestFirstContact: an object of somebody else is refused with its maker's name,
 // and with adopt: take becomes the unit's; the history says from whom.
-func TestFirstContact(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestFirstContact(t *testing.T) { simulated(t, testFirstContact) }
+
+func testFirstContact(t *testing.T, w *world) {
 	w.release()
 	const unit, target = "services/late", "dev-1/a"
 	ns := w.tenant + "-a"
@@ -84,9 +84,9 @@ func TestFirstContact(t *testing.T) {
 
 // TestRefusedWriteInTheHistory: of a write that the API server refused, the history
 // has the refusal with its reason, and does not say that anything was taken.
-func TestRefusedWriteInTheHistory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRefusedWriteInTheHistory(t *testing.T) { simulated(t, testRefusedWriteInTheHistory) }
+
+func testRefusedWriteInTheHistory(t *testing.T, w *world) {
 	w.release()
 	const unit, target = "services/late", "dev-1/a"
 	ns := w.tenant + "-a"

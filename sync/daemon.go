@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
@@ -43,6 +45,9 @@ type Options struct {
 	KubeconfigDir string
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
+	// Reach leads to a cluster that has no kubeconfig, such as a simulated one. Nil,
+	// and where it returns nil, is by the kubeconfig.
+	Reach func(cluster string) *rest.Config
 	// Connection is how each cluster is talked to.
 	Connection apply.Options
 	Drift      config.Drift

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
@@ -32,6 +34,7 @@ import (
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -76,7 +79,8 @@ func testMain(m *testing.M) int {
 // apart from those of other tests by the tenant.
 type world struct {
 	testing.TB
-	clusters    *devcluster.Clusters
+	clusters    *devcluster.Clusters          // nil when they are simulated
+	simulated   map[string]*simulator.Cluster // nil when they are real
 	tenant      string
 	dir         string
 	now         time.Time
@@ -191,18 +195,53 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// simulated runs a test of a world whose clusters are simulated, in a bubble of its
+// own: what waits for time to pass does so at once.
+func simulated(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := emptyWorld(t)
+		w.simulated = map[string]*simulator.Cluster{"dev-1": simulator.New(), "dev-2": simulator.New()}
+		w.begin()
+		w.start()
+		test(t, w)
+	})
+}
+
 // newWorldOn is a world on some clusters, whose daemon is not started yet.
 func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	t.Helper()
 	if clusters == nil {
 		t.Skip("no devcluster binary: run make bin/devcluster")
 	}
-	w := &world{TB: t, clusters: clusters, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	w.access = map[string]config.ClusterAccess{}
+	w := emptyWorld(t)
+	w.clusters = clusters
 	for _, name := range []string{"dev-1", "dev-2"} {
 		w.access[name] = config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: name}
 	}
+	w.begin()
+	return w
+}
+
+func emptyWorld(t testing.TB) *world {
+	w := &world{TB: t, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	w.access = map[string]config.ClusterAccess{"dev-1": {}, "dev-2": {}}
+	return w
+}
+
+// reach leads to a simulated cluster; nil when there is none.
+func (w *world) reach(cluster string) *rest.Config {
+	if c := w.simulated[cluster]; c != nil {
+		return c.Config()
+	}
+	return nil
+}
+
+// begin makes the first commit.
+func (w *world) begin() {
+	w.Helper()
 	w.git("init", "--quiet", "--initial-branch=main", w.repo())
 	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {}\n")
 	w.write("fleet/fleet.yaml", fleetYAML)
@@ -217,8 +256,7 @@ func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	w.write("services/space/space.yaml", spaceUnit)
 	w.app("app", "1", "one")
 	w.commit()
-	t.Cleanup(w.stop)
-	return w
+	w.Cleanup(w.stop)
 }
 
 func (w *world) must(err error) {
@@ -280,7 +318,7 @@ func (w *world) start() {
 	if w.failure != nil {
 		w.failure.Store, state = w.store, w.failure
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }
@@ -433,9 +471,9 @@ func (w *world) stepping() bool {
 
 // TestSoakedWaitsForTheOthers: a unit that takes a second is not late because
 // another one's soak is over.
-func TestSoakedWaitsForTheOthers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestSoakedWaitsForTheOthers(t *testing.T) { simulated(t, testSoakedWaitsForTheOthers) }
+
+func testSoakedWaitsForTheOthers(t *testing.T, w *world) {
 	w.write("services/slow/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: slow}\n"+
 		"spec: {overrides: [{kind: App, object: deployment, update: [{path: spec.minReadySeconds, value: 1}]}]}\n")
 	w.app("slow", "1", "two")
@@ -446,8 +484,12 @@ func TestSoakedWaitsForTheOthers(t *testing.T) {
 
 func (w *world) client(cluster string) dynamic.Interface {
 	w.Helper()
-	cfg, err := w.clusters.Config(cluster)
-	w.must(err)
+	cfg := w.reach(cluster)
+	var err error
+	if cfg == nil {
+		cfg, err = w.clusters.Config(cluster)
+		w.must(err)
+	}
 	client, err := dynamic.NewForConfig(cfg)
 	w.must(err)
 	return client
@@ -495,9 +537,9 @@ func (w *world) want(what, got, want string) {
 
 // TestWaves: the canary alone first, the rest after its soak, and then nothing
 // is written any more.
-func TestWaves(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestWaves(t *testing.T) { simulated(t, testWaves) }
+
+func testWaves(t *testing.T, w *world) {
 	w.until("the canary", func() bool {
 		u := w.unit("app")
 		return u != nil && u.Targets["dev-1/a"].Health == rollout.HealthGood
@@ -519,9 +561,9 @@ func TestWaves(t *testing.T) {
 
 // TestRollback: a change that does not become healthy is put back where it
 // was written, and is not tried again.
-func TestRollback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRollback(t *testing.T) { simulated(t, testRollback) }
+
+func testRollback(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "broken", "one", "two")
 	w.commit()
@@ -553,9 +595,9 @@ func TestRollback(t *testing.T) {
 
 // TestRepairedByHand: somebody puts the canary back by hand while it fails. That
 // says nothing good of what was applied, so the wave does not pass.
-func TestRepairedByHand(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRepairedByHand(t *testing.T) { simulated(t, testRepairedByHand) }
+
+func testRepairedByHand(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "broken", "one")
 	w.commit()
@@ -578,9 +620,9 @@ func TestRepairedByHand(t *testing.T) {
 
 // TestMoveAndRollback: an object that moves to a unit whose release fails is
 // not deleted when that unit is put back.
-func TestMoveAndRollback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestMoveAndRollback(t *testing.T) { simulated(t, testMoveAndRollback) }
+
+func testMoveAndRollback(t *testing.T, w *world) {
 	w.app("other", "1", "moving")
 	w.commit()
 	w.release()
@@ -607,9 +649,9 @@ func TestMoveAndRollback(t *testing.T) {
 
 // TestRestart: a daemon that goes away at any pass leaves a state from which
 // the next one goes on: same waves, same soak, same end.
-func TestRestart(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRestart(t *testing.T) { simulated(t, testRestart) }
+
+func testRestart(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "2", "one", "two")
 	w.commit()
@@ -631,9 +673,9 @@ func TestRestart(t *testing.T) {
 
 // TestPrune: what a unit does not want any more goes after the new objects are
 // healthy; what moved to another unit stays; a removed unit goes.
-func TestPrune(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestPrune(t *testing.T) { simulated(t, testPrune) }
+
+func testPrune(t *testing.T, w *world) {
 	w.app("other", "1", "three")
 	w.commit()
 	w.release()
@@ -704,9 +746,9 @@ func TestNothingDeletedInDoubt(t *testing.T) {
 
 // TestDrift: somebody's edit is found on the schedule, named and corrected; so
 // is a deletion.
-func TestDrift(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestDrift(t *testing.T) { simulated(t, testDrift) }
+
+func testDrift(t *testing.T, w *world) {
 	schedule, err := cron.ParseStandard("*/10 * * * *")
 	w.must(err)
 	w.drift = config.Drift{Schedule: schedule, Location: time.UTC}
@@ -794,11 +836,11 @@ func TestUnreachable(t *testing.T) {
 
 // TestOtherCluster: a kubeconfig that leads to another cluster than before is
 // not written to.
-func TestOtherCluster(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestOtherCluster(t *testing.T) { simulated(t, testOtherCluster) }
+
+func testOtherCluster(t *testing.T, w *world) {
 	w.release()
-	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: clusters.Kubeconfig, Context: "dev-1"}
+	w.simulated["dev-2"] = w.simulated["dev-1"]
 	w.stop()
 	w.start()
 	w.app("app", "2", "one")

@@ -120,9 +120,9 @@ func TestDeepSweep(t *testing.T) {
 // TestDeepSweepIsReportedByMode: what it finds is drift like other drift, and
 // another look that cannot see it does not make it go away; it goes when the
 // list is put back.
-func TestDeepSweepIsReportedByMode(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestDeepSweepIsReportedByMode(t *testing.T) { simulated(t, testDeepSweepIsReportedByMode) }
+
+func testDeepSweepIsReportedByMode(t *testing.T, w *world) {
 	w.withOrder(6000)
 	w.policy("order", `{placement: {match: {labels: {site: two}}}, drift: [{mode: report}]}`)
 	w.commit()

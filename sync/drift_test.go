@@ -99,9 +99,9 @@ const data = `{"data":{"image":"stolen"}}`
 
 // TestDriftModes: by the labels of its targets, the same edit is corrected,
 // reported once, or not looked at.
-func TestDriftModes(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestDriftModes(t *testing.T) { simulated(t, testDriftModes) }
+
+func testDriftModes(t *testing.T, w *world) {
 	w.app("app", "1", "one", "two")
 	w.policy("app", `{drift: [{match: {labels: {ring: canary}}, mode: "off"}, {match: {labels: {site: two}}, mode: report}]}`)
 	w.commit()
@@ -158,9 +158,9 @@ func TestDriftModes(t *testing.T) {
 }
 
 // TestReportedDriftEndsWithARelease: Git changes the object, so it is sent.
-func TestReportedDriftEndsWithARelease(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestReportedDriftEndsWithARelease(t *testing.T) { simulated(t, testReportedDriftEndsWithARelease) }
+
+func testReportedDriftEndsWithARelease(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
 	w.sweeping(config.Drift{})
@@ -180,9 +180,9 @@ func TestReportedDriftEndsWithARelease(t *testing.T) {
 // TestReleaseOverReportedDrift: what a release waits for and misses is made anew,
 // where drift is only reported or not looked for. The release failed, and could
 // not be put back either.
-func TestReleaseOverReportedDrift(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestReleaseOverReportedDrift(t *testing.T) { simulated(t, testReleaseOverReportedDrift) }
+
+func testReleaseOverReportedDrift(t *testing.T, w *world) {
 	w.app("app", "1", "one")
 	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}, {mode: report}]}`)
 	w.commit()
@@ -208,9 +208,9 @@ func TestReleaseOverReportedDrift(t *testing.T) {
 // TestModesOfABrokenUnit: a commit that is held, or in which the unit has a
 // problem, does not change what is done about drift; a daemon that has never
 // seen the unit without corrects nothing.
-func TestModesOfABrokenUnit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestModesOfABrokenUnit(t *testing.T) { simulated(t, testModesOfABrokenUnit) }
+
+func testModesOfABrokenUnit(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
 	w.sweeping(config.Drift{})
@@ -240,8 +240,10 @@ func TestModesOfABrokenUnit(t *testing.T) {
 // TestHealthCountsWhereDriftIsReported: an edit in the middle of a wave does not
 // make it fail.
 func TestHealthCountsWhereDriftIsReported(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+	simulated(t, testHealthCountsWhereDriftIsReported)
+}
+
+func testHealthCountsWhereDriftIsReported(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
 	w.release()
@@ -255,9 +257,9 @@ func TestHealthCountsWhereDriftIsReported(t *testing.T) {
 
 // TestIgnoredFieldsDoNotDrift: a field that the policy leaves to others may
 // change owners; what else is changed is drift.
-func TestIgnoredFieldsDoNotDrift(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestIgnoredFieldsDoNotDrift(t *testing.T) { simulated(t, testIgnoredFieldsDoNotDrift) }
+
+func testIgnoredFieldsDoNotDrift(t *testing.T, w *world) {
 	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}, {kind: ConfigMap, object: other, fields: [/data]}]}`)
 	w.commit()
 	w.watching()
@@ -294,8 +296,10 @@ func TestIgnoredFieldsDoNotDrift(t *testing.T) {
 // TestHealthCountsWhereFieldsAreIgnored: an autoscaler takes its field in the
 // middle of a wave, which goes on.
 func TestHealthCountsWhereFieldsAreIgnored(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+	simulated(t, testHealthCountsWhereFieldsAreIgnored)
+}
+
+func testHealthCountsWhereFieldsAreIgnored(t *testing.T, w *world) {
 	w.policy("app", `{ignore: [{kind: Deployment, fields: [/spec/replicas]}]}`)
 	w.commit()
 	w.release()

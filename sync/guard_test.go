@@ -107,9 +107,9 @@ func (w *world) idle(over time.Duration) (transitions []rollout.Transition) {
 
 // TestDeletionsAboveTheGuard: held in all waves, with the exact list; neither the
 // rollout nor another unit's deletions are disturbed; approved, they go.
-func TestDeletionsAboveTheGuard(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestDeletionsAboveTheGuard(t *testing.T) { simulated(t, testDeletionsAboveTheGuard) }
+
+func testDeletionsAboveTheGuard(t *testing.T, w *world) {
 	all := names(15)
 	w.app("app", "1", all...)
 	w.app("other", "1", "one", "two")
@@ -184,9 +184,9 @@ func TestDeletionsAboveTheGuard(t *testing.T) {
 
 // TestApprovalIsBoundToThePlan: what comes on top of what was approved stays
 // held, also after the rest has gone; the old digest approves nothing any more.
-func TestApprovalIsBoundToThePlan(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestApprovalIsBoundToThePlan(t *testing.T) { simulated(t, testApprovalIsBoundToThePlan) }
+
+func testApprovalIsBoundToThePlan(t *testing.T, w *world) {
 	all := names(20)
 	w.app("app", "1", all...)
 	w.commit()
@@ -218,9 +218,9 @@ func TestApprovalIsBoundToThePlan(t *testing.T) {
 
 // TestRejectedPlan: what is rejected stays held and says by whom, over a restart
 // too; another plan is not rejected; approved after all, it goes.
-func TestRejectedPlan(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRejectedPlan(t *testing.T) { simulated(t, testRejectedPlan) }
+
+func testRejectedPlan(t *testing.T, w *world) {
 	all := names(15)
 	reject := func(p store.Plan) {
 		w.must(store.Reject(w.Context(), filepath.Join(w.dir, "state"), p.Digest, store.Rejection{At: w.now, By: "ada", Reason: "still read"}))
@@ -261,9 +261,9 @@ func TestRejectedPlan(t *testing.T) {
 
 // TestApprovalLapses: an approval that was never used ends when the commit wants
 // the objects again.
-func TestApprovalLapses(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestApprovalLapses(t *testing.T) { simulated(t, testApprovalLapses) }
+
+func testApprovalLapses(t *testing.T, w *world) {
 	all := names(12)
 	w.app("app", "1", all...)
 	w.commit()
@@ -289,8 +289,10 @@ func TestApprovalLapses(t *testing.T) {
 // TestApprovalLapsesBesideABrokenUnit: the same while a unit of the tenant has a
 // problem, for which nothing is deleted: that the objects are wanted is known.
 func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+	simulated(t, testApprovalLapsesBesideABrokenUnit)
+}
+
+func testApprovalLapsesBesideABrokenUnit(t *testing.T, w *world) {
 	all := names(12)
 	w.app("app", "1", all...)
 	w.commit()
@@ -320,9 +322,9 @@ func TestApprovalLapsesBesideABrokenUnit(t *testing.T) {
 // TestTargetsForgetAPlanWithItsUnit: a plan ends because another unit has a problem,
 // and comes again when that is mended. What the targets say follows at once, and not
 // when they are tried the next time.
-func TestTargetsForgetAPlanWithItsUnit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestTargetsForgetAPlanWithItsUnit(t *testing.T) { simulated(t, testTargetsForgetAPlanWithItsUnit) }
+
+func testTargetsForgetAPlanWithItsUnit(t *testing.T, w *world) {
 	w.app("gone", "1", names(12)...)
 	w.commit()
 	w.release()
@@ -358,9 +360,9 @@ func TestTargetsForgetAPlanWithItsUnit(t *testing.T) {
 
 // TestGuardThatCannotBeStored: when what is held cannot be written, nothing is
 // deleted, not even what is free.
-func TestGuardThatCannotBeStored(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestGuardThatCannotBeStored(t *testing.T) { simulated(t, testGuardThatCannotBeStored) }
+
+func testGuardThatCannotBeStored(t *testing.T, w *world) {
 	all := names(12)
 	w.app("app", "1", all...)
 	w.app("other", "1", "one")
@@ -385,9 +387,9 @@ func TestGuardThatCannotBeStored(t *testing.T) {
 
 // TestFleetsGuard: deletions that are small for each unit, and in each wave, are
 // held when the commit adds up to too much; there is one plan for all of them.
-func TestFleetsGuard(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestFleetsGuard(t *testing.T) { simulated(t, testFleetsGuard) }
+
+func testFleetsGuard(t *testing.T, w *world) {
 	w.guard = &config.Guard{Unit: config.DefaultGuard.Unit, Fleet: config.DeletionLimit{Objects: 8, Percent: 50}, Units: 3}
 	w.stop()
 	w.start()
@@ -486,9 +488,9 @@ func (w *world) exists(resource schema.GroupVersionResource, namespace, name str
 
 // TestKindsThatTakeApproval: what takes data along waits however little it is,
 // and with it what a StatefulSet may need.
-func TestKindsThatTakeApproval(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestKindsThatTakeApproval(t *testing.T) { simulated(t, testKindsThatTakeApproval) }
+
+func testKindsThatTakeApproval(t *testing.T, w *world) {
 	ns := w.stateful()
 	w.drop("data")
 	w.idle(time.Hour)
@@ -514,9 +516,9 @@ StatefulSet: deleting a StatefulSet needs approval`)
 
 // TestHeldDeletionIsSettledByHand: somebody lets go of one object and deletes
 // another one by hand: nothing is left to approve.
-func TestHeldDeletionIsSettledByHand(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestHeldDeletionIsSettledByHand(t *testing.T) { simulated(t, testHeldDeletionIsSettledByHand) }
+
+func testHeldDeletionIsSettledByHand(t *testing.T, w *world) {
 	ns := w.stateful()
 	w.drop("data")
 	client := w.client("dev-2")
@@ -537,9 +539,9 @@ func TestHeldDeletionIsSettledByHand(t *testing.T) {
 
 // TestPruneDisabledInGitOnly: the annotation was in the last bundle; the live
 // object lost it by hand, and is kept.
-func TestPruneDisabledInGitOnly(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestPruneDisabledInGitOnly(t *testing.T) { simulated(t, testPruneDisabledInGitOnly) }
+
+func testPruneDisabledInGitOnly(t *testing.T, w *world) {
 	keep := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: precious, namespace: %s-c, annotations: {swell.sh/prune: disabled}}\n", w.tenant)
 	plain := fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: %s-c}\n", w.tenant)
 	w.onTwo("kept", keep+plain+strings.ReplaceAll(plain, "plain", "third"))
@@ -566,9 +568,9 @@ func TestPruneDisabledInGitOnly(t *testing.T) {
 
 // TestJobBesideAHeldDeletion: a Job waits with what is held, for it may be its
 // hook. When somebody deletes that by hand, the Job goes, too.
-func TestJobBesideAHeldDeletion(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestJobBesideAHeldDeletion(t *testing.T) { simulated(t, testJobBesideAHeldDeletion) }
+
+func testJobBesideAHeldDeletion(t *testing.T, w *world) {
 	ns := w.tenant + "-c"
 	w.onTwo("data", strings.ReplaceAll(`apiVersion: v1
 kind: PersistentVolumeClaim
@@ -608,9 +610,9 @@ func numbered(namespace, name string, n int) string {
 
 // TestWhatMovesInReplacesNothing: a unit takes over as many objects as it drops of
 // its own. They were there before, so they make up for none of those that go.
-func TestWhatMovesInReplacesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestWhatMovesInReplacesNothing(t *testing.T) { simulated(t, testWhatMovesInReplacesNothing) }
+
+func testWhatMovesInReplacesNothing(t *testing.T, w *world) {
 	ns := w.tenant + "-c"
 	w.onTwo("giver", numbered(ns, "moving", 12)+numbered(ns, "giver", 1))
 	w.onTwo("taker", numbered(ns, "dropped", 12)+numbered(ns, "taker", 1))
@@ -632,8 +634,10 @@ func TestWhatMovesInReplacesNothing(t *testing.T) {
 // TestNewObjectsReplaceOnlyWhatGoesWithThem: while a deletion waits for approval,
 // objects are added. They make up for none of those that a later commit drops.
 func TestNewObjectsReplaceOnlyWhatGoesWithThem(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+	simulated(t, testNewObjectsReplaceOnlyWhatGoesWithThem)
+}
+
+func testNewObjectsReplaceOnlyWhatGoesWithThem(t *testing.T, w *world) {
 	ns := w.tenant + "-c"
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: disk, namespace: %s}\n" +
 		"spec: {accessModes: [ReadWriteOnce], storageClassName: \"\", volumeName: nowhere, resources: {requests: {storage: 1Gi}}}\n"

@@ -39,9 +39,9 @@ func (w *world) setState(target, name, state string) {
 
 // TestAWaveWaitsForAHealthRule: the newest commit's rule holds for what was
 // released before it too, and releases nothing itself.
-func TestAWaveWaitsForAHealthRule(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestAWaveWaitsForAHealthRule(t *testing.T) { simulated(t, testAWaveWaitsForAHealthRule) }
+
+func testAWaveWaitsForAHealthRule(t *testing.T, w *world) {
 	w.stateRule("up")
 	w.commit()
 	says := func(target config.TargetName, text string) func() bool {

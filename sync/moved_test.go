@@ -85,9 +85,9 @@ func (w *world) settled() {
 // TestRollbackLeavesWhatMoved: an object moves to another unit, and the one that
 // had it fails and is put back. It stays with the other one, whoever corrects
 // what; the history and the target say so. When Git gives it back, it comes back.
-func TestRollbackLeavesWhatMoved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRollbackLeavesWhatMoved(t *testing.T) { simulated(t, testRollbackLeavesWhatMoved) }
+
+func testRollbackLeavesWhatMoved(t *testing.T, w *world) {
 	w.sweeping(config.Drift{})
 	w.shared()
 	before := w.moving()
@@ -183,9 +183,9 @@ func TestMovedBetweenTwoThatFail(t *testing.T) {
 
 // TestMovedAndBothFailAtOnce: both units are put back in the same pass, and the
 // object with them.
-func TestMovedAndBothFailAtOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestMovedAndBothFailAtOnce(t *testing.T) { simulated(t, testMovedAndBothFailAtOnce) }
+
+func testMovedAndBothFailAtOnce(t *testing.T, w *world) {
 	before := w.sharedOnTwo()
 	w.app("other", "2", "theirs")
 	w.app("next", "2", "moving", "theirs-too")
@@ -201,9 +201,9 @@ func TestMovedAndBothFailAtOnce(t *testing.T) {
 // TestMovedToAUnitThatFails: the unit that the object moved to fails, with nothing
 // to go back to, and the one that had it goes on without: it stays for as long as
 // Git wants it, and no longer.
-func TestMovedToAUnitThatFails(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestMovedToAUnitThatFails(t *testing.T) { simulated(t, testMovedToAUnitThatFails) }
+
+func testMovedToAUnitThatFails(t *testing.T, w *world) {
 	w.shared()
 	w.theirs("theirs")
 	before := w.moving()
@@ -228,9 +228,9 @@ func TestMovedToAUnitThatFails(t *testing.T) {
 
 // TestMovedFromABrokenUnit: an object moves away from a unit with a problem. When
 // the last good bundle of that is written again, the object is left out.
-func TestMovedFromABrokenUnit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestMovedFromABrokenUnit(t *testing.T) { simulated(t, testMovedFromABrokenUnit) }
+
+func testMovedFromABrokenUnit(t *testing.T, w *world) {
 	w.sweeping(config.Drift{})
 	w.shared()
 	w.write("services/other/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec: {imgae: x}\n")

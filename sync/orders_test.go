@@ -14,9 +14,9 @@ import (
 
 // TestRetryOrders: what was turned back is tried again without a commit, once for
 // each order, also when the daemon was not running; the history says who and why.
-func TestRetryOrders(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRetryOrders(t *testing.T) { simulated(t, testRetryOrders) }
+
+func testRetryOrders(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "broken", "one")
 	w.commit()

@@ -105,9 +105,9 @@ func (w *world) reasonHas(unit, text string) func() bool {
 
 // TestPhases: a bundle is brought step by step over many passes and a restart; a
 // step that does not end turns the rollout back, by the same steps.
-func TestPhases(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestPhases(t *testing.T) { simulated(t, testPhases) }
+
+func testPhases(t *testing.T, w *world) {
 	w.steps("broken", "600", "broken", "1")
 	w.commit()
 	w.until("the hook", w.reasonHas("steps", "waits for hook Job/"+w.tenant+"-a/migrate: not complete"))
@@ -146,9 +146,9 @@ func TestPhases(t *testing.T) {
 
 // TestHookFails: it fails the wave at once, and the bundle before, whose hook
 // runs again, is put back.
-func TestHookFails(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestHookFails(t *testing.T) { simulated(t, testHookFails) }
+
+func testHookFails(t *testing.T, w *world) {
 	w.steps("1", "600", "1", "1")
 	w.commit()
 	w.soaked("steps", 1)
@@ -184,9 +184,9 @@ spec:
 
 // TestBeforeDelete: what a successor takes the place of, and what a unit leaves
 // when it is removed, is deleted when the hook beside it has run, not before.
-func TestBeforeDelete(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestBeforeDelete(t *testing.T) { simulated(t, testBeforeDelete) }
+
+func testBeforeDelete(t *testing.T, w *world) {
 	w.successor("1")
 	w.commit()
 	w.soaked("store", 1)
@@ -232,9 +232,9 @@ func (w *world) reporting() {
 
 // TestAHookThatIsGoneIsNoIllness: a hook that ran may go by its time to live,
 // whatever is done about drift.
-func TestAHookThatIsGoneIsNoIllness(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestAHookThatIsGoneIsNoIllness(t *testing.T) { simulated(t, testAHookThatIsGoneIsNoIllness) }
+
+func testAHookThatIsGoneIsNoIllness(t *testing.T, w *world) {
 	w.steps("1", "600", "1", "1")
 	w.reporting()
 	w.commit()
@@ -253,9 +253,9 @@ func TestAHookThatIsGoneIsNoIllness(t *testing.T) {
 // TestPhasesLeaveReportedDrift: the next phase waits for an object that somebody
 // edited, and that does not change in Git. The edit stays, as it would without
 // phases.
-func TestPhasesLeaveReportedDrift(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestPhasesLeaveReportedDrift(t *testing.T) { simulated(t, testPhasesLeaveReportedDrift) }
+
+func testPhasesLeaveReportedDrift(t *testing.T, w *world) {
 	w.steps("1", "600", "1", "1")
 	w.reporting()
 	w.commit()

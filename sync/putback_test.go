@@ -15,9 +15,9 @@ import (
 // TestRollbackOfAReplacement: a release that was allowed to replace an object
 // failed afterwards, and was stuck on its way back, because the earlier bundle
 // did not allow it.
-func TestRollbackOfAReplacement(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRollbackOfAReplacement(t *testing.T) { simulated(t, testRollbackOfAReplacement) }
+
+func testRollbackOfAReplacement(t *testing.T, w *world) {
 	w.app("app", "1")
 	objects := strings.NewReplacer("NS", w.tenant+"-c").Replace(`apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

@@ -50,9 +50,9 @@ func TestTwoMonoreposShareClusters(t *testing.T) {
 
 // TestTakenOverByAnotherMonorepo: a release that changes an object which another
 // monorepo took over is refused, and put back; the object stays with that one.
-func TestTakenOverByAnotherMonorepo(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestTakenOverByAnotherMonorepo(t *testing.T) { simulated(t, testTakenOverByAnotherMonorepo) }
+
+func testTakenOverByAnotherMonorepo(t *testing.T, w *world) {
 	w.sweeping(config.Drift{})
 	w.release()
 	_, err := w.client("dev-1").Resource(configMaps).Namespace(w.tenant+"-a").Patch(t.Context(), "one", types.ApplyPatchType, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: one,
@@ -72,9 +72,9 @@ func TestTakenOverByAnotherMonorepo(t *testing.T) {
 
 // TestMonorepoRenamed: all that was applied carries the monorepo's name, so a
 // commit with another one is not taken.
-func TestMonorepoRenamed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestMonorepoRenamed(t *testing.T) { simulated(t, testMonorepoRenamed) }
+
+func testMonorepoRenamed(t *testing.T, w *world) {
 	w.release()
 	named := func(name string) {
 		w.Helper()

@@ -6,11 +6,6 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -151,9 +144,9 @@ func (w *world) recreate(name string) (uid types.UID) {
 
 // TestRecreatedBeforeADelete: object deleted and recreated by someone before our
 // delete: it is another one, and stays.
-func TestRecreatedBeforeADelete(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRecreatedBeforeADelete(t *testing.T) { simulated(t, testRecreatedBeforeADelete) }
+
+func testRecreatedBeforeADelete(t *testing.T, w *world) {
 	w.release()
 	uid := w.recreate("one")
 	w.app("app", "1")
@@ -165,34 +158,21 @@ func TestRecreatedBeforeADelete(t *testing.T) {
 	}
 }
 
-// proxied puts a proxy before dev-2 that calls before with every request.
+// proxied calls before with every request to dev-2.
 func (w *world) proxied(before func(*http.Request)) {
-	w.Helper()
-	cfg, err := w.clusters.Config("dev-2")
-	w.must(err)
-	through, err := rest.TransportFor(cfg)
-	w.must(err)
-	to, err := url.Parse(cfg.Host)
-	w.must(err)
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.Transport = through
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		before(r)
-		proxy.ServeHTTP(rw, r)
-	}))
-	w.Cleanup(server.Close)
-	file := filepath.Join(w.dir, "proxied")
-	w.must(os.WriteFile(file, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '%s'}}], contexts: [{name: dev-2, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}", server.URL), 0o600))
-	w.access["dev-2"] = config.ClusterAccess{Name: "dev-2", Kubeconfig: file, Context: "dev-2"}
 	w.stop()
+	w.simulated["dev-2"].Fault = func(r *http.Request) (*http.Response, error) {
+		before(r)
+		return nil, nil
+	}
 	w.start()
 }
 
 // TestRecreatedWhileDeleting: the same between our look at the object and our
 // DELETE.
-func TestRecreatedWhileDeleting(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestRecreatedWhileDeleting(t *testing.T) { simulated(t, testRecreatedWhileDeleting) }
+
+func testRecreatedWhileDeleting(t *testing.T, w *world) {
 	w.release()
 	var once atomic.Bool
 	uid := make(chan types.UID, 1)
@@ -212,9 +192,9 @@ func TestRecreatedWhileDeleting(t *testing.T) {
 
 // TestApprovedObjectChanges: what was approved changes between our look and our
 // DELETE: it is not deleted, and takes approval again.
-func TestApprovedObjectChanges(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestApprovedObjectChanges(t *testing.T) { simulated(t, testApprovedObjectChanges) }
+
+func testApprovedObjectChanges(t *testing.T, w *world) {
 	ns := w.stateful()
 	var armed atomic.Bool
 	w.proxied(func(r *http.Request) {
@@ -240,9 +220,9 @@ func TestApprovedObjectChanges(t *testing.T) {
 
 // TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
 // is marked to be kept in it.
-func TestNamespaceWithAKeptObject(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestNamespaceWithAKeptObject(t *testing.T) { simulated(t, testNamespaceWithAKeptObject) }
+
+func testNamespaceWithAKeptObject(t *testing.T, w *world) {
 	ns := w.stateful()
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"swell.sh/prune":"disabled"}}}`)
 	w.drop("data")
@@ -259,9 +239,9 @@ func TestNamespaceWithAKeptObject(t *testing.T) {
 
 // TestNamespaceTerminates: a namespace that was approved to go waits for what
 // others have in it; its entry stays that long.
-func TestNamespaceTerminates(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestNamespaceTerminates(t *testing.T) { simulated(t, testNamespaceTerminates) }
+
+func testNamespaceTerminates(t *testing.T, w *world) {
 	ns := w.stateful()
 	stuck := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "theirs", "finalizers": []any{"example.com/wait"}}}}
@@ -288,9 +268,9 @@ func TestNamespaceTerminates(t *testing.T) {
 
 // TestNamespaceWithADetachedObject: nor what was orphaned, which is in no
 // inventory any more.
-func TestNamespaceWithADetachedObject(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestNamespaceWithADetachedObject(t *testing.T) { simulated(t, testNamespaceWithADetachedObject) }
+
+func testNamespaceWithADetachedObject(t *testing.T, w *world) {
 	ns := w.stateful()
 	w.patch(claims, ns, "disk", `{"metadata":{"annotations":{"client.lifecycle.config.k8s.io/deletion":"detach"}}}`)
 	w.drop("data")
@@ -415,9 +395,9 @@ spec:
 
 // TestNamespaceWithAnIntendedObject: nor what another unit may be about to make in
 // it, also when the one that leaves never made something of its own there.
-func TestNamespaceWithAnIntendedObject(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestNamespaceWithAnIntendedObject(t *testing.T) { simulated(t, testNamespaceWithAnIntendedObject) }
+
+func testNamespaceWithAnIntendedObject(t *testing.T, w *world) {
 	ns := w.tenant + "-data"
 	own := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n"
 	// Only the server knows which addresses its Services may have.

@@ -158,9 +158,9 @@ func TestClusterLeavesTheFleet(t *testing.T) {
 
 // TestEmptySet: nothing but the flag brings a fleet to nothing, and what takes
 // approval still takes it.
-func TestEmptySet(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func TestEmptySet(t *testing.T) { simulated(t, testEmptySet) }
+
+func testEmptySet(t *testing.T, w *world) {
 	w.release()
 	before := w.uids()
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services")))

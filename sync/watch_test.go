@@ -223,8 +223,10 @@ func TestFightWithAController(t *testing.T) {
 
 // TestFightEndsWhenGitChangesTheObject: the new content is sent at once.
 func TestFightEndsWhenGitChangesTheObject(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+	simulated(t, testFightEndsWhenGitChangesTheObject)
+}
+
+func testFightEndsWhenGitChangesTheObject(t *testing.T, w *world) {
 	w.watching()
 	w.tick = 10 * time.Millisecond
 	stop := w.rogue("dev-2/c", "one")

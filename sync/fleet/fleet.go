@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
@@ -33,6 +35,9 @@ type Options struct {
 	KubeconfigDir string
 	// Allow is what kubeconfigs may hold besides the harmless.
 	Allow []config.Allowance
+	// Reach leads to a cluster that has no kubeconfig, such as a simulated one. Nil,
+	// and where it returns nil, is by the kubeconfig.
+	Reach func(cluster string) *rest.Config
 	// Connection is how each cluster is talked to.
 	Connection apply.Options
 	Lease      config.Lease
@@ -82,7 +87,11 @@ func (f *Fleet) add(name string, access config.ClusterAccess) {
 	if l != nil {
 		options.Fence = l.fence
 	}
-	c := newCluster(name, f.repository, kubeconfig{access: access, dir: f.options.KubeconfigDir, allow: f.options.Allow}, options)
+	from := kubeconfig{access: access, dir: f.options.KubeconfigDir, allow: f.options.Allow}
+	if f.options.Reach != nil {
+		from.given = f.options.Reach(name)
+	}
+	c := newCluster(name, f.repository, from, options)
 	c.pin, c.back, c.lease = f.options.Pin, f.options.Changed, l
 	f.clusters[name] = c
 }

@@ -34,6 +34,7 @@ type kubeconfig struct {
 	access config.ClusterAccess
 	dir    string // of the clusters that name neither file nor variable; may be empty
 	allow  []config.Allowance
+	given  *rest.Config // in place of all that; mostly nil
 }
 
 // reading is a kubeconfig as it was read.
@@ -48,6 +49,9 @@ type reading struct {
 
 // read reads the kubeconfig as it is now, and all files that it refers to.
 func (k *kubeconfig) read() (*rest.Config, [sha256.Size]byte, error) {
+	if k.given != nil {
+		return rest.CopyConfig(k.given), [sha256.Size]byte{}, nil
+	}
 	r, err := k.open()
 	if err != nil {
 		return nil, r.sum, err

@@ -102,6 +102,7 @@ func (o operation) String() string {
 type outcome struct {
 	Code    int
 	Type    string
+	Audited bool // it has a header that only API servers give
 	Content any
 	// Changed says whether the object has another resourceVersion than before.
 	Changed bool
@@ -140,7 +141,7 @@ func (s *side) send(t *testing.T, o operation) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := outcome{Code: response.StatusCode, Type: response.Header.Get("Content-Type")}
+	out := outcome{Code: response.StatusCode, Type: response.Header.Get("Content-Type"), Audited: response.Header.Get("Audit-Id") != ""}
 	var content map[string]any
 	if json.Unmarshal(body, &content) != nil {
 		out.Content = string(body)

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 const (
@@ -40,7 +41,10 @@ func (a *answer) response(r *http.Request) *http.Response {
 	response := &http.Response{
 		Status: strconv.Itoa(a.code) + " " + http.StatusText(a.code), StatusCode: a.code,
 		Proto: "HTTP/2.0", ProtoMajor: 2, Request: r, ContentLength: int64(len(a.body)), Body: a.stream,
-		Header: http.Header{"Content-Type": {a.contentType}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		Header: http.Header{
+			"Content-Type": {a.contentType}, "Date": {time.Now().UTC().Format(http.TimeFormat)},
+			"Audit-Id": {string(uuid.NewUUID())}, "Cache-Control": {"no-cache, private"},
+		},
 	}
 	if a.stream == nil {
 		response.Body = io.NopCloser(bytes.NewReader(a.body))

@@ -80,7 +80,10 @@ func defaultDefinition(u map[string]any) {
 	}
 }
 
-func newDefinition(_ *Cluster, o object) { storedVersions(o, nil) }
+func newDefinition(_ *Cluster, o object) field.ErrorList {
+	storedVersions(o, nil)
+	return nil
+}
 
 // storedVersions notes the version that is stored.
 func storedVersions(o, _ object) {

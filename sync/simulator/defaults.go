@@ -38,6 +38,9 @@ func (k *kind) setDefaults(o object) {
 		o.StringData = nil
 	case *corev1.Service:
 		defaultService(&o.Spec)
+	case *corev1.PersistentVolumeClaim:
+		preset(&o.Status.Phase, corev1.ClaimPending)
+		presetPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	case *corev1.Pod:
 		defaultPodSpec(&o.Spec)
 	case *appsv1.Deployment:

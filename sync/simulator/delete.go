@@ -332,10 +332,13 @@ func (c *Cluster) finalize(k *kind, at key, uid types.UID) {
 				o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(r metav1.OwnerReference) bool { return r.UID == uid }))
 			})
 		})
+	case slices.Contains(o.GetFinalizers(), claimFinalizer):
+		own = claimFinalizer
 	default:
 		return
 	}
 	c.controllerUpdate(k, at, "", func(o object) {
 		o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == own }))
 	})
+	c.later(0, func() { c.finalize(k, at, uid) }) // there may be more
 }

@@ -48,6 +48,7 @@ var targets = []target{
 	{apiVersion: "example.com/v1", kind: "Widget", plural: "widgets", content: (*generator).widget},
 	{apiVersion: "v1", kind: "Namespace", plural: "namespaces", cluster: true, content: func(*generator) map[string]any { return map[string]any{} }},
 	{apiVersion: "v1", kind: "ServiceAccount", plural: "serviceaccounts", content: func(*generator) map[string]any { return map[string]any{} }},
+	{apiVersion: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", content: (*generator).claim},
 	{apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", plural: "priorityclasses", cluster: true, content: func(g *generator) map[string]any { return map[string]any{"value": 10} }},
 }
 
@@ -402,6 +403,14 @@ func (g *generator) budget() map[string]any {
 
 func (g *generator) lease() map[string]any {
 	return map[string]any{"spec": map[string]any{"holderIdentity": g.one("x", "y"), "leaseDurationSeconds": 5 + g.IntN(3), "renewTime": "2026-01-02T03:04:05.000000Z"}}
+}
+
+func (g *generator) claim() map[string]any {
+	spec := map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": g.one("1Gi", "1Gi", "1Gi", "2Gi")}}}
+	if g.in(3) {
+		spec["storageClassName"] = "standard"
+	}
+	return map[string]any{"spec": spec}
 }
 
 func (g *generator) widget() map[string]any {

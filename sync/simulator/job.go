@@ -16,10 +16,10 @@ import (
 )
 
 // newJob gives a Job a selector of its own, as the API server does.
-func newJob(_ *Cluster, o object) {
+func newJob(_ *Cluster, o object) field.ErrorList {
 	job := o.(*batchv1.Job)
 	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
-		return
+		return nil
 	}
 	labels := generatedLabels(job)
 	for name, value := range job.Spec.Template.Labels {
@@ -31,6 +31,7 @@ func newJob(_ *Cluster, o object) {
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = newSelector(batchv1.ControllerUidLabel, string(job.UID))
 	}
+	return nil
 }
 
 // maxCronJobName leaves room for what the controller adds.

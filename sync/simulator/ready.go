@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Readiness is how workloads become ready. The zero value: as soon as somebody looks,
@@ -46,6 +47,11 @@ func (r Readiness) brokenContainer(s *corev1.PodSpec) *corev1.Container {
 // start has a workload looked after when its spec changed: at once it is seen, and
 // after a while it is ready.
 func (c *Cluster) start(k *kind, o object) {
+	if k.GroupVersionKind == podKind {
+		at := keyOf(o)
+		c.later(0, func() { c.mend(at) })
+		return
+	}
 	_, template := podsOf(o)
 	if template == nil {
 		return
@@ -54,7 +60,7 @@ func (c *Cluster) start(k *kind, o object) {
 	look := func(ready bool) func() {
 		return func() {
 			if now := c.find(k, at); now != nil && now.GetUID() == uid && now.GetGeneration() == generation && now.GetDeletionTimestamp() == nil {
-				c.lookAfter(k, now, ready)
+				c.lookAfter(k, now, ready, c.Ready.brokenContainer(&template.Spec))
 			}
 		}
 	}
@@ -63,6 +69,13 @@ func (c *Cluster) start(k *kind, o object) {
 	}
 	if !c.Ready.Never {
 		c.later(c.Ready.After, look(true))
+	}
+	if job, ok := o.(*batchv1.Job); ok && job.Spec.ActiveDeadlineSeconds != nil && !*job.Spec.Suspend {
+		c.later(time.Duration(*job.Spec.ActiveDeadlineSeconds)*time.Second, func() {
+			if now := c.find(k, at); now != nil && now.GetUID() == uid && now.GetGeneration() == generation {
+				c.controllerUpdate(k, at, "status", func(o object) { failJob(o.(*batchv1.Job)) })
+			}
+		})
 	}
 	if d, ok := o.(*appsv1.Deployment); ok && (c.Ready.Never || c.Ready.brokenContainer(&template.Spec) != nil) {
 		c.later(time.Duration(*d.Spec.ProgressDeadlineSeconds)*time.Second, func() {
@@ -75,20 +88,34 @@ func (c *Cluster) start(k *kind, o object) {
 
 // lookAfter writes the status of a workload, and its pods where they wait for an
 // image.
-func (c *Cluster) lookAfter(k *kind, o object, ready bool) {
-	selector, template := podsOf(o)
-	broken := c.Ready.brokenContainer(&template.Spec)
-	if ready && broken != nil {
-		ready = false
-	}
+func (c *Cluster) lookAfter(k *kind, o object, ready bool, broken *corev1.Container) {
 	c.forgetPods(o)
 	if job, ok := o.(*batchv1.Job); ok && *job.Spec.Suspend {
 		broken, ready = nil, false
 	}
 	if broken != nil {
-		c.addPod(o, selector, template, broken)
+		ready = false
+		_, template := podsOf(o)
+		c.addPod(o, template, broken)
 	}
 	c.controllerUpdate(k, keyOf(o), "status", func(o object) { setStatus(o, ready) })
+}
+
+// mend is for a pod that somebody gave another image: its workload is ready when all
+// are there.
+func (c *Cluster) mend(at key) {
+	pod, _ := c.find(c.kindOf(podKind), at).(*corev1.Pod)
+	if pod == nil || c.Ready.brokenContainer(&pod.Spec) != nil {
+		return
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return
+	}
+	k := c.kindOf(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	if o := c.find(k, key{at.namespace, owner.Name}); o != nil && o.GetUID() == owner.UID {
+		c.lookAfter(k, o, true, nil)
+	}
 }
 
 // forgetPods deletes the pods of a workload.
@@ -102,7 +129,7 @@ func (c *Cluster) forgetPods(o object) {
 }
 
 // addPod makes the one pod that is there while an image is not.
-func (c *Cluster) addPod(o object, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, broken *corev1.Container) {
+func (c *Cluster) addPod(o object, template *corev1.PodTemplateSpec, broken *corev1.Container) {
 	pods := c.kindOf(podKind)
 	pod := pods.empty().(*corev1.Pod)
 	pod.Namespace, pod.Name = o.GetNamespace(), o.GetName()+"-"+fmt.Sprintf("%05d", o.GetGeneration())
@@ -189,6 +216,20 @@ func setCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType, sta
 		}
 	}
 	d.Status.Conditions = append(d.Status.Conditions, next)
+}
+
+// failJob is the end of a Job's deadline.
+func failJob(job *batchv1.Job) {
+	if job.Status.CompletionTime != nil || *job.Spec.Suspend {
+		return
+	}
+	now := metav1.Now()
+	job.Status.Active, job.Status.Failed, job.Status.Conditions = 0, 1, nil
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: kind, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded", Message: "Job was active longer than specified deadline", LastProbeTime: now, LastTransitionTime: now,
+		})
+	}
 }
 
 func setJobStatus(job *batchv1.Job, ready bool) {

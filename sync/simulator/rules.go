@@ -32,7 +32,7 @@ type rules struct {
 	// name checks the name; nil is a DNS subdomain.
 	name validation.ValidateNameFunc
 	// create and update change what was sent, before it is checked. May be nil.
-	create func(c *Cluster, o object)
+	create func(c *Cluster, o object) field.ErrorList
 	update func(o, old object)
 	// check is for an object, and for a change when old is not nil. May be nil.
 	check func(o, old object) field.ErrorList
@@ -59,8 +59,9 @@ var modelled = map[schema.GroupVersionKind]*rules{
 		status: true, createOnUpdate: true, returnsDeleted: true, name: validation.NameIsDNSLabel,
 		create: (*Cluster).allocate, update: keepAddress, check: checkService,
 	},
-	nsKind:  {status: true, returnsDeleted: true, name: validation.ValidateNamespaceName, create: newNamespace, update: keepFinalizers},
-	podKind: {status: true, generation: true, returnsDeleted: true},
+	coreV1.WithKind("PersistentVolumeClaim"): {status: true, returnsDeleted: true, create: newClaim, check: checkClaim},
+	nsKind:                                   {status: true, returnsDeleted: true, name: validation.ValidateNamespaceName, create: newNamespace, update: keepFinalizers},
+	podKind:                                  {status: true, generation: true, returnsDeleted: true},
 
 	apps.WithKind("Deployment"):  {status: true, generation: true, check: checkWorkload},
 	apps.WithKind("StatefulSet"): {status: true, generation: true, name: validation.NameIsDNSLabel, check: checkWorkload},
@@ -100,16 +101,17 @@ func (r *rules) nameOf() validation.ValidateNameFunc {
 }
 
 // prepareCreate sets what is not the writer's to say of a new object.
-func (k *kind) prepareCreate(c *Cluster, o object) {
+func (k *kind) prepareCreate(c *Cluster, o object) field.ErrorList {
 	if k.rules.status {
 		clearField(o, "Status")
 	}
 	if k.rules.generation {
 		o.SetGeneration(1)
 	}
-	if k.rules.create != nil {
-		k.rules.create(c, o)
+	if k.rules.create == nil {
+		return nil
 	}
+	return k.rules.create(c, o)
 }
 
 // prepareUpdate does the same for one that is there. When status is true, the status
@@ -187,25 +189,27 @@ func clearField(o object, name string) {
 	}
 }
 
-func newNamespace(_ *Cluster, o object) {
+func newNamespace(_ *Cluster, o object) field.ErrorList {
 	ns := o.(*corev1.Namespace)
 	ns.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
 	for _, f := range ns.Spec.Finalizers {
 		if f == corev1.FinalizerKubernetes {
-			return
+			return nil
 		}
 	}
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
+	return nil
 }
 
 func keepFinalizers(o, old object) {
 	o.(*corev1.Namespace).Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 }
 
-func newDaemonSet(_ *Cluster, o object) {
+func newDaemonSet(_ *Cluster, o object) field.ErrorList {
 	if d := o.(*appsv1.DaemonSet); d.Annotations[appsv1.DeprecatedTemplateGeneration] == "" || d.Annotations[appsv1.DeprecatedTemplateGeneration] == "0" {
 		setAnnotation(d, appsv1.DeprecatedTemplateGeneration, "1")
 	}
+	return nil
 }
 
 func keepTemplateGeneration(o, old object) {

@@ -30,6 +30,7 @@
 //     NamespaceLifecycle. Everybody may do everything.
 //   - There are no warnings in the header of an answer.
 //   - A new namespace is empty: no ServiceAccount, no ConfigMap with a certificate.
+//   - A claim of storage is bound at once, and there is no object of its volume.
 //   - A workload has pods only while it waits for an image, and never a ReplicaSet.
 //   - The controllers work between requests: what has no delay is done when the next
 //     request comes.

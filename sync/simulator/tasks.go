@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,6 +110,10 @@ func (c *Cluster) changedObject(k *kind, now, before object) {
 	if now.GetDeletionTimestamp() != nil && (before == nil || before.GetDeletionTimestamp() == nil) {
 		at, uid := keyOf(now), now.GetUID()
 		c.later(0, func() { c.finalize(k, at, uid) })
+	}
+	if _, ok := now.(*corev1.PersistentVolumeClaim); ok && before == nil {
+		at := keyOf(now)
+		c.later(0, func() { c.bind(k, at) })
 	}
 	spec := before == nil || now.GetGeneration() != before.GetGeneration()
 	switch {

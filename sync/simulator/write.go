@@ -179,7 +179,9 @@ func (c *Cluster) create(q *request, o object, post bool) (object, error) {
 	if err := q.inNamespace(o); err != nil {
 		return nil, err
 	}
-	q.prepareCreate(c, o)
+	if errs := q.prepareCreate(c, o); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(q.GroupKind(), o.GetName(), errs)
+	}
 	if errs := q.checkCreate(o); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.GroupKind(), o.GetName(), errs)
 	}
