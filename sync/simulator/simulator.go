@@ -23,18 +23,21 @@
 //
 // # What is different from a real server
 //
-//   - Values of Kubernetes' own kinds are checked for their types, names, and for fields
-//     that cannot be changed. Other rules, such as that a Deployment has a container,
-//     are not checked.
 //   - There are no rights, no webhooks, no quotas and no admission plugins but
 //     NamespaceLifecycle. Everybody may do everything.
 //   - There are no warnings in the header of an answer.
 //   - A new namespace is empty: no ServiceAccount, no ConfigMap with a certificate.
+//   - The first PUT of a claim of storage as it is changes its resourceVersion in a real
+//     server, and nothing here.
 //   - A claim of storage is bound at once, and there is no object of its volume.
 //   - A workload has pods only while it waits for an image, and never a ReplicaSet.
 //   - The controllers work between requests: what has no delay is done when the next
 //     request comes.
-//   - A conflict on a template of pods prints the value in another form.
+//   - What is refused about Kubernetes' own kinds for what is in the object is said in
+//     swell's words, which end with [OwnText]; and a refusal that quotes a template of
+//     pods prints it in another form.
+//   - Lists do not go on with an old token, and nothing is listed or watched from the
+//     past but what a watch missed in the last five minutes.
 package simulator
 
 import (
