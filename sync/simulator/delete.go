@@ -14,7 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // delete is a DELETE of one object, or of those that a selector picks.
@@ -148,6 +150,9 @@ func (q *request) deletionFinalizers(there object, opt *metav1.DeleteOptions) []
 	case metav1.DeletePropagationForeground:
 		own = append(own, metav1.FinalizerDeleteDependents)
 	}
+	if there := there.GetFinalizers(); sets.New(own...).Equal(sets.New(there...)) {
+		return there // in the order that they have
+	}
 	return own
 }
 
@@ -265,6 +270,15 @@ func (c *Cluster) afterDelete(k *kind, gone object) {
 	if ns := gone.GetNamespace(); ns != "" {
 		c.later(0, func() { c.empty(ns) })
 	}
+	for _, r := range gone.GetOwnerReferences() {
+		if owner := c.kindOf(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)); owner != nil {
+			at := key{name: r.Name}
+			if owner.namespaced {
+				at.namespace = gone.GetNamespace()
+			}
+			c.later(0, func() { c.finalize(owner, at, r.UID) })
+		}
+	}
 	if k.GroupVersionKind == crdKind {
 		c.withdraw(gone)
 	}
@@ -322,8 +336,7 @@ func (c *Cluster) finalize(k *kind, at key, uid types.UID) {
 			}
 		})
 		if blocked {
-			c.later(time.Second, func() { c.finalize(k, at, uid) })
-			return
+			return // until one of them goes, see afterDelete
 		}
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		own = metav1.FinalizerOrphanDependents

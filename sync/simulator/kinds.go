@@ -27,7 +27,7 @@ import (
 // kubernetes is the version whose schemas are used, that of discovery.json.
 const kubernetes = "1.36"
 
-// discovery is what a real API server answers, by path. TestDiscovery writes it.
+// discovery is what a real API server answers, by path. TestAgainstServer holds it to that.
 //
 //go:embed discovery.json
 var discovery []byte

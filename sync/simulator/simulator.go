@@ -27,8 +27,8 @@
 //     NamespaceLifecycle. Everybody may do everything.
 //   - There are no warnings in the header of an answer.
 //   - A new namespace is empty: no ServiceAccount, no ConfigMap with a certificate.
-//   - The first PUT of a claim of storage as it is changes its resourceVersion in a real
-//     server, and nothing here.
+//   - A write of a claim of storage that changes nothing may yet change its
+//     resourceVersion in a real server, and does not here.
 //   - A claim of storage is bound at once, and there is no object of its volume.
 //   - A workload has pods only while it waits for an image, and never a ReplicaSet.
 //   - The controllers work between requests: what has no delay is done when the next
@@ -45,7 +45,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -107,7 +106,7 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.work(time.Now())
+	c.work()
 	answer := c.serve(r, body)
 	return answer.response(r), nil
 }

@@ -45,9 +45,9 @@ func (c *Cluster) later(after time.Duration, do func()) {
 const maxTasks = 100_000
 
 // work does what is due.
-func (c *Cluster) work(now time.Time) {
+func (c *Cluster) work() {
 	for range maxTasks {
-		if at, ok := c.tasks.next(); !ok || at.After(now) {
+		if at, ok := c.tasks.next(); !ok || at.After(time.Now()) {
 			return
 		}
 		do := c.tasks[0].do

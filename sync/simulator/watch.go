@@ -169,7 +169,7 @@ func (s *stream) fill(now time.Time) (changed <-chan struct{}, next time.Time) {
 	c := s.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.work(now)
+	c.work()
 	changes, ok := c.history.after(s.version)
 	if !ok {
 		expired := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", s.version, c.history.forgotten))

@@ -350,7 +350,9 @@ func unchanged(o, there object) bool {
 	if !equality.Semantic.DeepEqual(old, before) {
 		return false
 	}
-	o.SetManagedFields(old)
+	if len(old) > 0 {
+		o.SetManagedFields(old)
+	}
 	wholeSeconds(o)
 	same := false
 	if u, ok := o.(*unstructured.Unstructured); ok {
@@ -358,7 +360,7 @@ func unchanged(o, there object) bool {
 	} else {
 		same = equality.Semantic.DeepEqual(o, there)
 	}
-	if !same {
+	if !same && len(old) > 0 {
 		o.SetManagedFields(now)
 	}
 	return same
