@@ -15,6 +15,8 @@ const (
 	// applied; the fleet is its own inventory.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	ManagedBy      = "swell"
+	// ManagedSelector selects what swell applied, from whatever monorepo.
+	ManagedSelector = LabelManagedBy + "=" + ManagedBy
 	// LabelRepository holds [Repository.Name]: several may share a cluster.
 	LabelRepository = KeyPrefix + "repository"
 	// LabelUnit holds the unit's path, shortened to what a label takes.

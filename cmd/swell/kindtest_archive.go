@@ -188,7 +188,7 @@ func objectsText(b *render.Bundle) (string, error) {
 			return "", fmt.Errorf("%s: %w", o.ID, err)
 		}
 		metadata, _ := object["metadata"].(map[string]any)
-		without(metadata, "labels", config.LabelManagedBy, config.LabelRepository, config.LabelUnit)
+		without(metadata, "labels", config.LabelsSet...)
 		without(metadata, "annotations", config.AnnotationUnit)
 		if config.MaySecret(o.ID.Kind) {
 			hideValues(object)

@@ -19,12 +19,9 @@ import (
 // pageSize is how many objects one LIST brings.
 const pageSize = 500
 
-// everyones selects what swell applied, from whatever monorepo.
-const everyones = config.LabelManagedBy + "=" + config.ManagedBy
-
 // ours selects what carries our labels.
 func (c *connection) ours() string {
-	return everyones + "," + config.LabelRepository + "=" + c.repository
+	return config.ManagedSelector + "," + config.LabelRepository + "=" + c.repository
 }
 
 // isOurs says whether these are labels of an object that we applied.

@@ -100,7 +100,7 @@ var (
 func (l *Live) Managed(ctx context.Context) (int, error) {
 	n := 0
 	for _, resource := range Kinds {
-		list, err := l.Client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
+		list, err := l.Client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.ManagedSelector})
 		if err != nil {
 			return 0, err
 		}
