@@ -117,7 +117,7 @@ func Open(options Options) (*Daemon, error) {
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
 	}
-	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
+	d.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	swept, err := options.Store.SweptAt()
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ const maxFew = 200
 // suspects that are postponed. It turns a sweep of many suspects into a full
 // sweep.
 func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
-	busy := map[rollout.Place]bool{}
+	busy := map[render.Placed]bool{}
 	for _, at := range d.executor.Places() {
 		busy[at] = true
 	}

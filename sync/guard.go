@@ -140,7 +140,7 @@ func (p *pass) judge(jobs []*executor.Job) (approval.Verdict, error) {
 		return approval.Verdict{}, err
 	}
 	ledger, commit := p.guarded.ledger, p.monorepo.snapshot.Commit
-	in := approval.Input{Limits: p.guarded.limits, Approved: ledger.Approved(), Lost: ledger.Done(store.Place{}, commit), LostBy: map[config.UnitPath]bool{}}
+	in := approval.Input{Limits: p.guarded.limits, Approved: ledger.Approved(), Lost: ledger.Done(render.Placed{}, commit), LostBy: map[config.UnitPath]bool{}}
 	for _, path := range ledger.LostBy(commit) {
 		if p.monorepo.snapshot.Units.Get(path) != nil {
 			in.LostBy[path] = true

@@ -92,7 +92,7 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 func (p *pass) recordDeletions(jobs []*executor.Job) error {
 	g := &p.guarded
 	var changed []store.Entry
-	counted := map[store.Place]bool{}
+	counted := map[render.Placed]bool{}
 	for _, j := range jobs {
 		if len(j.Confirmed)+len(j.Forgotten) > 0 {
 			delete(g.pending, j.Place())
@@ -105,8 +105,8 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 		at := j.Place()
 		g.ledger.Count(at, p.releasedBy(j.Unit), j.Unreplaced)
 		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.ledger.Approved()[approval.Of(e)] })
-		g.ledger.Count(store.Place{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
-		counted[at], counted[store.Place{}] = true, true
+		g.ledger.Count(render.Placed{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
+		counted[at], counted[render.Placed{}] = true, true
 	}
 	if len(counted) > 0 {
 		gone := func(path config.UnitPath) bool { return p.state.Units[path] == nil }

@@ -211,7 +211,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout])
 	}))
-	d.state.Notices = rollout.Notices{RequeueAt: map[rollout.Place]time.Time{}, Watched: map[rollout.Place]bool{}}
+	d.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	earlier, err := render.NewCommit(baseTree, shared, "")
 	f.must(err)
 	d.monorepo.commits[base.Commit] = earlier

@@ -46,7 +46,7 @@ type Store interface {
 	Changes() (int64, error)
 	Plans() ([]store.Plan, error)
 	Approvals() ([]store.Approval, error)
-	Deleted() (map[store.Place]store.Tally, error)
+	Deleted() (map[render.Placed]store.Tally, error)
 }
 
 var _ Store = (*store.Store)(nil)

@@ -57,16 +57,16 @@ type sweeps struct {
 	slots    chan struct{}     // one token per sweep
 	// concurrent are the places of jobs that were under way at the same time as a
 	// sweep: it may have seen them half done.
-	concurrent map[rollout.Place]bool
+	concurrent map[render.Placed]bool
 	// postponed are suspects on places that a job is at work on. They are swept when
 	// it is known what the job did.
-	postponed map[rollout.Place]map[render.ObjectID]informer.Suspect
+	postponed map[render.Placed]map[render.ObjectID]informer.Suspect
 	failures  map[string]string // why the last sweep of a cluster failed
 }
 
 func newSweeps() sweeps {
-	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[rollout.Place]bool{},
-		postponed: map[rollout.Place]map[render.ObjectID]informer.Suspect{}, failures: map[string]string{}}
+	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[render.Placed]bool{},
+		postponed: map[render.Placed]map[render.ObjectID]informer.Suspect{}, failures: map[string]string{}}
 }
 
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.
@@ -210,7 +210,7 @@ func (d *Daemon) endedSweeps() []*sweep {
 
 // forgetConcurrent marks what was found on places where a job was at work as not
 // swept, and returns what differs there.
-func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[rollout.Place]bool) (forgotten []apply.Drift) {
+func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[render.Placed]bool) (forgotten []apply.Drift) {
 	if len(concurrent) == 0 {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 }
 
 // postpone keeps a suspect until the job at its place is recorded.
-func (d *Daemon) postpone(at rollout.Place, s informer.Suspect) {
+func (d *Daemon) postpone(at render.Placed, s informer.Suspect) {
 	if d.sweeps.postponed[at] == nil {
 		d.sweeps.postponed[at] = map[render.ObjectID]informer.Suspect{}
 	}
@@ -249,7 +249,7 @@ func (d *Daemon) postpone(at rollout.Place, s informer.Suspect) {
 }
 
 // requeue makes the postponed suspects of a place due.
-func (d *Daemon) requeue(at rollout.Place) {
+func (d *Daemon) requeue(at render.Placed) {
 	if len(d.sweeps.postponed[at]) == 0 {
 		return
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/informer"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -152,9 +151,9 @@ func (p *pass) takeEvents() error {
 }
 
 // syncWatches has the watches that the open places of a plan need, and only those.
-func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []rollout.Place) {
+func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []render.Placed) {
 	watched := d.informer.Sync(ctx, r.At, open, d.linked)
-	maps.DeleteFunc(d.state.Notices.RequeueAt, func(at rollout.Place, _ time.Time) bool {
+	maps.DeleteFunc(d.state.Notices.RequeueAt, func(at render.Placed, _ time.Time) bool {
 		_, subscribed := watched[at]
 		return !subscribed
 	})

@@ -22,7 +22,7 @@ type Ledger struct {
 	plans     []store.Plan
 	approvals []store.Approval
 	approved  map[Deletion]bool
-	deleted   map[store.Place]store.Tally
+	deleted   map[render.Placed]store.Tally
 	changes   int64 // [Stored.Changes] when approvals were read
 }
 
@@ -30,7 +30,7 @@ type Ledger struct {
 type Stored interface {
 	Plans() ([]store.Plan, error)
 	Approvals() ([]store.Approval, error)
-	Deleted() (map[store.Place]store.Tally, error)
+	Deleted() (map[render.Placed]store.Tally, error)
 	// Changes is a number that grows when somebody else writes to the state.
 	Changes() (int64, error)
 }
@@ -176,7 +176,7 @@ func (l *Ledger) take(out func(Deletion) bool) map[render.Digest][]store.Deletio
 
 // Done is how many objects were deleted at a place since a commit. The zero place is
 // the whole fleet.
-func (l *Ledger) Done(at store.Place, since config.Commit) int {
+func (l *Ledger) Done(at render.Placed, since config.Commit) int {
 	if t := l.deleted[at]; t.Commit == since {
 		return t.Objects
 	}
@@ -186,7 +186,7 @@ func (l *Ledger) Done(at store.Place, since config.Commit) int {
 // LostBy are the units that something was deleted of since a commit.
 func (l *Ledger) LostBy(since config.Commit) (units []config.UnitPath) {
 	for at, t := range l.deleted {
-		if at != (store.Place{}) && t.Commit == since {
+		if at != (render.Placed{}) && t.Commit == since {
 			units = append(units, at.Unit)
 		}
 	}
@@ -194,7 +194,7 @@ func (l *Ledger) LostBy(since config.Commit) (units []config.UnitPath) {
 }
 
 // Count adds objects that were deleted at a place since a commit.
-func (l *Ledger) Count(at store.Place, since config.Commit, objects int) {
+func (l *Ledger) Count(at render.Placed, since config.Commit, objects int) {
 	t := l.deleted[at]
 	if t.Commit != since {
 		t = store.Tally{Commit: since}
@@ -205,11 +205,11 @@ func (l *Ledger) Count(at store.Place, since config.Commit, objects int) {
 
 // PutTallies stores the tallies of some places, and forgets those of units that are
 // gone, since an earlier commit than the newest.
-func (l *Ledger) PutTallies(tx *store.Tx, counted map[store.Place]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
+func (l *Ledger) PutTallies(tx *store.Tx, counted map[render.Placed]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
 	for _, at := range slices.SortedFunc(maps.Keys(l.deleted), comparePlaces) {
 		t := l.deleted[at]
 		switch {
-		case at != (store.Place{}) && t.Commit != newest && gone(at.Unit):
+		case at != (render.Placed{}) && t.Commit != newest && gone(at.Unit):
 			delete(l.deleted, at)
 			t = store.Tally{}
 		case !counted[at]:
@@ -222,7 +222,7 @@ func (l *Ledger) PutTallies(tx *store.Tx, counted map[store.Place]bool, newest c
 	return nil
 }
 
-func comparePlaces(a, b store.Place) int {
+func comparePlaces(a, b render.Placed) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 

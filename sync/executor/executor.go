@@ -49,7 +49,7 @@ type Executor struct {
 	wake    chan struct{} // the same, for the pause between two passes
 
 	mu      sync.Mutex
-	jobs    map[rollout.Place]*Job
+	jobs    map[render.Placed]*Job
 	locks   map[lockKey]*Job
 	done    []*Job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see UnitsAtOnce
@@ -88,7 +88,7 @@ func (x *Executor) loadLocked(j *Job, n int) {
 
 // New is told of a channel that wakes whoever makes passes, when a job has ended.
 func New(wake chan struct{}) *Executor {
-	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[rollout.Place]*Job{}, locks: map[lockKey]*Job{},
+	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[render.Placed]*Job{}, locks: map[lockKey]*Job{},
 		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*Job][]store.Entry{}, cancels: map[*Job]context.CancelFunc{}}
 }
 
@@ -97,7 +97,7 @@ func New(wake chan struct{}) *Executor {
 func (x *Executor) Idle(a rollout.Action) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.jobs[rollout.Place{Unit: a.Unit, Target: a.Target}] == nil
+	return x.jobs[render.Placed{Unit: a.Unit, Target: a.Target}] == nil
 }
 
 // TryLock makes the job the one of its unit on its target and, where it writes, of
@@ -281,10 +281,10 @@ func (x *Executor) Clusters() map[string]bool {
 }
 
 // Places are the units on targets that a job is at work on.
-func (x *Executor) Places() []rollout.Place {
+func (x *Executor) Places() []render.Placed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var places []rollout.Place
+	var places []render.Placed
 	for at := range x.jobs {
 		places = append(places, at)
 	}

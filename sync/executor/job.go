@@ -64,7 +64,7 @@ type Job struct {
 }
 
 // Place is the unit and the target of the job.
-func (j *Job) Place() rollout.Place { return rollout.Place{Unit: j.Unit, Target: j.Target} }
+func (j *Job) Place() render.Placed { return render.Placed{Unit: j.Unit, Target: j.Target} }
 
 // Ended gives the job its outcome.
 func (j *Job) Ended(result rollout.Result, reason string) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/rollout"
 )
 
 const (
@@ -37,7 +36,7 @@ type subscription struct {
 
 // Subscribe notes the objects whose health a job at a place is about. The job begins
 // now: events from before it count no more.
-func (in *Informer) Subscribe(at rollout.Place, now time.Time, cluster, account string, objects []*render.Object) {
+func (in *Informer) Subscribe(at render.Placed, now time.Time, cluster, account string, objects []*render.Object) {
 	s := subscription{begun: now, keys: map[key]string{}}
 	for _, o := range objects {
 		k := key{cluster: cluster, account: account, kind: kindOf(o.ID)}
@@ -56,7 +55,7 @@ func (in *Informer) Subscribe(at rollout.Place, now time.Time, cluster, account 
 	}
 }
 
-func (in *Informer) unsubscribeLocked(at rollout.Place) {
+func (in *Informer) unsubscribeLocked(at render.Placed) {
 	for _, o := range in.subscriptions[at].objects {
 		if in.places[o] == at {
 			delete(in.places, o)
@@ -68,11 +67,11 @@ func (in *Informer) unsubscribeLocked(at rollout.Place) {
 
 // DrainDue takes the places where something happened since the last time, and when
 // the last job began there.
-func (in *Informer) DrainDue() map[rollout.Place]time.Time {
+func (in *Informer) DrainDue() map[render.Placed]time.Time {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.waking = false
-	due := make(map[rollout.Place]time.Time, len(in.queued))
+	due := make(map[render.Placed]time.Time, len(in.queued))
 	for at := range in.queued {
 		due[at] = in.subscriptions[at].begun
 	}
@@ -83,12 +82,12 @@ func (in *Informer) DrainDue() map[rollout.Place]time.Time {
 // Sync has the watches for health that the open places need, and only those. It
 // returns the places that are subscribed to, each with whether all of it is watched.
 // conn is the connection to a cluster; nil where there is none.
-func (in *Informer) Sync(ctx context.Context, now time.Time, open []rollout.Place, conn func(cluster string) *apply.Cluster) map[rollout.Place]bool {
+func (in *Informer) Sync(ctx context.Context, now time.Time, open []render.Placed, conn func(cluster string) *apply.Cluster) map[render.Placed]bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.keepLocked(open)
 	used := in.dropEndedLocked(now)
-	watched := make(map[rollout.Place]bool, len(in.subscriptions))
+	watched := make(map[render.Placed]bool, len(in.subscriptions))
 	for at, s := range in.subscriptions {
 		watched[at] = len(s.keys) > 0
 		for k, version := range s.keys {
@@ -104,8 +103,8 @@ func (in *Informer) Sync(ctx context.Context, now time.Time, open []rollout.Plac
 }
 
 // keepLocked drops the places that nothing is waited for at any more.
-func (in *Informer) keepLocked(open []rollout.Place) {
-	keep := make(map[rollout.Place]bool, len(open))
+func (in *Informer) keepLocked(open []render.Placed) {
+	keep := make(map[render.Placed]bool, len(open))
 	for _, at := range open {
 		keep[at] = true
 	}
@@ -168,7 +167,7 @@ func (in *Informer) enqueueKindLocked(cluster string, kind schema.GroupKind) {
 }
 
 // enqueueLocked notes that something happened at a place, and wakes whoever waits.
-func (in *Informer) enqueueLocked(at rollout.Place) {
+func (in *Informer) enqueueLocked(at render.Placed) {
 	in.queued[at] = true
 	if !in.waking {
 		in.waking = true

@@ -21,7 +21,6 @@ import (
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // Informer is the watches of all clusters, and what they saw since the last pass.
@@ -40,9 +39,9 @@ type Informer struct {
 	suppressed map[string]map[render.ObjectID]Suppression
 
 	// For health.
-	subscriptions map[rollout.Place]subscription
-	places        map[object]rollout.Place // of the subscriptions
-	queued        map[rollout.Place]bool   // where something happened
+	subscriptions map[render.Placed]subscription
+	places        map[object]render.Placed // of the subscriptions
+	queued        map[render.Placed]bool   // where something happened
 	waking        bool                     // a wake-up for these is on its way
 	refused       map[key]time.Time        // when to try again
 }
@@ -80,7 +79,7 @@ func New(wake func(), differs func(cluster string, seen apply.Seen) bool) *Infor
 	return &Informer{
 		wake: wake, differs: differs, watches: map[key]*watch{},
 		suspects: map[string]map[render.ObjectID]string{}, flooded: map[string]bool{},
-		subscriptions: map[rollout.Place]subscription{}, places: map[object]rollout.Place{}, queued: map[rollout.Place]bool{}, refused: map[key]time.Time{},
+		subscriptions: map[render.Placed]subscription{}, places: map[object]render.Placed{}, queued: map[render.Placed]bool{}, refused: map[key]time.Time{},
 	}
 }
 

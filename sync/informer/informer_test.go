@@ -21,12 +21,11 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/rollout"
 )
 
 var (
 	noon       = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	cart       = rollout.Place{Unit: "services/cart", Target: "dev/a"}
+	cart       = render.Placed{Unit: "services/cart", Target: "dev/a"}
 	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
@@ -169,7 +168,7 @@ func TestOneWatchForDriftAndHealth(t *testing.T) {
 	s := newServer(t)
 	in, woken := s.informer()
 	in.Subscribe(cart, noon, "dev", "", []*render.Object{configMap("a")})
-	open := []rollout.Place{cart}
+	open := []render.Placed{cart}
 	s.eventually("no watch for health", func() bool { return in.Sync(t.Context(), noon, open, s.connOf)[cart] })
 	if in.Has("dev", configMap("a").ID) || s.lists != 1 {
 		t.Errorf("a watch for health counts as one for drift, or asked %d times what is now", s.lists)
@@ -187,7 +186,7 @@ func TestOneWatchForDriftAndHealth(t *testing.T) {
 	if diff := cmp.Diff(map[string][]Suspect{"dev": {{ID: configMap("a").ID, Fingerprint: found.Suspects["dev"][0].Fingerprint}}}, found.Suspects); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[rollout.Place]time.Time{cart: noon}, in.DrainDue()); diff != "" {
+	if diff := cmp.Diff(map[render.Placed]time.Time{cart: noon}, in.DrainDue()); diff != "" {
 		t.Error(diff)
 	}
 	// The release is over: the watch for drift stays.
@@ -256,7 +255,7 @@ func TestARefusedWatch(t *testing.T) {
 		t.Error("watched for drift although refused")
 	}
 	in.Subscribe(cart, noon, "dev", "", []*render.Object{configMap("a")})
-	sync := func(now time.Time) bool { return in.Sync(t.Context(), now, []rollout.Place{cart}, s.connOf)[cart] }
+	sync := func(now time.Time) bool { return in.Sync(t.Context(), now, []render.Placed{cart}, s.connOf)[cart] }
 	isRefused := func() bool {
 		in.mu.Lock()
 		defer in.mu.Unlock()
@@ -282,11 +281,11 @@ func TestAnotherConnection(t *testing.T) {
 	old.listed(t.Context(), in)
 	in.Subscribe(cart, noon, "dev", "", []*render.Object{{ID: render.ObjectID{Kind: "K1", Namespace: "shop", Name: "x"}, Version: "v1"}})
 	old.eventually("not watched", func() bool {
-		return in.Sync(t.Context(), noon, []rollout.Place{cart}, old.connOf)[cart] && old.streams() == 2
+		return in.Sync(t.Context(), noon, []render.Placed{cart}, old.connOf)[cart] && old.streams() == 2
 	})
 	s.listed(t.Context(), in)
 	s.eventually("not watched anew", func() bool {
-		return in.Sync(t.Context(), noon, []rollout.Place{cart}, s.connOf)[cart] && s.streams() == 2
+		return in.Sync(t.Context(), noon, []render.Placed{cart}, s.connOf)[cart] && s.streams() == 2
 	})
 	old.eventually("watched still", func() bool { return old.streams() == 0 })
 	if found := in.Drain(); len(found.Ended) > 0 {
@@ -306,9 +305,9 @@ func TestAnotherConnection(t *testing.T) {
 func TestWatchesForHealthAreBounded(t *testing.T) {
 	s := newServer(t)
 	in, _ := s.informer()
-	var open []rollout.Place
+	var open []render.Placed
 	for i := range 40 {
-		at := rollout.Place{Unit: config.UnitPath(fmt.Sprintf("services/%d", i)), Target: "dev/a"}
+		at := render.Placed{Unit: config.UnitPath(fmt.Sprintf("services/%d", i)), Target: "dev/a"}
 		open = append(open, at)
 		in.Subscribe(at, noon, "dev", "", []*render.Object{{ID: render.ObjectID{Kind: fmt.Sprintf("K%d", i), Namespace: "shop", Name: "x"}, Version: "v1"}})
 	}

@@ -22,13 +22,13 @@ type judge struct {
 	elapsed   time.Duration // all steps of the clock forward
 	offered   map[bundle]bool
 
-	seen  map[Place]seen
+	seen  map[render.Placed]seen
 	units map[config.UnitPath]seenUnit
 }
 
 // bundle is one that a commit offers to a place.
 type bundle struct {
-	Place
+	render.Placed
 	digest render.Digest
 	commit config.Commit
 }
@@ -64,7 +64,7 @@ type seenUnit struct {
 }
 
 func newJudge() *judge {
-	return &judge{offered: map[bundle]bool{}, seen: map[Place]seen{}, units: map[config.UnitPath]seenUnit{}}
+	return &judge{offered: map[bundle]bool{}, seen: map[render.Placed]seen{}, units: map[config.UnitPath]seenUnit{}}
 }
 
 func (j *judge) clone() *judge {
@@ -94,7 +94,7 @@ func (j *judge) offer(want *Wanted) {
 			continue
 		}
 		for name, t := range u.Targets {
-			j.offered[bundle{Place{Unit: path, Target: name}, t.Digest, want.Commit}] = true
+			j.offered[bundle{render.Placed{Unit: path, Target: name}, t.Digest, want.Commit}] = true
 		}
 	}
 }
@@ -102,9 +102,9 @@ func (j *judge) offer(want *Wanted) {
 // plan looks at what Decide gave.
 func (j *judge) plan(w *world) {
 	j.transitions(w, w.plan.Transitions)
-	planned := map[Place]bool{}
+	planned := map[render.Placed]bool{}
 	for _, a := range w.plan.Actions {
-		at := Place{Unit: a.Unit, Target: a.Target}
+		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		if planned[at] {
 			j.objectf("two actions for %v", at)
 		}
@@ -116,7 +116,7 @@ func (j *judge) plan(w *world) {
 		if a.Kind == Check {
 			continue
 		}
-		at := Place{Unit: a.Unit, Target: a.Target}
+		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		s := j.seen[at]
 		s.writing, s.correctly = true, a.Why == WhyDrift
 		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && j.units[a.Unit].status == Progressing
@@ -128,7 +128,7 @@ func (j *judge) plan(w *world) {
 }
 
 func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
-	at := Place{Unit: a.Unit, Target: a.Target}
+	at := render.Placed{Unit: a.Unit, Target: a.Target}
 	wanted := w.want.Units[a.Unit]
 	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
 	if u.status == Held && (u.spec.OnFailure == config.Hold || a.Kind == Remove || a.Kind == Apply && a.Why != WhyDrift && (!s.touched || s.good != "")) {
@@ -203,7 +203,7 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		if waveOf(&u.spec, name) != wave {
 			continue
 		}
-		s := j.seen[Place{Unit: path, Target: name}]
+		s := j.seen[render.Placed{Unit: path, Target: name}]
 		m.size++
 		if (s.writing || s.applied == digest && !s.healthy) && !s.failed && !s.cut {
 			m.underway++
@@ -242,7 +242,7 @@ func (j *judge) concurrency(actions []Action) {
 	}
 	fresh := map[wave]int{}
 	for _, a := range actions {
-		s, u := j.seen[Place{Unit: a.Unit, Target: a.Target}], j.units[a.Unit]
+		s, u := j.seen[render.Placed{Unit: a.Unit, Target: a.Target}], j.units[a.Unit]
 		if a.Kind != Apply || a.Why == WhyDrift || a.Why == WhyRollback {
 			continue
 		}
@@ -264,7 +264,7 @@ func (j *judge) needs(w *world, a Action) {
 		if n == nil || n.Targets[a.Target] == nil {
 			continue
 		}
-		s := j.seen[Place{Unit: need, Target: a.Target}]
+		s := j.seen[render.Placed{Unit: need, Target: a.Target}]
 		if s.applied == "" || n.Rollout.Status == Progressing && s.applied != j.units[need].want[a.Target] && j.units[need].want[a.Target] != "" {
 			j.objectf("%s on %s is written before %s", a.Unit, a.Target, need)
 		}
@@ -369,7 +369,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 			j.objectf("%s: %s for %s: %+v", tr.Unit, tr.Kind, tr.Text, m)
 		}
 		for name, digest := range u.want {
-			s := j.seen[Place{Unit: tr.Unit, Target: name}]
+			s := j.seen[render.Placed{Unit: tr.Unit, Target: name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
 			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && tr.Kind == string(RollingBack) {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
@@ -407,7 +407,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		return
 	}
 	const timeout = 5 * time.Minute
-	at := Place{Unit: o.Unit, Target: o.Target}
+	at := render.Placed{Unit: o.Unit, Target: o.Target}
 	s, unit := j.seen[at], j.units[o.Unit]
 	digest, wanted := unit.want[o.Target]
 	if unit.status == RollingBack {
@@ -499,10 +499,10 @@ func (j *judge) atRest(w *world) error {
 		wanted := w.want.Units[path]
 		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
 		for name := range targets {
-			if w.orphans[Place{Unit: path, Target: name}] {
+			if w.orphans[render.Placed{Unit: path, Target: name}] {
 				continue
 			}
-			l, digest := w.live[Place{Unit: path, Target: name}], j.units[path].want[name]
+			l, digest := w.live[render.Placed{Unit: path, Target: name}], j.units[path].want[name]
 			if l == nil || unknown && digest == "" {
 				l = &live{} // or a removal that has to wait
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 )
 
 // refresh brings the needs of the unit's targets up to date with the commit, if
@@ -104,17 +105,17 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 // they need what this one has there, and notes one as the reason.
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	if p.dependents == nil {
-		p.dependents = map[Place][]config.UnitPath{}
+		p.dependents = map[render.Placed][]config.UnitPath{}
 		for path, other := range p.state.Units {
 			for target, t := range other.Targets {
 				for _, need := range p.needsOf(path, target, t) {
-					at := Place{Unit: need, Target: target}
+					at := render.Placed{Unit: need, Target: target}
 					p.dependents[at] = append(p.dependents[at], path)
 				}
 			}
 		}
 	}
-	for _, path := range slices.Sorted(slices.Values(p.dependents[Place{Unit: u.Path, Target: name}])) { // so that the reason stays the same
+	for _, path := range slices.Sorted(slices.Values(p.dependents[render.Placed{Unit: u.Path, Target: name}])) { // so that the reason stays the same
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}

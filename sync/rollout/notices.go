@@ -3,7 +3,11 @@
 
 package rollout
 
-import "time"
+import (
+	"time"
+
+	"github.com/swell-sh/swell/render"
+)
 
 // Notices are what watches tell the caller of live objects between two checks.
 // They move the time of the next check of a target that waits for its objects, and
@@ -15,9 +19,9 @@ import "time"
 type Notices struct {
 	// RequeueAt is when a place with an event is checked, if that is before its
 	// turn. The caller deletes it when the check begins.
-	RequeueAt map[Place]time.Time
+	RequeueAt map[render.Placed]time.Time
 	// Watched are the places of which all objects are watched.
-	Watched map[Place]bool
+	Watched map[render.Placed]bool
 }
 
 // minWatched is how soon a watched place is checked again without an event: pods are
@@ -26,7 +30,7 @@ const minWatched = 5 * time.Second
 
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
-func (n *Notices) pause(at Place, waited, most time.Duration) time.Duration {
+func (n *Notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
 	least := minCheck
 	if n.Watched[at] {
 		least = minWatched
@@ -35,7 +39,7 @@ func (n *Notices) pause(at Place, waited, most time.Duration) time.Duration {
 }
 
 // earlier is the earlier of a time and that at which an event has the place checked.
-func (n *Notices) earlier(at Place, due time.Time) time.Time {
+func (n *Notices) earlier(at render.Placed, due time.Time) time.Time {
 	if requeue, ok := n.RequeueAt[at]; ok && requeue.Before(due) {
 		return requeue
 	}

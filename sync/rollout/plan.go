@@ -23,7 +23,7 @@ type Plan struct {
 	Wake time.Time
 	// Open are the places that something is done at, or that wait for what
 	// their objects will be: where [Notices] are of use. In no order.
-	Open []Place
+	Open []render.Placed
 	// Transitions that Decide made.
 	Transitions []Transition
 }
@@ -127,11 +127,8 @@ type pass struct {
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.
-	dependents map[Place][]config.UnitPath
+	dependents map[render.Placed][]config.UnitPath
 }
-
-// Place is a unit on a target.
-type Place = render.Placed
 
 // unsettled are the units that something may have to be done for, sorted. The
 // others cost one look-up.

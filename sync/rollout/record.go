@@ -6,6 +6,8 @@ package rollout
 import (
 	"fmt"
 	"time"
+
+	"github.com/swell-sh/swell/render"
 )
 
 // Outcome is what became of an action, or what a sweep found.
@@ -259,7 +261,7 @@ func (r *recording) waiting() {
 	if t.debt() {
 		most = maxBackoff
 	}
-	t.RetryAt = r.now.Add(r.notices.pause(Place{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
+	t.RetryAt = r.now.Add(r.notices.pause(render.Placed{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
 	}

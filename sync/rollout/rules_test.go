@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
 				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-				labels: map[config.TargetName]map[string]string{}, last: map[Place]Action{},
+				labels: map[config.TargetName]map[string]string{}, last: map[render.Placed]Action{},
 			}
 			s.run()
 		})
@@ -72,7 +72,7 @@ type script struct {
 	labels map[config.TargetName]map[string]string
 	want   *Wanted
 	plan   Plan
-	last   map[Place]Action // the last action planned for a place
+	last   map[render.Placed]Action // the last action planned for a place
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -267,7 +267,7 @@ func (s *script) duration(text string) time.Duration {
 func (s *script) decide() {
 	s.plan = s.state.Decide(s.want, s.now)
 	for _, a := range s.plan.Actions {
-		at := Place{Unit: a.Unit, Target: a.Target}
+		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
 		delete(s.state.Notices.RequeueAt, at)
 	}
@@ -277,7 +277,7 @@ func (s *script) notice(verb string, rest []string) {
 	if s.state.Notices.Watched == nil {
 		s.state.Notices = noNotices()
 	}
-	at := Place{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
+	at := render.Placed{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	if verb == "watched" {
 		s.state.Notices.Watched[at] = true
 		return
@@ -289,7 +289,7 @@ func (s *script) outcome(verb string, rest []string) {
 	if len(rest) < 2 {
 		s.fatalf("unknown line")
 	}
-	at := Place{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
+	at := render.Placed{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	o := Outcome{Action: s.last[at], Result: Result(verb)}
 	if o.Result == Drifted {
 		o.Action = Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}

@@ -43,7 +43,7 @@ func TestSimulate(t *testing.T) {
 	want.Units["unit-1"].Needs["cluster-2"] = []config.UnitPath{"unit-0"}
 	want.Withheld = map[config.UnitPath]string{"unit-0": "12 deletions pending"}
 	s.Simulate(want)
-	for at, reason := range map[Place]string{
+	for at, reason := range map[render.Placed]string{
 		{Unit: "unit-1", Target: "cluster-0"}: "", // in the canary, or in the same wave
 		{Unit: "unit-1", Target: "cluster-1"}: "",
 		{Unit: "unit-1", Target: "cluster-2"}: "waits for unit unit-0 to be applied there, which waits for approval",

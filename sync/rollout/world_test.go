@@ -36,13 +36,13 @@ type world struct {
 	calm   bool
 	cured  bool // no bundle has anything wrong with it
 
-	live     map[Place]*live
+	live     map[render.Placed]*live
 	down     map[config.TargetName]bool
 	distress map[config.TargetName]bool
-	ill      map[Place]bool
-	underway map[Place]Action
+	ill      map[render.Placed]bool
+	underway map[render.Placed]Action
 	// orphans are what was live when the state was lost: nobody here finds it.
-	orphans map[Place]bool
+	orphans map[render.Placed]bool
 
 	judge  *judge
 	stored *judge // the judge as of the last time that the state was stored
@@ -90,7 +90,7 @@ func newWorld(t *rapid.T, m mutation) *world {
 	w := &world{
 		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
-		live: map[Place]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[Place]bool{}, underway: map[Place]Action{}, orphans: map[Place]bool{},
+		live: map[render.Placed]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[render.Placed]bool{}, underway: map[render.Placed]Action{}, orphans: map[render.Placed]bool{},
 		judge: newJudge(),
 	}
 	w.stored = w.judge.clone()
@@ -99,7 +99,7 @@ func newWorld(t *rapid.T, m mutation) *world {
 }
 
 func noNotices() Notices {
-	return Notices{RequeueAt: map[Place]time.Time{}, Watched: map[Place]bool{}}
+	return Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 }
 
 func (w *world) draw(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
@@ -148,7 +148,7 @@ func (w *world) playOn() error {
 func (w *world) happen() {
 	names := slices.Sorted(maps.Keys(targets))
 	name := names[w.draw(len(names))]
-	at := Place{Unit: units[w.draw(len(units))], Target: name}
+	at := render.Placed{Unit: units[w.draw(len(units))], Target: name}
 	if w.rarely(30) {
 		w.lose()
 		return
@@ -241,7 +241,7 @@ func (w *world) commit(good bool) {
 	}
 	if cart := w.want.Units["cart"]; cart != nil {
 		cart.Needs = map[config.TargetName][]config.UnitPath{}
-		for _, at := range []Place{{Unit: "ns", Target: "b/1"}, {Unit: "ns", Target: "c"}, {Unit: "shop", Target: "c"}} {
+		for _, at := range []render.Placed{{Unit: "ns", Target: "b/1"}, {Unit: "ns", Target: "c"}, {Unit: "shop", Target: "c"}} {
 			if need := w.want.Units[at.Unit]; need != nil && need.Targets[at.Target].Digest != "" {
 				cart.Needs[at.Target] = append(cart.Needs[at.Target], at.Unit)
 			}
@@ -281,7 +281,7 @@ func (w *world) pass() {
 	}
 	w.save()
 	for _, a := range w.plan.Actions {
-		at := Place{Unit: a.Unit, Target: a.Target}
+		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
@@ -307,7 +307,7 @@ func (w *world) pass() {
 	w.save()
 }
 
-func comparePlaces(a, b Place) int {
+func comparePlaces(a, b render.Placed) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
@@ -372,7 +372,7 @@ func (w *world) lose() {
 	}
 }
 
-func (w *world) finish(at Place) {
+func (w *world) finish(at render.Placed) {
 	a, ok := w.underway[at]
 	if !ok {
 		return
@@ -388,7 +388,7 @@ func (w *world) record(o Outcome) {
 
 // carryOut does to the fleet what the action says.
 func (w *world) carryOut(a Action) Outcome {
-	at := Place{Unit: a.Unit, Target: a.Target}
+	at := render.Placed{Unit: a.Unit, Target: a.Target}
 	l := w.live[at]
 	if l == nil {
 		l = &live{}
@@ -562,7 +562,7 @@ func (w *world) calmDown() error {
 			return fmt.Errorf("a good commit leaves %s %s: %s%s", path, u.Rollout.Status, u.Blocked, u.Rollout.Reason)
 		}
 		for name := range targets {
-			if l := w.live[Place{Unit: path, Target: name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
+			if l := w.live[render.Placed{Unit: path, Target: name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
 				return fmt.Errorf("a good commit leaves %s on %s at %+v", path, name, l)
 			}
 		}

@@ -128,13 +128,13 @@ func TestApproveWhileWriting(t *testing.T) {
 
 func TestDeleted(t *testing.T) {
 	s := open(t, t.TempDir())
-	at := Place{Unit: "a", Target: "dev/a"}
+	at := render.Placed{Unit: "a", Target: "dev/a"}
 	update(t, s, func(tx *Tx) error {
-		return errors.Join(tx.PutDeleted(at, Tally{"c1", 3}), tx.PutDeleted(at, Tally{"c2", 1}), tx.PutDeleted(Place{}, Tally{"c2", 7}))
+		return errors.Join(tx.PutDeleted(at, Tally{"c1", 3}), tx.PutDeleted(at, Tally{"c2", 1}), tx.PutDeleted(render.Placed{}, Tally{"c2", 7}))
 	})
-	same(t, map[Place]Tally{at: {"c2", 1}, {}: {"c2", 7}}, value[map[Place]Tally](t)(s.Deleted()))
+	same(t, map[render.Placed]Tally{at: {"c2", 1}, {}: {"c2", 7}}, value[map[render.Placed]Tally](t)(s.Deleted()))
 	update(t, s, func(tx *Tx) error { return tx.PutDeleted(at, Tally{}) })
-	same(t, map[Place]Tally{{}: {"c2", 7}}, value[map[Place]Tally](t)(s.Deleted()))
+	same(t, map[render.Placed]Tally{{}: {"c2", 7}}, value[map[render.Placed]Tally](t)(s.Deleted()))
 }
 
 // TestTakeIn: what is live fills what was only intended, and replaces nothing.

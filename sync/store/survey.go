@@ -106,9 +106,6 @@ func (s Reader) Census(see func(Entry)) error {
 		FROM inventory ORDER BY target, unit, "group", kind, namespace, name`)
 }
 
-// Place is a unit on a target; the zero Place is the whole fleet.
-type Place = render.Placed
-
 // Tally is how many objects were deleted somewhere since a commit.
 type Tally struct {
 	Commit  config.Commit
@@ -116,10 +113,10 @@ type Tally struct {
 }
 
 // Deleted is how many objects were deleted where.
-func (s Reader) Deleted() (map[Place]Tally, error) {
-	deleted := map[Place]Tally{}
+func (s Reader) Deleted() (map[render.Placed]Tally, error) {
+	deleted := map[render.Placed]Tally{}
 	err := s.query(func(rows *sql.Rows) error {
-		var at Place
+		var at render.Placed
 		var t Tally
 		err := rows.Scan((*string)(&at.Unit), (*string)(&at.Target), (*string)(&t.Commit), &t.Objects)
 		deleted[at] = t
@@ -129,7 +126,7 @@ func (s Reader) Deleted() (map[Place]Tally, error) {
 }
 
 // PutDeleted notes how many objects were deleted at a place. None forgets it.
-func (tx *Tx) PutDeleted(at Place, t Tally) error {
+func (tx *Tx) PutDeleted(at render.Placed, t Tally) error {
 	if t.Objects == 0 {
 		return tx.exec(`DELETE FROM deleted WHERE unit = ? AND target = ?`, string(at.Unit), string(at.Target))
 	}
