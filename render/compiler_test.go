@@ -96,38 +96,49 @@ func TestGolden(t *testing.T) {
 // TestSameBytes renders the example many times: map orders differ each time,
 // the bytes must not.
 func TestSameBytes(t *testing.T) {
-	var first string
-	for i := range 20 {
+	render := func() string {
 		var c Compiler
-		text := c.Snapshot("", config.Files(os.DirFS("../testdata/monorepo"))).text()
-		if i == 0 {
-			first = text
-		}
-		if diff := cmp.Diff(first, text); diff != "" {
-			t.Fatalf("render %d differs (-first +now):\n%s", i, diff)
-		}
+		return c.Snapshot("", config.Files(os.DirFS("../testdata/monorepo"))).text()
+	}
+	first := render()
+	for i := range 19 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(first, render()); diff != "" {
+				t.Fatalf("differs (-first +now):\n%s", diff)
+			}
+		})
 	}
 }
 
 // TestIncremental changes the example at random and compares what a compiler
-// with a memory makes of it with what a fresh one does.
+// with a memory makes of it with what a fresh one does. SWELL_EDITS=all makes many
+// more changes.
 func TestIncremental(t *testing.T) {
 	original := exampleFiles(t, "swell.yaml", "fleet", "data", "kinds", "services")
 	names := slices.Sorted(maps.Keys(original))
-	rapid.Check(t, func(t *rapid.T) {
-		files := maps.Clone(original)
-		var kept Compiler
-		kept.Snapshot("", config.Files(files))
-		for step := range rapid.IntRange(1, 6).Draw(t, "steps") {
-			change(t, files, names)
-			incremental := kept.Snapshot("", config.Files(maps.Clone(files))).text()
-			var fresh Compiler
-			cold := fresh.Snapshot("", config.Files(maps.Clone(files))).text()
-			if diff := cmp.Diff(cold, incremental); diff != "" {
-				t.Fatalf("after step %d (-cold +incremental):\n%s", step, diff)
-			}
+	fewChecks(t, "7")
+	for i := range 4 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { incremental(t, original, names) })
+		})
+	}
+}
+
+func incremental(t *rapid.T, original fstest.MapFS, names []string) {
+	files := maps.Clone(original)
+	var kept Compiler
+	kept.Snapshot("", config.Files(files))
+	for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
+		change(t, files, names)
+		incremental := kept.Snapshot("", config.Files(maps.Clone(files))).text()
+		var fresh Compiler
+		cold := fresh.Snapshot("", config.Files(maps.Clone(files))).text()
+		if diff := cmp.Diff(cold, incremental); diff != "" {
+			t.Fatalf("after step %d (-cold +incremental):\n%s", step, diff)
 		}
-	})
+	}
 }
 
 // change edits, removes, restores or copies one file.

@@ -104,21 +104,28 @@ func TestReadErrorElsewhere(t *testing.T) {
 	}
 	want := all(&cold, s, asked)
 	for name := range files {
-		for what, start := range map[string]func(*Compiler){
-			"first": func(*Compiler) {},
-			"later": func(c *Compiler) { snapshot(c, files) },
-			"moved": func(c *Compiler) {
-				snapshot(c, with(files, map[string]string{name: "# " + name + "\n"}))
-			},
-		} {
-			var c Compiler
-			start(&c)
-			tree := config.Files(maps.Clone(files))
-			c.Snapshot("", flaky{tree, name})
-			s := c.Snapshot("", tree)
-			if diff := differ(want, all(&c, s, asked)); diff != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", name, what, diff)
-			}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			readErrorElsewhere(t, files, name, want, maps.Clone(asked))
+		})
+	}
+}
+
+func readErrorElsewhere(t *testing.T, files fstest.MapFS, name, want string, asked map[ObjectID]bool) {
+	for what, start := range map[string]func(*Compiler){
+		"first": func(*Compiler) {},
+		"later": func(c *Compiler) { snapshot(c, files) },
+		"moved": func(c *Compiler) {
+			snapshot(c, with(files, map[string]string{name: "# " + name + "\n"}))
+		},
+	} {
+		var c Compiler
+		start(&c)
+		tree := config.Files(maps.Clone(files))
+		c.Snapshot("", flaky{tree, name})
+		s := c.Snapshot("", tree)
+		if diff := differ(want, all(&c, s, asked)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
 }

@@ -128,12 +128,16 @@ func edit(t *rapid.T, files fstest.MapFS) {
 	}
 }
 
-// fewChecks makes the next rapid.Check short where no -rapid.checks is given.
+// fewChecks makes each rapid.Check of the test short where neither -rapid.checks is
+// given nor the long form is asked for.
 func fewChecks(t *testing.T, n string) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if given {
 		return
+	}
+	if os.Getenv("SWELL_EDITS") == "all" {
+		n = "200"
 	}
 	was := flag.Lookup("rapid.checks").Value.String()
 	if err := flag.Set("rapid.checks", n); err != nil {

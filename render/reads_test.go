@@ -5,6 +5,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,11 @@ import (
 // factFiles are the files of a unit whose object holds what an expression
 // makes of data/net.yaml.
 func factFiles(expression, net string) fstest.MapFS {
-	return with(richFiles(), map[string]string{
+	files := richFiles()
+	maps.DeleteFunc(files, func(name string, _ *fstest.MapFile) bool { // all that has nothing to do with it
+		return strings.HasPrefix(name, "kinds/") || strings.HasPrefix(name, "services/p") || strings.HasPrefix(name, "services/shop/")
+	})
+	return with(files, map[string]string{
 		"data/net.yaml":                net,
 		"kinds/fact/fact.proto":        protoOf("Fact", ""),
 		"kinds/fact/kind.yaml":         easyKind("Fact", "  objects:\n  - id: own\n    template:\n"+configMapTemplate+"      metadata: {name: \"fact-${target.cell}x\", namespace: shop}\n      data: {out: \"${"+expression+"}\"}\n"),
@@ -41,22 +46,32 @@ func TestDataThere(t *testing.T) {
 		"string(data.size()) + json.encode(data)": {"sas: {a: x}", "sas: {a: z}"},
 		`data.net[?'a\\x00b'].orValue('none')`:    {`{"a\0b": x}`, `{a: {b: x}}`, `{"a\0b": z}`, "{}"},
 	} {
-		kept := cache.Memory()
-		running := Compiler{Cache: kept}
-		for _, from := range nets {
-			for _, to := range nets {
-				snapshot(&running, factFiles(expression, from))
-				var cold Compiler
-				s := snapshot(&cold, factFiles(expression, to))
-				if len(s.Problems) > 0 {
-					t.Fatalf("%s: %s", expression, s.Problems)
-				}
-				want := s.text()
-				later := Compiler{Cache: kept}
-				for name, c := range map[string]*Compiler{"in memory": &running, "from the cache": &later} {
-					if diff := differ(want, snapshot(c, factFiles(expression, to)).text()); diff != "" {
-						t.Errorf("%s, from %s to %s, %s (-cold +kept):\n%s", expression, from, to, name, diff)
-					}
+		t.Run(expression, func(t *testing.T) {
+			t.Parallel()
+			dataThere(t, expression, nets)
+		})
+	}
+}
+
+func dataThere(t *testing.T, expression string, nets []string) {
+	kept := cache.Memory()
+	running := Compiler{Cache: kept}
+	for _, from := range nets {
+		for _, to := range nets {
+			snapshot(&running, factFiles(expression, from))
+			var cold Compiler
+			s := snapshot(&cold, factFiles(expression, to))
+			if len(s.Problems) > 0 {
+				t.Fatalf("%s: %s", expression, s.Problems)
+			}
+			want := s.text()
+			if !strings.Contains(want, "ConfigMap/shop/fact-") {
+				t.Fatalf("%s is not rendered: %s", expression, want)
+			}
+			later := Compiler{Cache: kept}
+			for name, c := range map[string]*Compiler{"in memory": &running, "from the cache": &later} {
+				if diff := differ(want, snapshot(c, factFiles(expression, to)).text()); diff != "" {
+					t.Errorf("%s, from %s to %s, %s (-cold +kept):\n%s", expression, from, to, name, diff)
 				}
 			}
 		}
