@@ -81,6 +81,7 @@ type world struct {
 	testing.TB
 	clusters    *devcluster.Clusters          // nil when they are simulated
 	simulated   map[string]*simulator.Cluster // nil when they are real
+	recorder    recorder                      // of what simulated ones are asked
 	tenant      string
 	dir         string
 	now         time.Time
@@ -228,15 +229,19 @@ func emptyWorld(t testing.TB) *world {
 	w := &world{TB: t, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{"dev-1": {}, "dev-2": {}}
+	w.recorder.events = map[string][]audited{}
 	return w
 }
 
 // reach leads to a simulated cluster; nil when there is none.
 func (w *world) reach(cluster string) *rest.Config {
-	if c := w.simulated[cluster]; c != nil {
-		return c.Config()
+	c := w.simulated[cluster]
+	if c == nil {
+		return nil
 	}
-	return nil
+	cfg := c.Config()
+	cfg.Transport = w.recorder.through(cluster, c)
+	return cfg
 }
 
 // begin makes the first commit.

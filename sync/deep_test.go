@@ -77,8 +77,9 @@ func (w *world) shuffle(names ...string) {
 
 // TestDeepSweep: a list in another order, which no managed field shows, is found
 // and put back. Nothing is written where nothing differs, and no Secret is read.
-func TestDeepSweep(t *testing.T) {
-	w := newWorld(t)
+func TestDeepSweep(t *testing.T) { simulated(t, testDeepSweep) }
+
+func testDeepSweep(t *testing.T, w *world) {
 	w.withOrder(6)
 	round := func() (patched int) { // each object is looked at once at least
 		w.read = map[string]int64{}
@@ -145,8 +146,9 @@ func testDeepSweepIsReportedByMode(t *testing.T, w *world) {
 }
 
 // TestDeepSweepGoesOnAfterARestart where it was.
-func TestDeepSweepGoesOnAfterARestart(t *testing.T) {
-	w := newWorld(t)
+func TestDeepSweepGoesOnAfterARestart(t *testing.T) { simulated(t, testDeepSweepGoesOnAfterARestart) }
+
+func testDeepSweepGoesOnAfterARestart(t *testing.T, w *world) {
 	w.withOrder(6)
 	w.read = map[string]int64{}
 	w.audit()

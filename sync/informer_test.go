@@ -77,8 +77,9 @@ func (w *world) heard() bool {
 
 // TestHealthIsHeard: what becomes healthy is seen although no look is due, a
 // soak asks nothing as long as nothing happens, and starts again when something does.
-func TestHealthIsHeard(t *testing.T) {
-	w := newWorld(t)
+func TestHealthIsHeard(t *testing.T) { simulated(t, testHealthIsHeard) }
+
+func testHealthIsHeard(t *testing.T, w *world) {
 	w.read = map[string]int64{}
 	w.externalJob()
 	w.until("somebody who listens", func() bool { return w.slow().Health == rollout.HealthProgressing && w.heard() })

@@ -38,8 +38,9 @@ func (w *world) keeper() {
 // it are to stay; nobody asks about them any more; the history knows them; another
 // unit takes them up again, whatever it may adopt, and deletes them when nothing
 // keeps them then.
-func TestKeptObjectsAreLetGoOf(t *testing.T) {
-	w := newWorld(t)
+func TestKeptObjectsAreLetGoOf(t *testing.T) { simulated(t, testKeptObjectsAreLetGoOf) }
+
+func testKeptObjectsAreLetGoOf(t *testing.T, w *world) {
 	w.read = map[string]int64{}
 	w.keeper()
 	uid := w.get("dev-2/c", configMaps, "marked").GetUID()

@@ -43,8 +43,9 @@ func (w *world) entry(name string) bool {
 
 // TestFinalizerBlocksAPrune: the entry stays until the server says that the
 // object is gone; what it waits for is shown; one DELETE is enough.
-func TestFinalizerBlocksAPrune(t *testing.T) {
-	w := newWorld(t)
+func TestFinalizerBlocksAPrune(t *testing.T) { simulated(t, testFinalizerBlocksAPrune) }
+
+func testFinalizerBlocksAPrune(t *testing.T, w *world) {
 	w.release()
 	ns := w.tenant + "-c"
 	w.patch(configMaps, ns, "one", `{"metadata":{"finalizers":["example.com/wait"]}}`)
@@ -314,8 +315,9 @@ func TestNamespaceWithAnObjectOfAnotherMonorepo(t *testing.T) {
 
 // TestDefinitionWithAKeptObject: the same for a definition, which takes all its
 // objects along.
-func TestDefinitionWithAKeptObject(t *testing.T) {
-	w := newWorld(t)
+func TestDefinitionWithAKeptObject(t *testing.T) { simulated(t, testDefinitionWithAKeptObject) }
+
+func testDefinitionWithAKeptObject(t *testing.T, w *world) {
 	group := w.tenant + ".example.com"
 	w.onTwo("gears", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -357,8 +359,9 @@ spec: {teeth: 13}
 
 // TestDefinitionWaitsForAHook: a definition takes along what others have of its
 // kind, so it goes when the hook that saves that has run, and not before.
-func TestDefinitionWaitsForAHook(t *testing.T) {
-	w := newWorld(t)
+func TestDefinitionWaitsForAHook(t *testing.T) { simulated(t, testDefinitionWaitsForAHook) }
+
+func testDefinitionWaitsForAHook(t *testing.T, w *world) {
 	group := w.tenant + ".example.com"
 	w.onTwo("gears", strings.NewReplacer("GROUP", group, "NS", w.tenant+"-c").Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

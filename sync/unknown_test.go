@@ -139,8 +139,9 @@ func TestUnknownDeletesNothing(t *testing.T) {
 
 // TestClusterLeavesTheFleet: the objects of a cluster whose document was removed
 // stay, and swell forgets that it had to look after them.
-func TestClusterLeavesTheFleet(t *testing.T) {
-	w := newWorld(t)
+func TestClusterLeavesTheFleet(t *testing.T) { simulated(t, testClusterLeavesTheFleet) }
+
+func testClusterLeavesTheFleet(t *testing.T, w *world) {
 	w.release()
 	before := w.uids()
 	w.deletes()

@@ -79,7 +79,10 @@ func TestWatchFindsDriftAtOnce(t *testing.T) {
 // TestWatchDoesNotTakeOwnWritesForDrift: releases find no drift, and need no
 // look at what was just written.
 func TestWatchDoesNotTakeOwnWritesForDrift(t *testing.T) {
-	w := newWorld(t)
+	simulated(t, testWatchDoesNotTakeOwnWritesForDrift)
+}
+
+func testWatchDoesNotTakeOwnWritesForDrift(t *testing.T, w *world) {
 	w.read = map[string]int64{}
 	w.watching()
 	w.audit()
@@ -116,8 +119,9 @@ func TestWatchDoesNotTakeOwnWritesForDrift(t *testing.T) {
 
 // TestWatchReportsOnce: reported drift is found at once too, and what happens
 // to the object after that does not keep the daemon busy.
-func TestWatchReportsOnce(t *testing.T) {
-	w := newWorld(t)
+func TestWatchReportsOnce(t *testing.T) { simulated(t, testWatchReportsOnce) }
+
+func testWatchReportsOnce(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
 	w.read = map[string]int64{}
@@ -172,8 +176,9 @@ func (w *world) rogue(target, name string) (stop func()) {
 // TestFightWithAController: a controller that keeps writing our field. swell
 // gives in, says who it is, survives a restart with that, tries again after
 // growing pauses, and wins when the other one is gone.
-func TestFightWithAController(t *testing.T) {
-	w := newWorld(t)
+func TestFightWithAController(t *testing.T) { simulated(t, testFightWithAController) }
+
+func testFightWithAController(t *testing.T, w *world) {
 	w.read = map[string]int64{}
 	w.watching()
 	w.audit()
@@ -250,8 +255,9 @@ func testFightEndsWhenGitChangesTheObject(t *testing.T, w *world) {
 
 // TestWatchLeavesAloneWhatIsOff: an edit where nobody wants to know sends
 // nothing and is not found; elsewhere it is.
-func TestWatchLeavesAloneWhatIsOff(t *testing.T) {
-	w := newWorld(t)
+func TestWatchLeavesAloneWhatIsOff(t *testing.T) { simulated(t, testWatchLeavesAloneWhatIsOff) }
+
+func testWatchLeavesAloneWhatIsOff(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}]}`)
 	w.commit()
 	w.read = map[string]int64{}

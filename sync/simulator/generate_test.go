@@ -14,12 +14,25 @@ import (
 )
 
 // generator makes requests.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	spoilt bool // the object at hand has a mistake that the schema tells
+}
 
 func (g *generator) one(from ...string) string { return from[g.IntN(len(from))] }
 
 // in says yes once in n times.
 func (g *generator) in(n int) bool { return g.IntN(n) == 0 }
+
+// mistake says once in n times to make a mistake that the schema tells. Of two such, a
+// server names either.
+func (g *generator) mistake(n int) bool {
+	if g.spoilt || !g.in(n) {
+		return false
+	}
+	g.spoilt = true
+	return true
+}
 
 // target is a kind that requests are made for.
 type target struct {
@@ -124,6 +137,7 @@ func (g *generator) text(v any) string {
 
 // object is an object with content and, at times, labels, annotations, finalizers.
 func (g *generator) object(t target, ns, name string) map[string]any {
+	g.spoilt = false
 	o := t.content(g)
 	metadata := map[string]any{"name": name, "labels": map[string]any{"made": "true"}}
 	if !t.cluster {
@@ -146,7 +160,7 @@ func (g *generator) object(t target, ns, name string) map[string]any {
 		metadata["namespace"] = "elsewhere"
 	}
 	o["apiVersion"], o["kind"], o["metadata"] = t.apiVersion, t.kind, metadata
-	if data, _ := o["data"].(map[string]any); g.in(40) && data["k"] != 5 { // of two such mistakes, a server finds one
+	if g.mistake(40) {
 		o["unknown"] = g.one("field", "value")
 	}
 	return o
@@ -242,7 +256,7 @@ func (g *generator) configMap() map[string]any {
 		data[g.one("k", "j", "i")] = g.one("1", "2", "3")
 	}
 	o := map[string]any{"data": data}
-	if g.in(30) {
+	if g.mistake(30) {
 		o["data"] = map[string]any{"k": 5}
 	}
 	if g.in(25) {
@@ -421,13 +435,14 @@ func (g *generator) widget() map[string]any {
 	if g.in(25) {
 		spec["color"] = "blue"
 	}
-	if g.in(25) {
+	if g.mistake(25) {
 		spec["size"] = g.one("big", "small")
 	}
-	if g.in(30) {
+	switch {
+	case g.spoilt:
+	case g.in(30):
 		spec["size"] = 0
-	}
-	if g.in(30) {
+	case g.in(30):
 		delete(spec, "size")
 	}
 	var list []any
@@ -455,7 +470,7 @@ func (g *generator) widget() map[string]any {
 	if g.in(4) {
 		spec["free"] = map[string]any{"any": map[string]any{g.one("x", "y"): g.IntN(3)}}
 	}
-	if g.in(30) {
+	if g.mistake(30) {
 		spec["odd"] = fmt.Sprint(g.IntN(3))
 	}
 	o := map[string]any{"spec": spec}

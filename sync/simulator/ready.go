@@ -53,7 +53,8 @@ func (c *Cluster) start(k *kind, o object) {
 		return
 	}
 	_, template := podsOf(o)
-	if template == nil {
+	job, isJob := o.(*batchv1.Job)
+	if template == nil || isJob && job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName {
 		return
 	}
 	at, uid, generation := keyOf(o), o.GetUID(), o.GetGeneration()
@@ -70,7 +71,7 @@ func (c *Cluster) start(k *kind, o object) {
 	if !c.Ready.Never {
 		c.later(c.Ready.After, look(true))
 	}
-	if job, ok := o.(*batchv1.Job); ok && job.Spec.ActiveDeadlineSeconds != nil && !*job.Spec.Suspend {
+	if isJob && job.Spec.ActiveDeadlineSeconds != nil && !*job.Spec.Suspend {
 		c.later(time.Duration(*job.Spec.ActiveDeadlineSeconds)*time.Second, func() {
 			if now := c.find(k, at); now != nil && now.GetUID() == uid && now.GetGeneration() == generation {
 				c.controllerUpdate(k, at, "status", func(o object) { failJob(o.(*batchv1.Job)) })
