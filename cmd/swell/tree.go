@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -78,7 +79,7 @@ type treeNode struct {
 }
 
 func ill(n treeNode) bool {
-	return n.State != string(apply.Healthy) || slices.ContainsFunc(n.Owned, ill)
+	return n.State != string(health.Healthy) || slices.ContainsFunc(n.Owned, ill)
 }
 
 // growTrees asks the clusters about all that the state has of the units. errs

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // body is an object as it is sent, decoded once.
@@ -196,5 +197,5 @@ func hider(o *render.Object) func(message string) bool {
 }
 
 func unsendable(o *render.Object, err error) *Error {
-	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err, unsent: true, Message: oneLine(err.Error())}
+	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err, unsent: true, Message: line.One(err.Error())}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // definition is what has to be known of a custom resource definition.
@@ -111,7 +112,7 @@ func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition
 		case condition.Type == "NamesAccepted" && condition.Status == metav1.ConditionFalse:
 			return true, &Error{
 				Op: "apply", Object: o.ID.String(), class: ErrRefused,
-				Message: "its names are not accepted: " + oneLine(condition.Message),
+				Message: "its names are not accepted: " + line.One(condition.Message),
 			}
 		}
 	}

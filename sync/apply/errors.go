@@ -16,6 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // What an [Error] is, for callers that have to tell whose fault it was.
@@ -171,7 +173,7 @@ func transportError(ctx context.Context, req *request, waited time.Duration, err
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Message = fmt.Sprintf("no answer within %s", waited)
 	default:
-		e.Message = oneLine(err.Error())
+		e.Message = line.One(err.Error())
 	}
 	return e
 }
@@ -191,7 +193,7 @@ func answerError(req *request, r *response, status *metav1.Status, header http.H
 	if req.hide != nil && req.hide(text) {
 		text = fmt.Sprintf("%s (the text is withheld: it quotes a value of the secret)", statusText(r.code))
 	}
-	e.Message = cut(text)
+	e.Message = line.Cut(text)
 	return e
 }
 
@@ -222,9 +224,9 @@ func IsLost(err error) bool {
 
 func answerText(code int, contentType string, body []byte, status *metav1.Status) string {
 	if status != nil && status.Message != "" {
-		return fold(status.Message)
+		return line.Fold(status.Message)
 	}
-	text := fold(string(body))
+	text := line.Fold(string(body))
 	switch {
 	case strings.Contains(contentType, "html"):
 		return fmt.Sprintf("answered %s with an HTML page", statusText(code))
@@ -236,21 +238,4 @@ func answerText(code int, contentType string, body []byte, status *metav1.Status
 
 func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
-}
-
-// maxMessage is the longest text taken over from a server, in bytes. A schema
-// violation of a large object quotes the object.
-const maxMessage = 1024
-
-// oneLine makes a server's text fit for a line of a log: white space is folded,
-// what is too long is cut.
-func oneLine(s string) string { return cut(fold(s)) }
-
-func fold(s string) string { return strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ") }
-
-func cut(s string) string {
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + " ..."
-	}
-	return s
 }

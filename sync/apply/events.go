@@ -11,10 +11,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/sync/apply/health"
 )
 
 // maxEvents is how many events of an object are looked through. The server
@@ -44,14 +45,10 @@ func (c *call) warning(ctx context.Context, namespace string, uid types.UID, wan
 	events, err := c.eventsOf(ctx, namespace, uid)
 	for _, e := range events {
 		if e.Type == corev1.EventTypeWarning && wanted(e.Reason) {
-			return eventText(e), err
+			return health.EventText(e), err
 		}
 	}
 	return "", err
-}
-
-func eventText(e corev1.Event) string {
-	return oneLine(e.Reason + ": " + strings.TrimPrefix(e.Message, "(combined from similar events): "))
 }
 
 // claimsTrouble says which of the claims of a pod is not bound, and why. A claim
@@ -85,38 +82,7 @@ func (c *call) claimsTrouble(ctx context.Context, pod *corev1.Pod) (string, erro
 			continue
 		}
 		events, err := c.eventsOf(ctx, claim.Namespace, claim.UID)
-		return shown + ": " + unbound(events, claim.Status.Phase), err
+		return shown + ": " + health.Unbound(events, claim.Status.Phase), err
 	}
 	return "", nil
-}
-
-// waitsForConsumer is the reason of the event that tells, as the latest one, of a
-// claim which nothing is to be done for before a pod uses it. Its storage class
-// says the same, but a tenant may mostly not read those.
-const waitsForConsumer = "WaitForFirstConsumer"
-
-// healthOfClaim is that of a claim that is not bound.
-func (c *call) healthOfClaim(ctx context.Context, namespace string, uid types.UID, phase corev1.PersistentVolumeClaimPhase) Health {
-	events, _ := c.eventsOf(ctx, namespace, uid) // without them only the reason is poorer
-	if phase == corev1.ClaimPending && len(events) > 0 && events[0].Reason == waitsForConsumer {
-		return Health{State: Healthy}
-	}
-	return Health{Progressing, unbound(events, phase)}
-}
-
-// unbound says why a claim is not bound: what the latest warning about it says,
-// or else the latest event.
-func unbound(events []corev1.Event, phase corev1.PersistentVolumeClaimPhase) string {
-	text := "not bound"
-	if phase == corev1.ClaimLost {
-		text = "its volume is lost"
-	}
-	if len(events) == 0 {
-		return text
-	}
-	latest := events[0]
-	if i := slices.IndexFunc(events, func(e corev1.Event) bool { return e.Type == corev1.EventTypeWarning }); i >= 0 {
-		latest = events[i]
-	}
-	return text + ": " + eventText(latest)
 }

@@ -6,7 +6,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -27,7 +27,7 @@ type Relative struct {
 	Missing bool
 	// Health of the object by itself. State is empty where it is not known:
 	// the object is missing, or could not be read.
-	Health Health
+	Health health.Health
 	// Owned are sorted by kind, namespace and name. What an object owns in
 	// another namespace is not found.
 	Owned []*Relative
@@ -161,7 +161,7 @@ func (f *ownerTree) judgeAll(ctx context.Context, all []*Relative) {
 }
 
 func (f *ownerTree) judgeOne(ctx context.Context, r *Relative) {
-	if steady[kindOf(r.ID, "").GroupKind()] || r.ID.IsSecret() {
+	if health.Steady[kindOf(r.ID, "").GroupKind()] || r.ID.IsSecret() {
 		f.searchIn(ctx, r)
 		return
 	}
@@ -177,9 +177,9 @@ func (f *ownerTree) judgeOne(ctx context.Context, r *Relative) {
 			r.Health.Reason = err.Error()
 			return
 		}
-		r.Health = healthOfPod(&pod)
+		r.Health = health.OfPod(&pod)
 	default:
-		if r.Health, err = judge(live); err != nil {
+		if r.Health, err = health.Of(live); err != nil {
 			r.Health.Reason = err.Error()
 		}
 	}
@@ -204,23 +204,6 @@ func (f *ownerTree) searchIn(ctx context.Context, r *Relative) {
 	case err != nil:
 		r.Health.Reason = err.Error()
 	case !r.Missing:
-		r.Health.State = Healthy
+		r.Health.State = health.Healthy
 	}
-}
-
-// healthOfPod is that of one pod, with what is wrong in it as the reason.
-func healthOfPod(pod *corev1.Pod) Health {
-	if t := troubleOf(pod); t.weight > 0 {
-		return Health{Progressing, t.text}
-	}
-	switch pod.Status.Phase {
-	case corev1.PodFailed:
-		return Health{Failed, oneLine(fmt.Sprintf("%s %s", pod.Status.Reason, pod.Status.Message))}
-	case corev1.PodSucceeded:
-		return Health{State: Healthy}
-	}
-	if isReady(pod) {
-		return Health{State: Healthy}
-	}
-	return Health{Progressing, "not ready"}
 }

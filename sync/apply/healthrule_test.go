@@ -18,6 +18,8 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/sync/apply/health"
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // ruled are rules with one, named "x", for a kind.
@@ -38,23 +40,23 @@ func TestJudgeByRule(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, reason, live string
-		want               Health
+		want               health.Health
 	}{
-		{"healthy", "", "{status: {ready: true}}", Health{State: Healthy}},
-		{"kstatus would call it healthy", "", "{}", Health{Progressing, `HealthRule "x": healthy: no such key: status`}},
-		{"kstatus would call it failed", "", "{status: {ready: true, conditions: [{type: Stalled, status: 'True'}]}}", Health{State: Healthy}},
-		{"its conditions say why", "", "{status: {conditions: [{type: Ready, status: 'False', message: No such zone.}]}}", Health{Progressing, "no such zone"}},
-		{"the rule says why", "object.status.why", "{status: {why: because, conditions: [{type: Ready, status: 'False', message: No such zone.}]}}", Health{Progressing, "because"}},
-		{"failed", "", "{status: {bad: true, ready: true}}", Health{Failed, `failed by HealthRule "x"`}},
-		{"lines", "object.status.why", `{status: {ready: false, why: "a\r\n\tb \u2028 c\n"}}`, Health{Progressing, "a b c"}},
-		{"long", "object.status.why", "{status: {ready: false, why: " + strings.Repeat("x", 5000) + "}}", Health{Progressing, strings.Repeat("x", maxMessage) + " ..."}},
-		{"an odd value", "object.status.why", "{status: {ready: 7, why: because}}", Health{Progressing, `HealthRule "x": healthy: want a bool, got int`}},
-		{"leaving", "", "{metadata: {deletionTimestamp: '2026-01-01T00:00:00Z'}, status: {ready: true}}", Health{Progressing, "resource scheduled for deletion"}},
+		{"healthy", "", "{status: {ready: true}}", health.Health{State: health.Healthy}},
+		{"kstatus would call it healthy", "", "{}", health.Health{State: health.Progressing, Reason: `HealthRule "x": healthy: no such key: status`}},
+		{"kstatus would call it failed", "", "{status: {ready: true, conditions: [{type: Stalled, status: 'True'}]}}", health.Health{State: health.Healthy}},
+		{"its conditions say why", "", "{status: {conditions: [{type: Ready, status: 'False', message: No such zone.}]}}", health.Health{State: health.Progressing, Reason: "no such zone"}},
+		{"the rule says why", "object.status.why", "{status: {why: because, conditions: [{type: Ready, status: 'False', message: No such zone.}]}}", health.Health{State: health.Progressing, Reason: "because"}},
+		{"failed", "", "{status: {bad: true, ready: true}}", health.Health{State: health.Failed, Reason: `failed by HealthRule "x"`}},
+		{"lines", "object.status.why", `{status: {ready: false, why: "a\r\n\tb \u2028 c\n"}}`, health.Health{State: health.Progressing, Reason: "a b c"}},
+		{"long", "object.status.why", "{status: {ready: false, why: " + strings.Repeat("x", 5000) + "}}", health.Health{State: health.Progressing, Reason: strings.Repeat("x", line.Most) + " ..."}},
+		{"an odd value", "object.status.why", "{status: {ready: 7, why: because}}", health.Health{State: health.Progressing, Reason: `HealthRule "x": healthy: want a bool, got int`}},
+		{"leaving", "", "{metadata: {deletionTimestamp: '2026-01-01T00:00:00Z'}, status: {ready: true}}", health.Health{State: health.Progressing, Reason: "resource scheduled for deletion"}},
 		{"not seen yet", "", "{metadata: {generation: 3}, status: {ready: true, observedGeneration: 2}}",
-			Health{Progressing, "generation is 3, but latest observed generation is 2"}},
+			health.Health{State: health.Progressing, Reason: "generation is 3, but latest observed generation is 2"}},
 		{"not seen yet, as a string", "", "{metadata: {generation: 3}, status: {bad: true, observedGeneration: '2'}}",
-			Health{Progressing, "generation is 3, but latest observed generation is 2"}},
-		{"seen", "", "{metadata: {generation: 3}, status: {ready: true, observedGeneration: '3'}}", Health{State: Healthy}},
+			health.Health{State: health.Progressing, Reason: "generation is 3, but latest observed generation is 2"}},
+		{"seen", "", "{metadata: {generation: 3}, status: {ready: true, observedGeneration: '3'}}", health.Health{State: health.Healthy}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			body, err := yaml.YAMLToJSON([]byte(test.live))
@@ -130,15 +132,15 @@ spec:
 	name := certificate.ID.String()
 	for _, step := range []struct {
 		status  string
-		without State // what kstatus says
-		want    Health
+		without health.State // what kstatus says
+		want    health.Health
 		waits   string
 	}{
-		{"", Healthy, Health{Progressing, name + `: HealthRule "x": healthy: no such key: status`}, `waits for phase 0: ` + name + `: HealthRule "x": healthy: no such key: status`},
-		{`{"message":"asking\nfor it","conditions":[]}`, Healthy, Health{Progressing, name + ": certificate: asking for it"}, "waits for phase 0: " + name + ": certificate: asking for it"},
-		{`{"message":"no such zone","attempts":3}`, Healthy, Health{Failed, name + ": certificate: no such zone"}, "apply " + name + ": certificate: no such zone"},
-		{`{"attempts":4,"conditions":[{"type":"Issued","status":"True"}]}`, Healthy, Health{Failed, name + ": certificate: no such zone"}, "apply " + name + ": certificate: no such zone"},
-		{`{"attempts":0,"message":null}`, Healthy, Health{State: Healthy}, ""},
+		{"", health.Healthy, health.Health{State: health.Progressing, Reason: name + `: HealthRule "x": healthy: no such key: status`}, `waits for phase 0: ` + name + `: HealthRule "x": healthy: no such key: status`},
+		{`{"message":"asking\nfor it","conditions":[]}`, health.Healthy, health.Health{State: health.Progressing, Reason: name + ": certificate: asking for it"}, "waits for phase 0: " + name + ": certificate: asking for it"},
+		{`{"message":"no such zone","attempts":3}`, health.Healthy, health.Health{State: health.Failed, Reason: name + ": certificate: no such zone"}, "apply " + name + ": certificate: no such zone"},
+		{`{"attempts":4,"conditions":[{"type":"Issued","status":"True"}]}`, health.Healthy, health.Health{State: health.Failed, Reason: name + ": certificate: no such zone"}, "apply " + name + ": certificate: no such zone"},
+		{`{"attempts":0,"message":null}`, health.Healthy, health.Health{State: health.Healthy}, ""},
 	} {
 		if step.status != "" {
 			set(step.status)
@@ -170,7 +172,7 @@ func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 	rules := ruled(t, "", "Service", "object.spec.type != 'LoadBalancer' || size(object.status.loadBalancer.?ingress.orValue([])) > 0", "", "'no address yet'")
 	rules[render.GroupKind{Kind: "Secret"}] = ruled(t, "", "Secret", "false", "", "")[render.GroupKind{Kind: "Secret"}]
 	work := Work{Objects: []*render.Object{inside, service, secret}, Rules: rules}
-	want := Health{Progressing, fmt.Sprintf(`Service/%s/web: no address yet`, ns)}
+	want := health.Health{State: health.Progressing, Reason: fmt.Sprintf(`Service/%s/web: no address yet`, ns)}
 	if got, _, err := c.Health(t.Context(), work); err != nil || got != want {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
@@ -185,7 +187,7 @@ func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != Healthy {
+	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != health.Healthy {
 		t.Error(got, err)
 	}
 	for _, request := range w.take() {
@@ -214,7 +216,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 		return results[1].Action == Created, results[1].Reason
 	})
 	work.Objects, work.Known = work.Objects[:1], nil // as after the inventory was lost
-	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != Healthy {
+	if got, _, err := c.Health(t.Context(), work); err != nil || got.State != health.Healthy {
 		t.Error(got, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -104,10 +105,10 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 	switch {
 	case err != nil:
 		r.Err = fmt.Errorf("health of %s: %w", o.ID, err)
-	case h.State == Failed:
+	case h.State == health.Failed:
 		r.Entry = entryOf(r.Entry, o, metaOf(live))
 		r.Err = failed("apply", o.ID, "the hook failed: "+h.Reason+" (delete the Job to run it again)")
-	case hasCondition(live, "Complete"):
+	case health.HasCondition(live, "Complete"):
 		r.Action, r.Entry = Unchanged, entryOf(r.Entry, o, metaOf(live))
 		r.Entry.Ran = a.Bundle
 		if timeToLive(o) != nil {
@@ -118,7 +119,7 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 		if r.Action = Unchanged; r.Entry.UID != string(live.GetUID()) || r.Entry.Digest != o.Digest {
 			a.object(ctx, i) // it is not known, or was changed
 		}
-		if h.State == Healthy {
+		if h.State == health.Healthy {
 			h.Reason = "suspended"
 		}
 		if r.Err == nil {
@@ -162,7 +163,7 @@ func (a *applying) ready(ctx context.Context, i int) {
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
 		return
 	}
-	if isSuspended(live) && !hasCondition(live, "Complete") && !hasCondition(live, "Failed") {
+	if isSuspended(live) && !health.HasCondition(live, "Complete") && !health.HasCondition(live, "Failed") {
 		if a.object(ctx, i); len(immutableFields(r.Err)) == 0 {
 			return
 		}
@@ -306,7 +307,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 	case live == nil || live.GetAnnotations()[config.AnnotationHook] != string(render.HookBeforeDelete):
 		return r
 	}
-	if _, stays := c.judge(r, metaOf(live)); stays || hasCondition(live, "Complete") {
+	if _, stays := c.judge(r, metaOf(live)); stays || health.HasCondition(live, "Complete") {
 		return r
 	}
 	r.Entry.Digest = "" // whatever comes of it, it is not as it was applied
@@ -324,7 +325,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 		return r.kept(why+"not complete", false)
 	}
 	h, err := c.judgeLive(ctx, live)
-	if err == nil && h.State != Failed {
+	if err == nil && h.State != health.Failed {
 		return r.kept(why+h.Reason, false)
 	}
 	r.Waits = ""

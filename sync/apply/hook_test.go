@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -124,10 +125,10 @@ func TestHookAfterRunsWhenItsPhaseIsHealthy(t *testing.T) {
 		t.Error("the hook runs before its phase is healthy")
 	}
 	s.toTheEnd("y", bundle("1")...)
-	if !hasCondition(liveJob(t, ns, "announce"), "Complete") {
+	if !health.HasCondition(liveJob(t, ns, "announce"), "Complete") {
 		t.Error("the apply was over before its hook")
 	}
-	becomes(t, c, Health{State: Healthy}, bundle("1")[0])
+	becomes(t, c, health.Health{State: health.Healthy}, bundle("1")[0])
 }
 
 // The time to live of a hook's Job begins when it is on record that it ran.
@@ -147,7 +148,7 @@ func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
 	if err != nil || len(found.Drifts) > 0 {
 		t.Errorf("drift %v, %v", found.Drifts, err)
 	}
-	if h, _, err := c.Health(t.Context(), Work{Objects: bundle, Known: s.known}); err != nil || h.State != Healthy {
+	if h, _, err := c.Health(t.Context(), Work{Objects: bundle, Known: s.known}); err != nil || h.State != health.Healthy {
 		t.Errorf("health %v, %v", h, err)
 	}
 	same(t, []string{"Job unchanged", "ConfigMap unchanged"}, outcomes(s.apply("x", bundle...)))
@@ -283,7 +284,7 @@ func TestHookBeforeDelete(t *testing.T) {
 	s := newState(t, c)
 	hook, data := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", ""), configMap(t, ns, "a", "1")
 	same(t, []string{"Job created", "ConfigMap created"}, outcomes(s.apply("x", hook, data)))
-	becomes(t, c, Health{State: Healthy}, hook)
+	becomes(t, c, health.Health{State: health.Healthy}, hook)
 	if !isSuspended(liveJob(t, ns, "drain")) {
 		t.Error("the hook runs at once")
 	}

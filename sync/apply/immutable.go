@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // immutable are the texts by which API servers say that a field cannot be
@@ -64,7 +65,7 @@ func withoutDiff(message string) string {
 func because(e *Error) string {
 	var said []string
 	for _, cause := range e.status.Details.Causes {
-		if text := strings.TrimSuffix(oneLine(immutable.FindString(withoutDiff(cause.Message))), "."); isImmutable(cause) && !slices.Contains(said, text) {
+		if text := strings.TrimSuffix(line.One(immutable.FindString(withoutDiff(cause.Message))), "."); isImmutable(cause) && !slices.Contains(said, text) {
 			said = append(said, text)
 		}
 	}

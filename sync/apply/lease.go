@@ -12,6 +12,8 @@ import (
 	"net/url"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // ErrFenced means that a write was not sent because somebody else may be the one
@@ -70,7 +72,7 @@ func (c *call) fenced(req *request) *Error {
 			continue
 		}
 		if err := fence(); err != nil {
-			return &Error{Op: req.op, Object: req.object, class: ErrFenced, cause: err, unsent: true, Message: "not tried: " + oneLine(err.Error())}
+			return &Error{Op: req.op, Object: req.object, class: ErrFenced, cause: err, unsent: true, Message: "not tried: " + line.One(err.Error())}
 		}
 	}
 	return nil

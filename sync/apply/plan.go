@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 )
 
 // # An object's way
@@ -234,10 +235,10 @@ func (a *applying) passed(ctx context.Context, s step) *held {
 	if h := a.firstBlocked(s); h != nil || s.hook != "" {
 		return h
 	}
-	healths := make([]Health, len(a.Objects))
+	healths := make([]health.Health, len(a.Objects))
 	var ask []int
 	for _, i := range s.numbers {
-		healths[i].State = Healthy
+		healths[i].State = health.Healthy
 		if a.Asks(a.Objects[i]) {
 			ask = append(ask, i)
 		}
@@ -247,7 +248,7 @@ func (a *applying) passed(ctx context.Context, s step) *held {
 		return h
 	}
 	for _, i := range s.numbers {
-		if h := healths[i]; h.State != Healthy {
+		if h := healths[i]; h.State != health.Healthy {
 			name := fmt.Sprintf("phase %d", s.phase)
 			return &held{name, fmt.Sprintf("waits for %s: %s: %s", name, a.Objects[i].ID, h.Reason)}
 		}
@@ -278,13 +279,13 @@ func (a *applying) firstBlocked(s step) *held {
 // healthNow is the health of an object that the bundle's next step waits for.
 // An object that will not become healthy, or that the cluster does not answer
 // for, gets an error. One that was changed is sent again by the next apply.
-func (a *applying) healthNow(ctx context.Context, i int) Health {
+func (a *applying) healthNow(ctx context.Context, i int) health.Health {
 	o, r := a.Objects[i], &a.results[i]
 	h, drift, err := a.health(ctx, o, r.Entry, a.Work)
 	switch {
 	case err != nil: // health that cannot be read is not ill health
 		r.Action, r.Err = "", err
-	case h.State == Failed:
+	case h.State == health.Failed:
 		r.Action, r.Err = "", failed("apply", o.ID, h.Reason)
 	case drift != nil:
 		r.Entry.Digest = ""

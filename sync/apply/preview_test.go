@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 )
 
 // TestPreview: what an apply would do is said, nothing is done, and the content
@@ -31,8 +32,8 @@ func TestPreview(t *testing.T) {
 		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"), configMap(t, ns, "left", "1"),
 	}
 	applied(t, c, was...)
-	becomes(t, c, Health{State: Healthy}, was[2]) // until then others write it
-	eventually(t, func() (bool, string) {         // the times of managed fields have whole seconds
+	becomes(t, c, health.Health{State: health.Healthy}, was[2]) // until then others write it
+	eventually(t, func() (bool, string) {                       // the times of managed fields have whole seconds
 		meta, err := c.begin().getMeta(t.Context(), "Secret/moved", "/api/v1/namespaces/"+ns+"/secrets/moved")
 		if err != nil {
 			return false, err.Error()

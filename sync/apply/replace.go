@@ -22,6 +22,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 )
 
 // goneTime is how long an apply waits for an object that it deletes to make it
@@ -138,7 +139,7 @@ func (a *applying) waitFor(i int, what, why string) {
 // less time without them.
 func propagation(id render.ObjectID) metav1.DeletionPropagation {
 	gk := schema.GroupKind{Group: id.Group, Kind: id.Kind}
-	if steady[gk] && gk.Kind != "CronJob" || gk == (schema.GroupKind{Kind: "Service"}) {
+	if health.Steady[gk] && gk.Kind != "CronJob" || gk == (schema.GroupKind{Kind: "Service"}) {
 		return metav1.DeletePropagationBackground
 	}
 	return metav1.DeletePropagationForeground

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -116,7 +117,7 @@ func TestReplaceOfAWorkloadLeavesNoPodsBehind(t *testing.T) {
 	s := newState(t, c)
 	s.toTheEnd("x", object(t, selecting, ns, "old", "old"))
 	before := liveOf(t, deployments, ns, "web").GetUID()
-	becomes(t, c, Health{State: Healthy}, object(t, selecting, ns, "old", "old"))
+	becomes(t, c, health.Health{State: health.Healthy}, object(t, selecting, ns, "old", "old"))
 	got := s.toTheEnd("y", object(t, selecting, ns, "new", "new"))
 	same(t, []string{"Deployment recreated"}, outcomes(got))
 	if after := liveOf(t, deployments, ns, "web").GetUID(); after == before {
@@ -344,7 +345,7 @@ spec:
 		s := newState(t, c)
 		s.toTheEnd("x", test.old)
 		if test.old.ID.Kind == "Deployment" {
-			becomes(t, c, Health{State: Healthy}, test.old)
+			becomes(t, c, health.Health{State: health.Healthy}, test.old)
 		}
 		_, err := somebody(t).Resource(test.resource).Namespace(ns).Patch(t.Context(), test.old.ID.Name, types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"example.com/note":"kept"}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})

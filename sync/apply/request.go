@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/transport"
+
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 // How often and how long a request is tried again.
@@ -132,7 +134,7 @@ func (c *call) roundTrip(ctx context.Context, req *request, timeout time.Duratio
 	defer cancel()
 	httpReq, err := c.httpRequest(timed, req)
 	if err != nil {
-		return nil, &Error{Op: req.op, Object: req.object, class: ErrRefused, cause: err, unsent: true, Message: oneLine(err.Error())}
+		return nil, &Error{Op: req.op, Object: req.object, class: ErrRefused, cause: err, unsent: true, Message: line.One(err.Error())}
 	}
 	began := time.Now()
 	httpResp, err := c.client.Do(httpReq)

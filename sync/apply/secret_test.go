@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/line"
 )
 
 var manyLines = []string{"-----BEGIN-----\nc2VjcmV0\n-----END-----\n", `{"password":"s3cret"}`}
@@ -58,7 +59,7 @@ func TestHiderKnowsWhatIsQuoted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, message := range []string{fold("got " + value), fmt.Sprintf("got %q", value), "got " + string(asJSON)} {
+		for _, message := range []string{line.Fold("got " + value), fmt.Sprintf("got %q", value), "got " + string(asJSON)} {
 			if !hide(message) {
 				t.Errorf("not hidden: %s", message)
 			}

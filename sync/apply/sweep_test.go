@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -279,7 +280,7 @@ func TestSecretsAreNeverRead(t *testing.T) {
 	remove := entries[0]
 	remove.ID.Name = "b" // not in the list, so that it is looked for
 	swept(t, c, []store.Entry{remove})
-	if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{secret}}); err != nil || h.State != Healthy {
+	if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{secret}}); err != nil || h.State != health.Healthy {
 		t.Errorf("health %v, %v", h, err)
 	}
 	c.Prune(t.Context(), entries)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -223,7 +224,7 @@ func (w *watching) event(req *request, e watchEvent) error {
 			return expired(req, status)
 		}
 		if err == nil {
-			err = errors.New(oneLine(status.Message))
+			err = errors.New(line.One(status.Message))
 		}
 		return watchError(req, 0, ErrUnreachable, err)
 	}
@@ -251,7 +252,7 @@ func (w *watching) event(req *request, e watchEvent) error {
 func expired(req *request, status *metav1.Status) *Error {
 	e := watchError(req, http.StatusGone, ErrExpired, nil)
 	if e.Message = statusText(http.StatusGone); status != nil && status.Message != "" {
-		e.Message = oneLine(status.Message)
+		e.Message = line.One(status.Message)
 	}
 	return e
 }
@@ -259,7 +260,7 @@ func expired(req *request, status *metav1.Status) *Error {
 func watchError(req *request, code int, class, cause error) *Error {
 	e := &Error{Op: req.op, Object: req.object, Code: code, class: class, cause: cause}
 	if cause != nil {
-		e.Message = oneLine(cause.Error())
+		e.Message = line.One(cause.Error())
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -69,25 +70,25 @@ func (j *Job) Note(results []apply.Result) {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventory) {
-	health, drifts, err := conn.As(j.Account).Health(ctx, j.Work)
+	found, drifts, err := conn.As(j.Account).Health(ctx, j.Work)
 	if ctx.Err() == nil {
 		j.Drifts = j.applied(drifts)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err != nil && health.State != apply.Failed: // health that cannot be read is not ill health
+	case err != nil && found.State != health.Failed: // health that cannot be read is not ill health
 		j.Lost = lost(err)
 		j.Ended(rollout.Unavailable, err.Error())
 		if j.classify(err) == rollout.Unreachable {
 			j.Outcome.Result = rollout.Unreachable
 		}
 		return
-	case health.State == apply.Failed:
-		j.Ended(rollout.Failed, health.Reason)
+	case found.State == health.Failed:
+		j.Ended(rollout.Failed, found.Reason)
 		return
-	case health.State != apply.Healthy:
-		j.Ended(rollout.Unhealthy, health.Reason)
+	case found.State != health.Healthy:
+		j.Ended(rollout.Unhealthy, found.Reason)
 		return
 	}
 	if j.Ends != "" {
