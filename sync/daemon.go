@@ -222,16 +222,18 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 		if r.Err != nil {
 			return total, r.Err
 		}
+		pause := min(r.Next.Sub(d.Now()), time.Second)
 		switch {
 		case d.branch.looking != nil || len(d.surveys.underWay) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeps.underWay) > 0):
 			select {
 			case <-ctx.Done():
 			case <-d.arrived:
+				pause = 0
 			}
 		case len(r.Actions) == 0 && len(r.Transitions) == 0 && !inFlight(d.state): // a step that was noted may allow another
 			return total, nil
 		}
-		timer.Reset(max(0, min(r.Next.Sub(d.Now()), time.Second)))
+		timer.Reset(max(0, pause))
 	}
 }
 

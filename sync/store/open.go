@@ -118,11 +118,13 @@ const (
 	rejectionsSchema = 9
 )
 
-// connect makes a pool of connections; none is opened before it is used.
+// connect makes a pool of connections; none is opened before it is used. Whoever writes
+// waits up to a minute for somebody else who does: a pass of the daemon may render an
+// earlier commit meanwhile.
 func connect(file, mode string, connections int) *sql.DB {
 	// the path has to be escaped: a question mark in it would start the options
 	dsn := url.URL{Scheme: "file", OmitHost: true, Path: file, RawQuery: mode +
-		"&_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_txlock=immediate"}
+		"&_pragma=busy_timeout(60000)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_txlock=immediate"}
 	db, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
 		panic(err) // there is no such driver
