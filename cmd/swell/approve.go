@@ -53,7 +53,7 @@ or written.`,
   swell approve 3fa9c1d2
   swell approve 3fa9c1d2 --yes
   swell approve 3fa9c1d2 --reject --reason "the database is still read"`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case reject && len(args) == 0:

@@ -47,7 +47,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 		Example: `  swell blame Deployment/shop-rz00a/cart
   swell blame deployment/cart spec.replicas
   swell blame deployment/cart spec.replicas HEAD~5 --target sas-1`,
-		Args: arguments(cobra.RangeArgs(1, 3)),
+		Args: arguments(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			field, name := where.blameArguments(args)
 			tree, commit, err := where.open(name)

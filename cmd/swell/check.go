@@ -42,7 +42,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
   swell check .
   swell check HEAD~1 -o json
   swell check -o sarif > swell.sarif`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := map[string]func(io.Writer, *checked) error{formatJSON: writeProblemData(formatJSON), formatYAML: writeProblemData(formatYAML),
 				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit}[output]

@@ -28,7 +28,7 @@ It needs git and the devcluster binary (make bin/devcluster). Everything is in o
 temporary folder and ends with the program; nothing outside this machine is used.
 
 Exit codes: 0 the story went as told, 2 it did not.`,
-		Args: arguments(cobra.NoArgs),
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(contexts) != len(demo.Clusters) {
 				return fmt.Errorf("--contexts: want %d, for %s, got %d", len(demo.Clusters), strings.Join(demo.Clusters, ", "), len(contexts))

@@ -56,12 +56,12 @@ keep their objects all the same, or nothing is taken from HEAD.`,
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo
   swell diff --live -c daemon.yaml --unit services/shop`,
-		Args: arguments(func(cmd *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if o.asks {
-				return cobra.MaximumNArgs(1)(cmd, args)
+				return arguments(0, 1)(cmd, args)
 			}
-			return cobra.RangeArgs(1, 2)(cmd, args)
-		}),
+			return arguments(1, 2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := func(w io.Writer, r *diff.Report) error { return writeReport(w, o.output, r) }
 			if o.asks {

@@ -42,7 +42,7 @@ Exit codes: 0 shown, 2 no such kind or field.`,
   swell explain Runtime.spec.override.deployment.spec.strategy
   swell explain Deployment.spec.template.spec.containers --recursive
   swell explain HorizontalPodAutoscaler --api-version autoscaling/v1`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, notes, err := explainable(&where)
 			if err != nil {

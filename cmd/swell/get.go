@@ -38,7 +38,7 @@ func getVerb(use, short string, find func(s *store.Store, below string) (*listin
 	cmd := &cobra.Command{
 		Use:   use + " --config FILE",
 		Short: short,
-		Args:  arguments(cobra.MaximumNArgs(1)),
+		Args:  arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := openState(file)
 			if err != nil {
@@ -112,7 +112,7 @@ func getDrift(s *store.Store, below string) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{kind: "DriftList", columns: heads("OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT")}
+	l := &listing{kind: "DriftList", columns: heads("OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT"), nothing: "no drift is known"}
 	for _, u := range units {
 		for _, d := range u.Drift {
 			item := struct {

@@ -26,7 +26,7 @@ and what it found: rollouts, waves, failures, drift. The newest comes last. It
 reads the daemon's state and may be used while the daemon runs.
 
 Exit codes: 0, 2 the state could not be read.`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: want at least 1", limit)

@@ -43,7 +43,7 @@ like web-app; specs say kind: WebApp then. Nothing that is there is overwritten.
 
 Exit codes: 0 written, 2 not written.`,
 		Example: `  swell kind new web-app --group easy.example.com`,
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tester, err := newKindTester(where.argument(nil, 0))
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -86,17 +85,7 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("swell {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var value *pflag.InvalidValueError
-		if errors.As(err, &value) {
-			flag := "--" + value.GetFlag().Name
-			if short := value.GetFlag().Shorthand; short != "" {
-				flag = "-" + short
-			}
-			err = fmt.Errorf("%s %q: %w", flag, value.GetValue(), value.Unwrap())
-		}
-		return hinted{err, cmd.CommandPath() + " --help lists the flags"}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
 		runCommand(), statusCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(), demoCommand(), versionCommand())
 	return root
@@ -113,14 +102,4 @@ func oneOfItsVerbs(cmd *cobra.Command, args []string) error {
 		verbs = append(verbs, verb.Name())
 	}
 	return fmt.Errorf("%s %q: no such command%s", strings.TrimPrefix(cmd.CommandPath(), "swell "), args[0], document.DidYouMean(args[0], verbs))
-}
-
-// arguments makes an error about the number of arguments say where help is.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return hinted{err, cmd.CommandPath() + " --help shows what it takes"}
-		}
-		return nil
-	}
 }

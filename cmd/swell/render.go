@@ -47,7 +47,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
   swell render --unit services/shop/cart --target sas-1/rz00a
   swell render --unit services/shop/cart --target sas-1/rz00a --explain
   swell render HEAD~1 -o name`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := map[string]func(io.Writer, *render.Bundle) error{formatYAML: writeYAML, formatJSON: writeJSON, formatName: writeNames}[output]
 			if explain && output != "yaml" {

@@ -44,7 +44,7 @@ could not be read or written.`,
   swell retry services/shop/cart --reason "the registry is back"
   swell retry sas-1/rz00a
   swell retry --all`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return errors.New("--all and a name: want one of them")

@@ -46,9 +46,10 @@ A commit without any unit is refused: an empty list is more often a mistake than
 wish. With --dangerous-allow-empty it removes all that swell has in the fleet, once
 swell approve has said so too.
 
-Exit codes: 0 done, or interrupted; with --once 1 when something failed, is
-held or waits for approval; 2 when the daemon could not run.`,
-		Args: arguments(cobra.NoArgs),
+Exit codes: 0 done, or interrupted; with --once 1 when something failed, is held,
+waits for approval or has to be tried again later, such as a Namespace that has not
+ended yet; 2 when the daemon could not run.`,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(cmd.ErrOrStderr(), format)
 			if err != nil {

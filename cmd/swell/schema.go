@@ -288,7 +288,7 @@ refuse in a spec.
  2. Write the schema: each document is looked at by its apiVersion and kind,
     and documents of other kinds pass.
  3. Name it for the folders of the fleet, of kinds and of units.` + schemaExitCodes,
-		Args: arguments(cobra.NoArgs),
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kinds, err := where.easyKinds(cmd.ErrOrStderr())
 			if err != nil {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -22,8 +23,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"swell": func() { os.Exit(run()) }})
 }
 
-// TestScripts runs the program itself in its own language. The example
-// monorepo is in $EXAMPLE.
+// TestScripts runs the program itself in its own language. A script finds a copy of the
+// example monorepo in $WORK/shop ($EXAMPLE is the example itself), and in $WORK/small
+// one of two units with a daemon.yaml, for the clusters that the command clusters
+// starts.
 func TestScripts(t *testing.T) {
 	example, err := filepath.Abs("../../testdata/monorepo")
 	if err != nil {
@@ -32,6 +35,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
+		Cmds:          clusterCommands,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLE", example)
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -40,7 +44,10 @@ func TestScripts(t *testing.T) {
 				env.Setenv("GIT_"+who+"_NAME", "Ada")
 				env.Setenv("GIT_"+who+"_EMAIL", "ada@example.com")
 			}
-			return os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(example))
+			env.Values[clustersKey{}] = map[string]*scriptCluster{}
+			return errors.Join(
+				os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(example)),
+				os.CopyFS(filepath.Join(env.WorkDir, "small"), os.DirFS("testdata/small")))
 		},
 	})
 }

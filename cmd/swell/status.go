@@ -38,7 +38,7 @@ runs, and says when it does not.
 
 Exit codes: 0 all units are done and the fleet is well, 1 something is not, or it
 is not known, 2 the state could not be read.`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			units, fleet, err := readStatus(file, unitArgument(args))
 			if err != nil {

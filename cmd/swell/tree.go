@@ -36,7 +36,7 @@ Exit codes: 0 all is there and healthy, 1 something is not, 2 something could no
 be looked at.`,
 		Example: `  swell tree services/shop/cart
   swell tree services/shop --target sas-1`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			trees, errs, err := growTrees(cmd.Context(), file, unitArgument(args), target)
 			if err != nil {

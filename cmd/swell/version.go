@@ -61,7 +61,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the Kubernetes versions that swell knows",
-		Args:  arguments(cobra.NoArgs),
+		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			is := struct {
 				APIVersion string   `json:"apiVersion"`

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/swell-sh/swell/sync/simulator"
+)
+
+// clusterCommands are commands of scripts that have simulated clusters.
+var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"clusters": startClusters,
+	"down":     stopCluster,
+	"up":       restartCluster,
+	"await":    awaitOutput,
+	"live":     printObject,
+	"edit":     editObject,
+	"commit":   commitAll,
+}
+
+// scriptCluster is a simulated cluster of one script.
+type scriptCluster struct {
+	*simulator.Cluster
+	stop func()
+}
+
+// clustersKey is where a script's clusters are, by name.
+type clustersKey struct{}
+
+func scriptClusters(ts *testscript.TestScript) map[string]*scriptCluster {
+	return ts.Value(clustersKey{}).(map[string]*scriptCluster)
+}
+
+// startClusters starts simulated clusters with these names, until the script ends, and
+// writes their kubeconfigs to clusters/NAME.yaml in the current folder:
+//
+//	clusters NAME...
+func startClusters(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: clusters NAME...")
+	}
+	ts.Check(os.MkdirAll(ts.MkAbs("clusters"), 0o755))
+	for _, name := range args {
+		c := &scriptCluster{Cluster: simulator.New()}
+		scriptClusters(ts)[name] = c
+		c.start(ts, name)
+	}
+}
+
+// restartCluster starts a cluster again that is down, as it was but at another address,
+// and writes its kubeconfig anew:
+//
+//	up NAME
+func restartCluster(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: up NAME")
+	}
+	clusterNamed(ts, args[0]).start(ts, args[0])
+}
+
+func (c *scriptCluster) start(ts *testscript.TestScript, name string) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(c.serve))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	c.stop = func() {
+		server.CloseClientConnections() // of watches
+		server.Close()
+	}
+	ts.Defer(c.stop)
+	ts.Check(clientcmd.WriteToFile(kubeconfigOf(server), filepath.Join(ts.MkAbs("clusters"), name+".yaml")))
+}
+
+func kubeconfigOf(server *httptest.Server) clientcmdapi.Config {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"it": {Server: server.URL, CertificateAuthorityData: authority}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"it": {Token: "any"}},
+		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
+		CurrentContext: "it",
+	}
+}
+
+// serve hands a request to the simulator, and its answer back as it comes.
+func (c *scriptCluster) serve(w http.ResponseWriter, r *http.Request) {
+	answer, err := c.RoundTrip(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer answer.Body.Close()
+	for key, values := range answer.Header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(answer.StatusCode)
+	out := flushing{w, http.NewResponseController(w)}
+	_ = out.Flush()                  // a watch has begun, though there is nothing to tell yet
+	_, _ = io.Copy(out, answer.Body) // who asked may be gone
+}
+
+// flushing sends all that is written at once: the events of a watch.
+type flushing struct {
+	io.Writer
+	*http.ResponseController
+}
+
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err != nil {
+		return n, err
+	}
+	return n, f.Flush()
+}
+
+// stopCluster makes a cluster unreachable:
+//
+//	down NAME
+func stopCluster(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: down NAME")
+	}
+	clusterNamed(ts, args[0]).stop()
+}
+
+// printObject prints an object of a cluster as YAML, without what an API server adds
+// to its metadata. With !, there is no such object:
+//
+//	[!] live CLUSTER KIND[/NAMESPACE]/NAME
+func printObject(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: live CLUSTER KIND[/NAMESPACE]/NAME")
+	}
+	client, name := objectNamed(ts, args[0], args[1])
+	o, err := client.Get(context.Background(), name, metav1.GetOptions{})
+	if neg {
+		if err == nil {
+			ts.Fatalf("%s is there", args[1])
+		}
+		return
+	}
+	ts.Check(err)
+	o.SetManagedFields(nil)
+	text, err := yaml.Marshal(o)
+	ts.Check(err)
+	_, err = ts.Stdout().Write(text)
+	ts.Check(err)
+}
+
+// editObject changes an object in a cluster as somebody with kubectl edit does, by a
+// JSON merge patch:
+//
+//	edit CLUSTER KIND[/NAMESPACE]/NAME PATCH
+func editObject(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: edit CLUSTER KIND[/NAMESPACE]/NAME PATCH")
+	}
+	client, name := objectNamed(ts, args[0], args[1])
+	patch, err := yaml.YAMLToJSON([]byte(args[2]))
+	ts.Check(err)
+	_, err = client.Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	ts.Check(err)
+}
+
+func clusterNamed(ts *testscript.TestScript, name string) *scriptCluster {
+	c := scriptClusters(ts)[name]
+	if c == nil {
+		ts.Fatalf("no cluster %q: start it with clusters", name)
+	}
+	return c
+}
+
+// objectNamed is where an object is, that is written as swell writes it.
+func objectNamed(ts *testscript.TestScript, cluster, object string) (client dynamic.ResourceInterface, name string) {
+	parts := strings.Split(object, "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		ts.Fatalf("%q: want KIND/NAME or KIND/NAMESPACE/NAME", object)
+	}
+	cfg := clusterNamed(ts, cluster).Config()
+	resource, err := resourceOf(discovery.NewDiscoveryClientForConfigOrDie(cfg), parts[0])
+	ts.Check(err)
+	all := dynamic.NewForConfigOrDie(cfg).Resource(resource)
+	if len(parts) == 3 {
+		return all.Namespace(parts[1]), parts[2]
+	}
+	return all, parts[1]
+}
+
+func resourceOf(client discovery.DiscoveryInterface, kind string) (schema.GroupVersionResource, error) {
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if r.Kind == kind {
+				gv, err := schema.ParseGroupVersion(list.GroupVersion)
+				return gv.WithResource(r.Name), err
+			}
+		}
+	}
+	return schema.GroupVersionResource{}, fmt.Errorf("%q: no such kind", kind)
+}
+
+// commitAll commits all that is in a monorepo, which becomes a Git repository with the
+// first commit. The message is the rest of the line:
+//
+//	commit FOLDER MESSAGE...
+func commitAll(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: commit FOLDER MESSAGE...")
+	}
+	folder := ts.MkAbs(args[0])
+	git := func(args ...string) { ts.Check(ts.Exec("git", append([]string{"-C", folder}, args...)...)) }
+	if _, err := os.Stat(filepath.Join(folder, ".git")); err != nil {
+		git("init", "-q", "-b", "main")
+	}
+	git("add", "--all")
+	git("commit", "-q", "-m", strings.Join(args[1:], " "))
+}
+
+// awaitOutput runs a command again and again until what it prints matches, whatever its
+// exit code is:
+//
+//	await REGEXP COMMAND [ARGUMENT...]
+func awaitOutput(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await REGEXP COMMAND [ARGUMENT...]")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	const longest = 2 * time.Minute // on a machine that is shared
+	for deadline := time.Now().Add(longest); ; time.Sleep(300 * time.Millisecond) {
+		_ = ts.Exec(args[1], args[2:]...)
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no match for %s within %s", args[0], longest)
+		}
+	}
+}
