@@ -35,7 +35,7 @@ test: bin/devcluster
 
 # The long forms: hours.
 test-long: bin/devcluster
-	SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 $(GO) test -race -timeout 6h ./...
+	SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_REQUESTS=40000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
 lint:

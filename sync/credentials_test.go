@@ -45,7 +45,7 @@ func (w *world) audited(cluster string) []event {
 	if w.read == nil {
 		w.read = map[string]int64{}
 	}
-	file, err := os.Open(filepath.Join(clusters.Dir, cluster+"-audit.log"))
+	file, err := os.Open(filepath.Join(w.clusters.Dir, cluster+"-audit.log"))
 	w.must(err)
 	defer file.Close()
 	_, err = file.Seek(w.read[cluster], 0)
@@ -99,7 +99,7 @@ func (w *world) account(cluster, name, role string) (user, token string) {
 	if role != "" {
 		w.bindCluster(cluster, name, role, name)
 	}
-	cfg, err := clusters.Config(cluster)
+	cfg, err := w.clusters.Config(cluster)
 	w.must(err)
 	client, err := kubernetes.NewForConfig(cfg)
 	w.must(err)
@@ -138,7 +138,7 @@ func (w *world) everyTenMinutes() {
 // like the cluster.
 func (w *world) kubeconfig(cluster, token string) string {
 	w.Helper()
-	all, err := clientcmd.LoadFromFile(clusters.Kubeconfig)
+	all, err := clientcmd.LoadFromFile(w.clusters.Kubeconfig)
 	w.must(err)
 	w.must(clientcmdapi.MinifyConfig(func() *clientcmdapi.Config { all.CurrentContext = cluster; return all }()))
 	for _, user := range all.AuthInfos {
@@ -160,7 +160,7 @@ func (w *world) place(file, text string) {
 // remembers for some seconds that it was good.
 func (w *world) rejected(cluster, token string) {
 	w.Helper()
-	cfg, err := clusters.Config(cluster)
+	cfg, err := w.clusters.Config(cluster)
 	w.must(err)
 	cfg.BearerToken = token
 	client, err := kubernetes.NewForConfig(cfg)

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	gosync "sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,40 +40,68 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// clusters are real API servers for all tests of this package: dev-1 and
-// dev-2. Nil when the binary is missing and that is allowed.
-var clusters *devcluster.Clusters
+func TestMain(m *testing.M) {
+	code := m.Run()
+	stopClusters()
+	os.Exit(code)
+}
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+// started are real API servers for all tests of this package that need some: dev-1 and
+// dev-2, from the first such test on.
+var started struct {
+	gosync.Mutex
+	clusters *devcluster.Clusters
+	dir      string
+	err      error
+}
 
-func testMain(m *testing.M) int {
+// realClusters are the real API servers.
+func realClusters(t testing.TB) *devcluster.Clusters {
+	t.Helper()
+	binary := devclusterBinary(t)
+	started.Lock()
+	defer started.Unlock()
+	if started.clusters == nil && started.err == nil {
+		started.clusters, started.err = startClusters(binary)
+	}
+	if started.err != nil {
+		t.Fatal(started.err)
+	}
+	return started.clusters
+}
+
+// devclusterBinary finds it. Without it the test is skipped, where that is allowed.
+func devclusterBinary(t testing.TB) string {
+	t.Helper()
 	binary, err := devcluster.Find(filepath.Join("..", "bin", "devcluster"))
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
+	switch {
+	case err != nil && os.Getenv("CI") != "":
+		t.Fatal(err)
+	case err != nil:
+		t.Skip(err)
 	}
-	dir, err := os.MkdirTemp("", "swell-sync-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	return binary
+}
+
+func startClusters(binary string) (_ *devcluster.Clusters, err error) {
+	if started.dir, err = os.MkdirTemp("", "swell-sync-test-"); err != nil {
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	policy := filepath.Join(dir, "audit-policy.yaml")
+	policy := filepath.Join(started.dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return nil, err
 	}
-	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1", "dev-2"},
+	return devcluster.Start(context.Background(), binary, filepath.Join(started.dir, "clusters"), []string{"dev-1", "dev-2"},
 		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+}
+
+func stopClusters() {
+	if started.clusters != nil {
+		started.clusters.Stop()
 	}
-	defer clusters.Stop()
-	return m.Run()
+	if started.dir != "" {
+		os.RemoveAll(started.dir)
+	}
 }
 
 // world is a Git repository, a clock and a daemon for one test. Its names are
@@ -191,7 +220,7 @@ metadata: {name: space}
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := newWorldOn(t, clusters)
+	w := newWorldOn(t, realClusters(t))
 	w.start()
 	return w
 }
@@ -213,9 +242,6 @@ func simulated(t *testing.T, test func(t *testing.T, w *world)) {
 // newWorldOn is a world on some clusters, whose daemon is not started yet.
 func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	t.Helper()
-	if clusters == nil {
-		t.Skip("no devcluster binary: run make bin/devcluster")
-	}
 	w := emptyWorld(t)
 	w.clusters = clusters
 	for _, name := range []string{"dev-1", "dev-2"} {

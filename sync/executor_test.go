@@ -45,7 +45,7 @@ func (w *world) behind(name string, cfg *rest.Config) *faults.TCP {
 
 func (w *world) config(cluster string) *rest.Config {
 	w.Helper()
-	cfg, err := clusters.Config(cluster)
+	cfg, err := w.clusters.Config(cluster)
 	w.must(err)
 	return cfg
 }

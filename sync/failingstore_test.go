@@ -58,7 +58,7 @@ func writesOf(events []audited) (all []string) {
 func TestFailingStore(t *testing.T) {
 	for what, day := range map[string]func(w *world, tag int){"events": eventfulDay, "a lost state": dayOfLoss} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorldOn(t, clusters)
+			w := newWorldOn(t, realClusters(t))
 			w.read = map[string]int64{}
 			w.write("fleet/fleet.yaml", strings.ReplaceAll(fleetYAML, "soak: 10m, ", ""))
 			w.commit()

@@ -58,7 +58,7 @@ func BenchmarkFirstRelease2000(b *testing.B) {
 // nothing in its state or, with workers, by a plain loop, and deletes them.
 func firstRelease(b *testing.B, turn, workers int, docs func(namespace string, unit int) []string) plain.Cost {
 	b.Helper()
-	w := newWorldOn(b, clusters)
+	w := newWorldOn(b, realClusters(b))
 	w.tenant += fmt.Sprint("-", turn)
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services")))
 	w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {match: {labels: {site: two}}}}\n", w.tenant))

@@ -142,7 +142,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 // with its state when it is its turn again.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	w := newWorldOn(t, clusters)
+	w := newWorldOn(t, realClusters(t))
 	w.fresh, w.times = true, fleet.LeaseTimes{Duration: 6 * time.Second, Renew: time.Second}
 	w.start()
 	w.release()
@@ -162,7 +162,7 @@ func TestFrozen(t *testing.T) {
 // TestNoRightToKeepLeases: nothing is written, and the text says which right is
 // missing; with Leases switched off, all goes on.
 func TestNoRightToKeepLeases(t *testing.T) {
-	w := newWorldOn(t, clusters)
+	w := newWorldOn(t, realClusters(t))
 	w.fresh = true
 	name := strings.ToLower(t.Name())
 	w.create("dev-1", clusterRoles, `apiVersion: rbac.authorization.k8s.io/v1

@@ -23,7 +23,7 @@ import (
 // newSurveyor is a world whose daemon surveys the clusters, and finds nothing but
 // its own.
 func newSurveyor(t *testing.T) *world {
-	w := newWorldOn(t, clusters)
+	w := newWorldOn(t, realClusters(t))
 	w.fresh = true
 	w.start()
 	return w

@@ -171,7 +171,7 @@ func messageOf(name string) string {
 // smallFleet is five apps with two ConfigMaps each, a kustomization, and a
 // collection, on three cells of two clusters; all done.
 func smallFleet(t *testing.T) *world {
-	w := newWorldOn(t, clusters)
+	w := newWorldOn(t, realClusters(t))
 	w.dropFile("services/app")
 	w.write("kinds/app/kind.yaml", strings.Replace(appKind, "  - id: deployment\n", "  - id: deployment\n    when: data.switches.deploy\n", 1))
 	w.write("data/switches.yaml", "deploy: true\n")

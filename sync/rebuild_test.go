@@ -29,14 +29,7 @@ import (
 // TestStateLost has clusters of its own: what other tests leave behind would be
 // taken in.
 func TestStateLost(t *testing.T) {
-	if clusters == nil {
-		t.Skip("no devcluster binary: run make bin/devcluster")
-	}
-	binary, err := devcluster.Find(filepath.Join("..", "bin", "devcluster"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := devcluster.Start(t.Context(), binary, filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
+	own, err := devcluster.Start(t.Context(), devclusterBinary(t), filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestTwoMonoreposShareClusters(t *testing.T) {
 	first.release()
 	before := first.uids()
 	t.Run("second", func(t *testing.T) {
-		w := newWorldOn(t, clusters)
+		w := newWorldOn(t, realClusters(t))
 		w.fresh = true
 		w.start()
 		w.release()

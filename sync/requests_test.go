@@ -58,7 +58,7 @@ func (w *world) auditOf(cluster string) (events []audited) {
 		}
 		return events
 	}
-	file, err := os.Open(filepath.Join(clusters.Dir, cluster+"-audit.log"))
+	file, err := os.Open(filepath.Join(w.clusters.Dir, cluster+"-audit.log"))
 	w.must(err)
 	defer file.Close()
 	_, err = file.Seek(w.read[cluster], 0)

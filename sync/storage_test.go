@@ -24,7 +24,7 @@ import (
 // it answers.
 func (w *world) etcd() (pid int, url string) {
 	w.Helper()
-	pids, err := os.ReadFile(filepath.Join(clusters.Dir, "pids"))
+	pids, err := os.ReadFile(filepath.Join(w.clusters.Dir, "pids"))
 	w.must(err)
 	for line := range strings.Lines(string(pids)) {
 		var name string

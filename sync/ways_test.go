@@ -56,9 +56,7 @@ func connectProxy(t *testing.T) (address string, connections *atomic.Int32) {
 // TestWaysToACluster: each way that a kubeconfig may name leads to a real API
 // server.
 func TestWaysToACluster(t *testing.T) {
-	if clusters == nil {
-		t.Skip("no devcluster binary: run make bin/devcluster")
-	}
+	clusters := realClusters(t)
 	proxy, proxied := connectProxy(t)
 	for _, way := range []struct {
 		name  string

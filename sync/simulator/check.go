@@ -69,9 +69,10 @@ func (k *kind) checkContent(o object) (errs field.ErrorList) {
 // server: once for all kinds, and once by each.
 func (k *kind) checkUpdate(o, old object, status bool) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(o, k.namespaced, path.ValidatePathSegmentName, metadataPath)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(o, old, metadataPath)...)
+	changed := validation.ValidateObjectMetaAccessorUpdate(o, old, metadataPath)
+	errs = append(errs, changed...)
 	if !k.rules.bare && !(status && k.Kind == "CronJob") {
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(o, old, metadataPath)...)
+		errs = append(errs, changed...)
 	}
 	if status && k.custom == nil {
 		return errs

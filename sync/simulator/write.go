@@ -291,6 +291,9 @@ func (c *Cluster) replace(q *request, o, there object) (object, error) {
 	if seconds := there.GetDeletionGracePeriodSeconds(); seconds != nil && o.GetDeletionGracePeriodSeconds() == nil {
 		o.SetDeletionGracePeriodSeconds(seconds)
 	}
+	if unchanged(o, there) && !c.endsWith(q, o, there) {
+		return there, nil // and it was checked before
+	}
 	if errs := q.checkUpdate(o, there, q.subresource == "status"); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.GroupKind(), q.name, errs)
 	}
@@ -298,7 +301,6 @@ func (c *Cluster) replace(q *request, o, there object) (object, error) {
 		return nil, err
 	}
 	q.setDefaults(o)
-	same := unchanged(o, there)
 	switch {
 	case c.endsWith(q, o, there):
 		if !q.dryRun {
@@ -306,7 +308,7 @@ func (c *Cluster) replace(q *request, o, there object) (object, error) {
 			c.afterDelete(q.kind, there)
 		}
 		return o, nil
-	case same:
+	case unchanged(o, there): // with its defaults
 		return there, nil
 	case q.dryRun:
 		wholeSeconds(o)
