@@ -195,38 +195,3 @@ func (s *stage) status() {
 		s.Errorf("status still shows the removed unit:\n%s", out)
 	}
 }
-
-// TestTwoDaemons: the second one stays away.
-func TestTwoDaemons(t *testing.T) {
-	dir := t.TempDir()
-	repo, err := demo.NewRepository(t.Context(), dir)
-	if err == nil {
-		err = repo.Push(t.Context(), "The example")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "daemon.yaml")
-	if err := os.WriteFile(file, []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: monorepo.git}}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	first := program(t.Context(), "run", "-c", file)
-	stderr, err := first.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = first.Process.Kill()
-		_ = first.Wait()
-	}()
-	if _, err := stderr.Read(make([]byte, 1)); err != nil { // it has opened its state once it logs
-		t.Fatal(err)
-	}
-	out, err := program(t.Context(), "run", "-c", file).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "locked by another process") || !strings.Contains(string(out), "swell: hint: ") {
-		t.Errorf("the second daemon: %v: %s", err, out)
-	}
-}
