@@ -26,9 +26,9 @@ type ClusterAccess struct {
 	Concurrency int
 }
 
-// Allowance is something in a kubeconfig that is refused where it is not
-// allowed: whoever may write the file could run programs, read files of this
-// machine, or get between swell and a cluster.
+// Allowance is something in a kubeconfig that is refused unless it is allowed. With
+// it, the writer of the file could run programs, read files of this machine, or get
+// between swell and a cluster.
 type Allowance string
 
 const (

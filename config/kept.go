@@ -13,10 +13,10 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// Kept says why a unit that is none of [Repository.Units] is not gone all the
-// same; empty when it is. What was a unit and is none by what another file says
-// now is more often a mistake than a wish, and removing it would take its
-// objects along: only whoever removes the folder removes the unit.
+// Kept says why a unit that is none of [Repository.Units] is not gone; empty when it
+// is gone. When another file turns a unit into something else, that is more often a
+// mistake than a wish, and removing the unit would delete its objects. So only the
+// removal of its folder removes the unit.
 func (r *Repository) Kept(unit UnitPath) string {
 	for _, root := range r.roots {
 		if Within(string(unit), root.path) {

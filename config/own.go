@@ -138,7 +138,7 @@ var documents = sync.OnceValue(func() protoreflect.MessageDescriptors {
 })
 
 // saysNothing is [document.Decoding.Empty] of swell's own documents. A null never
-// means what a missing field means: whoever wrote `match:` had something in mind.
+// means what a missing field means: the author of `match:` had something in mind.
 func saysNothing(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool) {
 	instead = narrowing[field.FullName()]
 	switch {

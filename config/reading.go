@@ -15,9 +15,9 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// reading is one of swell's own documents while it is read. What the decoder finds
-// and what is checked afterwards are told together; a check says nothing where the
-// decoder has found a mistake, because it would only follow from that.
+// reading is one of swell's own documents while it is read. Problems of the decoder
+// and of later checks are reported together. A check reports nothing where the decoder
+// has found a mistake, because its problem would only follow from that.
 type reading struct {
 	*document.Document
 	found document.Problems

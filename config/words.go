@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads what people write: the documents of a monorepo (which
-// folders hold what, clusters, rollouts, defaults, units) and the daemon's own
-// configuration. It takes a [Tree] and returns values and [document.Problems].
+// Package config reads what people write: the documents of a monorepo (its layout,
+// clusters, rollouts, defaults, units) and the daemon's own configuration. It takes a [Tree] and returns values and [document.Problems].
 //
 // It never touches a network, a cluster, the clock or the environment, and it
 // never returns early at the first problem: the reader gets all of them, with

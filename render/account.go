@@ -114,8 +114,8 @@ func withoutBundles(placements []Placement) []Placement {
 	return without
 }
 
-// same says whether two units are the same to whoever reads snapshots, but for
-// what they need.
+// same says whether two units are the same to readers of snapshots, except for their
+// needs.
 func (u *Unit) same(other *Unit) bool {
 	samePlacement := func(a, b Placement) bool {
 		return a.Digest == b.Digest && a.Objects == b.Objects && (a.Target == b.Target || factsOf(a.Target, "") == factsOf(b.Target, ""))

@@ -16,8 +16,8 @@ import (
 
 // claims knows which bundles want which object in which cluster. It is kept up
 // to date from commit to commit, so that its cost is that of what changed. An
-// object is known by a hash of 64 bits: a million of them take little room, and
-// who finds two bundles that want the same looks at the objects themselves.
+// object is known by a hash of 64 bits: a million of them take little room. Where two
+// bundles want the same hash, the caller compares the objects themselves.
 type claims struct {
 	slots []Placed // the bundles, by number
 	free  []uint32 // slots that are not in use

@@ -16,12 +16,12 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-// IdleRules are notes of rules in Defaults, of those in a folder or below it, that hold
-// for nothing: an object that no unit below the Defaults has on any target, a field that
-// no object of the kind can have. Each is told once, at its line. They hold nothing
-// back: who removes an object may leave the rule behind. While a unit below has a
-// problem its objects are not known, and nothing is said of the rule. It reads the
-// objects of units from the cache, all of them where a rule holds for nothing.
+// IdleRules are notes on rules in Defaults, in a folder or below it, that have no effect:
+// a rule for an object that no unit below the Defaults has on any target, or for a field
+// that no object of the kind can have. Each has one note, at its line. Notes hold nothing
+// back, because an object may be removed before its rule. While a unit below has a
+// problem, its objects are not known, and the rule has no note. It reads the objects of
+// units from the cache, all of them where a rule has no effect.
 func (s *Snapshot) IdleRules(folder string) document.Problems {
 	if s.Held {
 		return nil

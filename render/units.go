@@ -44,9 +44,9 @@ func (u Units) Get(path config.UnitPath) *Unit {
 // Len is how many units there are.
 func (u Units) Len() int { return u.count }
 
-// StandIn says whether a unit is a mere link in the folder of another one that
-// has the same problem. It is there so that nothing is removed, and is none to
-// people: it is not counted, and its problems are told of the other one.
+// StandIn says whether a unit is a mere link in the folder of another one that has the
+// same problem. It exists so that nothing is removed. People do not see it: it is not
+// counted, and its problems are reported for the other unit.
 func (u Units) StandIn(unit *Unit) bool {
 	if !unit.source.Link {
 		return false

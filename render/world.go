@@ -95,7 +95,7 @@ type hardKinds struct {
 	sets map[string]*schema.Set
 }
 
-// of returns the schemas of a version that is known, see [fleetProblems]; ""
+// of returns the schemas of a supported version; ""
 // is the newest.
 func (h *hardKinds) of(version string) *schema.Set {
 	h.mu.Lock()

@@ -27,28 +27,27 @@ func approveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve [PLAN] --config FILE",
 		Short: "Approve deletions that the daemon holds back",
-		Long: `Deletions wait for approval when they are too many for the guard of the daemon's
-configuration, when they take other objects or data along (namespaces, volumes,
-StatefulSets, definitions, classes, API services, webhooks, admission policies),
-or when they are of objects that were found after the state was lost.
+		Long: `Deletions wait for approval when they are more than the guard of the daemon's
+configuration allows, when they delete other objects or data too (namespaces,
+volumes, StatefulSets, definitions, classes, API services, webhooks, admission
+policies), or when the objects were found after the state was lost.
 
-Without an argument, list the plans that wait. With the digest of one, or a unique
-prefix of it, print every deletion of the plan, ask, and approve them: these
-objects, by their UIDs, and no others. The daemon may be running or not; it still
-looks at each object before it deletes it.
+Without an argument, list the plans that wait. With the digest of a plan, or a unique
+prefix of it, print every deletion of the plan, ask, and approve the plan: these
+objects, by their UIDs, and no others. The daemon may be running or not. It checks
+each object again before it deletes it.
 
-With --reject, note instead that the plan is not to be carried out, and why. Nothing
-is deleted, as before, and all that tells of the plan says who rejected it: whoever
-made the change takes it back in Git. An approval still wins over it. A plan that
-changes is another one, which nobody rejected.
+With --reject, record that the plan is rejected, and why. Its deletions wait as
+before, and every verb that shows the plan says who rejected it. To end the plan,
+revert the change in Git. A later approval overrides a rejection. A plan that changes
+is a new plan, without approval or rejection.
 
 To keep an object instead, bring it back in the monorepo, or annotate the live one
 with swell.sh/prune: disabled or client.lifecycle.config.k8s.io/deletion: detach,
 which orphans it.
 
-Exit codes: 0 approved or rejected, or the plans are listed; 1 not approved: the answer was
-no; 2 there is no such plan, nobody could be asked, or the state could not be read
-or written.`,
+Exit codes: 0 approved, rejected or listed; 1 the answer was no; 2 there is no such
+plan, there is no terminal to ask on, or the state could not be read or written.`,
 		Example: `  swell approve
   swell approve 3fa9c1d2
   swell approve 3fa9c1d2 --yes
@@ -103,7 +102,7 @@ or written.`,
 	configFlag(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; required where there is no terminal to ask on")
-	cmd.Flags().BoolVar(&reject, "reject", false, "note that the plan is not to be carried out")
+	cmd.Flags().BoolVar(&reject, "reject", false, "record that the plan is rejected")
 	cmd.Flags().StringVar(&reason, "reason", "", "with --reject: why")
 	return cmd
 }
@@ -113,7 +112,7 @@ func rejectPlan(cmd *cobra.Command, dir string, plan store.Plan, reason string) 
 	if err := store.Reject(cmd.Context(), dir, plan.Digest, r); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait as before, until the change is taken back in Git or the plan is approved\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait until the change is reverted in Git or the plan is approved\n",
 		plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
 	return nil
 }
@@ -121,7 +120,7 @@ func rejectPlan(cmd *cobra.Command, dir string, plan store.Plan, reason string) 
 func readPlans(dir string) ([]store.Plan, error) {
 	s, err := store.OpenReadOnly(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", dir), "swell run makes it"}
+		return nil, hinted{fmt.Errorf("%s: no state yet", dir), "swell run creates it"}
 	}
 	if err != nil {
 		return nil, err

@@ -24,24 +24,24 @@ func blameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame OBJECT [FIELD] [FOLDER | REVISION]",
 		Short: "Show which line set a field of an object, and who wrote it",
-		Long: `Show for a field of a Kubernetes object which line it comes from: of a spec, of a
+		Long: `Show which line a field of a Kubernetes object comes from: a line of a spec, of a
 file beside it, of Defaults, of an override, of the fleet, of data or of a kind.
-Without FIELD all fields are shown, one line each. In a Git repository the commit
-that brought the line is shown, its author and the day; a line that is not
-committed yet says so.
+Without FIELD, show all fields, one line each. In a Git repository, also show the
+commit that brought the line, its author and the day, or that the line is not
+committed yet.
 
 OBJECT is Kind/name or Kind/namespace/name, the kind in any case of letters.
 FIELD is a path as diff prints it (spec.template.spec.containers[name=main].image),
 with an index ([0]), as in an override ([?name=='main']), or a JSON pointer
-(/spec/replicas). One that is also a revision or a monorepo's folder has to be
-written as a pointer. What differs from target to target is shown for each.
+(/spec/replicas). A path that is also a revision or a folder of the monorepo must be
+written as a pointer. A field that differs between targets is shown for each.
 
-What is shown for a field: value is where the value is from, the first of them
-what decides; template is where a kind puts it into the object; condition is what
-was asked on the way. A default names the line of the kind that has it, and the
-field of the spec that could be set instead. Of what kustomize builds the
-likeliest line is shown, as kustomize does not tell. Values of Secrets are not
-shown.
+The lines of a field: value is the source of the value, the deciding one first;
+template is the place where a kind puts it into the object; condition is a condition
+that the kind evaluated on the way. A default names its line in the kind, and the
+field of the spec that could be set instead. For objects that kustomize builds, the
+likeliest line is shown, because kustomize does not report it. Values of Secrets are
+not shown.
 
 Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 		Example: `  swell blame Deployment/shop-rz00a/cart
@@ -325,7 +325,7 @@ func ambiguous(object string, hits []hit) error {
 		names[h.target] = h
 		switch {
 		case h.unit != hits[0].unit:
-			return hinted{fmt.Errorf("object %s: units %s and %s have one", object, hits[0].unit, h.unit), "--unit or a namespace says which one is meant"}
+			return hinted{fmt.Errorf("object %s: units %s and %s have one", object, hits[0].unit, h.unit), "--unit or a namespace selects one"}
 		case there:
 			return hinted{fmt.Errorf("object %s: %s and %s are both on %s", object, first.id, h.id, h.target), "write Kind/namespace/name, or Kind.group/name"}
 		}

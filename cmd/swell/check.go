@@ -24,17 +24,17 @@ func checkCommand() *cobra.Command {
 		Use:   "check [FOLDER | REVISION]",
 		Short: "Find everything that is wrong with a monorepo",
 		Long: `Render every unit for every target and print all problems, sorted by file and
-line. No cluster and no network is needed. Without an argument the monorepo is
-checked that the current folder is in; a folder inside a monorepo is the units below
-it, as --unit.
+line. No cluster and no network is needed. Without an argument, check the monorepo
+that the current folder is in. A folder inside a monorepo selects the units below it,
+as --unit does.
 
-text is one line a problem, or on a terminal the line with an excerpt of the
-file and of the kind's template that it came from. Lines of a Secret are never
-shown, nor those of what may change or make one: overrides, generators, patches.
-json is a list of problems. sarif (2.1.0) and github (workflow commands of
-GitHub Actions) are for the pages of a forge: their paths are relative to the
-root of the Git repository, all others to the monorepo's folder. junit has a
-test case for each unit, and one for each file or kind that holds more than one.
+text is one line for a problem; on a terminal, an excerpt of the file and of the
+kind's template follows. Excerpts never show lines of a Secret, nor of overrides,
+generators and patches, which may change or make one. json is a list of problems.
+sarif (2.1.0) and github (workflow commands of GitHub Actions) are for the pages of a
+forge: their paths are relative to the root of the Git repository, all others to the
+monorepo's folder. junit has a test case for each unit, and one for each file or kind
+whose problem blocks several units.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		Example: `  swell check
@@ -86,7 +86,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	where.cacheFlag(cmd)
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "junit")
 	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
-	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines that problems are at (default: on a terminal)")
+	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines of the problems (default: on a terminal)")
 	cmd.Flags().BoolVar(&color, "color", false, "colours in text, and excerpts (default: on a terminal, unless NO_COLOR is set)")
 	return cmd
 }

@@ -21,11 +21,11 @@ func demoCommand() *cobra.Command {
 		Short: "Watch swell work: three real clusters, a Git repository, five commits",
 		Long: `Start three Kubernetes control planes on this machine and a Git repository with the
 example monorepo, run the daemon, and tell a story in five commits: the first
-sync, a good change, a bad one, somebody's edit, a typing mistake. What is claimed
-is read back from the API servers.
+sync, a good change, a bad change, a manual edit, a typing mistake. Each claim is
+read back from the API servers.
 
 It needs git and the devcluster binary (make bin/devcluster). Everything is in one
-temporary folder and ends with the program; nothing outside this machine is used.
+temporary folder and ends with the program. Nothing outside this machine is used.
 
 Exit codes: 0 the story went as told, 2 it did not.`,
 		Args: arguments(0, 0),
@@ -54,10 +54,10 @@ Exit codes: 0 the story went as told, 2 it did not.`,
 			return demo.Run(cmd.Context(), out, set)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "use clusters that run already (of a devcluster: only there does the tag broken not start)")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "use running clusters of a devcluster (only there do images with the tag broken not start)")
 	cmd.Flags().StringSliceVar(&contexts, "contexts", demo.Clusters, "contexts of --kubeconfig for sas-1, vla-1 and myt-1")
 	cmd.Flags().StringVar(&binary, "devcluster", "", "the devcluster binary (default: beside swell, in bin, or in PATH)")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for everything (default: a temporary one)")
-	cmd.Flags().BoolVar(&keep, "keep", false, "when the story is told, keep all running until interrupted, and keep the folder")
+	cmd.Flags().BoolVar(&keep, "keep", false, "after the story, keep everything running until interrupted, and keep the folder")
 	return cmd
 }

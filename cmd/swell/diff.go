@@ -37,21 +37,21 @@ differ, field by field, with equal changes on several targets shown once. This
 is the preview of a pull request. Without HEAD, BASE is compared with the current
 folder. No cluster is needed.
 
-It says what the daemon would do in a fleet that has BASE, by the daemon's own
-code: which deletions are held for approval and why, and which units are not
-released before that; what is orphaned, left, or forgotten with its cluster. The
-bounds on deletions are the defaults, or those of the daemon's configuration with -c.
-What only the clusters know is not in it, such as a field that cannot be changed:
-see --live.
+It shows what the daemon would do in a fleet that has BASE, by the daemon's own
+code: the deletions that wait for approval and why, the units that are not released
+before that, and the objects that are orphaned, left, or forgotten with their cluster.
+The bounds on deletions are the defaults, or those of the daemon's configuration with
+-c. Facts that only the clusters know, such as a field that cannot be changed, are
+missing: see --live.
 
-With --live the clusters are asked what an apply of HEAD would change in them now:
-by a dry run for each object, which writes nothing. They are those of the daemon's
-configuration, with its credentials. What is deleted is known where the daemon's
-state is. The values of Secrets are neither read nor shown.
+With --live, ask the clusters for the changes that an apply of HEAD would make now, by
+a dry run for each object, which writes nothing. The clusters and the credentials are
+those of the daemon's configuration. Deletions are shown only where the daemon's state
+is. The values of Secrets are neither read nor shown.
 
-Exit codes: 0 no changes, 1 changes, 2 an error, or units that could not be
-compared because one side has problems with them, or that are none any more and
-keep their objects all the same, or nothing is taken from HEAD.`,
+Exit codes: 0 no changes, 1 changes, 2 an error; or some units could not be compared
+because they have problems on one side, or are no longer units and keep their objects,
+or the daemon would refuse HEAD as a whole.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo

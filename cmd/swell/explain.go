@@ -26,15 +26,15 @@ func explainCommand() *cobra.Command {
 	var recursive bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD...]",
-		Short: "Show what a kind or one of its fields is, and what it may hold",
+		Short: "Describe a kind or one of its fields, with types and fields",
 		Long: `Show the description, type and fields of a kind, or of the field that the path
 leads to. KIND is an easy kind of the monorepo, a kind of Kubernetes, or one of
-swell's own documents (Repository, Cluster, Rollout, Defaults, EasyKind, Daemon).
-Lists and maps on the path are passed through. Of an easy kind also the
-objects are shown that it stands for; spec.override.ID leads on into them.
+swell's own documents (Repository, Cluster, Rollout, Tenant, HealthRule, Defaults,
+EasyKind, Daemon). The path leads through lists and maps. For an easy kind, also show
+the objects that it stands for; spec.override.ID leads into them.
 
-Kinds of Kubernetes have no descriptions here: their schemas are embedded
-without.
+Kinds of Kubernetes have no descriptions, because their schemas are embedded without
+them.
 
 Exit codes: 0 shown, 2 no such kind or field.`,
 		Example: `  swell explain Runtime
@@ -180,7 +180,7 @@ func findKind(known []*explained, name, apiVersion string) (*explained, error) {
 		for _, k := range found {
 			names = append(names, k.apiVersion)
 		}
-		return nil, hinted{fmt.Errorf("kind %s: several have it: %s", found[0].name, strings.Join(names, ", ")), "--api-version says which one is meant"}
+		return nil, hinted{fmt.Errorf("kind %s: several have it: %s", found[0].name, strings.Join(names, ", ")), "--api-version selects one"}
 	}
 	return found[0], nil
 }

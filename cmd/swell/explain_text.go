@@ -112,7 +112,7 @@ func (e *explanation) tree(s shape, in string) {
 	for _, f := range s.allFields() {
 		if e.lines++; e.lines > mostLines {
 			if !e.cut {
-				fmt.Fprintf(e.out, "%s... more than %d fields: name one of them to see what is in it\n", in, mostLines)
+				fmt.Fprintf(e.out, "%s... more than %d fields: name one of them to see its fields\n", in, mostLines)
 			}
 			e.cut = true
 			return

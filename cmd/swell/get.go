@@ -16,19 +16,18 @@ import (
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get units|objects|drift|targets",
-		Short: "List units, objects, drift or targets as the daemon knows them",
-		Long: `List what the daemon knows: units, the objects that it applied, those that somebody
-changed since, targets. It reads the daemon's state, asks no cluster, and may be
-used while the daemon runs.
+		Short: "List units, objects, drift or targets from the daemon's state",
+		Long: `List units, applied objects, drifted objects or targets from the daemon's state. It
+asks no cluster, and may be used while the daemon runs.
 
-Exit codes: 0, 2 the state could not be read.`,
+Exit codes: 0 listed, 2 the state could not be read.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
-		getVerb("units [UNIT]", "List units, how they stand and why", getUnits),
-		getVerb("objects [UNIT]", "List the objects that were applied, or may have been", getObjects),
-		getVerb("drift [UNIT]", "List objects that are not as they were applied, who changed what, and what is done about it", getDrift),
-		getVerb("targets [UNIT]", "List targets, and how many units are there and healthy", getTargets),
+		getVerb("units [UNIT]", "List units with their state and its reason", getUnits),
+		getVerb("objects [UNIT]", "List applied objects, and those that may have been applied", getObjects),
+		getVerb("drift [UNIT]", "List drifted objects: who changed which field, and what swell does about it", getDrift),
+		getVerb("targets [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
 	)
 	return cmd
 }

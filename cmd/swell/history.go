@@ -20,12 +20,12 @@ func historyCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history [UNIT] --config FILE",
-		Short: "Show what happened to the units, when and why",
-		Long: `Show what the daemon did with a unit, with the units below a folder, or with all,
-and what it found: rollouts, waves, failures, drift. The newest comes last. It
-reads the daemon's state and may be used while the daemon runs.
+		Short: "Show the events of units: rollouts, waves, failures, drift",
+		Long: `Show the events of a unit, of the units below a folder, or of all units: rollouts,
+waves, failures, drift. The newest event comes last. It reads the daemon's state and
+may be used while the daemon runs.
 
-Exit codes: 0, 2 the state could not be read.`,
+Exit codes: 0 shown, 2 the state could not be read.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
@@ -49,7 +49,7 @@ Exit codes: 0, 2 the state could not be read.`,
 	}
 	configFlag(cmd, &file)
 	outputFlag(cmd, &output, formatTable, formatWide, formatJSON, formatYAML)
-	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "number of events, the newest")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "number of events to show, the newest ones")
 	return cmd
 }
 

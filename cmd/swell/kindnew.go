@@ -36,10 +36,10 @@ func kindNewCommand() *cobra.Command {
 	var group string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a small kind that works, to start from",
+		Short: "Write a small working kind to start from",
 		Long: `Write kinds/NAME with a schema (NAME.proto), a template (kind.yaml) of a Deployment
 and a Service, and a test (tests/basic.txtar) that passes. NAME is in lower case,
-like web-app; specs say kind: WebApp then. Nothing that is there is overwritten.
+like web-app; specs then say kind: WebApp. Existing files are not overwritten.
 
 Exit codes: 0 written, 2 not written.`,
 		Example: `  swell kind new web-app --group easy.example.com`,
@@ -88,7 +88,7 @@ func (t *kindTester) newKind(name, group string) (*newKind, error) {
 		}
 	}
 	if taken, err := kubernetesKind(n.message); err != nil || taken != "" {
-		return nil, cmp.Or(err, error(hinted{fmt.Errorf("name %q: %s is a kind of Kubernetes: readers and overrides would take one for the other", name, taken), "a name of its own, like web-" + name}))
+		return nil, cmp.Or(err, error(hinted{fmt.Errorf("name %q: %s is a kind of Kubernetes: readers and overrides would confuse the two", name, taken), "choose another name, like web-" + name}))
 	}
 	// Those that are there, those with problems too, but not swell's own.
 	others := slices.DeleteFunc(slices.Clone(render.Kinds(t.tree).Kinds.Declared()), func(k *kind.Kind) bool { return k.Folder == "" })
@@ -140,7 +140,7 @@ func chooseGroup(group string, others []*kind.Kind) (string, error) {
 	case 1:
 		return groups[0], nil
 	}
-	return "", hinted{fmt.Errorf("the kinds here are of several groups: %s", strings.Join(groups, ", ")), "--group says which one the new kind is of"}
+	return "", hinted{fmt.Errorf("the kinds here are of several groups: %s", strings.Join(groups, ", ")), "--group chooses the group of the new kind"}
 }
 
 // files are those of the kind's folder, as paths in it. The test's results are
@@ -198,7 +198,7 @@ func writeNew(dir, folder string, files []txtar.File) (err error) {
 	}
 	if err := root.Mkdir(filepath.FromSlash(folder), 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s: is there already, nothing was written", folder)
+			return fmt.Errorf("%s: exists already, nothing was written", folder)
 		}
 		return err
 	}
@@ -228,6 +228,6 @@ func (n *newKind) say(w io.Writer, files []txtar.File) {
 	for _, f := range files {
 		fmt.Fprintln(w, path.Join(n.folder, f.Name))
 	}
-	fmt.Fprintf(w, "\nSpecs say apiVersion: %s/v1, kind: %s.\nswell kind test %s runs its test, swell explain %s shows what a spec may say.\n",
+	fmt.Fprintf(w, "\nSpecs say apiVersion: %s/v1, kind: %s.\nswell kind test %s runs its test, swell explain %s describes the fields of a spec.\n",
 		n.group, n.message, n.name, n.message)
 }

@@ -30,9 +30,9 @@ func kindTestCommand() *cobra.Command {
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "test [KIND...]",
-		Short: "Render the tests of kinds and compare the results with what they should be",
-		Long: `Run kinds/KIND/tests/*.txtar, of all kinds or of those named. Each archive is one
-test, a unit and what becomes of it:
+		Short: "Render the tests of kinds and compare the results with the wanted ones",
+		Long: `Run kinds/KIND/tests/*.txtar, of all kinds or of the named kinds. Each archive is one
+test, a unit and its wanted result:
 
   Any text up to the first file is a comment.
   -- spec.yaml --
@@ -47,21 +47,20 @@ test, a unit and what becomes of it:
 
 An archive holds either a want/CLUSTER/CELL.yaml for each target that gets
 objects (want/CLUSTER.yaml for a whole cluster), or want/problems.txt with the
-problems, as swell check prints them. A result that is missing, other or not
-expected is a failure.
+problems, as swell check prints them. A missing, different or unexpected result is a
+failure.
 
 The unit is placed on the cells a and b of a cluster test-1 with the label
 region: test, for the tenant test. A swell.yaml (Defaults) in the archive
 changes that, and files in fleet/ replace the cluster; they may bring a Rollout.
-A folder with documents below it is a unit too; objects for one target stand in
-the order of their units' paths.
-Kinds and all else come from the monorepo; its own fleet and units do not take
-part.
+A folder of the archive with documents is a unit too; objects for one target stand
+in the order of their units' paths. Kinds and data come from the monorepo. Its own
+fleet and units are not used.
 
 --update writes the results into the archives. Their comments and other files
 stay as they are.
 
-Exit codes: 0 all as expected, 1 failures, 2 could not test.`,
+Exit codes: 0 all as wanted, 1 failures, 2 could not test.`,
 		Example: `  swell kind test
   swell kind test runtime --update`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,13 +34,13 @@ type place struct {
 }
 
 func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository that revisions are looked up in, or a folder of it")
-	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: the one that the current folder is in, or the repository's root)")
+	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository of the revisions, or a folder in it")
+	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: the monorepo around the current folder, or the repository's root)")
 }
 
 // cacheFlag is for commands that use [place.compiler].
 func (p *place) cacheFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps what was rendered, to be faster the next time; none for no such folder (default: swell in the user's cache folder)")
+	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps rendered results for the next run; none for no cache (default: swell in the user's cache folder)")
 }
 
 // open finds the tree for a folder inside a monorepo, or else for a Git revision.
@@ -180,7 +180,7 @@ func (p *place) compiler() (c *render.Compiler, done func(), err error) {
 	kept, err := cache.Open(dir, cacheLimit)
 	switch {
 	case err != nil && p.cacheDir != "":
-		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none does without"}
+		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none runs without a cache"}
 	case err != nil:
 		return c, done, nil
 	}

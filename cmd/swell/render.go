@@ -28,19 +28,19 @@ func renderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render [FOLDER | REVISION]",
 		Short: "Print the Kubernetes objects that a monorepo stands for",
-		Long: `Print the Kubernetes objects that a monorepo stands for, sorted by unit and
-target, each target's in the order in which they would be applied. No cluster
-and no network is needed: the same input always gives the same bytes.
+		Long: `Print the Kubernetes objects that a monorepo stands for, sorted by unit and target,
+and for each target in the order of applying. No cluster and no network is needed:
+the same input always gives the same bytes.
 
-Without an argument the monorepo is rendered that the current folder is in; a folder
-inside a monorepo is the units below it, as --unit. A unit with a problem is left
-out; its problems go to standard error.
+Without an argument, render the monorepo that the current folder is in. A folder
+inside a monorepo selects the units below it, as --unit does. A unit with a problem
+is left out; its problems go to standard error.
 
-yaml is a stream of documents, json one object a line, name a target and an object
-a line.
+yaml is a stream of documents, json has one object on a line, name has a target and
+an object on a line.
 
-With --explain each line says in a comment where its value comes from, as swell
-blame does; the values of Secrets are left out then.
+With --explain, a comment on each line names the source of its value, as swell blame
+does. The values of Secrets are then left out.
 
 Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be rendered.`,
 		Example: `  swell render
@@ -104,7 +104,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 	outputFlag(cmd, &output, formatYAML, formatJSON, formatName)
 	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
 	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
-	cmd.Flags().BoolVar(&explain, "explain", false, "say in comments where each value comes from")
+	cmd.Flags().BoolVar(&explain, "explain", false, "add a comment with the source of each value")
 	return cmd
 }
 

@@ -25,18 +25,18 @@ func retryCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "retry [UNIT | TARGET | CLUSTER | --all] --config FILE",
-		Short: "Try again what failed or waits, without a new commit",
-		Long: `Without an argument, list what could be tried again: rollouts that are held or were
-rolled back, bundles in quarantine, and targets in trouble.
+		Short: "Try failed or waiting releases again, without a new commit",
+		Long: `Without an argument, list what can be tried again: rollouts that are held or were
+rolled back, bundles in quarantine, and unreachable or unavailable targets.
 
 With a unit (or a folder of units), a target, a cluster or --all, tell the daemon to
-try it again. The quarantine of the units is cleared, a rollout that failed starts
-again at its first wave, and what waits for its next attempt is due at once. A target
-or a cluster means the units that are there. Git and the clusters are looked at again
-as well.
+try again. The quarantine of the units is cleared, a failed rollout starts again at
+its first wave, and a waiting attempt is due at once. A target or a cluster selects
+the units that are there. The daemon also fetches from Git and asks the clusters
+again.
 
-The order is stored: a daemon that runs takes it up within a second, another one when
-it starts. swell history shows who gave it, when and why.
+The order is stored. A running daemon carries it out within a second; otherwise the
+next daemon does when it starts. swell history shows who gave the order, when and why.
 
 Exit codes: 0 ordered, or listed; 2 there is no such unit or target, or the state
 could not be read or written.`,
@@ -93,8 +93,8 @@ could not be read or written.`,
 	}
 	configFlag(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
-	cmd.Flags().BoolVar(&all, "all", false, "everything that could be tried again")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	cmd.Flags().BoolVar(&all, "all", false, "everything that can be tried again")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the history")
 	return cmd
 }
 

@@ -32,19 +32,20 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
 		Short: "Follow the monorepo and bring its commits to the clusters",
-		Long: `Run the daemon: fetch the branch, render and check what changed, apply it wave by
-wave, put back what fails, and correct drift on its schedule, until interrupted.
-Interrupting is safe at any moment: the next run goes on from where this one was.
-An interrupt (SIGINT or SIGTERM) lets what is under way end, for 20 seconds at most; a
-second one ends the daemon at once. SIGHUP makes it look at Git and at the kubeconfigs
-now.
+		Long: `Run the daemon until interrupted: fetch the branch, render and check the changed
+units, apply them wave by wave, roll failed releases back, and correct drift on its
+schedule.
 
-With --once, everything that can be done now is done, up to the next soak, and
-what is still waiting is printed.
+Interrupting is safe at any moment: the next run continues from there. An interrupt
+(SIGINT or SIGTERM) gives running jobs at most 20 seconds to end; a second one ends
+the daemon at once. SIGHUP makes it look at Git and read the kubeconfigs now.
+
+With --once, do everything that can be done now, up to the next soak, and print what
+still waits.
 
 A commit without any unit is refused: an empty list is more often a mistake than a
-wish. With --dangerous-allow-empty it removes all that swell has in the fleet, once
-swell approve has said so too.
+wish. With --dangerous-allow-empty, such a commit removes all objects that swell has
+in the fleet, after their approval by swell approve.
 
 Exit codes: 0 done, or interrupted; with --once 1 when something failed, is held,
 waits for approval or has to be tried again later, such as a Namespace that has not
@@ -74,7 +75,7 @@ ended yet; 2 when the daemon could not run.`,
 	}
 	configFlag(cmd, &file)
 	cmd.Flags().BoolVar(&once, "once", false, "do what can be done now, and end")
-	cmd.Flags().BoolVar(&empty, "dangerous-allow-empty", false, "let a commit without any unit bring the fleet to nothing")
+	cmd.Flags().BoolVar(&empty, "dangerous-allow-empty", false, "let a commit without any unit remove all objects of the fleet")
 	cmd.Flags().StringVar(&format, "log", "text", "format of the log: text or json")
 	return cmd
 }

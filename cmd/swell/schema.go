@@ -26,16 +26,16 @@ func schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write schemas of the monorepo's kinds, for servers, editors and kustomize",
-		Long: `The protobuf message of a kind is the one source of its schemas. These commands
-load the kinds of the monorepo in the current folder, leave out those with
-problems, which go to standard error, and write the schemas of the others.`,
+		Long: `The protobuf message of a kind is the one source of its schemas. These commands load
+the kinds of the monorepo in the current folder and write their schemas. Kinds with
+problems are left out, and their problems go to standard error.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand())
 	return cmd
 }
 
-const schemaExitCodes = "\n\nExit codes: 0 written, 1 written but for kinds with problems, 2 nothing written."
+const schemaExitCodes = "\n\nExit codes: 0 written, 1 written, except for kinds with problems, 2 nothing written."
 
 func schemaCRDCommand() *cobra.Command {
 	var output, dir string
@@ -43,12 +43,12 @@ func schemaCRDCommand() *cobra.Command {
 		Use:   "crd [KIND...]",
 		Short: "Print the CustomResourceDefinitions of kinds",
 		Long: `Print a CustomResourceDefinition for each of the kinds, by default all, as YAML.
-It is for controllers that work with the specs themselves: swell needs none of
+They are for controllers that work with the specs themselves. swell needs none of
 them to render.
 
  1. Load the kinds.
- 2. Leave out fields that only clients know, and rules that a value may have
-    broken before there was the rule: enums, patterns, required fields.
+ 2. Leave out fields that only clients know, and rules that an older value may
+    break: enums, patterns, required fields.
  3. Write the types, merge keys as list map keys, oneof and immutable fields as
     CEL rules, and messages that contain themselves as objects of any content.` + schemaExitCodes,
 		Example: `  swell schema crd | kubectl apply --server-side -f -
@@ -73,7 +73,7 @@ type schemaFile struct {
 }
 
 func dirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", "", "folder to write a file for each kind into, in place of the standard output")
+	cmd.Flags().StringVar(dir, "dir", "", "write a file for each kind into this folder, not to standard output")
 }
 
 // writeFiles writes schemas one after another, or each into a file of its own.
@@ -279,14 +279,14 @@ func schemaVSCodeCommand() *cobra.Command {
 		Use:   "vscode",
 		Short: "Make Visual Studio Code check specs while they are written",
 		Long: `Write .vscode/swell.schema.json, one JSON Schema for all documents of the
-monorepo, and name it in .vscode/settings.json, where everything else stays as
-it is. The YAML extension of Visual Studio Code (redhat.vscode-yaml), or any
-other editor with yaml-language-server, then underlines what swell check would
-refuse in a spec.
+monorepo, and name it in .vscode/settings.json; its other settings stay as they
+are. The YAML extension of Visual Studio Code (redhat.vscode-yaml), or any
+other editor with yaml-language-server, then underlines the parts of a spec that
+swell check would refuse.
 
  1. Load the kinds.
- 2. Write the schema: each document is looked at by its apiVersion and kind,
-    and documents of other kinds pass.
+ 2. Write the schema. It checks each document by its apiVersion and kind, and
+    accepts documents of other kinds.
  3. Name it for the folders of the fleet, of kinds and of units.` + schemaExitCodes,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -309,7 +309,7 @@ refuse in a spec.
 			}
 			settings, err := editorSettings(before, editorGlobs(kinds.repository.Folders()))
 			if err != nil {
-				return hinted{fmt.Errorf("%s: %w", filepath.Join(into.shown, "settings.json"), err), "mend or remove the file; nothing was written"}
+				return hinted{fmt.Errorf("%s: %w", filepath.Join(into.shown, "settings.json"), err), "fix or remove the file; nothing was written"}
 			}
 			if err := into.write(cmd.ErrOrStderr(), "swell.schema.json", text); err != nil {
 				return err

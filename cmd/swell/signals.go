@@ -40,7 +40,7 @@ func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
 		case <-signals:
 			os.Exit(interrupted)
 		case <-time.After(stopPatience):
-			fmt.Fprintf(stderr, "swell: not over within %s of the interrupt: ending at once\n", stopPatience)
+			fmt.Fprintf(stderr, "swell: still running %s after the interrupt: ending at once\n", stopPatience)
 			os.Exit(interrupted)
 		}
 	}()

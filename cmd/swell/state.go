@@ -31,7 +31,7 @@ func openState(file string) (*store.Store, error) {
 	}
 	s, err := store.OpenReadOnly(settings.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run makes it"}
+		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run creates it"}
 	}
 	return s, err
 }

@@ -23,21 +23,21 @@ func statusCommand() *cobra.Command {
 	var file, output string
 	cmd := &cobra.Command{
 		Use:   "status [UNIT] --config FILE",
-		Short: "Show how the units stand, and what they wait for",
-		Long: `Show every unit, or the units below a folder: in one word how it stands, the commit
-that its targets hold, how many of them are well, and why it is not done. Of
-several words that are true it is the worst: held, rolling back, rolled back,
-failed, fight, quarantined, blocked, drifted, empty, approval, unreachable, unavailable,
-waiting, progressing, done.
+		Short: "Show the state of the units, and what they wait for",
+		Long: `Show every unit, or the units below a folder: its state in one word, the commit that
+its targets hold, the number of healthy targets, and the reason when it is not done.
+When several words are true, the first of this list is shown: held, rolling back,
+rolled back, failed, fight, quarantined, blocked, drifted, empty, approval,
+unreachable, unavailable, waiting, progressing, done.
 
-Then come conditions of the fleet as a whole: why a newer commit is not known or
-not taken, a new unit not released, clusters that cannot be reached, deletions
-that wait for approval, and clusters whose inventory is being rebuilt. -o wide has
-a line for each target. It reads the daemon's state, whether or not the daemon
-runs, and says when it does not.
+Then come conditions of the whole fleet: why a newer commit is not known or not
+taken, why a new unit is not released, clusters that cannot be reached, deletions that
+wait for approval, and clusters whose inventory is being rebuilt. -o wide has a line
+for each target. It reads the daemon's state, also when the daemon does not run, and
+says so then.
 
-Exit codes: 0 all units are done and the fleet is well, 1 something is not, or it
-is not known, 2 the state could not be read.`,
+Exit codes: 0 all units are done and the fleet has no condition, 1 otherwise, or when
+it is not known, 2 the state could not be read.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			units, fleet, err := readStatus(file, unitArgument(args))

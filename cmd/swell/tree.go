@@ -26,14 +26,14 @@ func treeCommand() *cobra.Command {
 	var file, target, output string
 	cmd := &cobra.Command{
 		Use:   "tree UNIT --config FILE",
-		Short: "Show what a unit has in the clusters, down to the pods, and how it is",
+		Short: "Show the objects of a unit in the clusters, down to the pods, with their health",
 		Long: `Show the objects that were applied for a unit, or for the units below a folder,
-and all that controllers made of them, with the health of each. It reads the
-daemon's state and asks the clusters, with the daemon's credentials; what a
-tenant's account wrote, as that account.
+and the objects that controllers made from them, with the health of each. It reads
+the daemon's state and asks the clusters, with the daemon's credentials. Objects that
+a tenant's account wrote are read as that account.
 
-Exit codes: 0 all is there and healthy, 1 something is not, 2 something could not
-be looked at.`,
+Exit codes: 0 all objects are there and healthy, 1 some are not, 2 some could not be
+read.`,
 		Example: `  swell tree services/shop/cart
   swell tree services/shop --target sas-1`,
 		Args: arguments(1, 1),

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounds says how much the expressions of a monorepo may take, and holds
-// them to it: those of kinds and of HealthRules, which swell evaluates, and the
-// rules of a .proto, which protovalidate evaluates without any bound. All of it is
-// counted: no time is measured, so a verdict does not depend on the machine.
+// Package bounds limits the cost of a monorepo's expressions: those of kinds and of
+// HealthRules, which swell evaluates, and the rules of a .proto, which protovalidate
+// evaluates without any bound. It counts, and measures no time, so a verdict does
+// not depend on the machine.
 //
-// CEL ends, but not soon: its own cost limit is looked at after a call, when the
-// memory is gone already, and it takes a value whose parts are shared for a small
-// one. So each call is held to what it is given, and what is counted is what a
-// value holds when it is written out.
+// CEL ends, but late: it checks its own cost limit after a call, when the memory is
+// already used, and it takes a value with shared parts for a small one. So the
+// arguments of each call are checked before the call, and a value counts as large as
+// it is when written out.
 package bounds
 
 import (

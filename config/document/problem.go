@@ -72,8 +72,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// MaxProblems is how many problems of one document are told. A document with
-// more is not what it should be altogether.
+// MaxProblems is how many problems of one document are reported. A document with
+// more is wrong as a whole.
 const MaxProblems = 100
 
 // Add adds a problem, up to MaxProblems and one that says so.
@@ -115,8 +115,8 @@ func (ps Problems) Sorted() Problems {
 	})
 }
 
-// maxMessage is the most of a message that is told, in bytes. What is longer
-// repeats a value or an expression, of which people know the rest.
+// maxMessage is the longest message, in bytes. A longer one repeats a value or an
+// expression, of which people know the rest.
 const maxMessage = 2000
 
 // bounded is a message with its middle left out where it is too long: the

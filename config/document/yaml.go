@@ -3,9 +3,9 @@
 
 // Package document reads documents: YAML with the positions of all values, decoded
 // strictly into protobuf messages, whose rules it checks. It finds all problems, each
-// at its line; a problem is the one form in which wrong input is told.
+// at its line; a problem is the only form in which wrong input is reported.
 //
-// It knows no kind of document but the metadata that all have in common.
+// It knows no kind of document, only the metadata that all have in common.
 package document
 
 import (
@@ -67,7 +67,7 @@ func ReadValues(file string, content []byte) ([]*Document, Problems) {
 }
 
 // ReadKustomization is [ReadValues] for a kustomization, of which kustomize does
-// not end the last line, see [newDecoder].
+// not end the last line, see [NewDecoder].
 func ReadKustomization(file string, content []byte) ([]*Document, Problems) {
 	return read(file, content, yaml.NewDecoder(bytes.NewReader(content)), newValue)
 }

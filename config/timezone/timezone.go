@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package timezone finds time zones in the data of the program alone. Go's
-// time.LoadLocation goes by ZONEINFO, TZ and the files of the machine first, so
-// two machines may know a zone by other rules, or not at all.
+// time.LoadLocation uses ZONEINFO, TZ and the files of the machine first, so two
+// machines may have different rules for a zone, or one of them may lack it.
 package timezone
 
 import (

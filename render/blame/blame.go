@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blame tells where the fields of a rendered object come from: the lines
-// of specs, templates, overrides, data and the fleet that had a say in each. It
-// is told how an object was rendered and reads the files again. It renders
+// Package blame finds the source of each field of a rendered object: the lines of
+// specs, templates, overrides, data and the fleet that decided it. The caller says
+// how the object was rendered; this package reads the files again. It renders
 // nothing, and shows no value of a Secret.
 package blame
 

@@ -276,7 +276,7 @@ func (r *Reader) targetField(at []any, value any) found {
 	return found{fit, []Origin{origin}}
 }
 
-// maxCollected is how many collected documents are told of one value.
+// maxCollected is how many collected documents are shown for one value.
 const maxCollected = 20
 
 // collected are the documents of a collection that the value is made of; all

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps what was computed under the address of what it was
-// computed from. Everything in it can be made again: it may be deleted at any
-// time, an entry that is damaged is as good as none, and an error of the disk
-// costs time only.
+// Package cache keeps results under the address of their inputs. Every result can
+// be made again: the cache may be deleted at any time, a damaged entry counts as
+// missing, and an error of the disk costs only time.
 //
-// It never decides what an entry means, and never reads a clock.
+// It never interprets an entry, and never reads a clock.
 //
 // On disk a cache is a folder of segments, 00000001.seg and so on. A process
 // appends to segments that it created itself, and reads all. A segment begins

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff compares two snapshots: what a commit changes, with equal
+// Package diff compares two snapshots and gives the changes of a commit, with equal
 // changes on several targets shown once.
 package diff
 
@@ -25,18 +25,17 @@ const (
 	Created    Action = "created"
 	Configured Action = "configured"
 	Deleted    Action = "deleted"
-	// Held: it is deleted when somebody has approved that.
+	// Held: it is deleted after its approval.
 	Held Action = "held"
-	// Released: it stays, and swell lets go of it.
+	// Released: it stays in the cluster and leaves the inventory.
 	Released Action = "released"
 	// Forgotten: it stays in a cluster that left the fleet.
 	Forgotten Action = "forgotten"
-	// Left: it stays for now, for nobody knows yet who wants it.
+	// Left: it stays for now, because it is not known yet which unit wants it.
 	Left Action = "left"
 )
 
-// Outlook says what the daemon makes of a difference. A function that is nil says
-// that there is nothing to say.
+// Outlook says what the daemon makes of a difference. A nil function adds nothing.
 type Outlook struct {
 	// Kept says why all that a unit has stays as it is.
 	Kept func(config.UnitPath) string

@@ -149,7 +149,7 @@ func yamlBlock(dst []byte, value any, indent int, inKey bool) []byte {
 }
 
 // maxKey is how long a key may be, as it is written, before it needs a mark of
-// its own: YAML allows 1024 characters for one that is told by its colon alone.
+// its own: YAML allows 1024 characters for one that only its colon marks.
 const maxKey = 1000
 
 // yamlKey writes a key with its colon.

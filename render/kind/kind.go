@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kind compiles easy kinds, a .proto schema and a template of hard
-// objects, and renders specs with them. What can be checked without a spec is
-// checked when the kind is loaded.
+// objects, and renders specs with them. Everything that can be checked without
+// a spec is checked when the kind is loaded.
 //
 // It reads only the tree it is given: no network, clock or environment.
 package kind

@@ -26,18 +26,18 @@ type Inputs struct {
 	// Files lists the files in a folder beside the spec and below it, as paths
 	// from that folder, sorted. For Go kinds. Nil: there are none.
 	Files func(folder string) ([]string, error)
-	// Data is told of each value of data/*.yaml that is read, by its path:
+	// Data is called for each value of data/*.yaml that is read, with its path:
 	// [file, key, ...]. A mapping or list that is read as a whole is one path;
 	// so is one that turns out to be absent. With there set, no more was seen
 	// than that a mapping is there. Paths must not be changed. Nil: nobody asks.
 	Data func(path []string, there bool)
-	// DataFile is told of each file data/*.yaml of which a message names a line. Nil:
+	// DataFile is called for each file data/*.yaml of which a message names a line. Nil:
 	// nobody asks.
 	DataFile func(file string)
 	// Collect lists the documents of a collection, in the order that templates
 	// see them in. Nil: every collection is empty.
 	Collect func(c *Collection) ([]*Collected, error)
-	// LeftOut is told of an item whose key another one has. Nil: nobody asks.
+	// LeftOut is called for an item whose key another one has. Nil: nobody asks.
 	LeftOut func(c *Collection, item *Collected, why string)
 	// Secrets are texts that specs on this target may have taken from others:
 	// from what they collect. Nil: none.

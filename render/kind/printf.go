@@ -56,7 +56,7 @@ func (r *templateRun) printf(format string, args ...any) (string, error) {
 			next, _ = strconv.Atoi(m[4]) // one that is too large is no argument's
 			next, numbered = next-1, true
 		}
-		size += printedPart // an argument that is missing is told of
+		size += printedPart // a missing argument is reported in the text
 		if next >= 0 && next < len(args) {
 			size += printedSize(m, args[next])
 		}

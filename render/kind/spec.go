@@ -22,7 +22,7 @@ import (
 // Spec is an easy spec that has been read and found to fit its kind.
 type Spec struct {
 	kind    *Kind
-	doc     *document.Document // where its problems are told
+	doc     *document.Document // the document of its problems
 	written *document.Document // what was decoded; of a rendered spec, with the lines of its template
 	name    string
 	message protoreflect.Message

@@ -5,10 +5,10 @@
 // kustomize's own code, on nothing but the files of one commit.
 //
 // It never opens a connection, starts a process or reads the disk or the
-// environment. Kustomize could do all of these; so before it runs, everything
-// it would follow is followed here, what is not a file of the monorepo is
-// refused at its line, and kustomize is given a file system in memory that
-// holds what was found and nothing else.
+// environment. Kustomize could do all of these. So before it runs, this package
+// follows every reference that kustomize would follow, and refuses at its line
+// each one that is not a file of the monorepo. Kustomize then gets a file system
+// in memory that holds the found files and nothing else.
 package kustomize
 
 import (

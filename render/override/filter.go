@@ -53,8 +53,8 @@ func parseFilter(text string) (*filter, error) {
 	return &filter{condition}, nil
 }
 
-// checkFilter refuses what could make much out of little, or something else
-// the next time: a filter is written by whoever may write a spec.
+// checkFilter refuses functions that could make a large value out of a small one, or
+// another value the next time: every author of a spec may write a filter.
 func checkFilter(n *parsing.ASTNode) error {
 	switch n.NodeType {
 	case parsing.ASTComparator, parsing.ASTOrExpression, parsing.ASTAndExpression, parsing.ASTNotExpression,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema knows what hard objects look like: the kinds of the
-// supported Kubernetes versions, embedded, so that no cluster is asked.
+// Package schema has the schemas of hard objects. Those of the supported
+// Kubernetes versions are embedded, so no cluster is asked.
 package schema
 
 import (

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apply talks to the API server of one cluster: it applies the objects
-// of a bundle, prunes what has to go, tells health, and finds drift. It speaks
-// the words of fluxcd/pkg/ssa (order of kinds, stages, actions) and is the only
+// of a bundle, prunes objects, reports health, and finds drift. It uses the
+// vocabulary of fluxcd/pkg/ssa (order of kinds, stages, actions) and is the only
 // package that imports it; the requests are its own, because ssa asks twice
 // before each write, writes one object after another and deletes without a
 // precondition.
@@ -36,9 +36,9 @@
 //   - one or two access reviews for a write that was answered with a 403, to
 //     tell a missing right from admission that denies the object.
 //
-// It never decides what should be there, never deletes an object that it has
-// not just seen to be ours, never asks for more than the metadata of a Secret,
-// and never touches the state file. Nothing here depends on the wall clock
+// It never decides which objects should exist, never deletes an object without
+// having just seen that it is ours, never asks for more than the metadata of a
+// Secret, and never touches the state file. Nothing here depends on the wall clock
 // except time-outs.
 package apply
 

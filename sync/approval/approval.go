@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package approval says which deletions somebody has to approve before they are
-// made. It is pure: the daemon asks it about its inventory, and swell diff about
-// what another commit brought, so that both say the same.
+// Package approval decides which deletions need approval. It is pure: the daemon asks
+// it about its inventory, and swell diff about the objects of another commit, so both
+// say the same.
 //
-// Each rule holds by itself:
+// Each rule is enough by itself:
 //
 //   - A unit that stays in the monorepo does not lose all workloads that it has in
 //     a namespace of a target, see [IsWorkload].

@@ -46,7 +46,7 @@ func Open(s Stored) (l *Ledger, err error) {
 }
 
 // Changed says whether somebody approved or rejected something since the last
-// [Ledger.Load]; also when that cannot be told.
+// [Ledger.Load]; also when that cannot be known.
 func (l *Ledger) Changed(s Stored) bool {
 	changes, err := s.Changes()
 	return err != nil || changes != l.changes

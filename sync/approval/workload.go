@@ -11,7 +11,7 @@ import (
 )
 
 // IsWorkload says whether objects of the kind run something: those of Kubernetes'
-// own. A Job that is a hook is none; who has the object knows.
+// own. A Job that is a hook is no workload; the ID does not tell, so the caller checks.
 func IsWorkload(id render.ObjectID) bool {
 	switch id.Group + "/" + id.Kind {
 	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "/ReplicationController", "/Pod", "batch/Job", "batch/CronJob":

@@ -28,7 +28,7 @@ type Settings struct {
 	Dir        string   // for everything
 	Kubeconfig string   // of clusters that run already; empty: new ones are started
 	Contexts   []string // one for each of Clusters
-	Keep       bool     // when the story is told, all goes on until ctx ends
+	Keep       bool     // after the story, everything runs until ctx ends
 	Live       bool     // out is a terminal, on which a picture can be drawn again and again
 }
 

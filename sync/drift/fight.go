@@ -17,7 +17,7 @@ const (
 	fightLosses = 5
 	fightWindow = time.Minute
 	// MinBackoff is how long a fight rests when it was given up the first time;
-	// it doubles with each time, up to maxTruce.
+	// it doubles with each time, up to MaxBackoff.
 	MinBackoff = time.Minute
 	MaxBackoff = time.Hour
 )
@@ -34,8 +34,8 @@ func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
 	return losses
 }
 
-// countLosses takes in that fields of an object were lost once more, and says
-// whether to correct them. It is pure.
+// countLosses adds lost fields of an object to its fight, and says whether to correct
+// them. It is pure.
 func countLosses(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
 	f.Losses = append(recent(f.Losses, now), lost...)
 	f, _ = clamped(f, now)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift is what a daemon knows of objects that are not as they were applied:
-// the ledger of what differs, the fights with others over a field, what Git says to
-// do about drift, and when a cluster is swept.
+// Package drift keeps a daemon's knowledge of drift: the ledger of differences, the
+// fights with other writers over a field, the drift modes that Git asks for, and the
+// schedule of sweeps.
 //
 // It asks no cluster and corrects nothing.
 package drift
@@ -21,7 +21,7 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Ledger is what is known of the objects that are not as they were applied. It holds
+// Ledger has the objects that differ from what was applied. It holds
 // nothing of those that are. What changes in it is stored with the next transaction.
 // It is used by one goroutine.
 type Ledger struct {
@@ -168,7 +168,7 @@ func (l *Ledger) Tidy(now time.Time) {
 	}
 }
 
-// Clamp takes in that the clock was set back.
+// Clamp corrects times in the future, after the clock was set back.
 func (l *Ledger) Clamp(now time.Time) {
 	for _, f := range l.fights {
 		if f, jumped := clamped(f, now); jumped {
@@ -261,8 +261,8 @@ func (l *Ledger) FightIsOver(of store.Object, now time.Time) bool {
 	return ok && (over(f, now) || f.Rounds > 0 && f.Tried.IsZero() && !paused(f, now))
 }
 
-// Tolerated are the objects of an inventory that are left as they are, whoever changed
-// them: drift is not corrected there, or that does not help.
+// Tolerated are the drifted objects of an inventory that are left as they are: drift is
+// not corrected there, or correcting it does not help.
 func (l *Ledger) Tolerated(inventory map[render.ObjectID]store.Entry, mode config.DriftMode) map[render.ObjectID]bool {
 	all := mode != config.DriftCorrect
 	if !all && len(l.drifts) == 0 {

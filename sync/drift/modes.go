@@ -8,7 +8,7 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Modes is what the newest commit says to do about drift. Nil is not known: no
+// Modes are the drift modes of the newest commit. Nil is not known: no
 // commit was fetched yet.
 type Modes map[config.UnitPath]unitModes
 
@@ -33,7 +33,7 @@ func (m Modes) Of(unit config.UnitPath, target config.TargetName) config.DriftMo
 	return config.DriftCorrect
 }
 
-// ReadModes is what a new snapshot says. A commit that is held, and a unit with
+// ReadModes reads the modes of a new snapshot. A commit that is held, and a unit with
 // a problem, leave in force what was known before.
 func ReadModes(s *render.Snapshot, before Modes) Modes {
 	if s.Held {

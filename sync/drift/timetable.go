@@ -88,8 +88,8 @@ func (t *Timetable) scheduled(cluster string) time.Time {
 // Ask has a cluster swept before its time.
 func (t *Timetable) Ask(cluster string) { t.asked[cluster] = true }
 
-// AskAfter has a cluster swept before its time, but not before after, whoever else
-// asks for it.
+// AskAfter has a cluster swept before its time, but not before after. Other calls of
+// Ask do not move that.
 func (t *Timetable) AskAfter(cluster string, after time.Time) {
 	t.asked[cluster], t.askedAt[cluster] = true, after
 }
@@ -97,8 +97,8 @@ func (t *Timetable) AskAfter(cluster string, after time.Time) {
 // IsAsked says whether somebody asked for a sweep that was not made yet.
 func (t *Timetable) IsAsked(cluster string) bool { return t.asked[cluster] }
 
-// Begun takes back what was asked for: a sweep of the cluster begins. Whoever asks from
-// now on asks for another one.
+// Begun notes that a sweep of the cluster begins: it answers all calls of Ask so far. A
+// later call asks for another sweep.
 func (t *Timetable) Begun(cluster string) { delete(t.asked, cluster) }
 
 // Swept notes that a cluster was swept.
@@ -107,7 +107,7 @@ func (t *Timetable) Swept(cluster string, at time.Time) { t.swept[cluster] = at 
 // SweptAt is when a cluster was swept last.
 func (t *Timetable) SweptAt(cluster string) time.Time { return t.swept[cluster] }
 
-// Clamp takes in that the clock was set back.
+// Clamp corrects times in the future, after the clock was set back.
 func (t *Timetable) Clamp(cluster string, now time.Time) {
 	if t.swept[cluster].After(now) {
 		t.swept[cluster] = now

@@ -105,13 +105,14 @@ func firstIn(ctx context.Context, conn *apply.Cluster, container render.ObjectID
 	return ""
 }
 
-// pruneAs deletes as whoever may.
+// pruneAs deletes entries with the accounts that have the right to, see [Job.asWriters].
 func (j *Job) pruneAs(ctx context.Context, conn *apply.Cluster, entries []store.Entry) []apply.Result {
 	return j.asWriters(conn, entries, func(c *apply.Cluster, entries []store.Entry) []apply.Result { return c.Prune(ctx, entries) })
 }
 
-// asWriters does something with entries as whoever may: an earlier tenant's
-// objects may lie where the present one has no rights. The results are by index.
+// asWriters calls do as the unit's account, and again as the accounts of Writers for
+// the entries that were refused: an earlier tenant's objects may be where the present
+// tenant has no rights. The results are by index.
 func (j *Job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*apply.Cluster, []store.Entry) []apply.Result) []apply.Result {
 	results := do(conn.As(j.Account), entries)
 	for _, account := range j.Writers {

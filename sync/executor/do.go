@@ -43,7 +43,7 @@ func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) 
 	}
 }
 
-// Note takes in what was done to objects, for the inventory.
+// Note records the results of objects, for the inventory.
 func (j *Job) Note(results []apply.Result) {
 	if j.Objects == nil {
 		j.Objects = map[apply.Action]int{}

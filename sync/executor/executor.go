@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package executor carries out what a plan says, unit by unit, in the background: it
-// applies bundles, looks at their health, and deletes what may be deleted. There is at
-// most one job for a unit on a target, and no object is written or deleted by two.
+// Package executor carries out the actions of a plan in the background, unit by unit:
+// it applies bundles, checks their health, and deletes prunable objects. There is at
+// most one job for a unit on a target, and no two jobs write or delete one object.
 //
-// It decides nothing about releases and stores nothing: what became of a job is in the
-// job, for whoever collects it.
+// It decides nothing about releases and stores nothing: a job holds its result until
+// the caller collects it.
 package executor
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// How long a pass waits for its jobs: what takes longer goes on in the
-// background, and a later one records it.
+// How long a pass waits for its jobs: a job that takes longer continues in the
+// background, and a later pass records it.
 const (
 	// DefaultPatience is the longest wait. What has ended by then is recorded,
 	// so that a long release is known piece by piece.
 	DefaultPatience = time.Second
-	// quietShare of the patience without any job ending is the end of the wait:
-	// whoever has not answered by then is slow, and the others need not know.
+	// quietShare of the patience without any job ending is the end of the wait: a
+	// cluster that has not answered by then is slow, and must not delay the others.
 	quietShare = 10
 )
 
@@ -86,7 +86,7 @@ func (x *Executor) loadLocked(j *Job, n int) {
 	x.loads[j.Cluster] = is
 }
 
-// New is told of a channel that wakes whoever makes passes, when a job has ended.
+// New returns an executor. It sends on wake when a job has ended, to start a pass.
 func New(wake chan struct{}) *Executor {
 	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[render.Placed]*Job{}, locks: map[lockKey]*Job{},
 		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*Job][]store.Entry{}, cancels: map[*Job]context.CancelFunc{}}

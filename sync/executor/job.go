@@ -55,7 +55,7 @@ type Job struct {
 	Drifts    []apply.Drift        // that a check came upon
 	Lost      bool                 // the cluster did not answer
 
-	// What whoever collects it makes of that:
+	// What the caller that collects the job makes of these results:
 
 	Unreplaced int           // how many of Deleted no new object of their sort replaces
 	Drifted    []store.Entry // those of Drifts that are to be corrected

@@ -15,8 +15,8 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// toldErrors is how many objects' errors an outcome tells in full: whoever mends
-// one wants to know of the next, and nobody reads a thousand.
+// toldErrors is how many objects' errors an outcome has in full: who fixes one wants
+// to see the next, and nobody reads a thousand.
 const toldErrors = 5
 
 // judge makes one outcome of the results: the worst, with the reasons of the
@@ -69,9 +69,9 @@ func (j *Job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unavailable: 2, rollout.Unreachable: 3, rollout.Failed: 4, rollout.Refused: 4}
 
 // classify says what an error means for the release. Only [rollout.Failed] and
-// [rollout.Refused] are held against the bundle, and [rollout.Deferred] when it
-// lasts: what is missing, and a webhook that does not answer, may be the bundle's
-// own doing. All else is the target's trouble.
+// [rollout.Refused] count against the bundle, and [rollout.Deferred] when it lasts: a
+// missing thing, and a webhook that does not answer, may be the bundle's own fault.
+// Every other error is the target's trouble.
 func (j *Job) classify(err error) rollout.Result {
 	var objects []*render.Object
 	if j.Bundle != nil {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults stands between a test and a real API server and does what
-// networks and what is in them do. It is for tests only, and the only thing in
-// it that is not real is the fault.
+// Package faults stands between a test and a real API server and makes the faults of
+// networks and of the machines in them. It is for tests only; everything in it but the
+// fault is real.
 package faults
 
 import (

@@ -22,7 +22,7 @@ type Cluster struct {
 	kubeconfig kubeconfig
 	options    apply.Options
 	pin        func(ctx context.Context, name, uid string) (pinned string, err error)
-	back       func() // is told when a cluster that was lost answers again
+	back       func() // is called when a lost cluster answers again
 	lease      *lease // nil when none is kept
 
 	mu sync.Mutex
@@ -194,7 +194,7 @@ func (c *Cluster) Condition() error {
 	return nil
 }
 
-// connect makes a new link by what the kubeconfig says now, and asks over it.
+// connect makes a new link with the present kubeconfig, and asks over it.
 func (c *Cluster) connect(ctx context.Context) (*link, string, error) {
 	cfg, sum, err := c.kubeconfig.read()
 	if err != nil {
@@ -217,9 +217,9 @@ func (c *Cluster) connect(ctx context.Context) (*link, string, error) {
 	return &link{conn, sum}, uid, nil
 }
 
-// Lost is told of a request that got no answer, or whose credentials were not
-// taken any more. The next connection is a new one, with what the kubeconfig
-// says then. Until ctx ends, somebody looks for the cluster.
+// Lost notes a request that got no answer, or whose credentials are no longer
+// accepted. The next connection is a new one, with the kubeconfig of that moment.
+// Until ctx ends, a goroutine tries to reach the cluster.
 func (c *Cluster) Lost(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

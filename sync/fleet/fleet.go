@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet is how a daemon reaches its clusters: their kubeconfigs and what
+// Package fleet connects a daemon to its clusters. It has their kubeconfigs and the
 // changes in them, the identity that each cluster has had since swell first saw it,
 // the connection, and the Lease that keeps other daemons from writing there.
 //
-// It never decides what is written, and reads or writes no object but Leases.
+// It decides no write, and reads or writes no object except Leases.
 package fleet
 
 import (
@@ -48,7 +48,7 @@ type Options struct {
 	// Pin notes the identity of a cluster that is seen for the first time, and returns
 	// the one that it has to have.
 	Pin func(ctx context.Context, name, uid string) (pinned string, err error)
-	// Changed is told when a cluster answers again, and when a Lease was won or lost.
+	// Changed is called when a cluster answers again, and when a Lease was won or lost.
 	Changed func()
 }
 

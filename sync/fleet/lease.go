@@ -21,17 +21,16 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 )
 
-// One Lease for each monorepo stands in each cluster. Whoever holds it may write
-// there, and nobody else: a second daemon, with another state or with a copy of the
-// same, does nothing in the cluster until the Lease runs out or is given back.
+// Each cluster has one Lease for each monorepo. Only its holder may write there: a
+// second daemon, with another state or with a copy of the same, does nothing in the
+// cluster until the Lease runs out or is given back.
 //
 // The holder is HOST/STATE/PROCESS, see [store.Holder]. A daemon that starts again
 // on the same file takes over from its predecessor at once, because the file's lock
-// proves that it is gone. Of all others, a daemon waits until it has seen no
-// renewal for as long as the Lease lasts; clocks of two machines are never
-// compared. It stops to write some time before others may take over, and each
-// request that writes is checked, so that one that was frozen finds out before it
-// sends anything.
+// proves that it is gone. For every other holder, a daemon waits until it has seen no
+// renewal for as long as the Lease lasts; clocks of two machines are never compared.
+// A holder stops writing some time before others may take over. Each request that
+// writes is checked, so a daemon that was frozen finds out before it sends anything.
 
 // LeaseTimes are how long a Lease lasts and how often it is renewed.
 type LeaseTimes struct{ Duration, Renew time.Duration }
@@ -57,11 +56,11 @@ type lease struct {
 	cluster         string
 	namespace, name string
 	times           LeaseTimes
-	holder          string   // who we are
-	before          []string // who we were
+	holder          string   // our name
+	before          []string // our names in earlier processes
 	reach           func(context.Context) (*apply.Cluster, error)
 	linked          func() *apply.Cluster
-	changed         func() // is told when there is news
+	changed         func() // is called when the Lease was won or lost
 
 	begun chan struct{} // closed when the first try is over
 	over  chan struct{} // closed when nobody keeps it any more
@@ -218,7 +217,7 @@ func (l *lease) put(ctx context.Context, conn *apply.Cluster, from *coordination
 	return nil
 }
 
-// wait is how long the Lease that is there has to be left to whoever holds it.
+// wait is how long the present Lease must be left to its holder.
 func (l *lease) wait(there *coordinationv1.Lease) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

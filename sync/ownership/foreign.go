@@ -13,11 +13,11 @@ import (
 
 // A unit may write a bundle of an earlier commit: it is put back, or has a problem
 // or waits for its wave and is corrected. Objects of that bundle may be another
-// unit's by then. They are left out: neither written nor looked at, nor deleted.
-// The unit keeps an entry without a digest for each, so that it gets the object
-// back when the other one gives it up.
+// unit's by then. They are left out: they are not written, read or deleted. The unit
+// keeps an entry without a digest for each, so it gets the object back when the other
+// unit drops it.
 
-// standing is how another unit stands to an object that a unit is about to write.
+// standing is the relation of another unit to an object that a unit is about to write.
 type standing struct {
 	// wants: the newest commit's bundle of it has the object.
 	wants bool
@@ -28,9 +28,9 @@ type standing struct {
 }
 
 // ownedByOther says whether a unit leaves an object to another one; wants is whether
-// the newest commit wants it of the unit itself. Who was not given the object yet
-// does not get it so. Where the commit says nothing, or wants it of both, it is
-// whose it was last.
+// the newest commit wants it of the unit itself. A unit that the newest commit does not
+// give the object does not get it by an earlier bundle. Where the commit says nothing,
+// or wants it of both, it belongs to the unit that wrote it last.
 func ownedByOther(wants bool, other standing) bool {
 	switch {
 	case !other.holds:

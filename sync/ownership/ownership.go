@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ownership says which unit an object belongs to while units are released,
-// put back, renamed and removed: what a unit leaves to another one, and what it may
-// delete.
+// put back, renamed and removed: the objects that a unit leaves to another one, and
+// those that it may delete.
 //
 // It writes nothing and asks no cluster.
 package ownership

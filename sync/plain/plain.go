@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain does with client-go and nothing else what benchmarks hold swell
-// against.
+// Package plain is the baseline of benchmarks: swell's work, done with client-go and
+// nothing else.
 package plain
 
 import (

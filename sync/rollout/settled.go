@@ -35,9 +35,9 @@ func Settled(w *Wanted) *State {
 	return s
 }
 
-// Simulate carries the commit out in a fleet that takes all that it is told, and is
-// well at once. No wave soaks. What is not as wanted after it waits for something that
-// only another commit, or an approval, brings about.
+// Simulate carries the commit out in a fleet that accepts every object and is healthy
+// at once. No wave soaks. A target that is not as wanted after it waits for another
+// commit or for an approval.
 func (s *State) Simulate(want *Wanted) {
 	want = want.withoutSoak()
 	now := time.Unix(0, 0).UTC()

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout decides what is written where, and when: the waves. It is
-// pure. [State.Decide] takes what a commit wants and the time and gives a
-// [Plan]; [State.Record] takes what became of an action. The package never
+// Package rollout decides the writes of a release, wave by wave. It is pure.
+// [State.Decide] takes the wanted bundles of a commit and the time and gives a
+// [Plan]; [State.Record] takes the outcome of an action. The package never
 // talks to a cluster, a file or a clock, starts no goroutine, and gives the
 // same plan for the same state, commit and time.
 //
@@ -27,7 +27,7 @@
 // depends on is in it, so a restart goes on with the same wave, the same soak
 // and the same failures. Fields are only added, and a missing field means what
 // it meant before it existed; a row with an unknown field comes from a newer
-// swell and is refused by whoever reads it, see package store. The names of
+// swell, and its reader refuses it, see package store. The names of
 // [config.Rollout] and what it holds are part of the format.
 //
 // # Rules
@@ -40,11 +40,11 @@
 //     in the order of the waves.
 //   - Too many failures of targets that the rollout wrote put the last proven
 //     bundles back on those targets alone, and quarantine the ones that failed.
-//     A target that is unreachable, or in trouble of its own, or that was ill before,
-//     only makes the wave wait, and time in which nobody could tell how the target
-//     is does not count against its timeout.
-//   - Where there are no proven bundles at all, what failed stays, and the rollout
-//     goes on when it is well.
+//     A target that is unreachable or unavailable, or that was unhealthy before, only
+//     makes the wave wait, and time in which its health cannot be known does not
+//     count against its timeout.
+//   - Where there are no proven bundles at all, the failed bundles stay, and the
+//     rollout continues when they are healthy.
 //   - A deletion that waits for approval fails nothing; a unit that leaves a target
 //     stays on it as long.
 //   - A unit with a problem, or a whole commit with one, brings nothing new and
@@ -67,7 +67,7 @@ type State struct {
 	Notices Notices
 
 	changed map[config.UnitPath]bool
-	// fleet are the clusters of the fleet that targets were last held against.
+	// fleet are the clusters of the fleet that targets were last compared with.
 	fleet map[string]bool
 }
 

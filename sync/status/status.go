@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status says how units and their targets are, for people and programs: one
-// word for the worst that is true, and why.
+// Package status describes units and their targets, for people and programs: one
+// word, the worst that is true, and the reason.
 package status
 
 import (
@@ -57,7 +57,7 @@ func worse(a, b Standing) Standing {
 	return b
 }
 
-// Unit is a unit as people and programs are told of it.
+// Unit is a unit as verbs show it to people and programs.
 type Unit struct {
 	Path   config.UnitPath `json:"path"`
 	Status Standing        `json:"status"`
@@ -108,7 +108,7 @@ type QuarantinedBundle struct {
 	At     time.Time         `json:"at"`
 }
 
-// Of tells how a unit is, given all drift that is known.
+// Of is the status of a unit, given all known drift.
 func Of(u *rollout.Unit, drifts []store.Drift) Unit {
 	is := Unit{Path: u.Path, Commit: u.Rollout.Commit, Commits: []config.Commit{}, Targets: []Target{}, Drift: driftOf(u, drifts), Rollout: Rollout{ID: u.Rollout.ID,
 		Name: u.Rollout.Spec.Name, Commit: u.Rollout.Commit, Status: u.Rollout.Status, StartedAt: u.Rollout.StartedAt, FinishedAt: u.Rollout.FinishedAt}}

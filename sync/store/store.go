@@ -67,15 +67,15 @@
 // says how to go on. It is never changed, and never taken for a new start: only
 // the absence of the file is one.
 //
-// The tables approvals, rejections and orders are the ones that others than the daemon
-// write to, see [Approve], [Reject] and [Give]. The daemon hears of it by [Store.Changes].
+// Other processes than the daemon write only to the tables approvals, rejections and
+// orders, see [Approve], [Reject] and [Give]. The daemon notices it by [Store.Changes].
 //
 // # Losing it
 //
 // Without the file, the inventory is rebuilt from the labels of live objects
-// (package sync, rebuild.go), and every unit goes through its waves again. What
-// no unit wants is deleted when that is over and somebody approved it. There
-// are no good bundles to go back to until the first rollout is done.
+// (package sync, rebuild.go), and every unit goes through its waves again. Objects that
+// no unit wants are deleted after that, with approval. There are no good bundles to
+// go back to until the first rollout is done.
 // The same happens where an older copy takes its place (package sync, older.go).
 package store
 

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package easy reads what the message of an easy kind declares, and writes it for
-// others: CustomResourceDefinition, JSON Schema, OpenAPI. It checks documents only
-// for what the message's options say of the items of lists; their fields are the
-// decoder's.
+// Package easy writes the message of an easy kind as schemas for other tools:
+// CustomResourceDefinition, JSON Schema, OpenAPI. It checks documents only against
+// the message's options for items of lists; the decoder checks their fields.
 package easy
 
 import (

@@ -50,9 +50,9 @@ func (e *Schema) inline(client bool, report func(d protoreflect.Descriptor, form
 }
 
 // opaque is an object of any content. On a server, all messages keep the fields
-// that they do not know: a newer client may have sent them. It would else drop
-// them without a word, even where it is told to be strict, as soon as one
-// object around keeps them.
+// that they do not know: a newer client may have sent them. Otherwise it
+// would drop them silently, also in strict mode, as soon as one object around keeps
+// them.
 func opaque() map[string]any { return map[string]any{"type": "object", keepUnknown: true} }
 
 // object is the schema of a message; keys are fields that must be there since
