@@ -24,6 +24,12 @@ func MaySecret(kind string) bool {
 	return kind == "" || strings.Contains(kind, word) || strings.Contains(kind, "${") || len(kind) < document.LongestName && document.EditDistance(kind, word) <= near
 }
 
+// MaySecretObject is [MaySecret] of an object's kind.
+func MaySecretObject(object map[string]any) bool {
+	kind, _ := object["kind"].(string)
+	return MaySecret(kind)
+}
+
 // secretPart is what may be a secret of a key that is not plain: what stands
 // behind `password:`.
 func secretPart(key string) string {

@@ -125,14 +125,14 @@ func (d *draft) fromOneOf(paths [][]any) (text string) {
 // a value is not.
 func (d *draft) pathText(path []any) string {
 	const keyed = 2 // the field and the key
-	if len(path) >= keyed && mayBeSecret(d.object) && slices.Contains(secretFields, path[0]) {
+	if len(path) >= keyed && config.MaySecretObject(d.object) && slices.Contains(secretFields, path[0]) {
 		if key, ok := path[1].(string); ok && !document.PlainKey(key) {
 			path = slices.Clone(path)
 			path[1] = document.Redacted
 		}
 	}
 	const annotated = 3 // metadata, annotations and the key
-	if len(path) == annotated && mayBeSecret(d.object) && path[1] == "annotations" {
+	if len(path) == annotated && config.MaySecretObject(d.object) && path[1] == "annotations" {
 		if key, ok := path[2].(string); ok && !slices.Contains(config.AnnotationsSet, key) && unknownAnnotation(key) {
 			path = []any{path[0], path[1], config.KeyPrefix + document.Redacted}
 		}

@@ -45,12 +45,6 @@ func (o *Object) Redactor(others ...*Object) *config.Redactor {
 	return &r
 }
 
-// mayBeSecret says whether an object is or may be a Secret.
-func mayBeSecret(object map[string]any) bool {
-	kind, _ := object["kind"].(string)
-	return config.MaySecret(kind)
-}
-
 // messageOf is a [config.KindMessage] of the world's kinds.
 func (w *world) messageOf(apiVersion, kind string) (message protoreflect.MessageDescriptor, known bool) {
 	if strings.HasPrefix(apiVersion, config.Group+"/") || strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") {

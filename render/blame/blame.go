@@ -105,7 +105,7 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 	if err := decoder.Decode(&value); err != nil {
 		panic(err) // it is canonical JSON of our own
 	}
-	secret := step.maySecret()
+	secret := config.MaySecretObject(step.Object)
 	eachLeaf(value, nil, func(path []any, value any) {
 		f := Field{Path: slices.Clone(path), Value: value}
 		if f.Origins = marks(step, path); f.Origins == nil {
@@ -128,12 +128,6 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 		fields = append(fields, f)
 	})
 	return fields
-}
-
-// maySecret says whether the object is or may be a Secret.
-func (s *Step) maySecret() bool {
-	kind, _ := s.Object["kind"].(string)
-	return config.MaySecret(kind)
 }
 
 // native says whether the object was made by a kind in Go.

@@ -186,7 +186,7 @@ func (r *Reader) overrideOrigin(s *Step, at document.Position, path []any, value
 	if operation == nil {
 		return o
 	}
-	if text := document.Lookup(operation, "path"); text != nil && !s.maySecret() { // a filter may hold a value
+	if text := document.Lookup(operation, "path"); text != nil && !config.MaySecretObject(s.Object) { // a filter may hold a value
 		o.Text = text.Value
 	}
 	written := document.Lookup(operation, "value")

@@ -55,7 +55,7 @@ type applier struct {
 }
 
 func newApplier(object map[string]any, hard *schema.Type) *applier {
-	a := &applier{hard: hard, secret: maySecret(object), work: maxWork}
+	a := &applier{hard: hard, secret: config.MaySecretObject(object), work: maxWork}
 	a.object = deepCopy(object).(map[string]any)
 	return a
 }

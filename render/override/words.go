@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -99,11 +98,4 @@ func form(value any) string {
 		return "true or false"
 	}
 	return "a number"
-}
-
-// maySecret says whether an object is or may be a Secret, whose values are in
-// no message.
-func maySecret(object map[string]any) bool {
-	kind, _ := object["kind"].(string)
-	return config.MaySecret(kind)
 }
