@@ -152,7 +152,6 @@ func (w *world) sharedOnTwo() (uid types.UID) {
 // one that had it was put back: now it is that one's again. So it is when the other
 // unit only drops it.
 func TestMovedBetweenTwoThatFail(t *testing.T) {
-	t.Parallel()
 	for name, next := range map[string]func(w *world){
 		"fails": func(w *world) {
 			w.now = w.now.Add(2 * time.Minute)
@@ -165,18 +164,19 @@ func TestMovedBetweenTwoThatFail(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			before := w.sharedOnTwo()
-			w.app("other", "1", "theirs")
-			w.app("next", "broken", "moving")
-			w.commit()
-			w.until("the rollback of other", w.is("other", 2, rollout.RolledBack))
-			w.want("while next is on its way", w.owners(), "-, -, next broken")
-			next(w)
-			w.until("the way back", w.soon(func() bool { return w.owners() == "-, -, other 1" }))
-			w.settled()
-			w.want("at the end", w.owners(), "-, -, other 1")
-			w.want("the object", string(w.get("dev-2/c", configMaps, "moving").GetUID()), string(before))
+			simulated(t, func(t *testing.T, w *world) {
+				before := w.sharedOnTwo()
+				w.app("other", "1", "theirs")
+				w.app("next", "broken", "moving")
+				w.commit()
+				w.until("the rollback of other", w.is("other", 2, rollout.RolledBack))
+				w.want("while next is on its way", w.owners(), "-, -, next broken")
+				next(w)
+				w.until("the way back", w.soon(func() bool { return w.owners() == "-, -, other 1" }))
+				w.settled()
+				w.want("at the end", w.owners(), "-, -, other 1")
+				w.want("the object", string(w.get("dev-2/c", configMaps, "moving").GetUID()), string(before))
+			})
 		})
 	}
 }

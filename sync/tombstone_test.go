@@ -288,27 +288,27 @@ func testNamespaceWithADetachedObject(t *testing.T, w *world) {
 // TestNamespaceWithAnObjectOfAnotherMonorepo: nor what another monorepo has in it,
 // or one that was applied before objects carried the name of theirs.
 func TestNamespaceWithAnObjectOfAnotherMonorepo(t *testing.T) {
-	t.Parallel()
 	for name, label := range map[string]string{"named": ",swell.sh/repository: elsewhere", "without a name": ""} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			ns := w.stateful()
-			_, err := w.client("dev-2").Resource(configMaps).Namespace(ns).Patch(t.Context(), "theirs", types.ApplyPatchType, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs,
+			simulated(t, func(t *testing.T, w *world) {
+				ns := w.stateful()
+				_, err := w.client("dev-2").Resource(configMaps).Namespace(ns).Patch(t.Context(), "theirs", types.ApplyPatchType, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs,
 				labels: {app.kubernetes.io/managed-by: swell`+label+`}, annotations: {swell.sh/unit: services/theirs}}}`), metav1.PatchOptions{FieldManager: "swell"})
-			w.must(err)
-			w.drop("data")
-			w.approve(w.plan())
-			w.until("the decision", w.soon(func() bool {
-				return !w.exists(namespaces, "", ns) || strings.Contains(w.unit("data").Targets["dev-2/c"].Reason, "Namespace/"+ns+" stays: ")
-			}))
-			if !w.exists(configMaps, ns, "theirs") || !w.exists(namespaces, "", ns) {
-				t.Fatalf("the other monorepo's object, or the namespace that it is in, is gone\n%s", w.describe())
-			}
-			if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "Namespace/"+ns+" stays: ConfigMap/"+ns+"/theirs of unit services/theirs is in it") {
-				t.Errorf("reason %q", reason)
-			}
-			w.must(w.client("dev-2").Resource(configMaps).Namespace(ns).Delete(t.Context(), "theirs", metav1.DeleteOptions{}))
-			w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+				w.must(err)
+				w.drop("data")
+				w.approve(w.plan())
+				w.until("the decision", w.soon(func() bool {
+					return !w.exists(namespaces, "", ns) || strings.Contains(w.unit("data").Targets["dev-2/c"].Reason, "Namespace/"+ns+" stays: ")
+				}))
+				if !w.exists(configMaps, ns, "theirs") || !w.exists(namespaces, "", ns) {
+					t.Fatalf("the other monorepo's object, or the namespace that it is in, is gone\n%s", w.describe())
+				}
+				if reason := w.unit("data").Targets["dev-2/c"].Reason; !strings.Contains(reason, "Namespace/"+ns+" stays: ConfigMap/"+ns+"/theirs of unit services/theirs is in it") {
+					t.Errorf("reason %q", reason)
+				}
+				w.must(w.client("dev-2").Resource(configMaps).Namespace(ns).Delete(t.Context(), "theirs", metav1.DeleteOptions{}))
+				w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+			})
 		})
 	}
 }
