@@ -229,11 +229,18 @@ func newWorld(t testing.TB) *world {
 // own: what waits for time to pass does so at once.
 func simulated(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
+	simulatedWith(t, func(*world) {}, test)
+}
+
+// simulatedWith does the same with a world that was prepared before its daemon starts.
+func simulatedWith(t *testing.T, prepare func(w *world), test func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := emptyWorld(t)
 		w.simulated = map[string]*simulator.Cluster{"dev-1": simulator.New(), "dev-2": simulator.New()}
 		w.begin()
+		prepare(w)
 		w.start()
 		test(t, w)
 	})

@@ -29,6 +29,9 @@ func newSurveyor(t *testing.T) *world {
 	return w
 }
 
+// surveying has the daemon survey its clusters.
+func surveying(w *world) { w.fresh = true }
+
 // copyState keeps a copy of the state as it is on disk.
 func (w *world) copyState(to string) {
 	w.Helper()
@@ -89,8 +92,9 @@ func (w *world) fleetEvents(kind string) (texts []string) {
 // TestAnOlderStateIsNoticed: a copy of the state is put back. What was released
 // since stays, the newest commit comes through the waves, and what the state
 // never knew is found, and is removed by approval.
-func TestAnOlderStateIsNoticed(t *testing.T) {
-	w := newSurveyor(t)
+func TestAnOlderStateIsNoticed(t *testing.T) { simulatedWith(t, surveying, testAnOlderStateIsNoticed) }
+
+func testAnOlderStateIsNoticed(t *testing.T, w *world) {
 	w.release()
 	w.stop()
 	w.copyState("copy")
@@ -137,8 +141,9 @@ func TestAnOlderStateIsNoticed(t *testing.T) {
 }
 
 // TestALostLog: the process was killed, and somebody removed the -wal.
-func TestALostLog(t *testing.T) {
-	w := newSurveyor(t)
+func TestALostLog(t *testing.T) { simulatedWith(t, surveying, testALostLog) }
+
+func testALostLog(t *testing.T, w *world) {
 	w.release()
 	w.stop()
 	w.copyState("copy")
@@ -161,7 +166,10 @@ func TestALostLog(t *testing.T) {
 
 // TestAnOlderStateOfOneCluster: in the other one nothing happened since the copy.
 func TestAnOlderStateOfOneCluster(t *testing.T) {
-	w := newSurveyor(t)
+	simulatedWith(t, surveying, testAnOlderStateOfOneCluster)
+}
+
+func testAnOlderStateOfOneCluster(t *testing.T, w *world) {
 	w.write("services/away/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: away}\n"+
 		"spec: {placement: {topology: cell, match: {labels: {site: two}}}}\n")
 	w.app("away", "1", "five")
@@ -189,7 +197,10 @@ func TestAnOlderStateOfOneCluster(t *testing.T) {
 // TestDriftWhileNobodyLooked is what is not the work of swell: the state is as new
 // as ever, and it is corrected.
 func TestDriftWhileNobodyLooked(t *testing.T) {
-	w := newSurveyor(t)
+	simulatedWith(t, surveying, testDriftWhileNobodyLooked)
+}
+
+func testDriftWhileNobodyLooked(t *testing.T, w *world) {
 	w.sweeping(config.Drift{})
 	w.release()
 	w.stop()
@@ -207,7 +218,10 @@ func TestDriftWhileNobodyLooked(t *testing.T) {
 // TestAClusterThatWasPutBack: the storage of a cluster is older than the state.
 // That is drift of the cluster, and it is corrected.
 func TestAClusterThatWasPutBack(t *testing.T) {
-	w := newSurveyor(t)
+	simulatedWith(t, surveying, testAClusterThatWasPutBack)
+}
+
+func testAClusterThatWasPutBack(t *testing.T, w *world) {
 	w.sweeping(config.Drift{})
 	w.release()
 	w.app("app", "2", "one")
