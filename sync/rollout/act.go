@@ -114,8 +114,8 @@ func (t *Target) underway() bool {
 	return !t.debt() && (t.Dirty || t.Wanted != "" && t.Applied == t.Wanted && t.Health != HealthGood)
 }
 
-// write plans what brings the target to what is wanted, and reports whether it
-// did.
+// write plans the action that brings the target to its wanted bundle, and reports
+// whether it planned one.
 func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if t.applied() {
 		return false

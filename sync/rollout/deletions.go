@@ -22,34 +22,33 @@ func (w *Wanted) Refused() string {
 	return w.Held
 }
 
-// Known says that it is known what the commit wants of the unit, be it that it
-// wants nothing: only then may something of it be deleted.
+// Known says whether the wish of the commit for the unit is known, also when it wants
+// nothing. Only then may objects of the unit be deleted.
 func (w *Wanted) Known(path config.UnitPath) bool {
 	unit := w.Units[path]
 	return w.Refused() == "" && (unit == nil || unit.frozen() == "")
 }
 
-// Fate is what becomes of what a unit has on a target when the commit's release of
-// it comes there.
+// Fate is what the commit's release of a unit does with the objects that the unit has
+// on a target.
 type Fate int
 
 const (
-	// Stays: nothing is written or deleted. That is so where it is not known what
-	// the commit wants, where the unit renders to nothing, and where no wave comes.
+	// Stays: nothing is written or deleted, because the wish of the commit is not
+	// known, the unit renders to nothing, or no wave picks the target.
 	Stays Fate = iota
-	// Brought: the bundle is applied, then what it does not have is deleted.
+	// Brought: the bundle is applied, then objects that it does not have are deleted.
 	Brought
-	// Cleaned: the unit leaves the target, and what it has there is deleted.
+	// Cleaned: the unit leaves the target, and its objects there are deleted.
 	Cleaned
-	// Forgotten: the cluster left the fleet. What is there stays, and nobody looks
-	// after it any more.
+	// Forgotten: the cluster left the fleet. The objects stay there, in no inventory.
 	Forgotten
 )
 
-// ForgottenText says what becomes of what is [Forgotten].
+// ForgottenText is the text on objects that are [Forgotten].
 const ForgottenText = "its cluster left the fleet; its objects stay as they are"
 
-// FateOf is what becomes of what the unit has on the target.
+// FateOf is the fate of the unit's objects on the target.
 func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
 	if w.Refused() == "" && w.Clusters != nil && !w.Clusters[name.Cluster()] {
 		return Forgotten
@@ -74,7 +73,7 @@ func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
 	return Brought
 }
 
-// Begun says that the unit's rollout is that of what the commit wants.
+// Begun says that the unit's rollout is the release that the commit wants.
 func (u *Unit) Begun(w *Wanted) bool {
 	if unit := w.Units[u.Path]; unit != nil {
 		return u.Rollout.Release == unit.Release()
@@ -82,9 +81,9 @@ func (u *Unit) Begun(w *Wanted) bool {
 	return u.Rollout.Release == gone
 }
 
-// Deletes says whether the unit, on its way to what the commit wants, comes to
-// delete what it has on the target beyond that, in this wave or a later one. Its
-// release may not have begun; one that has a quarantined bundle does not.
+// Deletes says whether the commit's release of the unit will delete objects on the
+// target, in this wave or a later one. The release may not have begun. A release with a
+// quarantined bundle does not begin, and deletes nothing.
 func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 	t, unit, begun := u.Targets[name], w.Units[u.Path], u.Begun(w)
 	if t == nil || t.nothing() || !begun && unit != nil && u.quarantined(unit) != "" {
@@ -104,8 +103,8 @@ func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 	return want == "" || !t.applied() || t.Leftovers
 }
 
-// Settled says that the last Decide found nothing to do or to wait for of what the
-// commit wants: the unit deletes nothing then.
+// Settled says that the last Decide found nothing to do and nothing to wait for in the
+// commit's release of the unit: the unit then deletes nothing.
 func (u *Unit) Settled(w *Wanted) bool { return u.settled && u.Begun(w) }
 
 // Starts lists the units whose release the next Decide begins unless it is
@@ -153,8 +152,8 @@ func (s *State) Await(path config.UnitPath, text string, now time.Time) []Transi
 	return []Transition{u.transition(instant(now), "", "waiting", text)}
 }
 
-// Nudge makes due at once what the unit put off on its targets: what it has to
-// delete, and what the server could not take.
+// Nudge makes the unit's postponed work on its targets due at once: deletions, and
+// objects that the server could not take.
 func (s *State) Nudge(path config.UnitPath) {
 	u := s.Units[path]
 	if u == nil {

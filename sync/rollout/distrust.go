@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Distrust forgets what is known of the targets of a cluster, which is newer than
-// the state. Every unit that had one there stops what it is doing, for good bundles
-// of the state's time are not to come back, and the commit's release begins anew at
-// the first wave. What is quarantined stays so. why says how the state was found
-// to be older.
+// Distrust forgets the targets of a cluster that is newer than the state. Every unit
+// with a target there stops its rollout, because good bundles of the state's time must
+// not come back, and the commit's release begins anew at the first wave. The quarantine
+// stays. why says how the state was found to be older.
 func (s *State) Distrust(cluster, why string, now time.Time) []Transition {
 	var transitions []Transition
 	for path, u := range s.Units {

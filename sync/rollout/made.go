@@ -56,9 +56,8 @@ func (s *State) Loses(path config.UnitPath, name config.TargetName, sorts []stri
 	return lost
 }
 
-// CapMade takes in how many objects of each sort are left to delete on a target after
-// all was deleted that may be: of what was made, no more than that is there to
-// replace something.
+// CapMade limits the made objects of each sort on a target to the objects that are left
+// to delete there: more of them replace nothing.
 func (s *State) CapMade(path config.UnitPath, name config.TargetName, left map[string]int) {
 	u := s.Units[path]
 	if u == nil || u.Targets[name] == nil {

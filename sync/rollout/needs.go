@@ -28,7 +28,7 @@ func (p *pass) refresh(u *Unit) {
 
 // waits says whether the target still waits for another unit, and notes which
 // one as its reason. Units that wait for each other are released together: the
-// server takes what it can, and the rest is tried again.
+// server takes the objects that it can, and the others are tried again.
 func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {
 		begun := t.Dirty && !t.TriedAt.IsZero() // it is not left half-written
@@ -78,8 +78,8 @@ func (p *pass) met(path config.UnitPath, name config.TargetName) bool {
 	return t.Wanted == "" || u.Rollout.Status == Held || u.Rollout.Status == RolledBack
 }
 
-// withheld says whether the unit comes to bring something to the target as soon as
-// somebody approves what it deletes.
+// withheld says whether the unit will bring a bundle to the target as soon as its
+// deletions are approved.
 func (p *pass) withheld(path config.UnitPath, name config.TargetName) bool {
 	w := p.want.Units[path]
 	if p.held != "" || w == nil || p.want.Withheld[path] == "" || w.Targets[name].Digest == "" {
@@ -127,7 +127,7 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	return false
 }
 
-// needsOf are what the commit says, or what was last known.
+// needsOf are the needs that the commit gives, or the last known ones.
 func (p *pass) needsOf(path config.UnitPath, name config.TargetName, t *Target) []config.UnitPath {
 	if w := p.want.Units[path]; w != nil && p.known(path) {
 		return w.Needs[name]

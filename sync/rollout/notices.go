@@ -25,7 +25,7 @@ type Notices struct {
 }
 
 // minWatched is how soon a watched place is checked again without an event: pods are
-// not watched, and what they say about themselves is an event of nothing else.
+// not watched, and their own status shows in no event of other objects.
 const minWatched = 5 * time.Second
 
 // pause is how long to wait for the next look at something that has been waited

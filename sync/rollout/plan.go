@@ -12,7 +12,7 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Plan is what is to be done now.
+// Plan has the actions that are due now.
 type Plan struct {
 	// Actions by unit, then by target; at most one for a unit on a target. The
 	// order between units carries no meaning.
@@ -39,7 +39,7 @@ type Action struct {
 	Commit config.Commit
 	Why    Why
 	Wave   string // name of the target's wave; empty when it is in none
-	// Prune allows a Check to delete what the unit left behind on the target,
+	// Prune allows a Check to delete the unit's leftovers on the target,
 	// once it has seen that the bundle is healthy.
 	Prune bool
 }
@@ -59,8 +59,8 @@ const (
 	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while
 	// objects are still terminating, [Refused], [Unavailable], [Unreachable].
 	Remove Kind = "remove"
-	// Sweep is never planned. It is the kind of what was found without being
-	// asked for: [Drifted], with Unit and Target.
+	// Sweep is never planned. It is the kind of an outcome that a sweep found:
+	// [Drifted], with Unit and Target.
 	Sweep Kind = "sweep"
 )
 
@@ -90,8 +90,8 @@ type Transition struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Decide says what is to be done, and moves rollouts on: it starts and
-// supersedes them, passes waves, and turns them back. Targets that it plans a
+// Decide plans the actions that are due, and advances rollouts: it starts and
+// supersedes them, passes waves, and rolls them back. Targets that it plans a
 // write for are marked dirty, so what [State.Changed] gives must be stored
 // before the first action is carried out.
 func (s *State) Decide(want *Wanted, now time.Time) Plan {
@@ -166,8 +166,8 @@ func (u *Unit) current(w *WantedUnit) bool {
 	return u.Blocked == "" && u.Rollout.Release == w.Release()
 }
 
-// known says that it is known what the commit wants of the unit, so something
-// of it may be deleted.
+// known says whether the wish of the commit for the unit is known, so that its
+// objects may be deleted.
 func (p *pass) known(path config.UnitPath) bool { return p.want.Known(path) }
 
 // wants says that the commit has the unit on the target, whatever the rollout

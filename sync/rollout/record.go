@@ -10,7 +10,7 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Outcome is what became of an action, or what a sweep found.
+// Outcome is the result of an action, or a finding of a sweep.
 type Outcome struct {
 	Action
 	Result Result
@@ -20,8 +20,8 @@ type Outcome struct {
 	// Step names what a [Waiting] action waits for. It stays the same for as long
 	// as the action gets no further.
 	Step string
-	// Outside says that what a [Waiting] action waits for is not the bundle's doing,
-	// so that it never fails for it.
+	// Outside says that a [Waiting] action waits for something that is not part of the
+	// bundle, so the bundle never fails for it.
 	Outside bool
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
@@ -65,10 +65,10 @@ const (
 	Drifted Result = "drifted"
 )
 
-// Record takes in what became of an action. Outcomes of one target come in the
+// Record records the outcome of an action. Outcomes of one target come in the
 // order in which they happened. One about a bundle that is not wanted any more
-// only changes what is known to be applied; one about a unit or a target that
-// is not there any more changes nothing.
+// only changes the applied bundle; one about a unit or a target that is gone changes
+// nothing.
 func (s *State) Record(o Outcome, now time.Time) []Transition {
 	u := s.Units[o.Unit]
 	if u == nil || u.Targets[o.Target] == nil {
@@ -114,12 +114,12 @@ func (r *recording) note(kind, text string) {
 	r.transitions = append(r.transitions, r.u.transition(r.now, r.Target, kind, text))
 }
 
-// wanted says that the outcome is about what the target should have. Else it
+// wanted says that the outcome is about the wanted bundle of the target. Otherwise it
 // is about the bundle that the target has until its wave comes, or out of date.
 func (r *recording) wanted() bool { return r.Digest == r.t.Wanted }
 
-// known gives the target the time back in which nobody could tell how its objects
-// were, once somebody can: it does not count against what the bundle may take.
+// known adds the time in which the target's health was not known to its timeout, once
+// it is known again: that time does not count against the bundle.
 func (r *recording) known() {
 	t := r.t
 	switch {
@@ -232,7 +232,7 @@ func (r *recording) health() {
 	}
 }
 
-// waiting takes in that an action got as far as it can for now. It goes on soon;
+// waiting records that an action got as far as it can for now. It is tried again soon;
 // how soon depends on how long it has been waiting for the same step.
 func (r *recording) waiting() {
 	t := r.t

@@ -134,9 +134,9 @@ func (u *Unit) unpicked(w *WantedUnit) string {
 	return fmt.Sprintf("no wave of rollout %s picks %s", u.Rollout.Spec.Name, list(names))
 }
 
-// start makes a new rollout of the unit; w is nil when the unit is gone. What
-// is applied and what is good is left as it is, so that a rollback of the new
-// rollout goes back to before the one that it supersedes.
+// start makes a new rollout of the unit; w is nil when the unit is gone. The applied
+// and the good bundles stay as they are, so a rollback of the new rollout goes back to
+// before the rollout that it supersedes.
 func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	if w == nil {
 		w = &WantedUnit{}

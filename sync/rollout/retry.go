@@ -43,12 +43,12 @@ func (u *Unit) failed() bool {
 	return u.Rollout.Status == Held || u.Rollout.Status == RolledBack || u.Rollout.Status == RollingBack
 }
 
-// Retry starts again what failed or waits. Of the unit with that path, and those
-// below it, the quarantine is cleared, a rollout that was held or turned back
-// begins anew at its first wave, and what a target put off is due at once. Where at
-// names a target or a cluster, only units that are there are retried, and of those
-// that did not fail only what is there. Both empty is everything. The transitions
-// are of kind "retry".
+// Retry tries failed and waiting releases again, of the unit with that path and of
+// those below it. Their quarantine is cleared, a rollout that was held or rolled back
+// begins anew at its first wave, and postponed work is due at once. Where at names a
+// target or a cluster, only units that are there are retried; of units that did not
+// fail, only their work there. Both empty is everything. The transitions are of kind
+// "retry".
 func (s *State) Retry(below config.UnitPath, at config.TargetName, text string, now time.Time) []Transition {
 	var all []Transition
 	for path, u := range s.Units {
@@ -88,8 +88,8 @@ func (u *Unit) retry(at config.TargetName, now time.Time) bool {
 	return true
 }
 
-// Resume makes due at once what was put off in a cluster because it was unreachable
-// or unavailable.
+// Resume makes work due at once that was postponed in a cluster because it was
+// unreachable or unavailable.
 func (s *State) Resume(cluster string) {
 	for path, u := range s.Units {
 		for name, t := range u.Targets {

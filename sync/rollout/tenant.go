@@ -17,9 +17,9 @@ type Tenant struct {
 	Account string `json:"account,omitempty"`
 }
 
-// Writes notes that a tenant is about to write to a target, so that what it
-// leaves there can be looked after on its behalf also when the unit is gone, or
-// another tenant's. It must be stored before the first write.
+// Writes notes that a tenant is about to write to a target. So its objects there can be
+// checked and deleted as its account, also when the unit is gone or belongs to another
+// tenant. It must be stored before the first write.
 func (s *State) Writes(path config.UnitPath, name config.TargetName, by Tenant) {
 	u := s.Units[path]
 	if u == nil || u.Targets[name] == nil {
@@ -41,8 +41,7 @@ func (s *State) Writes(path config.UnitPath, name config.TargetName, by Tenant) 
 	s.touch(path)
 }
 
-// cleaned forgets the tenants of which nothing is left but what the last one
-// wrote.
+// cleaned forgets all tenants but the last one, when only its objects are left.
 func (t *Target) cleaned() {
 	if len(t.Tenants) > 1 {
 		t.Tenants = slices.Clone(t.Tenants[:1])

@@ -36,9 +36,9 @@ type Wanted struct {
 	Approved map[config.UnitPath]bool
 }
 
-// WantedUnit is what a commit wants of one unit. It must not change after the
-// first Decide; hand the same value in again for a unit that did not change,
-// for its release is then not computed again.
+// WantedUnit has the bundles that a commit wants of one unit. It must not change after
+// the first Decide. Pass the same value again for a unit that did not change: then its
+// release is not computed again.
 type WantedUnit struct {
 	// Frozen says why nothing may be taken from the commit for this unit;
 	// empty: it may. It should be the same text from commit to commit.
@@ -49,7 +49,7 @@ type WantedUnit struct {
 	// taken for frozen.
 	Rollout *config.Rollout
 	// Targets are those of the unit's placement. A unit that is not frozen and
-	// has none keeps what it has: what renders to nothing deletes nothing.
+	// has none keeps its objects: a unit that renders to nothing deletes nothing.
 	Targets map[config.TargetName]WantedTarget
 	// Needs are the units that must be applied on a target before this one.
 	Needs map[config.TargetName][]config.UnitPath
@@ -57,7 +57,7 @@ type WantedUnit struct {
 	release render.Digest
 }
 
-// WantedTarget is what a unit wants on one target.
+// WantedTarget is the bundle that a unit wants on one target.
 type WantedTarget struct {
 	Labels map[string]string
 	// Digest of the bundle. Empty: the unit is placed here but rendered to

@@ -103,7 +103,7 @@ func (y *tally) soaked(removing bool, now time.Time) bool {
 	return end.IsZero() || !y.checked.Before(end)
 }
 
-// advance moves the unit's rollout on as far as what is known allows.
+// advance moves the unit's rollout on as far as the known outcomes allow.
 func (p *pass) advance(u *Unit) {
 	if u.idle() {
 		return
@@ -130,7 +130,7 @@ func (p *pass) advance(u *Unit) {
 	}
 }
 
-// resume goes on with a rollout that is stalled once its wave is well.
+// resume continues a stalled rollout once its wave is healthy.
 func (p *pass) resume(u *Unit) {
 	r := u.Rollout
 	if !r.Stalled {
@@ -182,7 +182,7 @@ func (p *pass) step(u *Unit) bool {
 	return true
 }
 
-// finish ends a rollout that passed all waves: what is healthy now is good.
+// finish ends a rollout that passed all waves: bundles that are healthy now are good.
 func (p *pass) finish(u *Unit) {
 	r := u.Rollout
 	r.Status, r.FinishedAt = Done, p.now
@@ -210,7 +210,7 @@ func (u *Unit) dropCleaned() bool {
 	return len(u.Targets) < before
 }
 
-// maxQuarantine bounds what is remembered of one unit's failures.
+// maxQuarantine is the most quarantined bundles that are remembered for one unit.
 const maxQuarantine = 100
 
 // fail turns the rollout back, or holds it, because of the failed targets of
@@ -307,7 +307,7 @@ func (p *pass) restored(u *Unit) {
 	p.note(u, "", string(r.Status), r.Failure)
 }
 
-// why names targets with what is wrong with them, three at most.
+// why names targets with their reasons, three at most.
 func (u *Unit) why(names []config.TargetName) string {
 	const most = 3
 	var parts []string

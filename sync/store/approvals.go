@@ -132,7 +132,7 @@ func (tx *Tx) PutPlans(plans []Plan) error {
 	return tx.dropRejections()
 }
 
-// Approvals are what was approved and is not done, the oldest first.
+// Approvals are the approved deletions that are not done yet, the oldest first.
 func (s Reader) Approvals() ([]Approval, error) {
 	if s.schema < 2 {
 		return nil, nil
@@ -167,8 +167,8 @@ func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
 
 // Approve approves the plan with the digest in the state of a folder, whether
 // or not a daemon is at work on it: like [Give], it needs no lock.
-// What is approved is what the plan holds at that moment; that is what its
-// digest says. The error wraps [ErrNoPlan] when no such plan waits.
+// The deletions that the plan holds at that moment are approved; the digest names
+// them. The error wraps [ErrNoPlan] when no such plan waits.
 func Approve(ctx context.Context, dir string, digest render.Digest, by string, at time.Time) error {
 	return updateUnlocked(ctx, dir, func(tx *Tx) error { return tx.approve(digest, by, at) })
 }

@@ -17,8 +17,8 @@ type Condition struct {
 	Text  string    `json:"text"` // one line
 }
 
-// AboutConfiguration is what the daemon's configuration names and the fleet does not
-// have. It keeps nobody from anything.
+// AboutConfiguration is about clusters that the daemon's configuration names and the
+// fleet does not have. It blocks nothing.
 const AboutConfiguration = "configuration"
 
 // SetConditions replaces all conditions.

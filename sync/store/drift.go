@@ -61,7 +61,7 @@ type Change struct {
 	Note        string    `json:"note,omitempty"`
 }
 
-// Fight is what is known of an object that somebody else keeps changing back.
+// Fight is the record of an object that another writer keeps changing back.
 type Fight struct {
 	Object
 	// Digest is the object's when it was last corrected; when Git brings
@@ -69,7 +69,7 @@ type Fight struct {
 	Digest render.Digest
 	// Losses are the fields lost within the last minute, oldest first.
 	Losses []Loss
-	// Field and Manager are what it is about and with whom; set with Rounds.
+	// Field and Manager are the contested field and the other writer; set with Rounds.
 	Field, Manager string
 	// Rounds counts how often the correction was given up. Zero: never, these
 	// are losses that do not make a fight yet.
@@ -91,8 +91,7 @@ const objectIs = ` WHERE target = ? AND unit = ? AND "group" = ? AND kind = ? AN
 
 const objectColumns = `target, unit, "group", kind, namespace, name`
 
-// PutDrifts notes what differs, in place of what was noted of the objects
-// before.
+// PutDrifts stores drifts, in place of the earlier ones of the same objects.
 func (tx *Tx) PutDrifts(drifts []Drift) error {
 	changes := make([]string, len(drifts))
 	for i := range drifts {
@@ -110,8 +109,8 @@ func (tx *Tx) PutDrifts(drifts []Drift) error {
 	})
 }
 
-// DropDrifts forgets what was noted of objects that are as applied again, or
-// that are not ours any more.
+// DropDrifts removes the drifts of objects that are as applied again, or that are no
+// longer ours.
 func (tx *Tx) DropDrifts(objects []Object) error {
 	return each(tx, `DELETE FROM drift`+objectIs, objects, func(o *Object) []any { return o.key() })
 }
@@ -137,7 +136,7 @@ func (s Reader) Drifts() ([]Drift, error) {
 	return drifts, err
 }
 
-// PutFights notes fights, in place of what was noted of the objects before.
+// PutFights stores fights, in place of the earlier ones of the same objects.
 func (tx *Tx) PutFights(fights []Fight) error {
 	losses := make([]string, len(fights))
 	for i := range fights {

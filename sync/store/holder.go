@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Holder tells the processes apart that work with a state, and copies of it.
+// Holder identifies a process that works with a state or with a copy of it.
 type Holder struct {
 	// State is a random name that a state has from its beginning. Copies share it.
 	State string

@@ -16,8 +16,8 @@ import (
 )
 
 // Replaced means that the state in the folder is not the one that was opened any
-// more: the folder or a file was removed, renamed, or replaced by a copy. What is
-// in memory may be newer or older than what is there.
+// more: the folder or a file was removed, renamed, or replaced by a copy. The memory of
+// the process may be newer or older than the files.
 type Replaced struct {
 	File   string
 	Reason string
@@ -28,7 +28,7 @@ func (e *Replaced) Error() string {
 		"the folder, put back what was there or leave what is there now, and start swell again: it notices what the clusters know better", e.File, e.Reason)
 }
 
-// opened is what the files of the state were when they were opened.
+// opened identifies the files of the state as they were when they were opened.
 type opened struct {
 	files map[string]fs.FileInfo // by path
 	// mark is a text that is in the file at the offset at, unless somebody wrote

@@ -13,8 +13,8 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Entry is what the inventory knows of one object on one target: that we
-// applied it, or were about to.
+// Entry is the inventory's record of one object on one target, which we applied or
+// were about to apply.
 type Entry struct {
 	Unit   config.UnitPath
 	Target config.TargetName
@@ -69,8 +69,8 @@ const keyIs = ` WHERE target = ? AND unit = ? AND "group" = ? AND kind = ? AND n
 
 // Intend notes objects that are about to be applied with their Digest, before
 // they are. An object that is already known keeps its UID and all else, except
-// for a digest that is going to change: if the apply is cut short, nobody knows
-// what the server holds.
+// for a digest that is going to change: after an apply that is cut short, the content
+// on the server is not known.
 func (tx *Tx) Intend(entries []Entry) error {
 	return each(tx, `INSERT INTO inventory (version, target, unit, "group", kind, namespace, name, uid, digest, fingerprint)
 		VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '')
@@ -79,7 +79,7 @@ func (tx *Tx) Intend(entries []Entry) error {
 	})
 }
 
-// Confirm notes what the server answered to an apply. Every entry has a UID.
+// Confirm stores the server's answers to an apply. Every entry has a UID.
 func (tx *Tx) Confirm(entries []Entry) error {
 	sets, err := tx.fieldsets(entries)
 	if err != nil {
@@ -125,8 +125,8 @@ func (tx *Tx) MarkDirty(entries []Entry) error {
 }
 
 // MarkOthersDirty clears the digests that other units have for the same objects in the
-// same cluster: the given entries are about to be written, and what the others
-// know of them will not be so any more.
+// same cluster: the given entries are about to be written, so the others' entries
+// become wrong.
 func (tx *Tx) MarkOthersDirty(cluster string, entries []Entry) error {
 	return each(tx, `UPDATE inventory SET digest = '' WHERE name = ? AND namespace = ? AND kind = ? AND "group" = ? AND digest <> ''
 		AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0') AND NOT (target = ? AND unit = ?)`, entries, func(e *Entry) []any {
@@ -139,7 +139,7 @@ func (tx *Tx) Forget(entries []Entry) error {
 	return each(tx, `DELETE FROM inventory`+keyIs, entries, func(e *Entry) []any { return e.key() })
 }
 
-// Inventory is what a unit has, or may have, on a target.
+// Inventory has the objects that a unit has, or may have, on a target.
 func (s Reader) Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]Entry, error) {
 	entries, err := s.entries(`target = ? AND unit = ?`, string(target), string(unit))
 	if err != nil {
@@ -152,8 +152,8 @@ func (s Reader) Inventory(unit config.UnitPath, target config.TargetName) (map[r
 	return inventory, nil
 }
 
-// Inventories is what a unit and the units below that path have, or may have, on
-// all targets, sorted by target, unit, group, kind, namespace and name. An empty
+// Inventories has the objects of a unit and of the units below that path, on all
+// targets, sorted by target, unit, group, kind, namespace and name. An empty
 // path is all units.
 func (s Reader) Inventories(below config.UnitPath) ([]Entry, error) {
 	if below == "" {

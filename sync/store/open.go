@@ -232,7 +232,7 @@ func schemaOf(db querier) (v int, err error) {
 	return v, err
 }
 
-// knows says whether the file has what a schema version brought. It may be
+// knows says whether the file has the additions of a schema version. The file may be
 // older where it is open for reading only.
 func (s Reader) knows(v int) (bool, error) {
 	is, err := schemaOf(s.db)
@@ -268,8 +268,8 @@ func inspect(file string) error {
 	return judge(file, int64(id), int(int32(v)))
 }
 
-// cutOff compares the size with what the head says. While there is a -wal, it
-// may hold what is missing.
+// cutOff compares the size of the file with the size in its head. While there is a
+// -wal, it may hold the missing part.
 func cutOff(f *os.File, head []byte) string {
 	if wal, err := os.Stat(f.Name() + "-wal"); err == nil && wal.Size() > 0 {
 		return ""
@@ -299,8 +299,8 @@ func checkVersion(db *sql.DB, file string) (v int, err error) {
 	return v, judge(file, id, v)
 }
 
-// unread is why a file could not be read: a disk that is full, or rights that
-// are lacking, say nothing about what the file holds.
+// unread is why a file could not be read. A full disk or missing rights say nothing
+// about the content of the file.
 func unread(file string, err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

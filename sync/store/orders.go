@@ -14,7 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
-// Order is what an operator told the daemon to do and it has not done yet.
+// Order is an operator's order that the daemon has not carried out yet.
 type Order struct {
 	Seq  int64     // the oldest is the smallest
 	At   time.Time // when it was given

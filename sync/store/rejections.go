@@ -13,16 +13,16 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Rejection is who said that a plan is not to be carried out. It ends with the
-// plan, or when somebody approves it after all. It changes nothing for the
-// deletions, which wait as before: only Git says what is wanted.
+// Rejection records who rejected a plan. It ends with the plan, or when somebody
+// approves the plan after all. The deletions wait as before: only Git says which
+// objects are wanted.
 type Rejection struct {
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"` // as the operator gave it
 }
 
-// Text says who rejected it, why, and what is to be done.
+// Text says who rejected the plan, why, and how to end the plan.
 func (r *Rejection) Text() string {
 	return "rejected by " + r.who() + "; take the change back in Git, or approve it after all"
 }

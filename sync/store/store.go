@@ -102,8 +102,8 @@ const (
 	lockName = "state.lock"
 )
 
-// Store is an open state file. It is safe for concurrent use. What it reads is what was
-// written as a whole.
+// Store is an open state file. It is safe for concurrent use. It reads whole
+// transactions only.
 type Store struct {
 	Reader
 	writer *sql.DB // one connection; nil when opened for reading
@@ -123,7 +123,7 @@ type Reader struct {
 	schema int // of the file; ours unless it was opened for reading
 }
 
-// querier is what a database and a transaction are asked by.
+// querier is a database or a transaction.
 type querier interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 	QueryRow(query string, args ...any) *sql.Row

@@ -11,20 +11,20 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Survey says what is known of the objects that swell has in a cluster.
+// Survey says how well the objects that swell has in a cluster are known.
 type Survey string
 
 const (
-	// Unsurveyed: nobody has looked yet whether there are any.
+	// Unsurveyed: the cluster was not searched for such objects yet.
 	Unsurveyed Survey = ""
-	// Rebuilding: the live objects were taken in. Nothing is deleted until
+	// Rebuilding: the live objects are in the inventory. Nothing is deleted until
 	// every unit there was applied and seen healthy.
 	Rebuilding Survey = "rebuilding"
 	// Known: the inventory holds all of them.
 	Known Survey = "known"
 )
 
-// ClusterState is what the state knows of a cluster.
+// ClusterState is the state's record of a cluster.
 type ClusterState struct {
 	Name   string `json:"name"`
 	UID    string `json:"uid,omitempty"`
@@ -70,9 +70,9 @@ func (tx *Tx) Adopt(entries []Entry) error {
 	})
 }
 
-// Distrust notes that what the inventory says of a cluster is older than what is
-// there: nobody knows what its objects hold, nor for certain whose they are. Of
-// the objects that are seen, all entries go, for [Tx.Adopt] to make them anew.
+// Distrust notes that the inventory of a cluster is older than the cluster: the content
+// of its objects is not known, nor for certain whose they are. All entries of the seen
+// objects are removed, and [Tx.Adopt] makes them anew.
 func (tx *Tx) Distrust(cluster string, seen []Entry) error {
 	const within = `(target = ?1 OR target > ?1 || '/' AND target < ?1 || '0')`
 	if err := tx.exec(`UPDATE inventory SET digest = '', ran = '', found = 1 WHERE `+within, cluster); err != nil {
