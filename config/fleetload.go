@@ -43,8 +43,8 @@ func (l *loader) loadFleet(dir string) {
 	l.checkTenants()
 }
 
-// checkTenants finds clusters that are for tenants which are not there: mostly
-// a mistyped name, which would keep the tenant out without a word.
+// checkTenants finds clusters that are for unknown tenants: mostly a mistyped name,
+// which would silently keep the tenant out.
 func (l *loader) checkTenants() {
 	tenants := l.repository.Tenants
 	if len(tenants) == 0 {
@@ -61,7 +61,7 @@ func (l *loader) checkTenants() {
 }
 
 // checkWaves finds waves that pick no target: mostly a mistyped label, which
-// would switch the wave off without a word. A value that no target has is no
+// would silently switch the wave off. A value that no target has is no
 // problem beside others that pick some: it would hold the whole fleet when the
 // last cluster of a region goes. docs are those of the fleet.
 func (l *loader) checkWaves(docs []*document.Document) {

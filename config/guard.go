@@ -34,8 +34,8 @@ var DefaultGuard = Guard{
 	Units: 3,
 }
 
-// Bounds of what the configuration may say. A guard that can be set so high
-// that it never holds anything is none.
+// Bounds of the configuration's numbers: a guard that is set so high that it never
+// holds a deletion protects nothing.
 const (
 	maxGuardObjects = 1000
 	maxGuardPercent = 50

@@ -190,9 +190,9 @@ func (r *Redactor) RedactValue(value any) any {
 }
 
 // Quotes says whether a message may show a secret, or a part of one. It is for
-// messages of others, and of expressions, of which nobody knows what they made
-// of a value: it finds more than [Redactor.Redact], and the whole message is
-// to be withheld then.
+// messages of servers and libraries, and of expressions, which may have changed a
+// value. It finds more than [Redactor.Redact], and the caller withholds the whole
+// message then.
 func (r *Redactor) Quotes(message string) bool {
 	if r.Empty() {
 		return false

@@ -13,9 +13,9 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// AddPlaces adds the texts of places that may be secrets. What is only hidden
-// because nobody knows its kind is left out, and so is what stands where a path is
-// wanted: it is in one message only, which does not show it.
+// AddPlaces adds the texts of places that may be secrets. Values that are
+// hidden only because their kind is unknown are left out. So are values in the place of
+// a path: only one message is about them, and it does not show them.
 func (r *Redactor) AddPlaces(places []SecretPlace) {
 	for _, p := range places {
 		switch p.why {

@@ -125,15 +125,15 @@ type Defaults struct {
 	TenantAt, RolloutAt, PlacementAt document.Position
 }
 
-// Reference is something that Defaults name and that must be there: a rule that
-// picks nothing would do nothing without a word.
+// Reference is something that Defaults name and that must exist: a rule that picks
+// nothing would silently have no effect.
 type Reference struct {
 	At    document.Position
 	Place string // "spec.drift[0].match", for messages
 	// Match must pick a target of the fleet.
 	Match Match
-	// Kind is of hard objects; empty for a match. One that nobody knows may be in
-	// a cluster only.
+	// Kind is of hard objects; empty for a match. An unknown kind may
+	// exist in a cluster only.
 	Kind string
 	// Object is the name of an object of the kind, which a unit below should have.
 	Object string

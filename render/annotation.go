@@ -112,8 +112,8 @@ func ownMarks(doc *document.Document, easy *kind.Kind) (problems document.Proble
 	return problems
 }
 
-// applying checks the annotations that say how the object is applied. A word
-// that nobody knows would be taken for none.
+// applying checks the annotations that say how the object is applied. An
+// unknown word would have no effect.
 func (d *draft) applying(id ObjectID, metadata map[string]any) {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	problem := func(key, format string, args ...any) {

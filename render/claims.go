@@ -140,7 +140,7 @@ func comparePlaced(a, b Placed) int {
 }
 
 // Wants says which bundles of the last snapshot want an object in a cluster,
-// sorted. Units with problems want what nobody knows.
+// sorted. The wishes of units with problems are not known, and not among them.
 func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
 	if c.claims == nil {
 		return nil

@@ -108,8 +108,8 @@ func (e *expansion) expand(src source, chain []document.Position) {
 	}
 }
 
-// originOf is what the value at a path of the i-th object comes from; ok is false
-// when nobody knows.
+// originOf is the origin of the value at a path of the i-th object; ok is false when
+// it is not known.
 func originOf(traced []kind.Traced, i int, path []any) (o kind.Origin, ok bool) {
 	if i >= len(traced) {
 		return o, false

@@ -41,9 +41,8 @@ type unitRenderer struct {
 // easyID is what tells the easy documents of a unit apart.
 type easyID struct{ apiVersion, kind, namespace, name string }
 
-// repeated is the problem of an easy document that an earlier one of the unit
-// has the kind and the name of; nil when there is none. Who collects documents
-// knows them by their names.
+// repeated is the problem of an easy document with the kind and the name of an earlier
+// one of the unit; nil when there is none. Collectors know documents by their names.
 func (u *unitRenderer) repeated(doc *document.Document) document.Problems {
 	id := easyID{apiVersion: doc.APIVersion, kind: doc.Kind, name: doc.Name}
 	if namespace := document.Lookup(document.Lookup(doc.Node, "metadata"), "namespace"); namespace != nil {
@@ -143,7 +142,7 @@ func (u *unitRenderer) read() (holds []string) {
 }
 
 // idleOverrides are those of specs that change an object which no target has:
-// they would lead nowhere without a word. Those of Defaults are for many units,
+// they would silently have no effect. Those of Defaults are for many units,
 // of which one may do without the object.
 func (u *unitRenderer) idleOverrides() (problems document.Problems) {
 	for _, src := range u.sources {

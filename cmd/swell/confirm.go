@@ -16,7 +16,7 @@ import (
 
 // confirm asks a question on the terminal. Only yes in full is a yes: the
 // question is about something that cannot be undone. It asks nothing when yes is
-// set, and is an error where nobody can be asked.
+// set, and is an error where there is no terminal.
 func confirm(cmd *cobra.Command, yes bool, question string) error {
 	if yes {
 		return nil

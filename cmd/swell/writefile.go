@@ -21,8 +21,8 @@ type folderInto struct {
 	shown string // as people call it
 }
 
-// openInto opens a folder, which need not be there yet. Below the monorepo no
-// link leads out of the monorepo; any other folder was named by who wants it.
+// openInto opens a folder, which need not be there yet. Below the monorepo no link may
+// lead out of the monorepo. Any other folder is the user's own choice.
 func openInto(monorepo, folder string) (*folderInto, error) {
 	from, err := filepath.Abs(monorepo)
 	if err != nil {

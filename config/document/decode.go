@@ -25,8 +25,8 @@ type Decoding struct {
 	// message ("override"); they are passed over. A field of that name in the
 	// message wins.
 	Lift []string
-	// Empty tells of a field that is written down and says nothing what should
-	// stand instead, where that is wrong. Where it is nil, all may be empty.
+	// Empty says of a field that is written without a value whether that is wrong, and
+	// what to write instead. When it is nil, all fields may be empty.
 	Empty func(n *yaml.Node, field protoreflect.FieldDescriptor) (instead string, wrong bool)
 }
 

@@ -18,7 +18,7 @@ var labelled = map[protoreflect.FullName]bool{
 }
 
 // checkLabel finds keys and values that no label can have: a space at the end,
-// or a mark that does not show, would match nothing without a word.
+// or an invisible character, would silently match nothing.
 func (d *decoder) checkLabel(key, value *yaml.Node, field protoreflect.FieldDescriptor) {
 	free, is := labelled[field.FullName()]
 	if !is {

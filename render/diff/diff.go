@@ -389,7 +389,7 @@ func Fields(old, object *render.Object) []Field {
 	}
 	for i, f := range c.fields {
 		from, to := redactor.RedactValue(f.From), redactor.RedactValue(f.To)
-		// A live object's value may be an earlier secret, which nobody knows.
+		// A live object's value may be an earlier secret, which the redactor does not know.
 		if was, is := equal(from, f.From), equal(to, f.To); was && !is && from != nil {
 			from = document.Redacted
 		} else if is && !was && to != nil {

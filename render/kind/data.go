@@ -121,8 +121,8 @@ func readData(tree config.Tree, file, name string) (*fact, document.Problems) {
 	return newFact([]string{name}, value, docs[0], docs[0].Node), nil
 }
 
-// newFact is the value that a node of a document holds. Without them, nobody knows
-// where it is written.
+// newFact is the value that a node of a document holds. Without them, its
+// position is not known.
 func newFact(path []string, value any, doc *document.Document, n *yaml.Node) *fact {
 	f := &fact{value: value, path: path, size: conversion{nodes: 1}}
 	if n != nil {

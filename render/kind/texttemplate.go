@@ -134,8 +134,8 @@ func templateError(file string, err error) (line, column int, message string) {
 	return line, column, templateCall.ReplaceAllString(message, "")
 }
 
-// meter makes every turn of a loop and every call of a template take a step:
-// Go goes over a number of 2^60, or down an endless recursion, without a word.
+// meter makes every turn of a loop and every call of a template take a step: Go
+// would loop over a number of 2^60, or recurse without end.
 func meter(tree *parse.Tree) {
 	meterList(tree.ParseName, tree.Root)
 	if tree.Root != nil {

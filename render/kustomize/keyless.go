@@ -31,8 +31,8 @@ func (c *closure) addMergePatches(docs []*document.Document, target *yaml.Node) 
 }
 
 // checkMergePatches finds items of patches that lack the key by which their list
-// merges. Kustomize drops such an item, and the whole list when all items of the
-// patch are like that, without a word. It needs the schemas of the build, see
+// merges. Kustomize silently drops such an item, and the whole list when all items of
+// the patch are like that. It needs the schemas of the build, see
 // [install].
 func (c *closure) checkMergePatches() {
 	before := len(c.problems)
