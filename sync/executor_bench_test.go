@@ -19,6 +19,7 @@ import (
 // for them. All are one API server, which has another identity under each name.
 func (w *world) twenty() (proxies []*faults.TCP) {
 	w.Helper()
+	w.lease.Off = true // they are one API server, with one Lease
 	var docs strings.Builder
 	for i := range 20 {
 		name := fmt.Sprintf("c-%02d", i)
