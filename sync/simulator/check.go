@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +34,15 @@ func (k *kind) checkCreate(o object) field.ErrorList {
 	if errs = k.addContent(errs, o); len(errs) > 0 {
 		return errs
 	}
-	return validation.ValidateObjectMetaAccessor(o, k.namespaced, path.ValidatePathSegmentName, metadataPath)
+	return validation.ValidateObjectMetaAccessor(o, k.namespaced, pathSegment, metadataPath)
+}
+
+// pathSegment is what names must be that have no rule of their own.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // OwnText ends the message of a check that says the same as an API server, in other
@@ -68,7 +76,7 @@ func (k *kind) checkContent(o object) (errs field.ErrorList) {
 // checkUpdate checks a change. What all have in common is checked twice, as in the API
 // server: once for all kinds, and once by each.
 func (k *kind) checkUpdate(o, old object, status bool) field.ErrorList {
-	errs := validation.ValidateObjectMetaAccessor(o, k.namespaced, path.ValidatePathSegmentName, metadataPath)
+	errs := validation.ValidateObjectMetaAccessor(o, k.namespaced, pathSegment, metadataPath)
 	changed := validation.ValidateObjectMetaAccessorUpdate(o, old, metadataPath)
 	errs = append(errs, changed...)
 	if !k.rules.bare && !(status && k.Kind == "CronJob") {

@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -52,6 +53,7 @@ func (q *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	if err := q.known("propagationPolicy", "dryRun", "labelSelector", "pretty"); err != nil {
 		return nil, err
 	}
+	//lint:ignore SA1019 requests may still have it
 	if opt.OrphanDependents != nil {
 		return nil, unmodelled("orphanDependents")
 	}
@@ -91,7 +93,7 @@ func (c *Cluster) remove(q *request, there object, opt *metav1.DeleteOptions) (a
 			return c.saveUnless(q, o, there), nil
 		}
 		if opt.Preconditions != nil && opt.Preconditions.ResourceVersion != nil { // a defect of the API server
-			return nil, apierrors.NewConflict(q.groupResource(), q.name, fmt.Errorf("Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: %s", there.GetResourceVersion()))
+			return nil, apierrors.NewConflict(q.groupResource(), q.name, preconditionFailed("ResourceVersion", "", there.GetResourceVersion()))
 		}
 	}
 	if q.dryRun {
@@ -354,4 +356,9 @@ func (c *Cluster) finalize(k *kind, at key, uid types.UID) {
 		o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == own }))
 	})
 	c.later(0, func() { c.finalize(k, at, uid) }) // there may be more
+}
+
+// preconditionFailed is an API server's text, with its capital.
+func preconditionFailed(what, asked, is string) error {
+	return errors.New("Precondition failed: " + what + " in precondition: " + asked + ", " + what + " in object meta: " + is)
 }

@@ -29,7 +29,7 @@ type Readiness struct {
 
 var brokenTag = regexp.MustCompile(`:broken(@.*)?$`)
 
-// brokenImage is the container with an image that cannot be pulled; nil when there is
+// brokenContainer is the container with an image that cannot be pulled; nil when there is
 // none.
 func (r Readiness) brokenContainer(s *corev1.PodSpec) *corev1.Container {
 	broken := r.Broken

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -69,15 +68,15 @@ var modelled = map[schema.GroupVersionKind]*rules{
 	batch.WithKind("Job"):        {status: true, generation: true, orphans: true, create: newJob, check: checkJob},
 	batch.WithKind("CronJob"):    {status: true, generation: true, check: checkCronJob},
 
-	rbac.WithKind("Role"):               {createOnUpdate: true, name: path.ValidatePathSegmentName},
-	rbac.WithKind("RoleBinding"):        {createOnUpdate: true, name: path.ValidatePathSegmentName, check: checkBinding},
-	rbac.WithKind("ClusterRole"):        {createOnUpdate: true, name: path.ValidatePathSegmentName},
-	rbac.WithKind("ClusterRoleBinding"): {createOnUpdate: true, name: path.ValidatePathSegmentName, check: checkBinding},
+	rbac.WithKind("Role"):               {createOnUpdate: true, name: pathSegment},
+	rbac.WithKind("RoleBinding"):        {createOnUpdate: true, name: pathSegment, check: checkBinding},
+	rbac.WithKind("ClusterRole"):        {createOnUpdate: true, name: pathSegment},
+	rbac.WithKind("ClusterRoleBinding"): {createOnUpdate: true, name: pathSegment, check: checkBinding},
 
 	network.WithKind("Ingress"):       {status: true, generation: true},
 	network.WithKind("NetworkPolicy"): {generation: true},
 
-	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:      {status: true, generation: true, versioned: true, bare: true, name: path.ValidatePathSegmentName},
+	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:      {status: true, generation: true, versioned: true, bare: true, name: pathSegment},
 	{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}:       {createOnUpdate: true, versioned: true},
 	{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}: {generation: true},
 	crdKind: {status: true, generation: true, versioned: true, create: newDefinition, update: storedVersions},

@@ -73,7 +73,7 @@ func must(t *testing.T, c *Cluster, want int, method, path, text string) map[str
 // compareDiscovery: discovery.json is what a real API server answers.
 func compareDiscovery(t *testing.T, s *side) {
 	documents := map[string]any{}
-	var ask func(path string) map[string]any
+	var ask func(path string) map[string]any //lint:ignore S1021 it calls itself
 	ask = func(path string) map[string]any {
 		content, _ := s.send(t, operation{method: http.MethodGet, path: path}).Content.(map[string]any)
 		documents[path] = content

@@ -207,7 +207,7 @@ func (s *stream) tell(change change) {
 	}
 	is := change.kind != watch.Deleted && s.picks.matches(o)
 	was := change.before != nil && s.picks.matches(change.before)
-	kind := change.kind
+	var kind watch.EventType
 	switch {
 	case is && !was:
 		kind = watch.Added

@@ -251,7 +251,7 @@ func (c *Cluster) update(q *request, mayCreate bool, uid types.UID, make func(li
 	case there == nil && !mayCreate:
 		return nil, 0, q.missing()
 	case there != nil && uid != "" && there.GetUID() != uid:
-		return nil, 0, apierrors.NewConflict(q.groupResource(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, there.GetUID()))
+		return nil, 0, apierrors.NewConflict(q.groupResource(), q.name, preconditionFailed("UID", string(uid), string(there.GetUID())))
 	case there == nil && uid != "":
 		return nil, 0, unmodelled("a PUT with a UID of what is not there")
 	case there != nil:
