@@ -49,7 +49,7 @@ func TestRejectVerb(t *testing.T) {
 	tells("--reason: want --reject with it", 2, "approve", short, "--reason", "x")
 	tells("--reason: want one line without control characters", 2, "approve", short, "--reject", "--reason", "a\nb")
 	tells("no such plan, want one of "+short, 2, "approve", "00000000", "--reject")
-	tells("swell: rejected: plan "+short+", 1 deletion: they wait as before", 0, "approve", short, "--reject", "--reason", "still read")
+	tells("swell: rejected: plan "+short+", 1 deletion: they wait until the change is reverted in Git or the plan is approved", 0, "approve", short, "--reject", "--reason", "still read")
 
 	rejected := "rejected by " + whoami() + ": still read; take the change back in Git, or approve it after all"
 	tells("too many; "+rejected, 0, "approve")

@@ -248,6 +248,8 @@ func (c *Cluster) update(q *request, mayCreate bool, uid types.UID, make func(li
 	there := c.find(q.kind, key{q.namespace, q.name})
 	live := q.empty()
 	switch {
+	case there == nil && q.rules.createOnUpdate && q.subresource != "":
+		return nil, 0, unmodelled("a write to a subresource of what is not there")
 	case there == nil && !mayCreate:
 		return nil, 0, q.missing()
 	case there != nil && uid != "" && there.GetUID() != uid:
