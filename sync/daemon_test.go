@@ -32,6 +32,7 @@ import (
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -73,14 +74,7 @@ func realClusters(t testing.TB) *devcluster.Clusters {
 // devclusterBinary finds it. Without it the test is skipped, where that is allowed.
 func devclusterBinary(t testing.TB) string {
 	t.Helper()
-	binary, err := devcluster.Find(filepath.Join("..", "bin", "devcluster"))
-	switch {
-	case err != nil && os.Getenv("CI") != "":
-		t.Fatal(err)
-	case err != nil:
-		t.Skip(err)
-	}
-	return binary
+	return devtest.Binary(t, filepath.Join("..", "bin", "devcluster"))
 }
 
 func startClusters(binary string) (_ *devcluster.Clusters, err error) {

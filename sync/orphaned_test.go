@@ -62,11 +62,11 @@ func testKeptObjectsAreLetGoOf(t *testing.T, w *world) {
 	}
 
 	for i, policy := range []string{"", ", adopt: ifSame", ", adopt: never"} {
-		name := fmt.Sprintf("heir%d", i)
-		w.write("services/"+name+"/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: heir}\nspec: {placement: {match: {labels: {site: two}}}"+policy+"}\n")
+		name := fmt.Sprintf("owner%d", i)
+		w.write("services/"+name+"/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: owner}\nspec: {placement: {match: {labels: {site: two}}}"+policy+"}\n")
 		w.write("services/"+name+"/objects.yaml", fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: marked, namespace: %s-c}\ndata: {image: %q}\n", w.tenant, name))
 		w.commit()
-		w.until("the heir", w.is(name, 1, rollout.Done))
+		w.until("the new owner", w.is(name, 1, rollout.Done))
 		live := w.get("dev-2/c", configMaps, "marked")
 		value, _, _ := unstructured.NestedString(live.Object, "data", "image")
 		w.want("the adopted object", fmt.Sprint(value, live.GetUID(), live.GetAnnotations()["swell.sh/unit"]), fmt.Sprint(name, uid, "services/"+name))
@@ -75,7 +75,7 @@ func testKeptObjectsAreLetGoOf(t *testing.T, w *world) {
 		}
 		w.must(os.RemoveAll(filepath.Join(w.repo(), "services/"+name)))
 		w.commit()
-		w.until("the end of the heir", w.soon(func() bool { return w.unit(name) == nil }))
+		w.until("the end of the new owner", w.soon(func() bool { return w.unit(name) == nil }))
 	}
 	w.want("the object that nothing keeps any more", fmt.Sprint(w.there("marked")), "0")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 )
 
 // asProgram makes the test binary the program itself, see TestMain.
@@ -41,13 +42,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	binary, err := devcluster.Find(filepath.Join("..", "..", "bin", "devcluster"))
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	binary := devtest.Binary(t, filepath.Join("..", "..", "bin", "devcluster"))
 	dir := t.TempDir()
 	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
-	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 )
 
 const example = "../../testdata/monorepo"
@@ -123,18 +123,7 @@ type crdServer struct {
 
 func newCRDServer(t *testing.T) *crdServer {
 	t.Helper()
-	binary, err := devcluster.Find(filepath.Join("..", "..", "bin", "devcluster"))
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(t.TempDir(), "clusters"), []string{"dev-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(clusters.Stop)
+	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "dev-1")
 	cfg, err := clusters.Config("dev-1")
 	if err != nil {
 		t.Fatal(err)

@@ -23,25 +23,14 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 )
 
 // realServer is a real API server whose controllers stand still: what is compared is
 // what the API server itself decides.
 func realServer(t *testing.T) *rest.Config {
 	t.Helper()
-	binary, err := devcluster.Find(filepath.Join("..", "..", "bin", "devcluster"))
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(t.TempDir(), "clusters"), []string{"real"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(clusters.Stop)
+	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "real")
 	cfg, err := clusters.Config("real")
 	if err != nil {
 		t.Fatal(err)

@@ -105,42 +105,44 @@ func (k *kind) addContent(errs field.ErrorList, o object) field.ErrorList {
 
 var specPath = field.NewPath("spec")
 
-func checkConfigMap(o, old object) (errs field.ErrorList) {
-	now := o.(*corev1.ConfigMap)
+func checkConfigMap(o, old object) field.ErrorList {
 	if old == nil {
 		return nil
 	}
-	before := old.(*corev1.ConfigMap)
-	if before.Immutable == nil || !*before.Immutable {
-		return nil
-	}
-	if now.Immutable == nil || !*now.Immutable {
-		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
-	}
-	if !equality.Semantic.DeepEqual(now.Data, before.Data) {
-		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-	}
-	if !equality.Semantic.DeepEqual(now.BinaryData, before.BinaryData) {
-		errs = append(errs, field.Forbidden(field.NewPath("binaryData"), "field is immutable when `immutable` is set"))
-	}
-	return errs
+	now, before := o.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
+	return checkImmutable(now.Immutable, before.Immutable,
+		kept{"data", now.Data, before.Data}, kept{"binaryData", now.BinaryData, before.BinaryData})
 }
 
-func checkSecret(o, old object) (errs field.ErrorList) {
-	now := o.(*corev1.Secret)
+func checkSecret(o, old object) field.ErrorList {
 	if old == nil {
 		return nil
 	}
-	before := old.(*corev1.Secret)
-	errs = append(errs, validation.ValidateImmutableField(now.Type, before.Type, field.NewPath("type"))...)
-	if before.Immutable == nil || !*before.Immutable {
-		return errs
+	now, before := o.(*corev1.Secret), old.(*corev1.Secret)
+	errs := validation.ValidateImmutableField(now.Type, before.Type, field.NewPath("type"))
+	return append(errs, checkImmutable(now.Immutable, before.Immutable, kept{"data", now.Data, before.Data})...)
+}
+
+// kept is a field that cannot be changed of what is immutable.
+type kept struct {
+	name        string
+	now, before any
+}
+
+// checkImmutable is what ConfigMaps and Secrets share: is and was are their field
+// immutable.
+func checkImmutable(is, was *bool, fields ...kept) (errs field.ErrorList) {
+	if was == nil || !*was {
+		return nil
 	}
-	if now.Immutable == nil || !*now.Immutable {
-		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
+	const text = "field is immutable when `immutable` is set"
+	if is == nil || !*is {
+		errs = append(errs, field.Forbidden(field.NewPath("immutable"), text))
 	}
-	if !equality.Semantic.DeepEqual(now.Data, before.Data) {
-		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
+	for _, f := range fields {
+		if !equality.Semantic.DeepEqual(f.now, f.before) {
+			errs = append(errs, field.Forbidden(field.NewPath(f.name), text))
+		}
 	}
 	return errs
 }
