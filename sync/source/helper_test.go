@@ -50,6 +50,13 @@ func git(t testing.TB, dir string, args ...string) string {
 
 func gitWith(t testing.TB, dir, stdin string, args ...string) string {
 	t.Helper()
+	return strings.TrimSuffix(gitOutput(t, dir, stdin, args...), "\n")
+}
+
+// gitOutput returns every byte that git wrote: the last one of a pack may well
+// be a line feed.
+func gitOutput(t testing.TB, dir, stdin string, args ...string) string {
+	t.Helper()
 	cmd := exec.Command("git", append([]string{
 		"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", "-c", "gc.auto=0",
 	}, args...)...)
@@ -59,7 +66,7 @@ func gitWith(t testing.TB, dir, stdin string, args ...string) string {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
-	return strings.TrimSuffix(stdout.String(), "\n")
+	return stdout.String()
 }
 
 // clone is a work tree to commit in. Its origin, a bare repository, is what

@@ -206,7 +206,7 @@ func TestReceiveDeltas(t *testing.T) {
 		"no delta": {"--window=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pack := gitWith(t, c.dir, revs, append([]string{"pack-objects", "--stdout", "-q"}, args...)...)
+			pack := gitOutput(t, c.dir, revs, append([]string{"pack-objects", "--stdout", "-q"}, args...)...)
 			dir := t.TempDir()
 			s := follow(t, Config{URL: fakeServer(t, tip, pack).url(), Dir: dir})
 			if diff := cmp.Diff(want, files(t, s, fetch(t, s))); diff != "" {

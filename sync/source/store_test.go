@@ -178,7 +178,7 @@ func TestDamageOfTheServer(t *testing.T) {
 	// The server sends what it is asked for, less one blob: a pack made by hand.
 	blob := git(t, c.dir, "rev-parse", "HEAD:b")
 	list := strings.ReplaceAll(git(t, c.dir, "rev-list", "--objects", "--no-object-names", "HEAD"), blob, git(t, c.dir, "rev-parse", "HEAD:a"))
-	pack := gitWith(t, c.dir, list, "pack-objects", "--stdout", "-q")
+	pack := gitOutput(t, c.dir, list, "pack-objects", "--stdout", "-q")
 	srv := fakeServer(t, string(bad), pack)
 	s := follow(t, Config{URL: srv.url(), Dir: t.TempDir()})
 	read := func() error {
