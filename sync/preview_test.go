@@ -355,25 +355,25 @@ func (f *fleetOf) prune(j *executor.Job) bool {
 }
 
 // predicted is a report by target and object. Of units that are withheld, nothing
-// happens before the approval but what is forgotten.
+// happens before the approval but what is forgotten; of those that stay as they are,
+// nothing after it either.
 func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]diff.Action {
-	withheld := func(at render.Placed) bool {
-		return !approved && slices.ContainsFunc(r.Withheld, func(k diff.Kept) bool {
+	among := func(list []diff.Kept, at render.Placed) bool {
+		return slices.ContainsFunc(list, func(k diff.Kept) bool {
 			return k.Unit == at.Unit && (len(k.Targets) == 0 || slices.Contains(k.Targets, at.Target))
 		})
 	}
 	all := map[string]diff.Action{}
 	for _, c := range r.Changes {
 		for i, target := range c.Targets {
-			id := c.IDs[i]
-			action := c.Action
+			at, id, action := render.Placed{Unit: c.Unit, Target: target}, c.IDs[i], c.Action
 			switch {
-			case action == diff.Held && approved && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
+			case action == diff.Held && approved && !among(r.Kept, at) && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
 				action = diff.Deleted
-			case action == diff.Held, action == diff.Left, withheld(render.Placed{Unit: c.Unit, Target: target}) && action != diff.Forgotten:
+			case action == diff.Held, action == diff.Left, !approved && among(r.Withheld, at) && action != diff.Forgotten:
 				continue
 			}
-			all[placed(render.Placed{Unit: c.Unit, Target: target}, id)] = action
+			all[placed(at, id)] = action
 		}
 	}
 	return all
@@ -396,59 +396,83 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 			return
 		}
 		f := maps.Clone(example)
-		base := compiler.Snapshot("base", f.tree())
-		baseTree := f.tree()
-		if len(base.Problems) > 0 {
-			rt.Fatal(base.Problems)
-		}
+		base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
 		for range rapid.IntRange(1, 3).Draw(rt, "edits") {
 			edits[rapid.IntRange(0, len(edits)-1).Draw(rt, "edit")](rt, f)
 		}
-		head := compiler.Snapshot("head", f.tree())
-		report := &diff.Report{Refused: "held"}
-		if !head.Held {
-			var err error
-			if report, err = Preview(base, head, &compiler, config.DefaultGuard); err != nil {
-				rt.Fatal(err)
-			}
-		}
-		fleet := newFleetOf(rt, t.TempDir(), shared, base, baseTree)
-		fleet.d.Compiler.Snapshot("base", baseTree)
-		fleet.d.setCommit("head", f.tree())
-		fleet.run()
-		first := predicted(head, report, false)
-		if slices.ContainsFunc(report.Changes, func(c diff.Change) bool { return c.Action == diff.Held }) {
-			// what comes after something that is held comes later
-			maps.DeleteFunc(first, func(object string, _ diff.Action) bool { return fleet.did[object] == "" })
-		}
-		if d := cmp.Diff(first, fleet.did); d != "" {
-			rt.Fatalf("before approval (-said +did):\n%s", d)
-		}
-		plans, err := fleet.d.Store.Plans()
-		fleet.must(err)
-		held := map[string]bool{}
-		for _, p := range plans {
-			for _, deletion := range p.Deletions {
-				held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
-			}
-			fleet.must(store.Approve(fleet.Context(), fleet.dir, p.Digest, "ada", fleet.now))
-		}
-		said := map[string]bool{}
-		for _, c := range report.Changes {
-			for i, target := range c.Targets {
-				if c.Action == diff.Held {
-					said[placed(render.Placed{Unit: c.Unit, Target: target}, c.IDs[i])+": "+c.Reason] = true
-				}
-			}
-		}
-		if d := cmp.Diff(said, held); d != "" {
-			rt.Fatalf("held (-said +did):\n%s", d)
-		}
-		fleet.run()
-		if d := cmp.Diff(predicted(head, report, true), fleet.did); d != "" {
-			rt.Fatalf("after approval (-said +did):\n%s", d)
-		}
+		comparePreview(rt, newFleetOf(rt, t.TempDir(), shared, base, baseTree), &compiler, base, baseTree, f)
 	})
+}
+
+// TestPreviewOfWhatWaits: units that wait for one with a problem, and that delete so
+// much with others that it takes approval: the preview names what is held of them.
+func TestPreviewOfWhatWaits(t *testing.T) {
+	f := exampleFiles(t)
+	var compiler render.Compiler
+	base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
+	f.replace("kinds/runtime/kind.yaml", "  - id: disruption\n    when: here", "  - id: disruption\n    when: false && here")
+	f.rename("services/travel/booking", "services/search/booking") // two want the namespace
+	fleet := newFleetOf(t, t.TempDir(), cache.Memory(), base, baseTree)
+	report := comparePreview(t, fleet, &compiler, base, baseTree, f)
+	for _, path := range []config.UnitPath{"services/search/api", "services/search/suggest"} {
+		held := slices.ContainsFunc(report.Changes, func(c diff.Change) bool { return c.Unit == path && c.Action == diff.Held })
+		kept := slices.ContainsFunc(report.Kept, func(k diff.Kept) bool { return k.Unit == path })
+		if !held || !kept {
+			t.Errorf("%s: held %v, kept %v", path, held, kept)
+		}
+	}
+}
+
+// comparePreview compares the preview of a commit with what the daemon makes of it.
+func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *render.Snapshot, baseTree config.Tree, f files) *diff.Report {
+	t.Helper()
+	if len(base.Problems) > 0 {
+		t.Fatal(base.Problems)
+	}
+	head := compiler.Snapshot("head", f.tree())
+	report := &diff.Report{Refused: "held"}
+	if !head.Held {
+		var err error
+		if report, err = Preview(base, head, compiler, config.DefaultGuard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fleet.d.Compiler.Snapshot("base", baseTree)
+	fleet.d.setCommit("head", f.tree())
+	fleet.run()
+	first := predicted(head, report, false)
+	if slices.ContainsFunc(report.Changes, func(c diff.Change) bool { return c.Action == diff.Held }) {
+		// what comes after something that is held comes later
+		maps.DeleteFunc(first, func(object string, _ diff.Action) bool { return fleet.did[object] == "" })
+	}
+	if d := cmp.Diff(first, fleet.did); d != "" {
+		t.Fatalf("before approval (-said +did):\n%s", d)
+	}
+	plans, err := fleet.d.Store.Plans()
+	fleet.must(err)
+	held := map[string]bool{}
+	for _, p := range plans {
+		for _, deletion := range p.Deletions {
+			held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
+		}
+		fleet.must(store.Approve(fleet.Context(), fleet.dir, p.Digest, "ada", fleet.now))
+	}
+	said := map[string]bool{}
+	for _, c := range report.Changes {
+		for i, target := range c.Targets {
+			if c.Action == diff.Held {
+				said[placed(render.Placed{Unit: c.Unit, Target: target}, c.IDs[i])+": "+c.Reason] = true
+			}
+		}
+	}
+	if d := cmp.Diff(said, held); d != "" {
+		t.Fatalf("held (-said +did):\n%s", d)
+	}
+	fleet.run()
+	if d := cmp.Diff(predicted(head, report, true), fleet.did); d != "" {
+		t.Fatalf("after approval (-said +did):\n%s", d)
+	}
+	return report
 }
 
 // TestACanaryWithoutItsWorkload: should a release begin that nobody judged, the

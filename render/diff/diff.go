@@ -153,10 +153,13 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 	if err != nil {
 		return err
 	}
-	r.Kept = append(r.Kept, outlook.leave(path, before, after)...)
+	kept, held := outlook.leave(path, before, after)
+	r.Kept = append(r.Kept, kept...)
 	changes := outlook.unit(path, before, after)
-	r.Changes = append(r.Changes, changes...)
 	r.Withheld = append(r.Withheld, outlook.wait(path, changes)...)
+	changes = append(changes, held...)
+	slices.SortFunc(changes, compareChanges)
+	r.Changes = append(r.Changes, changes...)
 	return nil
 }
 
@@ -207,9 +210,11 @@ func (r *Report) forget(path config.UnitPath, base *render.Snapshot, outlook Out
 	return nil
 }
 
-// leave takes out of the bundles what stays as it is, and what never came, and
-// returns what it took out although it differs.
-func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetName]*render.Bundle) (kept []Kept) {
+// leave takes out of the bundles what stays as it is, and what never came. It returns
+// what it took out although it differs, and the deletions in it that are held: they
+// wait for approval too, whatever else the unit waits for.
+func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetName]*render.Bundle) (kept []Kept, held []Change) {
+	had, wanted := map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
 	targets := maps.Clone(before)
 	maps.Copy(targets, after)
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
@@ -229,13 +234,15 @@ func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetNam
 		if was == nil && is == nil || was != nil && is != nil && was.Digest == is.Digest {
 			continue
 		}
+		had[target], wanted[target] = was, is
 		if last := len(kept) - 1; last >= 0 && kept[last].Reason == why {
 			kept[last].Targets = append(kept[last].Targets, target)
 		} else {
 			kept = append(kept, Kept{path, []config.TargetName{target}, why})
 		}
 	}
-	return kept
+	held = slices.DeleteFunc(o.unit(path, had, wanted), func(c Change) bool { return c.Action != Held })
+	return kept, held
 }
 
 func sameBundles(was, is *render.Unit) bool {
@@ -307,10 +314,12 @@ func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*rend
 		g.change.Unit, g.change.Object = path, g.id.String()
 		changes = append(changes, g.change)
 	}
-	slices.SortFunc(changes, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Action, b.Action), slices.Compare(a.Targets, b.Targets))
-	})
+	slices.SortFunc(changes, compareChanges)
 	return changes
+}
+
+func compareChanges(a, b Change) int {
+	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Action, b.Action), slices.Compare(a.Targets, b.Targets))
 }
 
 type objectChange struct {

@@ -17,6 +17,9 @@ func lockFile(name string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: cannot lock files on this system: %w", name, errors.ErrUnsupported)
 }
 
+// unlockFile is not needed: see lockFile.
+func unlockFile(f *os.File) error { return f.Close() }
+
 // isLocked says no: see lockFile.
 func isLocked(string) (bool, error) { return false, nil }
 

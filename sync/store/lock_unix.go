@@ -18,7 +18,7 @@ import (
 // moment.
 const lockPatience = time.Second
 
-// lockFile locks a file until it is closed or the process ends.
+// lockFile locks a file until [unlockFile] or the end of the process.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -39,6 +39,13 @@ func lockFile(name string) (*os.File, error) {
 	}
 }
 
+// unlockFile gives the lock up and closes the file. Closing alone is not enough: a
+// process that is being started shares the file until it runs its own program, and
+// with it the lock.
+func unlockFile(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 // isLocked says whether a process has the file locked.
 func isLocked(name string) (bool, error) {
 	f, err := os.Open(name)
@@ -48,7 +55,7 @@ func isLocked(name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() // and with it the lock, which others that ask may share
+	defer unlockFile(f) // others that ask may share the lock
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return true, nil

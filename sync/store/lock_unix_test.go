@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -25,4 +26,24 @@ func TestWhoAsksKeepsNobodyOut(t *testing.T) {
 	}
 	time.AfterFunc(lockPatience/4, func() { f.Close() })
 	open(t, dir)
+}
+
+// TestUnlockedWhileAProcessStarts: a process that is being started has copies of all
+// open files for a moment, that of the lock too. The state is free all the same.
+func TestUnlockedWhileAProcessStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // whose clock shows all patience as used up at once
+		s, err := Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied, err := syscall.Dup(int(s.lock.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(copied)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		open(t, s.dir)
+	})
 }

@@ -182,7 +182,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.file.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		errs = append(errs, unlockFile(s.lock))
 	}
 	return errors.Join(errs...)
 }
