@@ -21,6 +21,7 @@ import (
 // TestALargeReleaseIsPreparedPieceByPiece: what is made ready for a cluster is
 // bounded, and all of it has its turn.
 func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
+	t.Parallel()
 	const specs = 1500 // of 5 objects on the canary, which is written first
 	dir := filepath.Join(t.TempDir(), "repo.git")
 	if err := large.Repository(dir, "../testdata/monorepo", specs); err != nil {

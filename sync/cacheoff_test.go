@@ -21,6 +21,7 @@ import (
 // TestCacheOff: a cache that could not be written was off for the daemon's life,
 // and nothing said so. The log says it once.
 func TestCacheOff(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
 	must := func(err error) {

@@ -4,9 +4,7 @@
 package sync_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -30,45 +28,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/rollout"
 )
-
-// event is one request in an audit log.
-type event struct {
-	Stage, Verb, UserAgent, RequestURI string
-	User, ImpersonatedUser             struct{ Username string }
-	ObjectRef                          struct{ Resource, Namespace, Name string }
-	ResponseStatus                     struct{ Code int }
-}
-
-// audited are the requests of swell to a cluster since the last time.
-func (w *world) audited(cluster string) []event {
-	w.Helper()
-	if w.read == nil {
-		w.read = map[string]int64{}
-	}
-	file, err := os.Open(filepath.Join(w.clusters.Dir, cluster+"-audit.log"))
-	w.must(err)
-	defer file.Close()
-	_, err = file.Seek(w.read[cluster], 0)
-	w.must(err)
-	var events []event
-	lines := bufio.NewReader(file)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return events // an unfinished line is for the next time
-		}
-		w.read[cluster] += int64(len(line))
-		var e event
-		w.must(json.Unmarshal(line, &e))
-		end := "ResponseComplete"
-		if e.Verb == "watch" { // which may outlive the test
-			end = "ResponseStarted"
-		}
-		if e.UserAgent == "swell" && e.Stage == end {
-			events = append(events, e)
-		}
-	}
-}
 
 // create makes an object in a cluster, and removes it after the test.
 func (w *world) create(cluster string, resource schema.GroupVersionResource, format string, args ...any) {
@@ -180,10 +139,10 @@ func (w *world) rejected(cluster, token string) {
 
 // users are those who made the requests, but for the watches: one may begin on a
 // connection that is about to be replaced.
-func users(events []event) string {
+func users(events []audited) string {
 	seen := map[string]bool{}
 	for _, e := range events {
-		if e.Verb != "watch" && e.Verb != "list" {
+		if e.over() && e.Verb != "watch" && e.Verb != "list" {
 			seen[e.User.Username] = true
 		}
 	}
@@ -193,13 +152,14 @@ func users(events []event) string {
 // TestCredentialsRotate: a kubeconfig that comes, changes, breaks and gets well
 // again while the daemon runs is taken up, and no credential is ever shown.
 func TestCredentialsRotate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	one, oneToken := w.account("dev-2", w.tenant+"-one", "cluster-admin")
 	two, twoToken := w.account("dev-2", w.tenant+"-two", "cluster-admin")
 	delete(w.access, "dev-2")
 	w.kubeconfigs = t.TempDir()
 	file := filepath.Join(w.kubeconfigs, "dev-2.yaml")
-	w.audited("dev-2") // what was before
+	w.auditOf("dev-2") // what was before
 	w.stop()
 	w.start()
 	w.until("the canary", func() bool {
@@ -213,7 +173,7 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	w.place(file, w.kubeconfig("dev-2", oneToken))
 	w.release()
-	w.want("who wrote", users(w.audited("dev-2")), one)
+	w.want("who wrote", users(w.auditOf("dev-2")), one)
 
 	tag := 1
 	change := func() { // makes a commit and brings it to dev-2
@@ -226,27 +186,27 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	w.place(file, w.kubeconfig("dev-2", twoToken))
 	change()
-	w.want("who wrote after the change, while the old token is still good", users(w.audited("dev-2")), two)
+	w.want("who wrote after the change, while the old token is still good", users(w.auditOf("dev-2")), two)
 
 	w.logged.Reset()
 	w.place(file, "users: ["+oneToken)
 	change()
-	w.want("who wrote with a broken file", users(w.audited("dev-2")), two)
+	w.want("who wrote with a broken file", users(w.auditOf("dev-2")), two)
 	said := "cluster dev-2: the connection made before stays in use: kubeconfig " + file + ": not a kubeconfig that can be read, at line "
 	if n := strings.Count(w.logged.String(), said); n != 1 {
 		t.Errorf("said %d times, want once: %s", n, said)
 	}
 	w.place(file, strings.Replace(w.kubeconfig("dev-2", oneToken), "server: https://", "server: https://me:"+twoToken+"@", 1))
 	change()
-	w.want("who wrote with a refused file", users(w.audited("dev-2")), two)
+	w.want("who wrote with a refused file", users(w.auditOf("dev-2")), two)
 	w.place(file, w.kubeconfig("dev-2", "no-token-at-all"))
 	change()
-	w.want("who wrote with a token that is not taken", users(w.audited("dev-2")), two)
+	w.want("who wrote with a token that is not taken", users(w.auditOf("dev-2")), two)
 
 	w.place(file, w.kubeconfig("dev-2", oneToken))
 	w.must(w.client("dev-2").Resource(serviceAccounts).Namespace("default").Delete(t.Context(), w.tenant+"-two", metav1.DeleteOptions{}))
 	change()
-	if got := users(w.audited("dev-2")); !strings.Contains(got, one) {
+	if got := users(w.auditOf("dev-2")); !strings.Contains(got, one) {
 		t.Errorf("who wrote with a good file: got %q, want %q among them", got, one)
 	}
 	for _, token := range []string{oneToken, twoToken} {
@@ -259,6 +219,7 @@ func TestCredentialsRotate(t *testing.T) {
 // TestTokenExpiresInMidWave: a cluster that takes the token no more is held, the
 // others go on, and a new token in the file is enough.
 func TestTokenExpiresInMidWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	_, token := w.account("dev-2", w.tenant+"-swell", "cluster-admin")
 	file := filepath.Join(w.dir, "kubeconfig")

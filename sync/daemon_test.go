@@ -11,6 +11,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,6 +242,20 @@ func simulatedWith(t *testing.T, prepare func(w *world), test func(t *testing.T,
 	})
 }
 
+// intercept lets answer have each request to a simulated cluster first. It says whether
+// it answered.
+func (w *world) intercept(cluster string, answer func(http.ResponseWriter, *http.Request) bool) {
+	w.simulated[cluster].Fault = func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		if !answer(recorder, r) {
+			return nil, nil
+		}
+		res := recorder.Result()
+		res.Request = r
+		return res, nil
+	}
+}
+
 // newWorldOn is a world on some clusters, whose daemon is not started yet.
 func newWorldOn(t testing.TB, clusters *devcluster.Clusters) *world {
 	t.Helper()
@@ -256,7 +272,7 @@ func emptyWorld(t testing.TB) *world {
 	w := &world{TB: t, dir: t.TempDir(), patience: 24 * time.Hour, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.tenant = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	w.access = map[string]config.ClusterAccess{"dev-1": {}, "dev-2": {}}
-	w.recorder.events = map[string][]audited{}
+	w.recorder.events, w.read = map[string][]audited{}, map[string]int64{}
 	return w
 }
 

@@ -82,7 +82,6 @@ func TestDeepSweep(t *testing.T) { simulated(t, testDeepSweep) }
 func testDeepSweep(t *testing.T, w *world) {
 	w.withOrder(6)
 	round := func() (patched int) { // each object is looked at once at least
-		w.read = map[string]int64{}
 		w.audit()
 		for range 12 {
 			w.now = w.now.Add(10 * time.Second)
@@ -150,7 +149,6 @@ func TestDeepSweepGoesOnAfterARestart(t *testing.T) { simulated(t, testDeepSweep
 
 func testDeepSweepGoesOnAfterARestart(t *testing.T, w *world) {
 	w.withOrder(6)
-	w.read = map[string]int64{}
 	w.audit()
 	for range 8 {
 		w.stop()
@@ -238,6 +236,7 @@ func (w *world) mutate(target string, value func(n int32) string) {
 // or to another one each time. Sending it again is no help, so that is not
 // done: it is found by the deep sweep, named, and left.
 func TestMutationLoop(t *testing.T) {
+	t.Parallel()
 	for name, value := range map[string]func(int32) string{
 		"the same":      func(int32) string { return "mutated" },
 		"each time new": func(n int32) string { return fmt.Sprintf("mutated %d", n) },
@@ -257,7 +256,6 @@ func TestMutationLoop(t *testing.T) {
 			want := "dev-1/b ConfigMap/one fight .data.image=admission"
 			w.want("drift", w.drifts(), want)
 			told := len(w.events("app", "fight"))
-			w.read = map[string]int64{}
 			w.audit()
 			for range 20 {
 				deep()

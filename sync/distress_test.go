@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/faults"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -53,20 +52,22 @@ func (w *world) sitsOut(tag, reason string) {
 // TestDistressIsNoVerdict: an API server that cannot write, for whatever reason and
 // however long, is waited for. The release goes on by itself when it can again.
 func TestDistressIsNoVerdict(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
 	var fault atomic.Pointer[func(http.ResponseWriter)]
 	var reads atomic.Bool
-	w.reachedBy("dev-2", faults.HTTP(t, w.config("dev-2"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
-		about := r.Method == http.MethodPatch && !reads.Load() || r.Method == http.MethodGet && reads.Load() && strings.Contains(r.URL.Path, "/deployments/")
-		if answer := fault.Load(); answer != nil && about {
+	simulatedWith(t, func(w *world) {
+		w.intercept("dev-2", func(rw http.ResponseWriter, r *http.Request) bool {
+			about := r.Method == http.MethodPatch && !reads.Load() || r.Method == http.MethodGet && reads.Load() && strings.Contains(r.URL.Path, "/deployments/")
+			answer := fault.Load()
+			if answer == nil || !about {
+				return false
+			}
 			(*answer)(rw)
-			return
-		}
-		forward.ServeHTTP(rw, r)
-	}))
-	w.stop()
-	w.start()
+			return true
+		})
+	}, func(t *testing.T, w *world) { testDistressIsNoVerdict(w, &fault, &reads) })
+}
+
+func testDistressIsNoVerdict(w *world, fault *atomic.Pointer[func(http.ResponseWriter)], reads *atomic.Bool) {
 	w.release()
 	const webhook = `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": context deadline exceeded`
 	for i, test := range []struct {
@@ -107,19 +108,20 @@ func TestDistressIsNoVerdict(t *testing.T) {
 // TestARollbackWaitsForAServerInDistress: what has to be put back where the server
 // cannot write is put back when it can.
 func TestARollbackWaitsForAServerInDistress(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
 	var sick atomic.Bool
 	full := status(500, "", "etcdserver: mvcc: database space exceeded")
-	w.reachedBy("dev-1", faults.HTTP(t, w.config("dev-1"), func(rw http.ResponseWriter, r *http.Request, forward http.Handler) {
-		if sick.Load() && r.Method == http.MethodPatch {
+	simulatedWith(t, func(w *world) {
+		w.intercept("dev-1", func(rw http.ResponseWriter, r *http.Request) bool {
+			if !sick.Load() || r.Method != http.MethodPatch {
+				return false
+			}
 			full(rw)
-			return
-		}
-		forward.ServeHTTP(rw, r)
-	}))
-	w.stop()
-	w.start()
+			return true
+		})
+	}, func(t *testing.T, w *world) { testARollbackWaitsForAServerInDistress(t, w, &sick) })
+}
+
+func testARollbackWaitsForAServerInDistress(t *testing.T, w *world, sick *atomic.Bool) {
 	w.release()
 	w.app("app", "broken", "one")
 	w.commit()
@@ -143,6 +145,7 @@ func TestARollbackWaitsForAServerInDistress(t *testing.T) {
 // TestRightsCutInMidWave: rights that are taken from swell's account in one cluster
 // are that cluster's matter, and giving them back is enough.
 func TestRightsCutInMidWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	account := w.tenant + "-swell"
 	_, token := w.account("dev-2", account, "cluster-admin")
@@ -175,6 +178,7 @@ func TestRightsCutInMidWave(t *testing.T) {
 
 // TestATenantsRightsCutInMidWave: the same for the account of a tenant.
 func TestATenantsRightsCutInMidWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.tenants()
 	w.commit()

@@ -204,6 +204,7 @@ func (w *world) watchingBut(request string) *hold {
 // rest of it takes its time. No sweep comes: what the watch saw is looked at
 // when the unit is written.
 func TestDriftDuringAJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.watchingBut(http.MethodPatch + " deployments/app")
 	w.app("app", "2", "one")
@@ -226,6 +227,7 @@ func TestDriftDuringAJob(t *testing.T) {
 // TestAJobDuringALook: a unit is written while a look at one of its objects,
 // which it need not write, takes its time. What it finds is looked at again.
 func TestAJobDuringALook(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.watchingBut(http.MethodGet + " configmaps/one")
 	h.on.Store(true)
@@ -298,6 +300,7 @@ func TestACommitEndsADeletion(t *testing.T) {
 // its target, tried again with ever longer pauses; other clusters go on, and so
 // does it when it has its rights back.
 func TestRBACCutInMidWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	_, token := w.account("dev-2", w.tenant+"-swell", "cluster-admin")
 	file := filepath.Join(w.dir, "kubeconfig")

@@ -56,10 +56,10 @@ func writesOf(events []audited) (all []string) {
 // after it, the pass says why, and the next daemon finishes what this one began.
 // SWELL_FAILURES=all takes them all, else it is every third one.
 func TestFailingStore(t *testing.T) {
+	t.Parallel()
 	for what, day := range map[string]func(w *world, tag int){"events": eventfulDay, "a lost state": dayOfLoss} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorldOn(t, realClusters(t))
-			w.read = map[string]int64{}
 			w.write("fleet/fleet.yaml", strings.ReplaceAll(fleetYAML, "soak: 10m, ", ""))
 			w.commit()
 			w.start()

@@ -80,7 +80,6 @@ func (w *world) heard() bool {
 func TestHealthIsHeard(t *testing.T) { simulated(t, testHealthIsHeard) }
 
 func testHealthIsHeard(t *testing.T, w *world) {
-	w.read = map[string]int64{}
 	w.externalJob()
 	w.until("somebody who listens", func() bool { return w.slow().Health == rollout.HealthProgressing && w.heard() })
 	w.now = w.now.Add(300 * time.Millisecond) // the pause between two looks
@@ -111,6 +110,7 @@ func testHealthIsHeard(t *testing.T, w *world) {
 // TestHealthIsAskedForWhereNobodyListens: where a kind may be read and not
 // watched, looks in intervals see the same.
 func TestHealthIsAskedForWhereNobodyListens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.until("the namespace", func() bool { return w.get("dev-1/a", configMaps, "one") != nil })
 	w.readOnly("dev-1")

@@ -73,6 +73,7 @@ func (w *world) trouble(about string) string {
 // TestASecondDaemonStaysPassive: with another state, it writes nothing as long as
 // the first one is there, says who that is, and takes over when that one ends.
 func TestASecondDaemonStaysPassive(t *testing.T) {
+	t.Parallel()
 	w := newSurveyor(t)
 	w.release()
 	first := w.holder("dev-1")
@@ -101,6 +102,7 @@ func TestASecondDaemonStaysPassive(t *testing.T) {
 // TestACopiedState: a copy of the state of a daemon that is at work is used by a
 // second one, which is not taken for the first one started again.
 func TestACopiedState(t *testing.T) {
+	t.Parallel()
 	w := newSurveyor(t)
 	w.release()
 	w.copyState("copy")
@@ -119,6 +121,7 @@ func TestACopiedState(t *testing.T) {
 
 // TestKilledAndStartedAgain: on the same file, the next daemon does not wait.
 func TestKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
 	w := newSurveyor(t)
 	w.release()
 	for range 3 { // the second and third may be killed before they had the Leases
@@ -162,6 +165,7 @@ func TestFrozen(t *testing.T) {
 // TestNoRightToKeepLeases: nothing is written, and the text says which right is
 // missing; with Leases switched off, all goes on.
 func TestNoRightToKeepLeases(t *testing.T) {
+	t.Parallel()
 	w := newWorldOn(t, realClusters(t))
 	w.fresh = true
 	name := strings.ToLower(t.Name())
@@ -193,6 +197,7 @@ rules: [{apiGroups: ["", apps], resources: ["*"], verbs: ["*"]}]
 // TestTheStateGoesAway while the daemon is at work: it stops, and says how to go
 // on. A second daemon on what is there now takes over, and nobody else writes.
 func TestTheStateGoesAway(t *testing.T) {
+	t.Parallel()
 	for name, take := range map[string]func(w *world, dir string) error{
 		"removed":        func(_ *world, dir string) error { return os.RemoveAll(dir) },
 		"renamed":        func(_ *world, dir string) error { return os.Rename(dir, dir+"-away") },
@@ -209,6 +214,7 @@ func TestTheStateGoesAway(t *testing.T) {
 		"the lock removed": func(_ *world, dir string) error { return os.Remove(filepath.Join(dir, "state.lock")) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newSurveyor(t)
 			w.release()
 			w.stop()

@@ -41,7 +41,6 @@ func (w *world) keeper() {
 func TestKeptObjectsAreLetGoOf(t *testing.T) { simulated(t, testKeptObjectsAreLetGoOf) }
 
 func testKeptObjectsAreLetGoOf(t *testing.T, w *world) {
-	w.read = map[string]int64{}
 	w.keeper()
 	uid := w.get("dev-2/c", configMaps, "marked").GetUID()
 	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/kept")))

@@ -286,6 +286,7 @@ func (w *world) heldTexts() string {
 // TestOutage: nothing is deleted by any of them, in no wave and not in the canary;
 // taking the edit back ends it by itself.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	before := w.allUIDs()
 	if len(before) < 50 {
@@ -348,6 +349,7 @@ func TestOutage(t *testing.T) {
 
 // TestOutageForgetsACluster: a cluster that leaves the fleet keeps all that it has.
 func TestOutageForgetsACluster(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	before := w.allUIDs()
 	w.write("fleet/fleet.yaml", strings.Replace(fleetYAML, fleetYAML[strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2"):strings.Index(fleetYAML, "apiVersion: swell.sh/v1\nkind: Rollout")], "", 1))
@@ -366,6 +368,7 @@ func TestOutageForgetsACluster(t *testing.T) {
 // TestABrokenUnitOnAClusterThatLeft: the cluster is forgotten also by a unit of which
 // nothing else is released, although it was in the middle of something there.
 func TestABrokenUnitOnAClusterThatLeft(t *testing.T) {
+	t.Parallel()
 	w := newSurveyor(t)
 	ns := w.tenant + "-c"
 	w.write("services/shop/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: shop}\nspec: {placement: {match: {labels: {site: two}}}}\n")
@@ -389,6 +392,7 @@ func TestABrokenUnitOnAClusterThatLeft(t *testing.T) {
 // and the daemon dies before the approval is known to it. Then exactly the list
 // goes, the canary first.
 func TestOutageApproved(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	before := w.allUIDs()
 	w.replace("kinds/app/kind.yaml", "when: data.switches.deploy", `when: "false"`)
@@ -445,6 +449,7 @@ func TestOutageApproved(t *testing.T) {
 // workload, and was turned back, which brought it back. To try it again ends another
 // object than the one that was approved, so it waits for approval once more.
 func TestRetryAfterAnApprovedRelease(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	w.replace("kinds/app/kind.yaml", "when: data.switches.deploy", `when: "self.metadata.name != 'app-0'"`)
 	w.theirs("blocked")
@@ -471,6 +476,7 @@ func TestRetryAfterAnApprovedRelease(t *testing.T) {
 // TestOutageByHalves: two commits that delete little each, the second while the
 // first is on its way, are judged together from then on.
 func TestOutageByHalves(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	before := w.allUIDs()
 	for i := range 3 {
@@ -500,6 +506,7 @@ func TestOutageByHalves(t *testing.T) {
 // TestReplacedOverTheFleet: all five apps get a ConfigMap of another name, as when
 // the name has a hash of what is in it. Nobody is asked.
 func TestReplacedOverTheFleet(t *testing.T) {
+	t.Parallel()
 	w := smallFleet(t)
 	for i := range 5 {
 		w.app(fmt.Sprintf("app-%d", i), "1", fmt.Sprintf("one-%d, three-%d", i, i))

@@ -68,6 +68,7 @@ func (d *Daemon) leave(n int) {
 // TestPendingOfManyUnits: one walk through the inventory finds what looking at
 // each unit does.
 func TestPendingOfManyUnits(t *testing.T) {
+	t.Parallel()
 	d := manyUnits(t, fewPlaces+200)
 	d.leave(fewPlaces + 100)
 	var together map[render.Placed]approval.Loss

@@ -384,6 +384,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 // without approval, then with all that waits approved. SWELL_EDITS=all takes all of
 // rapid's edits (-rapid.checks), else it is the first thirty.
 func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
+	t.Parallel()
 	example := exampleFiles(t)
 	edited, most := 0, 30
 	if os.Getenv("SWELL_EDITS") == "all" {
@@ -407,6 +408,7 @@ func TestPreviewIsWhatTheDaemonDoes(t *testing.T) {
 // TestPreviewOfWhatWaits: units that wait for one with a problem, and that delete so
 // much with others that it takes approval: the preview names what is held of them.
 func TestPreviewOfWhatWaits(t *testing.T) {
+	t.Parallel()
 	f := exampleFiles(t)
 	var compiler render.Compiler
 	base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
@@ -479,6 +481,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 // canary which has no workload any more is not healthy, however well all that is
 // left of it may be. The next wave does not come, and the release is turned back.
 func TestACanaryWithoutItsWorkload(t *testing.T) {
+	t.Parallel()
 	f := exampleFiles(t)
 	var compiler render.Compiler
 	shared := cache.Memory()

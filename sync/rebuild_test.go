@@ -29,6 +29,7 @@ import (
 // TestStateLost has clusters of its own: what other tests leave behind would be
 // taken in.
 func TestStateLost(t *testing.T) {
+	t.Parallel()
 	own, err := devcluster.Start(t.Context(), devclusterBinary(t), filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // ours and of others. Whatever was asked of Secrets, only metadata was answered,
 // and each body that was sent is one of Git's.
 func TestAuditLogOfSecrets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.read = map[string]int64{}
 	w.audit()
 	w.withOrder(6000)
 	theirs := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"theirs","labels":{"app.kubernetes.io/managed-by":"swell","swell.sh/repository":%q}},"data":{"token":%q}}`,

@@ -74,6 +74,7 @@ func (w *world) alarm(url, action string) {
 // TestDistressOfARealStorage: an etcd whose space is used up, and one that stands
 // still, in the middle of a release. All waits and goes on by itself.
 func TestDistressOfARealStorage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	pid, url := w.etcd()
 	w.connection = apply.Options{Timeout: 3 * time.Second}

@@ -87,9 +87,9 @@ func (w *world) impersonated(swell, account string) map[string]int {
 	w.Helper()
 	verbs := map[string]int{}
 	for cluster := range cells {
-		for _, e := range w.audited(cluster) {
-			if !strings.Contains(e.User.Username, w.tenant) && !strings.Contains(e.ImpersonatedUser.Username, w.tenant) {
-				continue // another world's
+		for _, e := range w.auditOf(cluster) {
+			if !e.over() || !strings.Contains(e.User.Username, w.tenant) && !strings.Contains(e.ImpersonatedUser.Username, w.tenant) {
+				continue
 			}
 			identity := e.Verb == "get" && e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == "kube-system"
 			lease := e.ObjectRef.Resource == "leases" && (e.ObjectRef.Name == "swell-"+w.tenant || e.Verb == "create")
@@ -113,13 +113,14 @@ func (w *world) impersonated(swell, account string) map[string]int {
 // left the fleet; a unit that reaches into a foreign namespace gets the server's
 // refusal, and the others go on.
 func TestTenantsAreImpersonated(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	swell, account := w.tenants()
 	w.write("services/greedy/greedy.yaml", fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greedy, namespace: %s-other}\ndata: {a: b}\n", w.tenant))
 	w.write("services/greedy/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: greedy}\nspec: {placement: {topology: cell, match: {labels: {ring: canary}}}}\n")
 	w.commit()
 	for cluster := range cells {
-		w.audited(cluster)
+		w.auditOf(cluster)
 	}
 	w.start()
 	w.soaked("app", 1)
@@ -163,8 +164,8 @@ func TestTenantsAreImpersonated(t *testing.T) {
 	w.want("images", w.tags("app"), "  ")
 	deletes := 0
 	for cluster := range cells {
-		for _, e := range w.audited(cluster) {
-			if e.Verb == "delete" && e.ResponseStatus.Code == 200 {
+		for _, e := range w.auditOf(cluster) {
+			if e.over() && e.Verb == "delete" && e.ResponseStatus.Code == 200 {
 				deletes++
 				w.want("who deleted "+e.RequestURI, e.ImpersonatedUser.Username, account)
 			}
@@ -177,6 +178,7 @@ func TestTenantsAreImpersonated(t *testing.T) {
 
 // TestTenantOfAUnitChanges: what another tenant left is deleted as that one.
 func TestTenantOfAUnitChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.tenants()
 	next := w.tenant + "-next"

@@ -81,6 +81,7 @@ func (w *world) idleOf(reason string, ok func() bool) {
 // TestDeniedDelete: admission denies a delete: that object stays, with the
 // reason, and is tried again; the others go.
 func TestDeniedDelete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("app", "1", "one", "two")
 	w.commit()

@@ -136,7 +136,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) requestsTo(cluster string) map[string]int {
 	w.Helper()
 	counts := map[string]int{}
-	for _, event := range w.auditOf(cluster) {
+	for _, event := range w.auditLog(cluster) {
 		if event.over() {
 			counts[strings.TrimSpace(event.Verb+" "+event.ObjectRef.Resource)]++
 		}

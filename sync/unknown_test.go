@@ -18,9 +18,6 @@ import (
 // deletes counts the DELETE requests that swell sent since the last time.
 func (w *world) deletes() (n int) {
 	w.Helper()
-	if w.read == nil {
-		w.read = map[string]int64{}
-	}
 	for what, count := range w.requests() {
 		if strings.HasPrefix(what, "delete") {
 			n += count
@@ -33,6 +30,7 @@ func (w *world) deletes() (n int) {
 // what should exist. While it is, an object that another unit dropped stays too,
 // where it may be on its way to what is not known; after it, all is as before.
 func TestUnknownDeletesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.app("other", "1", "three")
 	w.write("more/third/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: third}\nspec: {image: registry.example.com/app:1, configs: [four]}\n")

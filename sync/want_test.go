@@ -49,6 +49,7 @@ func TestRolloutChanged(t *testing.T) {
 // TestUnitThatANeighbourNames: a unit was deleted when a kustomization beside it
 // named its folder as a base.
 func TestUnitThatANeighbourNames(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/monorepo")); err != nil {
 		t.Fatal(err)

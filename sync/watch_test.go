@@ -83,7 +83,6 @@ func TestWatchDoesNotTakeOwnWritesForDrift(t *testing.T) {
 }
 
 func testWatchDoesNotTakeOwnWritesForDrift(t *testing.T, w *world) {
-	w.read = map[string]int64{}
 	w.watching()
 	w.audit()
 	for _, tag := range []string{"2", "3"} {
@@ -124,7 +123,6 @@ func TestWatchReportsOnce(t *testing.T) { simulated(t, testWatchReportsOnce) }
 func testWatchReportsOnce(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
-	w.read = map[string]int64{}
 	w.watching()
 	w.edit("dev-1/b", configMaps, "one", data, "kubectl-edit")
 	want := "dev-1/b ConfigMap/one report .data.image=kubectl-edit"
@@ -179,7 +177,6 @@ func (w *world) rogue(target, name string) (stop func()) {
 func TestFightWithAController(t *testing.T) { simulated(t, testFightWithAController) }
 
 func testFightWithAController(t *testing.T, w *world) {
-	w.read = map[string]int64{}
 	w.watching()
 	w.audit()
 	w.tick = 10 * time.Millisecond // all that is lost is lost within a minute, however slow the rogue
@@ -260,7 +257,6 @@ func TestWatchLeavesAloneWhatIsOff(t *testing.T) { simulated(t, testWatchLeavesA
 func testWatchLeavesAloneWhatIsOff(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{match: {labels: {site: two}}, mode: "off"}]}`)
 	w.commit()
-	w.read = map[string]int64{}
 	w.watching()
 	w.audit()
 	w.edit("dev-2/c", configMaps, "one", data, "kubectl-edit")
