@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,6 +42,12 @@ func (k *kind) setDefaults(o object) {
 	case *corev1.PersistentVolumeClaim:
 		preset(&o.Status.Phase, corev1.ClaimPending)
 		presetPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	case *corev1.LimitRange:
+		for i := range o.Spec.Limits {
+			defaultLimits(&o.Spec.Limits[i])
+		}
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		defaultAutoscaler(&o.Spec)
 	case *corev1.Pod:
 		defaultPodSpec(&o.Spec)
 	case *appsv1.Deployment:
@@ -153,6 +160,42 @@ func defaultCronJob(s *batchv1.CronJobSpec) {
 	presetPointer(&s.SuccessfulJobsHistoryLimit, 3)
 	presetPointer(&s.FailedJobsHistoryLimit, 1)
 	defaultPodSpec(&s.JobTemplate.Spec.Template.Spec) // the rest only when the Job is made
+}
+
+// defaultLimits has a container's maximum as its limit, and its limit, or else its
+// minimum, as its request.
+func defaultLimits(l *corev1.LimitRangeItem) {
+	if l.Type != corev1.LimitTypeContainer {
+		return
+	}
+	presetMap(&l.Default, l.Max)
+	presetMap(&l.DefaultRequest, l.Default)
+	presetMap(&l.DefaultRequest, l.Min)
+}
+
+// presetMap sets what a list of resources does not say.
+func presetMap(to *corev1.ResourceList, from corev1.ResourceList) {
+	if *to == nil {
+		*to = corev1.ResourceList{}
+	}
+	for name, quantity := range from {
+		if _, there := (*to)[name]; !there {
+			(*to)[name] = quantity.DeepCopy()
+		}
+	}
+}
+
+func defaultAutoscaler(s *autoscalingv2.HorizontalPodAutoscalerSpec) {
+	presetPointer(&s.MinReplicas, 1)
+	if len(s.Metrics) == 0 {
+		s.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{
+				Name:   corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(80))},
+			},
+		}}
+	}
 }
 
 func defaultBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {

@@ -62,6 +62,9 @@ var targets = []target{
 	{apiVersion: "v1", kind: "Namespace", plural: "namespaces", cluster: true, content: func(*generator) map[string]any { return map[string]any{} }},
 	{apiVersion: "v1", kind: "ServiceAccount", plural: "serviceaccounts", content: func(*generator) map[string]any { return map[string]any{} }},
 	{apiVersion: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", content: (*generator).claim},
+	{apiVersion: "v1", kind: "ResourceQuota", plural: "resourcequotas", content: (*generator).quota},
+	{apiVersion: "v1", kind: "LimitRange", plural: "limitranges", content: (*generator).limits},
+	{apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers", content: (*generator).autoscaler},
 	{apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", plural: "priorityclasses", cluster: true, content: func(g *generator) map[string]any { return map[string]any{"value": 10} }},
 }
 
@@ -478,4 +481,42 @@ func (g *generator) widget() map[string]any {
 		o["status"] = map[string]any{"phase": "Up"}
 	}
 	return o
+}
+
+// quota limits nothing that these tests make: pods.
+func (g *generator) quota() map[string]any {
+	hard := map[string]any{"pods": fmt.Sprint(1 + g.IntN(3)), "requests.cpu": g.one("1", "1000m", "1.5", "2")}
+	if g.in(3) {
+		hard["requests.memory"] = g.one("1Gi", "1024Mi", "0.5Gi")
+	}
+	return map[string]any{"spec": map[string]any{"hard": hard}}
+}
+
+func (g *generator) limits() map[string]any {
+	limit := map[string]any{"type": g.one("Container", "Container", "Pod")}
+	if g.in(2) {
+		limit["max"] = map[string]any{"cpu": g.one("1", "1000m", "2"), "memory": "1Gi"}
+	}
+	if g.in(2) {
+		limit["min"] = map[string]any{"cpu": "10m"}
+	}
+	if limit["type"] == "Container" && g.in(2) {
+		limit["defaultRequest"] = map[string]any{"memory": g.one("64Mi", "128Mi")}
+	}
+	return map[string]any{"spec": map[string]any{"limits": []any{limit}}}
+}
+
+func (g *generator) autoscaler() map[string]any {
+	spec := map[string]any{"maxReplicas": 3 + g.IntN(2), "scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": g.one("a", "b")}}
+	if g.in(2) {
+		spec["minReplicas"] = 1 + g.IntN(3)
+	}
+	if g.in(2) {
+		target := map[string]any{"type": "Utilization", "averageUtilization": 50 + g.IntN(2)}
+		spec["metrics"] = []any{map[string]any{"type": "Resource", "resource": map[string]any{"name": g.one("cpu", "memory"), "target": target}}}
+	}
+	if g.mistake(25) {
+		spec["maxReplicas"] = "many"
+	}
+	return map[string]any{"spec": spec}
 }

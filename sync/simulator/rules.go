@@ -58,6 +58,8 @@ var modelled = map[schema.GroupVersionKind]*rules{
 		status: true, createOnUpdate: true, returnsDeleted: true, name: validation.NameIsDNSLabel,
 		create: (*Cluster).allocate, update: keepAddress, check: checkService,
 	},
+	coreV1.WithKind("ResourceQuota"):         {status: true, returnsDeleted: true},
+	coreV1.WithKind("LimitRange"):            {createOnUpdate: true, bare: true},
 	coreV1.WithKind("PersistentVolumeClaim"): {status: true, returnsDeleted: true, create: newClaim, check: checkClaim},
 	nsKind:                                   {status: true, returnsDeleted: true, name: validation.ValidateNamespaceName, create: newNamespace, update: keepFinalizers},
 	podKind:                                  {status: true, generation: true, returnsDeleted: true},
@@ -67,6 +69,8 @@ var modelled = map[schema.GroupVersionKind]*rules{
 	apps.WithKind("DaemonSet"):   {status: true, generation: true, create: newDaemonSet, update: keepTemplateGeneration, check: checkWorkload},
 	batch.WithKind("Job"):        {status: true, generation: true, orphans: true, create: newJob, check: checkJob},
 	batch.WithKind("CronJob"):    {status: true, generation: true, check: checkCronJob},
+
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {status: true, name: pathSegment},
 
 	rbac.WithKind("Role"):               {createOnUpdate: true, name: pathSegment},
 	rbac.WithKind("RoleBinding"):        {createOnUpdate: true, name: pathSegment, check: checkBinding},

@@ -227,7 +227,7 @@ func TestNotModelled(t *testing.T) {
 	c := New()
 	for _, r := range []struct{ method, path, body string }{
 		{"GET", "/openapi/v3", ""},
-		{"POST", "/api/v1/namespaces/default/resourcequotas", `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"a"}}`},
+		{"POST", "/api/v1/namespaces/default/podtemplates", `{"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"a"}}`},
 		{"POST", "/api/v1/namespaces/default/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`},
 		{"GET", "/api/v1/namespaces/default/pods/a/log", ""},
 		{"GET", configMapsPath + "?resourceVersion=1&resourceVersionMatch=Exact", ""},

@@ -5,7 +5,9 @@ package simulator
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,8 +82,7 @@ func (c *Cluster) save(k *kind, o object) object {
 	before := s.objects[keyOf(o)]
 	c.version++
 	o.SetResourceVersion(strconv.FormatUint(c.version, 10))
-	wholeSeconds(o)
-	o = s.kind.as(o)
+	o = s.kind.as(s.kind.asStored(o))
 	s.objects[keyOf(o)] = o
 	event := change{version: c.version, resource: k.resource, kind: watch.Modified, object: o, before: before}
 	if before == nil {
@@ -114,6 +115,24 @@ func (c *Cluster) note(event change) {
 func (c *Cluster) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// asStored is an object as a database gives it back: of equal quantities, such as 1000m
+// and 1, each has one form.
+func (k *kind) asStored(o object) object {
+	if _, ok := root(o); ok {
+		return o
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // it was read
+	}
+	again := reflect.New(reflect.TypeOf(o).Elem()).Interface().(object)
+	if err := json.Unmarshal(text, again); err != nil {
+		panic(err)
+	}
+	k.setDefaults(again)
+	return again
 }
 
 // wholeSeconds makes times what they are on the wire.
