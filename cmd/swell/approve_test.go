@@ -67,6 +67,7 @@ var planLine = regexp.MustCompile(`(?m)^([0-9a-f]{8}) +(\d+) +(\S+)`)
 // in the middle of what was approved, and of the rebuilding of a lost inventory,
 // the next one converges; nothing goes that was not approved.
 func TestApprove(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.once(0)
 	all := s.objects()

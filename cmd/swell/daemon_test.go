@@ -105,6 +105,7 @@ func (s *stage) once(wantCode int) string {
 // release and of a change with a deletion; what comes after converges to what
 // one undisturbed run gives.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -154,9 +155,15 @@ func (s *stage) disturb(random *rand.Rand, signal os.Signal) {
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
-	timer := time.AfterFunc(time.Duration(20+random.IntN(1200))*time.Millisecond, func() { _ = cmd.Process.Signal(signal) })
+	sent := make(chan error, 1)
+	timer := time.AfterFunc(time.Duration(20+random.IntN(1200))*time.Millisecond, func() { sent <- cmd.Process.Signal(signal) })
 	defer timer.Stop()
+	// Where it hangs, it says where everything is.
+	quit := time.AfterFunc(2*stopPatience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	err := cmd.Wait()
+	if !quit.Stop() {
+		s.Fatalf("it did not end with %s, which was sent with the error %v: %s", signal, <-sent, stderr.String())
+	}
 	// Before it has said a word the program does not listen to signals yet.
 	if signal == os.Interrupt && err != nil && stderr.Len() > 0 {
 		s.Errorf("an interrupt ended with %v: %s", err, stderr.String())

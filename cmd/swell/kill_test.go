@@ -89,6 +89,7 @@ func (s *stage) change(random *rand.Rand) error {
 // wants, nothing more and nothing less, and whatever was never to go is still the
 // same object. SWELL_KILLS is how often, SWELL_SEED makes a run again.
 func TestKillMany(t *testing.T) {
+	t.Parallel()
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("SWELL_KILLS"), "20"))
 	if err != nil {
 		t.Fatal(err)

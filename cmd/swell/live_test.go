@@ -18,6 +18,7 @@ import (
 // where somebody changed it behind the daemon's back, and is not done; and what
 // controllers made of a unit is shown.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.once(0)
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {

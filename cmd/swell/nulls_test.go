@@ -122,6 +122,7 @@ var nullCases = []struct {
 // kustomize; and an object that it refuses, swell refuses or sends to the same
 // refusal.
 func TestNullsOnAServer(t *testing.T) {
+	t.Parallel()
 	s := newCRDServer(t)
 	var definition map[string]any
 	if err := yaml.Unmarshal([]byte(nullDefinition), &definition); err != nil {

@@ -126,6 +126,7 @@ func TestReadmeCommands(t *testing.T) {
 // TestReadmeDaemon runs the verbs that need clusters, in the order of the README,
 // after a first release.
 func TestReadmeDaemon(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.once(0)
 	ran := 0

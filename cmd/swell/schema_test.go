@@ -241,6 +241,7 @@ func plainOf(t *testing.T, value any) (plain any) {
 // TestExampleKindsOnAServer: a real API server takes the definitions of all
 // kinds of the example, and a spec of each.
 func TestExampleKindsOnAServer(t *testing.T) {
+	t.Parallel()
 	kinds := exampleKinds(t)
 	specs := map[string]map[string]any{} // the first of each kind
 	for _, e := range kinds.picked {
@@ -283,6 +284,7 @@ func TestExampleKindsOnAServer(t *testing.T) {
 // TestEveryFormOnAServer: a real API server takes definitions with everything
 // that a message can have, and holds what they say.
 func TestEveryFormOnAServer(t *testing.T) {
+	t.Parallel()
 	archives, err := filepath.Glob("../../render/schema/easy/testdata/*.txtar")
 	if err != nil || len(archives) < 2 {
 		t.Fatal(archives, err)

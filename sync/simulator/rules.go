@@ -70,7 +70,7 @@ var modelled = map[schema.GroupVersionKind]*rules{
 	batch.WithKind("Job"):        {status: true, generation: true, orphans: true, create: newJob, check: checkJob},
 	batch.WithKind("CronJob"):    {status: true, generation: true, check: checkCronJob},
 
-	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {status: true, name: pathSegment},
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {status: true},
 
 	rbac.WithKind("Role"):               {createOnUpdate: true, name: pathSegment},
 	rbac.WithKind("RoleBinding"):        {createOnUpdate: true, name: pathSegment, check: checkBinding},
