@@ -17,9 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
 	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/devcluster/devtest"
+	"github.com/swell-sh/swell/sync/simulator"
 )
 
 // asProgram makes the test binary the program itself, see TestMain.
@@ -31,7 +35,7 @@ func program(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// stage is real clusters, a repository with the example and a configuration of
+// stage is clusters, a repository with the example and a configuration of
 // the daemon.
 type stage struct {
 	*testing.T
@@ -40,7 +44,27 @@ type stage struct {
 	config   string
 }
 
+// newStage is on simulated clusters: all of swell is real, the program and Git included.
 func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir := t.TempDir()
+	configs := map[string]*rest.Config{}
+	if err := os.Mkdir(filepath.Join(dir, "clusters"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range demo.Clusters {
+		c := &scriptCluster{Cluster: simulator.New()}
+		configs[name] = c.Config()
+		if err := c.start(filepath.Join(dir, "clusters", name+".yaml")); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.stop)
+	}
+	return stageOn(t, dir, "  kubeconfigDir: clusters\n", configs)
+}
+
+// newServerStage is on real API servers with their controllers.
+func newServerStage(t *testing.T) *stage {
 	t.Helper()
 	binary := devtest.Binary(t, filepath.Join("..", "..", "bin", "devcluster"))
 	dir := t.TempDir()
@@ -49,27 +73,42 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(clusters.Stop)
+	text := "  clusters:\n"
+	configs := map[string]*rest.Config{}
+	for _, name := range demo.Clusters {
+		text += fmt.Sprintf("  - {name: %s, kubeconfig: clusters/kubeconfig}\n", name)
+		if configs[name], err = clusters.Config(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return stageOn(t, dir, text, configs)
+}
+
+// stageOn makes the repository and the configuration. access is what the configuration
+// says of the clusters.
+func stageOn(t *testing.T, dir, access string, configs map[string]*rest.Config) *stage {
+	t.Helper()
 	s := &stage{T: t, clusters: map[string]*demo.Live{}, config: filepath.Join(dir, "daemon.yaml")}
+	var err error
 	if s.repo, err = demo.NewRepository(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing that these tests release is ill. What is late on a slow machine is not.
 	patient := strings.NewReplacer("soak: 3s", "soak: 0s", "timeout: 15s", "timeout: 10m").Replace(demo.Rollout)
+	text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: test}\nspec:\n  repository: {url: monorepo.git, branch: main, poll: 1s}\n" + access
 	if err := errors.Join(
 		s.repo.Write("fleet/rollout.yaml", patient),
 		s.repo.Push(t.Context(), "The example"),
+		os.WriteFile(s.config, []byte(text), 0o644),
 	); err != nil {
 		t.Fatal(err)
 	}
-	text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: test}\nspec:\n  repository: {url: monorepo.git, branch: main, poll: 1s}\n  clusters:\n"
-	for _, name := range demo.Clusters {
-		text += fmt.Sprintf("  - {name: %s, kubeconfig: clusters/kubeconfig}\n", name)
-		if s.clusters[name], err = demo.Connect(clusters, name); err != nil {
+	for name, cfg := range configs {
+		client, err := dynamic.NewForConfig(cfg)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(s.config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+		s.clusters[name] = &demo.Live{Client: client}
 	}
 	return s
 }
@@ -106,7 +145,7 @@ func (s *stage) once(wantCode int) string {
 // one undisturbed run gives.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newServerStage(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -19,7 +19,7 @@ import (
 // controllers made of a unit is shown.
 func TestLive(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newServerStage(t)
 	s.once(0)
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()

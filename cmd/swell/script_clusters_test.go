@@ -40,7 +40,7 @@ var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args 
 	"commit":   commitAll,
 }
 
-// scriptCluster is a simulated cluster of one script.
+// scriptCluster is a simulated cluster that another process can reach.
 type scriptCluster struct {
 	*simulator.Cluster
 	stop func()
@@ -65,7 +65,7 @@ func startClusters(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		c := &scriptCluster{Cluster: simulator.New()}
 		scriptClusters(ts)[name] = c
-		c.start(ts, name)
+		c.begin(ts, name)
 	}
 }
 
@@ -77,10 +77,16 @@ func restartCluster(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: up NAME")
 	}
-	clusterNamed(ts, args[0]).start(ts, args[0])
+	clusterNamed(ts, args[0]).begin(ts, args[0])
 }
 
-func (c *scriptCluster) start(ts *testscript.TestScript, name string) {
+func (c *scriptCluster) begin(ts *testscript.TestScript, name string) {
+	ts.Check(c.start(filepath.Join(ts.MkAbs("clusters"), name+".yaml")))
+	ts.Defer(c.stop)
+}
+
+// start serves the cluster at an address of its own, and writes its kubeconfig.
+func (c *scriptCluster) start(kubeconfig string) error {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(c.serve))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -88,8 +94,7 @@ func (c *scriptCluster) start(ts *testscript.TestScript, name string) {
 		server.CloseClientConnections() // of watches
 		server.Close()
 	}
-	ts.Defer(c.stop)
-	ts.Check(clientcmd.WriteToFile(kubeconfigOf(server), filepath.Join(ts.MkAbs("clusters"), name+".yaml")))
+	return clientcmd.WriteToFile(kubeconfigOf(server), kubeconfig)
 }
 
 func kubeconfigOf(server *httptest.Server) clientcmdapi.Config {

@@ -13,9 +13,13 @@ import (
 )
 
 // Binary is the devcluster binary at the path. Where there is none, the test is skipped;
-// in CI it fails.
+// in CI it fails. With -short it is skipped in any case: these tests are those that the
+// race detector makes slow, and what runs goroutines is tested in simulated clusters too.
 func Binary(t testing.TB, path string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs real API servers")
+	}
 	binary, err := devcluster.Find(path)
 	switch {
 	case err != nil && os.Getenv("CI") != "":
