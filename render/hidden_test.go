@@ -4,8 +4,11 @@
 package render
 
 import (
+	"io/fs"
+	"maps"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -13,14 +16,23 @@ import (
 // TestHiddenDocuments: documents that a problem of their unit may hide went out
 // of collections without a word, and with them out of the fleet.
 func TestHiddenDocuments(t *testing.T) {
+	linked := with(richFiles(), map[string]string{"services/shop/cart/pipe.yaml": ""})
+	linked["services/shop/cart/pipe.yaml"] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("../x")}
+	folder := richFiles()
+	maps.DeleteFunc(folder, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, "services/shop/cart/") })
+	folder["services/shop/cart"] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("../x")}
+	cases := map[string]fstest.MapFS{"a link instead of the file": linked, "a link instead of the unit": folder}
 	for name, change := range map[string]map[string]string{
 		"no valid YAML":       {"services/shop/cart/pipe.yaml": "apiVersion: easy.example.com/v1\nkind: Pipe\nx: [\n"},
 		"broken Defaults":     {"services/shop/cart/swell.yaml": "x: [\n"},
 		"a broken spec":       {"services/shop/cart/pipe.yaml": easySpec("Pipe", "cart", "{sorce: x}")},
 		"broken at one place": {"services/shop/swell.yaml": defaultsOf("tenant: shop\n  placement: {topology: x}")},
 	} {
+		cases[name] = with(richFiles(), change)
+	}
+	for name, files := range cases {
 		var c Compiler
-		s := snapshot(&c, with(richFiles(), change))
+		s := snapshot(&c, files)
 		vector, gather := s.Units.Get("services/platform/vector"), s.Units.Get("services/shop/gather")
 		if len(vector.Problems) > 0 || len(vector.Notes) == 0 || vector.Placements[0].Digest == "" {
 			t.Errorf("%s: excluding: problems %v, notes %v; want a note", name, vector.Problems, vector.Notes)
@@ -31,11 +43,11 @@ func TestHiddenDocuments(t *testing.T) {
 		if s.Retry {
 			t.Errorf("%s: to be tried again, though nothing would differ", name)
 		}
-		if again := snapshot(&c, with(richFiles(), change)); again.Rendered > 0 {
+		if again := snapshot(&c, files); again.Rendered > 0 {
 			t.Errorf("%s: another time %d units are rendered", name, again.Rendered)
 		}
 		restarted := Compiler{Cache: c.Cache}
-		after := snapshot(&restarted, with(richFiles(), change))
+		after := snapshot(&restarted, files)
 		if notes := after.Units.Get("services/platform/vector").Notes; notes.String() != vector.Notes.String() {
 			t.Errorf("%s: after a restart the notes are %v, want %v", name, notes, vector.Notes)
 		}

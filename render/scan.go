@@ -11,8 +11,8 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// anyKind is listed for a file that could not be read: what it holds is not
-// known.
+// anyKind is listed for what could not be read, such as a file, or a link in the place
+// of one or of a whole unit: what it holds is not known.
 const anyKind = "*"
 
 // scan lists the kinds of the documents in a unit that is not rendered yet:
@@ -24,6 +24,9 @@ func (w *world) scan(unit *config.Unit) []string {
 		if kind != "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, shared(kind))
 		}
+	}
+	if len(unit.Problems) > 0 {
+		add(anyKind)
 	}
 	if unit.Kustomization != "" {
 		docs, problems := w.documents(unit, &recorder{world: w})

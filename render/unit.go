@@ -129,7 +129,7 @@ func (u *unitRenderer) read() (holds []string) {
 	}
 	docs, problems := u.documents(u.unit, &u.reads)
 	u.problems = append(u.problems, problems...)
-	if len(problems) > 0 { // what stands behind a mistake is not in docs
+	if len(problems)+len(u.unit.Problems) > 0 { // what stands behind a mistake is not in docs
 		holds = u.scan(u.unit)
 	}
 	for _, doc := range docs {

@@ -144,6 +144,7 @@ var faultsInTheWay = []inTheWay{
 // real API server. What the inventory then says is true, and when the fault is
 // gone the same call brings it to the end.
 func TestFaultsInTheWay(t *testing.T) {
+	t.Parallel()
 	for _, fault := range faultsInTheWay {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()

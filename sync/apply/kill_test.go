@@ -55,6 +55,7 @@ func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
 // each of its writes. Whoever goes on with what was written ahead comes to the
 // same end, and no hook runs twice.
 func TestKilledAfterAnyWrite(t *testing.T) {
+	t.Parallel()
 	all, _ := killedAfter(t, -1)
 	if all < 12 {
 		t.Errorf("only %d writes", all)
