@@ -8,10 +8,14 @@ TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
 BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 
 # What runs goroutines of its own is tested with the race detector, the rest at full
-# strength without it, which is five times as fast. Rendering is on all cores: some
-# tests of it run both ways.
-CONCURRENT = ./sync ./sync/apply ./sync/executor ./sync/fleet ./sync/informer ./sync/source ./sync/store ./render/cache
+# strength without it, which is five times as fast. Tests with real clusters wait more
+# than they compute, so that many run at a time; with the race detector (-short) the same
+# daemon runs in simulated ones. Rendering is on all cores: some tests of it run both ways.
+WAITING = ./sync ./sync/apply
+CONCURRENT = ./sync/executor ./sync/fleet ./sync/informer ./sync/source ./sync/store ./render/cache
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
+# Tests of sync with one goroutine.
+ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'
 
 .PHONY: all build test test-long lint bench demo generate clean
 
@@ -28,9 +32,11 @@ bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
 test: bin/devcluster
-	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT))")
+	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING) $(CONCURRENT))")
+	$(GO) test -timeout 60m -parallel 8 $(WAITING)
 	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
-	$(GO) test -race -timeout 60m -parallel 4 $(CONCURRENT)
+	$(GO) test -race -short -timeout 60m -parallel 4 -skip $(ALONE) $(WAITING)
+	$(GO) test -race -timeout 60m $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
 
 # The long forms: hours.

@@ -8,6 +8,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -40,6 +42,11 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() { // see devtest.Binary
+		noCluster = errors.New("needs a real API server")
+		return m.Run()
+	}
 	var binary string
 	binary, noCluster = devcluster.Find(cmp.Or(os.Getenv("SWELL_DEVCLUSTER"), filepath.Join("..", "..", "bin", "devcluster")))
 	if noCluster != nil {
