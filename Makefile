@@ -17,7 +17,7 @@ RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestM
 # Tests of sync with one goroutine.
 ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'
 
-.PHONY: all build test test-long lint bench demo generate clean
+.PHONY: all build test test-computing test-waiting test-long lint bench demo generate clean
 
 all: build
 
@@ -31,11 +31,17 @@ bin/swell: FORCE
 bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
+# What computes and what waits run beside each other.
 test: bin/devcluster
+	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
+
+test-computing:
 	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING) $(CONCURRENT))")
-	$(GO) test -timeout 60m -parallel 8 $(WAITING)
 	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
 	$(GO) test -race -short -timeout 60m -parallel 4 -skip $(ALONE) $(WAITING)
+
+test-waiting:
+	$(GO) test -timeout 60m -parallel 8 $(WAITING)
 	$(GO) test -race -timeout 60m $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
 

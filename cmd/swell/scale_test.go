@@ -302,10 +302,11 @@ func (m *many) asked() (requests int, began time.Time) {
 			var event struct {
 				Stage, UserAgent         string
 				RequestReceivedTimestamp time.Time
+				ObjectRef                struct{ Resource string }
 			}
 			m.must(json.Unmarshal(line, &event))
-			if event.UserAgent != "swell" || event.Stage != "ResponseComplete" {
-				continue
+			if event.UserAgent != "swell" || event.Stage != "ResponseComplete" || event.ObjectRef.Resource == "leases" {
+				continue // a Lease is renewed whatever else is done
 			}
 			requests++
 			if at := event.RequestReceivedTimestamp; began.IsZero() || at.Before(began) {
