@@ -82,12 +82,12 @@ func TestHealthIsHeard(t *testing.T) { simulated(t, testHealthIsHeard) }
 func testHealthIsHeard(t *testing.T, w *world) {
 	w.externalJob()
 	w.until("somebody who listens", func() bool { return w.slow().Health == rollout.HealthProgressing && w.heard() })
-	w.now = w.now.Add(300 * time.Millisecond) // the pause between two looks
 	w.audit()
-	for range 5 {
+	for range 5 { // the watch begins, and may have the Job looked at
 		w.pass()
 		pause(t)
 	}
+	w.now = w.now.Add(300 * time.Millisecond) // the pause between two looks
 	w.completes(true)
 	w.still("health", func() bool { return w.slow().Health == rollout.HealthGood })
 	w.now = w.now.Add(300 * time.Millisecond)

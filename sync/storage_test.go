@@ -73,8 +73,7 @@ func (w *world) alarm(url, action string) {
 
 // TestDistressOfARealStorage: an etcd whose space is used up, and one that stands
 // still, in the middle of a release. All waits and goes on by itself.
-func TestDistressOfARealStorage(t *testing.T) {
-	t.Parallel()
+func TestDistressOfARealStorage(t *testing.T) { // not parallel: the others share the storage
 	w := newWorld(t)
 	pid, url := w.etcd()
 	w.connection = apply.Options{Timeout: 3 * time.Second}
