@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package order has the words of what operators say to the daemon: who said what, about
+// what, when and why. It carries nothing out: that is the planner's and the daemon's.
+package order
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// Verb is what is to be done.
+type Verb string
+
+// Orders that are in force until another one ends them, or until their time is over. See
+// [Verb.Stands].
+const (
+	// Pause: releases and their rollbacks write nothing more. What is written goes on to
+	// be looked at, drift is corrected. [Resume] ends it.
+	Pause Verb = "pause"
+	// Freeze: no release starts on a target, as outside of a window. What has started
+	// goes on, also back; drift is corrected. [Thaw] ends it.
+	Freeze Verb = "freeze"
+	// Mask: nothing is written of any sort. [Unmask] ends it.
+	Mask Verb = "mask"
+	// Retire: a target is emptied, whatever the commit wants there. [Restore] ends it.
+	Retire Verb = "retire"
+)
+
+// Orders that are carried out once.
+const (
+	Resume  Verb = "resume"
+	Thaw    Verb = "thaw"
+	Unmask  Verb = "unmask"
+	Restore Verb = "restore"
+	// Retry starts again what failed or waits.
+	Retry Verb = "retry"
+	// Promote ends the soak and the gates of the wave under way, and the gates at the
+	// start of the next one. What is not applied and healthy is waited for all the same.
+	Promote Verb = "promote"
+	// Rollback puts back what ran before, and quarantines what runs.
+	Rollback Verb = "rollback"
+	// Reconcile looks at Git, at the clusters and for drift now.
+	Reconcile Verb = "reconcile"
+	// Clear ends the quarantine of bundles.
+	Clear Verb = "clear"
+	// Approve says yes to what waits under a digest: a gate, for one.
+	Approve Verb = "approve"
+)
+
+// ends are the verbs that end a standing order.
+var ends = map[Verb]Verb{Resume: Pause, Thaw: Freeze, Unmask: Mask, Restore: Retire}
+
+// Stands says whether an order of the verb is in force until it is ended.
+func (v Verb) Stands() bool {
+	return v == Pause || v == Freeze || v == Mask || v == Retire
+}
+
+// Ends is the verb whose standing orders this one ends; empty where it ends none.
+func (v Verb) Ends() Verb { return ends[v] }
+
+// Order is an operator's order.
+type Order struct {
+	Seq    int64     `json:"seq"` // the oldest is the smallest; 0 before it is stored
+	At     time.Time `json:"at"`  // when it was given
+	By     string    `json:"by"`
+	Verb   Verb      `json:"verb"`
+	Scope  Scope     `json:"scope"`
+	Reason string    `json:"reason,omitempty"` // as the operator gave it, one line
+	// Until is when a standing order ends by itself; zero is never.
+	Until time.Time `json:"until,omitzero"`
+	// Digest is what an Approve is about.
+	Digest render.Digest `json:"digest,omitempty"`
+}
+
+// Text is the order in one line, for the history.
+func (o *Order) Text() string {
+	text := "by " + o.By
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+	return text
+}
+
+// Over says that the time of a standing order is over.
+func (o *Order) Over(now time.Time) bool { return !o.Until.IsZero() && !now.Before(o.Until) }
+
+// Scope is what an order is about: all that has each of what is set. The zero value is
+// everything.
+type Scope struct {
+	// Unit is a unit, or a folder of units.
+	Unit config.UnitPath `json:"unit,omitempty"`
+	// Target is a target, or a cluster with all its targets.
+	Target config.TargetName `json:"target,omitempty"`
+	Tenant string            `json:"tenant,omitempty"`
+	// Wave is the name of a wave of the units' rollouts.
+	Wave string `json:"wave,omitempty"`
+}
+
+// Place is where a unit is on a target, as orders see it.
+type Place struct {
+	Unit   config.UnitPath
+	Target config.TargetName
+	Tenant string
+	Wave   string // name of the target's wave for the unit; empty where it has none
+}
+
+// Has says whether the scope has the place.
+func (s Scope) Has(at Place) bool {
+	return s.HasUnit(at.Unit, at.Tenant) && s.HasTarget(at.Target) && (s.Wave == "" || s.Wave == at.Wave)
+}
+
+// HasUnit says whether the scope has something of the unit.
+func (s Scope) HasUnit(unit config.UnitPath, tenant string) bool {
+	return config.Within(string(unit), string(s.Unit)) && (s.Tenant == "" || s.Tenant == tenant)
+}
+
+// HasTarget says whether the scope has something of the target.
+func (s Scope) HasTarget(name config.TargetName) bool {
+	return s.Target == "" || s.Target == name || string(s.Target) == name.Cluster()
+}
+
+// HasCluster says whether the scope has all of the cluster, whatever the unit.
+func (s Scope) HasCluster(name string) bool {
+	return s.Unit == "" && s.Tenant == "" && s.Wave == "" && (s.Target == "" || string(s.Target) == name)
+}
+
+// Text names the scope: "services/shop on sas-1", "everything".
+func (s Scope) Text() string {
+	var parts []string
+	if s.Unit != "" {
+		parts = append(parts, string(s.Unit))
+	}
+	for _, part := range []struct{ of, name string }{{"tenant ", s.Tenant}, {"wave ", s.Wave}, {"on ", string(s.Target)}} {
+		if part.name != "" {
+			parts = append(parts, part.of+part.name)
+		}
+	}
+	return cmp.Or(strings.TrimPrefix(strings.Join(parts, " "), "on "), "everything")
+}
+
+// maxReason is the longest reason, in bytes.
+const maxReason = 1000
+
+// Check says what is wrong with an order, whatever is known of the fleet.
+func (o *Order) Check(now time.Time) error {
+	all := []Verb{Pause, Freeze, Mask, Retire, Resume, Thaw, Unmask, Restore, Retry, Promote, Rollback, Reconcile, Clear, Approve}
+	switch {
+	case !slices.Contains(all, o.Verb):
+		return fmt.Errorf("verb %q: want one of %v", o.Verb, all)
+	case strings.ContainsFunc(o.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("reason: want one line without control characters")
+	case len(o.Reason) > maxReason:
+		return fmt.Errorf("reason: want at most %d bytes, got %d", maxReason, len(o.Reason))
+	case !o.Until.IsZero() && !o.Verb.Stands():
+		return fmt.Errorf("%s: it is carried out once, so it has no end", o.Verb)
+	case o.Over(now):
+		return fmt.Errorf("until %s: that is over", o.Until.Format(time.RFC3339))
+	case o.Verb == Approve && o.Digest == "":
+		return errors.New("approve: want a digest")
+	case o.Verb != Approve && o.Digest != "":
+		return fmt.Errorf("%s: it has no digest", o.Verb)
+	case o.Verb == Retire && (o.Scope.Target == "" || o.Scope != Scope{Target: o.Scope.Target}):
+		return errors.New("retire: want a target or a cluster, and nothing else")
+	}
+	return nil
+}
+
+// Standing are orders in force, by number.
+type Standing []Order
+
+// Holds is the first order of the verb in force that has the place; nil where there is
+// none.
+func (s Standing) Holds(verb Verb, at Place, now time.Time) *Order {
+	for i := range s {
+		if o := &s[i]; o.Verb == verb && !o.Over(now) && o.Scope.Has(at) {
+			return o
+		}
+	}
+	return nil
+}
