@@ -94,7 +94,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) {
 	}
 	for name, jobs := range byCluster {
 		c, way, term := d.fleet.Of(name), d.wayTo(name), d.surveys.compared[name]
-		reach := sync.OnceValues(func() (*apply.Cluster, error) { return way(ctx) })
+		reach := sharedReach(ctx, way)
 		d.executor.Start(ctx, name, jobs, func(own context.Context, j *executor.Job) {
 			conn, err := reach()
 			switch {
@@ -109,6 +109,24 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) {
 				c.Lost(ctx, errors.New(j.Outcome.Reason))
 			}
 		})
+	}
+}
+
+// sharedReach asks for a connection once, when the first of several jobs wants it.
+func sharedReach(ctx context.Context, way func(context.Context) (*apply.Cluster, error)) func() (*apply.Cluster, error) {
+	var conn *apply.Cluster
+	var err error
+	over := make(chan struct{}) // not a lock that is held meanwhile: a simulation sees who waits
+	ask := sync.OnceFunc(func() {
+		go func() {
+			defer close(over)
+			conn, err = way(ctx)
+		}()
+	})
+	return func() (*apply.Cluster, error) {
+		ask()
+		<-over
+		return conn, err
 	}
 }
 

@@ -6,8 +6,9 @@ package apply
 import (
 	"context"
 	"net/http"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // breaker keeps requests from a cluster that does not answer. It is closed to
@@ -19,27 +20,28 @@ import (
 // it is open; any answer to it closes the breaker.
 type breaker struct {
 	open  atomic.Bool
-	mu    sync.Mutex   // held while somebody asks
-	asked atomic.Int64 // how often somebody did
+	asked singleflight.Group
 }
 
 // probe asks, after a request that nobody answered, whether anybody answers
 // at all. A refusal will do. Of several that want to know, one asks, and the
 // others wait for what comes of it.
 func (c *connection) probe(ctx context.Context) {
-	asked := c.breaker.asked.Load()
-	c.breaker.mu.Lock()
-	defer c.breaker.mu.Unlock()
-	if c.breaker.asked.Load() != asked || c.breaker.open.Load() {
-		return
-	}
+	_, _, _ = c.breaker.asked.Do("", func() (any, error) {
+		if !c.breaker.open.Load() { // else who asked just before has had no answer
+			c.probeAlone(ctx)
+		}
+		return nil, nil
+	})
+}
+
+func (c *connection) probeAlone(ctx context.Context) {
 	req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
 	own := &call{Cluster: &Cluster{connection: c}, probing: true} // it is about the cluster, not about a user
 	_, err := own.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
 	if err != nil && err.silent() && ctx.Err() == nil {
 		c.breaker.open.Store(true)
 	}
-	c.breaker.asked.Add(1)
 }
 
 // answered takes in what an attempt said of the cluster: an answer of an API

@@ -46,6 +46,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
@@ -69,6 +70,12 @@ type Options struct {
 	// over all calls and views; how many do is found out, see [limiter]. Zero is
 	// 32, which is a tenth faster than 16 against one API server of two cores.
 	Concurrency int
+	// FirstConcurrency is how many requests may be under way at once to begin with, and
+	// whatever their latency. Zero is 4.
+	FirstConcurrency int
+	// Jitter makes a pause of one that is to be about that long. Nil: by chance, between
+	// half and one and a half times as long. It is for simulations.
+	Jitter func(time.Duration) time.Duration
 	// Timeout is how long one request may take, the reading of its answer
 	// included, before it counts as unreachable. Zero is 15 s.
 	Timeout time.Duration
@@ -135,6 +142,10 @@ func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error)
 		return nil, fmt.Errorf("connect to %q: %w", cfg.Host, err)
 	}
 	opt.Concurrency = cmp.Or(opt.Concurrency, 32)
+	opt.FirstConcurrency = min(cmp.Or(opt.FirstConcurrency, firstLimit), opt.Concurrency)
+	if opt.Jitter == nil {
+		opt.Jitter = func(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+	}
 	opt.Timeout = cmp.Or(opt.Timeout, 15*time.Second)
 	opt.Silence = cmp.Or(opt.Silence, 4*time.Second)
 	opt.EstablishTimeout = cmp.Or(opt.EstablishTimeout, 30*time.Second)
@@ -148,7 +159,7 @@ func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error)
 		client:     client,
 		repository: repository,
 		options:    opt,
-		limiter:    newLimiter(opt.Concurrency),
+		limiter:    newLimiter(opt.FirstConcurrency, opt.Concurrency),
 		contacts:   &contacts{},
 		kinds:      map[schema.GroupVersion]map[string]resource{},
 	}}, nil

@@ -30,8 +30,8 @@ import (
 // The arithmetic for latency is that of gradient limiters, and the rest is that
 // of TCP.
 type limiter struct {
-	most int
-	now  func() time.Time
+	first, most int
+	now         func() time.Time
 
 	mu      sync.Mutex
 	under   int             // way
@@ -81,8 +81,8 @@ func (a *average) add(v float64) {
 	a.value += (v - a.value) / a.count
 }
 
-func newLimiter(most int) *limiter {
-	return &limiter{most: most, now: time.Now, limit: float64(min(firstLimit, most)), steep: true, hold: firstHold,
+func newLimiter(first, most int) *limiter {
+	return &limiter{first: first, most: most, now: time.Now, limit: float64(first), steep: true, hold: firstHold,
 		latency: map[string]*latency{}}
 }
 
@@ -249,7 +249,7 @@ func (l *limiter) answeredLocked(t ticket, late float64) {
 		// Once for a round, in proportion, and not to the utmost: a webhook that
 		// takes its time is not helped by a queue before it.
 		l.cut, l.steep = l.round, false
-		l.limit = min(l.limit, max(firstLimit, l.limit*max(0.5, 1/late)))
+		l.limit = min(l.limit, max(float64(l.first), l.limit*max(0.5, 1/late)))
 	case !full:
 	case l.steep:
 		l.limit = min(float64(l.most), l.limit+1)

@@ -38,7 +38,7 @@ type server struct {
 }
 
 func newServer(most, capacity int, latency func(int) time.Duration) *server {
-	s := &server{limiter: newLimiter(most), clock: time.Unix(1e9, 0), capacity: capacity, latency: latency}
+	s := &server{limiter: newLimiter(min(firstLimit, most), most), clock: time.Unix(1e9, 0), capacity: capacity, latency: latency}
 	s.limiter.now = func() time.Time { return s.clock }
 	return s
 }
@@ -207,7 +207,7 @@ func TestLimiterKeepsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 20).Draw(t, "most")
 		seed := rapid.Uint64().Draw(t, "seed")
-		l := newLimiter(most)
+		l := newLimiter(min(firstLimit, most), most)
 		var under, over atomic.Int32
 		var all sync.WaitGroup
 		for i := range 100 {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -93,7 +92,7 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
 			c.probe(ctx)
 		}
-		if !again || !wait(ctx, max(err.after, backoff(attempt))) {
+		if !again || !wait(ctx, max(err.after, c.backoff(attempt))) {
 			return nil, c.judgeRights(ctx, req, err)
 		}
 	}
@@ -237,9 +236,8 @@ func isBroken(err error) bool {
 
 // backoff is the time before the attempt after the given one: 100 ms, 200 ms,
 // 400 ms, each between half and one and a half times as long.
-func backoff(attempt int) time.Duration {
-	d := firstDelay << (attempt - 1)
-	return d/2 + rand.N(d)
+func (c *connection) backoff(attempt int) time.Duration {
+	return c.options.Jitter(firstDelay << (attempt - 1))
 }
 
 // retryAfter reads the header's number of seconds; its date form is not used by

@@ -145,7 +145,7 @@ func (s *sending) applyOrCreate(ctx context.Context) (meta *metav1.PartialObject
 				return nil, answerInfo{}, unseen
 			}
 			if there == nil { // it went again, or the conflict is about a quota
-				if !wait(ctx, backoff(min(tries, 3))) {
+				if !wait(ctx, s.backoff(min(tries, 3))) {
 					return nil, answerInfo{}, err
 				}
 				continue

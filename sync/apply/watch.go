@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net/http"
 	"net/url"
@@ -137,7 +136,7 @@ func (c *Cluster) watch(ctx context.Context, watch Watch) error {
 		if err == nil && time.Since(began) > minWatchPause {
 			continue // the server ends each stream after some minutes
 		}
-		if !wait(ctx, pause/2+rand.N(pause)) {
+		if !wait(ctx, c.options.Jitter(pause)) {
 			return nil
 		}
 		pause = min(2*pause, maxWatchPause)

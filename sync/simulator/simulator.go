@@ -45,7 +45,11 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -58,6 +62,8 @@ type Cluster struct {
 	Fault func(*http.Request) (*http.Response, error)
 	// Ready is how workloads become ready.
 	Ready Readiness
+	// NewUID makes the UIDs of objects. Nil: by chance.
+	NewUID func() types.UID
 
 	mu      sync.Mutex
 	version uint64 // of the last change
@@ -73,8 +79,11 @@ type Cluster struct {
 }
 
 // New is a cluster with the namespaces that each cluster has.
-func New() *Cluster {
-	c := &Cluster{kinds: newKinds(), stores: map[resource]*store{}, changed: make(chan struct{})}
+func New() *Cluster { return NewWith(nil) }
+
+// NewWith is the same with UIDs that newUID makes, see [Cluster.NewUID].
+func NewWith(newUID func() types.UID) *Cluster {
+	c := &Cluster{NewUID: newUID, kinds: newKinds(), stores: map[resource]*store{}, changed: make(chan struct{})}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		c.addNamespace(name)
 	}
@@ -125,4 +134,31 @@ func (c *Cluster) Version() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return fmt.Sprint(c.version)
+}
+
+// Due is when a controller does something next; ok says whether one will.
+func (c *Cluster) Due() (at time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tasks.next()
+}
+
+// Object is an object as it is stored: one of the API's own types, or unstructured.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Look shows all objects of a group's kind, in the order of a list, and does what the
+// controllers have to do before. They must not be changed, nor the cluster be asked
+// for anything meanwhile.
+func (c *Cluster) Look(group, plural string, see func(Object)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.work()
+	if s := c.stores[resource{group, plural}]; s != nil {
+		for _, o := range s.sorted("") {
+			see(o)
+		}
+	}
 }

@@ -164,6 +164,14 @@ func (s *stream) Read(into []byte) (int, error) {
 	}
 }
 
+// Pending says whether a Read would return at once. Nobody may read meanwhile.
+func (s *stream) Pending() bool {
+	if s.buffer.Len() == 0 && !s.ended {
+		s.fill(time.Now())
+	}
+	return s.buffer.Len() > 0 || s.ended
+}
+
 // fill writes what there is to tell. It returns what to wait for.
 func (s *stream) fill(now time.Time) (changed <-chan struct{}, next time.Time) {
 	c := s.cluster

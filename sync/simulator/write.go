@@ -168,11 +168,18 @@ func (c *Cluster) admitCreate(q *request, name string) error {
 	return err
 }
 
+func (c *Cluster) newUID() types.UID {
+	if c.NewUID == nil {
+		return uuid.NewUUID()
+	}
+	return c.NewUID()
+}
+
 // create checks and stores a new object. post says that it comes as such, and not as
 // the change of one that is not there.
 func (c *Cluster) create(q *request, o object, post bool) (object, error) {
 	o.SetCreationTimestamp(metav1.NewTime(time.Now()))
-	o.SetUID(uuid.NewUUID())
+	o.SetUID(c.newUID())
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(o.GetGenerateName() + rand.String(5))
 	}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+const (
+	// patience is how many steps everything may take to arrive, and how long by the
+	// daemon's clock.
+	patienceSteps = 6000
+	patienceTime  = 12 * time.Hour
+	// restTime is for how long nothing may be written after that.
+	restTime = 45 * time.Minute
+	// retryPause is how long an operator waits between two orders for one unit.
+	retryPause = 6 * time.Minute
+)
+
+// recover has all faults stop, makes a commit with nothing wrong in it, and expects that
+// it arrives, and that nothing is written after that.
+func (w *world) recover() {
+	if w.judge.objection != nil {
+		return
+	}
+	w.calm = true
+	w.heals()
+	w.cleanCommit()
+	before, ordered := w.judge.elapsed, map[string]time.Duration{}
+	for i := 0; ; i++ {
+		if w.calmly(ordered); w.judge.objection != nil {
+			return
+		}
+		left := w.left()
+		if left == "" {
+			break
+		}
+		if i > patienceSteps || w.judge.elapsed-before > patienceTime {
+			w.judge.objectf("everything arrives", "after %d steps and %s: %s\n%s", i, w.judge.elapsed-before, left, w.describe())
+			return
+		}
+	}
+	w.rest()
+}
+
+// rest expects that nothing is written.
+func (w *world) rest() {
+	writes, before := w.judge.writes, w.judge.elapsed
+	for w.judge.elapsed-before < restTime && w.judge.objection == nil {
+		w.calmly(nil)
+		if w.judge.writes > writes {
+			w.judge.objectf("a second pass writes nothing", "%s", w.judge.lastWrite)
+		}
+	}
+}
+
+// heals ends all that is wrong.
+func (w *world) heals() {
+	w.git.down = false
+	for _, name := range w.shape.clusters {
+		c := w.clusters[name]
+		c.away, c.sick, c.rightsUp = "", "", false
+		w.healAll(c)
+	}
+	if p := w.process; p != nil {
+		p.mu.Lock()
+		p.strike = 0
+		p.mu.Unlock()
+	}
+	w.tell("all faults end")
+}
+
+// cleanCommit commits what is wanted with nothing wrong in it.
+func (w *world) cleanCommit() {
+	next := &commit{units: slices.Clone(w.git.head.units)}
+	taken := map[string]bool{}
+	for _, u := range next.apps() {
+		next.alter(u, func(u *unit) {
+			u.v, u.broken, u.denied, u.frozen = w.git.version(), false, false, false
+			u.configs = slices.DeleteFunc(u.configs, func(name string) bool { return taken[name] })
+			if len(u.configs) == 0 {
+				u.configs = []string{fmt.Sprintf("%s-c%d", u.name, 10+w.git.version())}
+			}
+			for _, name := range u.configs {
+				taken[name] = true
+			}
+		})
+	}
+	w.git.push(next)
+	w.tell("commit: %s, with nothing wrong", next.id.Short())
+}
+
+// calmly takes a step in which nothing goes wrong. ordered says when operators gave
+// orders; nil: there are none.
+func (w *world) calmly(ordered map[string]time.Duration) {
+	for _, name := range w.shape.clusters {
+		w.healAll(w.clusters[name])
+	}
+	groups := w.gate.groups()
+	switch {
+	case w.process == nil:
+		w.startAgain()
+	case len(groups) > 0:
+		w.rand.Uint64()
+		w.tell("let %s: %s", w.nameOf(groups[0]), w.let(groups[0]))
+		w.stepped()
+	case ordered != nil && w.operate(ordered):
+	default:
+		w.pass(time.Minute)
+	}
+}
+
+// operate has an operator do what the texts ask for.
+func (w *world) operate(ordered map[string]time.Duration) bool {
+	if plans := w.plans(); len(plans) > 0 {
+		approved, err := w.process.store.Approvals()
+		if err != nil {
+			w.judge.objectf("state", "approvals: %v", err)
+		}
+		for _, p := range plans {
+			done := false
+			for _, a := range approved {
+				done = done || a.Digest == p.Digest
+			}
+			if !done {
+				w.tell("approve: %s", w.approvePlan(p))
+				w.stepped()
+				return true
+			}
+		}
+	}
+	for _, path := range sorted(w.judge.units) {
+		v := w.judge.units[path]
+		at, before := ordered[path]
+		if strings.Contains(v.reason+v.blocked, "swell retry") && (!before || w.judge.elapsed-at > retryPause) {
+			ordered[path] = w.judge.elapsed
+			w.tell("retry: %s", w.order(config.UnitPath(path)))
+			w.stepped()
+			return true
+		}
+	}
+	return false
+}
+
+// left says what is not as the newest commit wants it; empty when all is.
+func (w *world) left() string {
+	wanted := map[string]map[key]bool{}
+	for _, u := range w.git.head.units {
+		v, known := w.judge.units[u.path]
+		if !known || v.status != string(rollout.Done) || v.reason != "" || v.blocked != "" || v.waiting != "" {
+			return fmt.Sprintf("%s is %s: %s", u.path, v.status, v.reason+v.blocked+v.waiting)
+		}
+		for _, t := range w.targets(u) {
+			live := w.clusters[t.cluster].live
+			if wanted[t.cluster] == nil {
+				wanted[t.cluster] = map[key]bool{}
+			}
+			objects := u.objects(t)
+			for _, k := range sortedKeys(objects) {
+				wanted[t.cluster][k] = true
+				if l, ok := live[k]; !ok || l.mark != objects[k] || !l.ready || l.edited || l.going {
+					return fmt.Sprintf("%s: %s on %s is %+v, want %s", u.path, k, t.name, l, objects[k])
+				}
+			}
+		}
+	}
+	for _, name := range w.shape.clusters {
+		c := w.clusters[name]
+		for _, k := range sortedKeys(c.live) {
+			if l := c.live[k]; l.unit != "" && !wanted[name][k] {
+				return fmt.Sprintf("%s of %s is still in %s", k, l.unit, name)
+			}
+		}
+	}
+	for _, path := range sorted(w.judge.units) {
+		if w.git.head.unit(path) == nil {
+			return path + " is still known"
+		}
+	}
+	return ""
+}
+
+func (w *world) describe() string {
+	var b strings.Builder
+	for _, path := range sorted(w.judge.units) {
+		v := w.judge.units[path]
+		fmt.Fprintf(&b, "%s: %s: %q blocked %q waiting %q %v\n", path, v.status, v.reason, v.blocked, v.waiting, v.targets)
+	}
+	for _, line := range w.logged.recent[max(0, len(w.logged.recent)-12):] {
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSameSeedSameHistory: a history can be played again, byte by byte.
+func TestSameSeedSameHistory(t *testing.T) {
+	n := number(t, "SWELL_SIM_STEPS", 200)
+	first := uint64(number(t, "SWELL_SIM_SEED", 1))
+	for seed := first; seed < first+4; seed++ {
+		a := run(t, seed, choices(seed, n), newStats())
+		b := run(t, seed, choices(seed, n), newStats())
+		if diff := cmp.Diff(strings.Join(a.history, "\n"), strings.Join(b.history, "\n")); diff != "" {
+			t.Errorf("seed %d, %d and %d lines:\n%s", seed, len(a.history), len(b.history), diff)
+		}
+	}
+}

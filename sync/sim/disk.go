@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	gosync "sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// disk has the state, and copies of it that were made while no process ran. What a
+// process committed is on it; what was in a transaction when the process was killed
+// is not.
+type disk struct {
+	world  *world
+	dir    string
+	copies []saved
+}
+
+// saved is a copy of the state, with what the judge knew that it holds.
+type saved struct {
+	content []byte
+	pins    map[string]string
+}
+
+func (d *disk) file() string { return filepath.Join(d.dir, "state.db") }
+
+// keep makes a copy. No process runs.
+func (d *disk) keep() {
+	content, err := os.ReadFile(d.file())
+	if err != nil {
+		return // there is none
+	}
+	if _, err := os.Stat(d.file() + "-wal"); err == nil {
+		return // not all of it is in the file
+	}
+	if len(d.copies) > 8 {
+		d.copies = d.copies[1:]
+	}
+	d.copies = append(d.copies, saved{content, d.world.judge.keepPins()})
+}
+
+func (d *disk) lose() {
+	if err := os.RemoveAll(d.dir); err != nil {
+		panic(err)
+	}
+}
+
+// putBack puts a copy in the place of the state.
+func (d *disk) putBack(s saved) {
+	d.lose()
+	if err := errors.Join(os.MkdirAll(d.dir, 0o700), os.WriteFile(d.file(), s.content, 0o600)); err != nil {
+		panic(err)
+	}
+}
+
+// process is one run of the daemon's program.
+type process struct {
+	world  *world
+	number int
+	store  *store.Store
+	cancel context.CancelFunc
+	over   chan struct{}
+	err    error
+
+	mu      gosync.Mutex
+	dead    bool
+	strike  int    // at how many more points of the store it dies; zero is never
+	struck  string // where it died
+	commits int    // transactions that went through
+	at      string // the last commit that a pass said it works with
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (p *process) isDead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// die has nothing more of the process happen.
+func (p *process) die() {
+	p.mu.Lock()
+	p.dead = true
+	p.mu.Unlock()
+	p.cancel()
+}
+
+// point is a place where the process may be killed.
+func (p *process) point(where string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return true
+	}
+	if p.strike > 0 {
+		if p.strike--; p.strike == 0 {
+			p.dead, p.struck = true, where
+			go p.cancel()
+			return true
+		}
+	}
+	return false
+}
+
+// state is the store as a process has it.
+type state struct {
+	*store.Store
+	process *process
+}
+
+func (s *state) Update(ctx context.Context, do func(*store.Tx) error) error {
+	p := s.process
+	if p.point("before a transaction") {
+		return errKilled
+	}
+	err := s.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := do(tx); err != nil {
+			return err
+		}
+		if p.point("before a commit") {
+			return errKilled
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.commits++
+	p.mu.Unlock()
+	if p.point("after a commit") {
+		return errKilled
+	}
+	return nil
+}
+
+func (s *state) PinCluster(ctx context.Context, name, uid string) (string, error) {
+	if s.process.point("before a pin") {
+		return "", errKilled
+	}
+	return s.Store.PinCluster(ctx, name, uid)
+}
+
+// source is Git as a process has it.
+type source struct{ process *process }
+
+func (s source) Fetch(ctx context.Context) (config.Commit, error) {
+	return s.process.world.git.fetch(ctx, s.process)
+}
+
+func (s source) Tree(id config.Commit) (config.Tree, error) {
+	return s.process.world.git.treeOf(id)
+}
+
+// start starts the daemon on the state that is there.
+func (w *world) start() {
+	p := &process{world: w, number: w.processes, over: make(chan struct{})}
+	w.processes++
+	w.stats.now.processes++
+	var err error
+	if p.store, err = store.Open(w.disk.dir); err != nil {
+		w.judge.objectf("state", "the state cannot be opened: %v", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	clusters := map[string]config.ClusterAccess{}
+	for _, name := range w.shape.clusters {
+		clusters[name] = config.ClusterAccess{}
+	}
+	schedule := every(10 * time.Minute)
+	d, err := sync.Open(sync.Options{
+		Source: source{p}, Store: &state{p.store, p}, Clusters: clusters, Poll: 30 * time.Second,
+		Reach: func(name string) *rest.Config {
+			return &rest.Config{Host: "http://simulator.invalid", Transport: &transport{p, name}, QPS: -1}
+		},
+		Connection: apply.Options{Concurrency: 1 << 20, FirstConcurrency: 1 << 20, Jitter: func(d time.Duration) time.Duration { return d }},
+		Drift:      config.Drift{Schedule: schedule, Location: time.UTC, Watch: w.shape.watch},
+		Log:        w.logger(), Now: w.now,
+		Observe: func(r sync.Record, s *rollout.State) { w.judge.observe(p, r, s) },
+	})
+	if err != nil {
+		w.judge.objectf("state", "the daemon does not open: %v", err)
+		return
+	}
+	w.process = p
+	go func() {
+		p.err = d.Run(ctx)
+		close(p.over)
+		w.arrive()
+	}()
+}
+
+// every is a schedule.
+type every time.Duration
+
+func (e every) Next(t time.Time) time.Time { return t.Truncate(time.Duration(e)).Add(time.Duration(e)) }
+
+// end waits until nothing is left of a process that was killed or told to stop.
+func (w *world) end(p *process) {
+	w.gate.cutOf(p)
+	for i := 0; ; i++ {
+		w.settle()
+		select {
+		case <-p.over:
+		default:
+			if i > 10_000 {
+				panic("sim: a process does not end")
+			}
+			time.Sleep(50 * time.Millisecond)
+			w.judge.elapsed += 50 * time.Millisecond
+			continue
+		}
+		break
+	}
+	if err := p.store.Close(); err != nil {
+		panic(fmt.Sprintf("sim: close: %v", err))
+	}
+	w.process = nil
+}

@@ -1,0 +1,393 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing/fstest"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// git is the repository: the commits, and which of them is the branch's. It is a
+// [sync.Source].
+type git struct {
+	world   *world
+	commits map[config.Commit]*commit
+	order   []*commit
+	head    *commit
+	lost    map[config.Commit]bool // whose trees can not be had any more, after a force-push
+	down    bool
+	n       int // counts versions of content
+}
+
+// commit is a commit, and what it means: the judge's knowledge of what Git wants.
+type commit struct {
+	id      config.Commit
+	units   []*unit // by path
+	held    bool    // a document of the fleet is wrong
+	tree    config.Tree
+	fetched bool            // some process has it
+	twice   map[string]bool // units that want what another one wants
+}
+
+// unit is one unit as a commit has it. It is not changed any more.
+type unit struct {
+	path string
+	sort string // app, space, or crd
+
+	// Of an app:
+	name     string
+	v, cv    int      // versions of its content, and of that of its ConfigMaps
+	configs  []string // ConfigMaps with names of their own, which may move to another unit
+	workload bool
+	hashed   bool // a ConfigMap whose name changes with its content
+	secret   bool
+	widget   bool   // a custom resource
+	hook     string // before, after, or none
+	broken   bool   // its image cannot be pulled
+	denied   bool   // admission says no
+	frozen   bool   // the spec has a mistake
+}
+
+// key is an object of a cluster.
+type key struct{ kind, namespace, name string }
+
+func (k key) String() string { return strings.ReplaceAll(k.kind+"/"+k.namespace+"/"+k.name, "//", "/") }
+
+// target is a place where a unit goes.
+type target struct {
+	name, cluster, cell string
+	wave                int
+}
+
+const markKey = "sim.example.com/v"
+
+// objects are what the unit wants on a target, each with the mark that its content has.
+func (u *unit) objects(t target) map[key]string {
+	ns := "shop-" + t.cell
+	switch u.sort {
+	case "space":
+		return map[key]string{{"Namespace", "", ns}: "0"}
+	case "crd":
+		return map[key]string{{"CustomResourceDefinition", "", "widgets.example.com"}: "0"}
+	}
+	all := map[key]string{}
+	v, cv := fmt.Sprint(u.v), fmt.Sprint(u.cv)
+	for _, name := range u.configs {
+		all[key{"ConfigMap", ns, name}] = cv
+	}
+	if u.hashed {
+		all[key{"ConfigMap", ns, u.name + "-h" + cv}] = cv
+	}
+	for kind, there := range map[string]bool{"Deployment": u.workload, "Secret": u.secret, "Widget": u.widget, "Job": u.hook != ""} {
+		if there {
+			all[key{kind, ns, u.name}] = v
+		}
+	}
+	return all
+}
+
+// targets are the places of a unit.
+func (w *world) targets(u *unit) (all []target) {
+	for _, c := range w.shape.clusters {
+		if u.sort == "crd" {
+			all = append(all, target{name: c, cluster: c, wave: w.waveOf(c, "")})
+			continue
+		}
+		for _, cell := range w.shape.cells[c] {
+			all = append(all, target{name: c + "/" + cell, cluster: c, cell: cell, wave: w.waveOf(c, cell)})
+		}
+	}
+	return all
+}
+
+func (w *world) waveOf(cluster, cell string) int {
+	labels := map[string]string{"site": cluster}
+	if cell == "a" {
+		labels["ring"] = "canary"
+	}
+	for i, wave := range w.shape.waves {
+		if wave.label == "" || labels[wave.label] == wave.value {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *commit) unit(path string) *unit {
+	for _, u := range c.units {
+		if u.path == path {
+			return u
+		}
+	}
+	return nil
+}
+
+func newGit(w *world) *git {
+	g := &git{world: w, commits: map[config.Commit]*commit{}, lost: map[config.Commit]bool{}}
+	units := []*unit{{path: "services/space", sort: "space"}, {path: "services/crd", sort: "crd"}}
+	for i := range 1 + w.rand.IntN(3) {
+		units = append(units, g.newApp(w.rand, i))
+	}
+	g.push(&commit{units: units})
+	return g
+}
+
+var appNames = []string{"cart", "shop", "mail", "pay"}
+
+func (g *git) newApp(r *rand.Rand, i int) *unit {
+	u := &unit{path: "services/" + appNames[i], sort: "app", name: appNames[i], v: g.version(), cv: g.version(), workload: r.IntN(4) > 0,
+		hashed: r.IntN(2) == 0, secret: r.IntN(2) == 0, widget: r.IntN(3) == 0, hook: pick(r, "", "", "", "before", "after")}
+	for n := range 1 + r.IntN(3) {
+		u.configs = append(u.configs, fmt.Sprintf("%s-c%d", u.name, n))
+	}
+	return u
+}
+
+func (g *git) version() int {
+	g.n++
+	return g.n
+}
+
+// push makes a commit the newest one.
+func (g *git) push(c *commit) {
+	slices.SortFunc(c.units, func(a, b *unit) int { return strings.Compare(a.path, b.path) })
+	sum := sha1.Sum(fmt.Appendf(nil, "%d", len(g.order)))
+	c.id = config.Commit(hex.EncodeToString(sum[:]))
+	files := fstest.MapFS{}
+	for name, content := range g.files(c) {
+		files[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	c.tree = config.Files(files)
+	g.commits[c.id], g.head = c, c
+	g.order = append(g.order, c)
+	if g.world.judge != nil {
+		g.world.judge.offer(c)
+	}
+}
+
+// Fetch is [sync.Source.Fetch].
+func (g *git) fetch(ctx context.Context, p *process) (config.Commit, error) {
+	answer, err := g.world.gate.wait(ctx, &call{process: p, cluster: "git", what: "FETCH"})
+	if err != nil {
+		return "", err
+	}
+	return config.Commit(answer.text), nil
+}
+
+func (g *git) treeOf(id config.Commit) (config.Tree, error) {
+	c := g.commits[id]
+	if c == nil || g.lost[id] {
+		return nil, errors.New("object not found")
+	}
+	return c.tree, nil
+}
+
+func (g *git) files(c *commit) map[string]string {
+	files := maps.Clone(fixedFiles)
+	files["fleet/fleet.yaml"] = g.world.fleetFile()
+	if c.held {
+		files["fleet/more.yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: wrong}\nspec: {cels: []}\n"
+	}
+	for _, u := range c.units {
+		switch u.sort {
+		case "space":
+			files[u.path+"/space.yaml"] = "apiVersion: easy.example.com/v1\nkind: Space\nmetadata: {name: space}\nspec: {}\n"
+		case "crd":
+			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: crd}\nspec: {placement: {topology: cluster}}\n"
+			files[u.path+"/crd.yaml"] = widgetDefinition
+		default:
+			files[u.path+"/app.yaml"] = u.spec()
+		}
+	}
+	return files
+}
+
+func (u *unit) spec() string {
+	tag := fmt.Sprint(u.v)
+	if u.broken {
+		tag = "broken"
+	}
+	secret := ""
+	if u.secret {
+		secret = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%d", planted, u.v))
+	}
+	wrong := ""
+	if u.frozen {
+		wrong = "  imgae: x\n"
+	}
+	return fmt.Sprintf("apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: %s}\nspec:\n  tag: %q\n  v: %q\n  cv: %q\n  configs: [%s]\n  workload: %t\n  hashed: %t\n  secret: %q\n  widget: %t\n  hook: %q\n  denied: %t\n%s",
+		u.name, tag, fmt.Sprint(u.v), fmt.Sprint(u.cv), strings.Join(u.configs, ", "), u.workload, u.hashed, secret, u.widget, u.hook, u.denied, wrong)
+}
+
+func (w *world) fleetFile() string {
+	var b strings.Builder
+	for _, c := range w.shape.clusters {
+		fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: %s, labels: {site: %s}}\nspec:\n  cells:\n", c, c)
+		for _, cell := range w.shape.cells[c] {
+			ring := "main"
+			if cell == "a" {
+				ring = "canary"
+			}
+			fmt.Fprintf(&b, "  - {name: %s, labels: {ring: %s}}\n", cell, ring)
+		}
+		b.WriteString("---\n")
+	}
+	b.WriteString("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec:\n  waves:\n")
+	for _, wave := range w.shape.waves {
+		fmt.Fprintf(&b, "  - {name: %s, timeout: %s", wave.name, w.shape.timeout)
+		if wave.label != "" {
+			fmt.Fprintf(&b, ", match: {labels: {%s: %s}}", wave.label, wave.value)
+		}
+		if wave.soak > 0 {
+			fmt.Fprintf(&b, ", soak: %s", wave.soak)
+		}
+		if wave.maxFailures > 0 {
+			fmt.Fprintf(&b, ", maxFailures: %d", wave.maxFailures)
+		}
+		if wave.maxConcurrent > 0 {
+			fmt.Fprintf(&b, ", maxConcurrent: %d", wave.maxConcurrent)
+		}
+		b.WriteString("}\n")
+	}
+	if w.shape.hold {
+		b.WriteString("  onFailure: hold\n")
+	}
+	return b.String()
+}
+
+var fixedFiles = map[string]string{
+	"swell.yaml":          "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: sim}\nspec: {}\n",
+	"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: shop, placement: {topology: cell}}\n",
+	"kinds/space/space.proto": `syntax = "proto3";
+package sim;
+import "library/go/k8s/protoc_gen_crd/proto/crd.proto";
+message Space {
+  option (protoc_gen_crd.k8s_crd) = {api_group: "easy.example.com", kind: "Space", singular: "space", plural: "spaces"};
+  SpaceSpec spec = 1;
+}
+message SpaceSpec { string unused = 1; }
+`,
+	"kinds/space/kind.yaml": `apiVersion: swell.sh/v1
+kind: EasyKind
+metadata: {name: space}
+spec:
+  message: sim.Space
+  objects:
+  - id: namespace
+    template:
+      apiVersion: v1
+      kind: Namespace
+      metadata: {name: "${unit.tenant}-${target.cell}", annotations: {sim.example.com/v: "0"}}
+`,
+	"kinds/app/app.proto": `syntax = "proto3";
+package sim;
+import "library/go/k8s/protoc_gen_crd/proto/crd.proto";
+message App {
+  option (protoc_gen_crd.k8s_crd) = {api_group: "easy.example.com", kind: "App", singular: "app", plural: "apps"};
+  AppSpec spec = 1;
+}
+message AppSpec {
+  string tag = 1;
+  string v = 2;
+  string cv = 3;
+  repeated string configs = 4;
+  bool workload = 5;
+  bool hashed = 6;
+  string secret = 7;
+  bool widget = 8;
+  string hook = 9;
+  bool denied = 10;
+}
+`,
+	"kinds/app/kind.yaml": `apiVersion: swell.sh/v1
+kind: EasyKind
+metadata: {name: app}
+spec:
+  message: sim.App
+  let:
+  - {name: ns, value: "unit.tenant + '-' + target.cell"}
+  objects:
+  - id: config
+    each: {name: self.spec.configs}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.cv}"}}
+      data: {v: "${self.spec.cv}"}
+  - id: hashed
+    when: self.spec.hashed
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${self.metadata.name}-h${self.spec.cv}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.cv}"}}
+      data: {v: "${self.spec.cv}", denied: "${string(self.spec.denied)}"}
+  - id: secret
+    when: self.spec.secret != ''
+    template:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.v}"}}
+      data: {token: "${self.spec.secret}"}
+  - id: deployment
+    when: self.spec.workload
+    template:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.v}", sim.example.com/denied: "${string(self.spec.denied)}"}}
+      spec:
+        replicas: 1
+        selector: {matchLabels: {app: "${self.metadata.name}"}}
+        template:
+          metadata: {labels: {app: "${self.metadata.name}"}}
+          spec:
+            containers: [{name: main, image: "registry.example.com/app:${self.spec.tag}"}]
+  - id: widget
+    when: self.spec.widget
+    template:
+      apiVersion: example.com/v1
+      kind: Widget
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.v}"}}
+      spec: {v: "${self.spec.v}"}
+  - id: hook
+    when: self.spec.hook != ''
+    template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {swell.sh/hook: "${self.spec.hook}", sim.example.com/v: "${self.spec.v}"}}
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: main, image: "registry.example.com/app:hook"}]
+`,
+}
+
+const widgetDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com, annotations: {sim.example.com/v: "0"}}
+spec:
+  group: example.com
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {v: {type: string}}}
+`

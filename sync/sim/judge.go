@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// judge knows what the commits want, what the clusters hold and which writes were
+// served, and objects to what must not be. See design rules in each of its files.
+type judge struct {
+	world     *world
+	objection *objection
+	elapsed   time.Duration // all that the daemon's clock went forward
+
+	pins    map[string]string // the identity of each cluster that the state has written to
+	holders map[int]map[string]string
+	allowed map[deletion]bool // approved deletions
+	places  map[place]*held   // what each place holds
+	causes  map[string]string // why a unit's release may fail, by its path
+	inForce map[int]*commit   // the commit that a process said it works with
+	known   map[int]*commit   // the last one that a process fetched
+	deleted map[string]int    // unapproved deletions by commit, unit and target
+
+	inventory   []store.Entry
+	inventoryOf [2]int // process and its commits
+
+	observed  []observed // since the last step
+	units     map[string]view
+	writes    int // served, Leases not among them
+	lastWrite string
+	statuses  map[string]string
+}
+
+// objection is what a judge has against a history.
+type objection struct {
+	rule string
+	text string
+}
+
+func (o *objection) Error() string { return o.rule + ": " + o.text }
+
+// place is a unit on a target.
+type place struct{ unit, target string }
+
+// deletion is an object that a unit has on a target.
+type deletion struct {
+	place
+	key
+	uid string
+}
+
+// observed is what a pass told.
+type observed struct {
+	process     *process
+	commit      config.Commit
+	transitions []rollout.Transition
+	units       map[string]view
+	errs        []string
+}
+
+// view is what the daemon says of a unit.
+type view struct {
+	status, reason, blocked, waiting, wave string
+	release                                string
+	targets                                map[string]string // the trouble and its reason
+}
+
+func newJudge(w *world) *judge {
+	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, units: map[string]view{}, statuses: map[string]string{}}
+}
+
+// objectf notes the first objection.
+func (j *judge) objectf(rule, format string, args ...any) {
+	if j.objection == nil {
+		j.objection = &objection{rule, fmt.Sprintf(format, args...)}
+		j.world.tell("OBJECTION: %s", j.objection)
+	}
+}
+
+// before looks at a call that the cluster is about to serve.
+func (j *judge) before(c *call) {
+	if c.isLease() || !c.writes() {
+		return
+	}
+	j.writes++
+	j.lastWrite = c.key()
+	j.world.stats.now.writes++
+	at := j.world.clusters[c.cluster]
+	j.see(at)
+	j.identity(c, at)
+	j.writer(c, at)
+	k := keyOf(c.path)
+	switch {
+	case c.method == http.MethodDelete:
+		j.deletes(c, at, k)
+	case c.method == http.MethodPatch && strings.Contains(c.request.Header.Get("Content-Type"), "apply-patch"):
+		j.applies(c, at, k)
+	}
+}
+
+// after takes in what the cluster did.
+func (j *judge) after(c *call, code int) {
+	if c.isLease() && code < 300 && c.method != http.MethodGet {
+		var lease struct {
+			Spec struct{ HolderIdentity string }
+		}
+		if json.Unmarshal(c.body, &lease) == nil {
+			if j.holders[c.process.number] == nil {
+				j.holders[c.process.number] = map[string]string{}
+			}
+			j.holders[c.process.number][c.cluster] = lease.Spec.HolderIdentity
+		}
+	}
+}
+
+// fetched notes that a process has a commit.
+func (j *judge) fetched(p *process, c *commit) {
+	j.known[p.number] = c
+	for _, u := range c.units {
+		switch {
+		case u.broken:
+			j.cause(u.path, "an image that is broken")
+		case u.denied:
+			j.cause(u.path, "what admission denies")
+		}
+	}
+}
+
+// cause notes that a unit's release may fail by right.
+func (j *judge) cause(unit, text string) { j.causes[unit] = text }
+
+func (j *judge) faulty(c *call, f *fault) {
+	if f.name == "denied by admission" {
+		j.cause(bodyOf(c).unit(), f.name)
+	}
+}
+
+func (j *judge) byHand(c *cluster, k key) { j.cause(c.live[k].unit, "somebody changed "+k.String()) }
+
+func (j *judge) flapped(c *cluster, k key) { j.cause(c.live[k].unit, k.String()+" became ill") }
+
+func (j *judge) approved(p store.Plan) {
+	for _, d := range p.Deletions {
+		j.allowed[deletion{place{string(d.Unit), string(d.Target)}, key{d.Kind, d.Namespace, d.Name}, d.UID}] = true
+	}
+}
+
+func (j *judge) retried(config.UnitPath) {}
+
+// forget is for a state that is lost.
+func (j *judge) forget() {
+	j.pins = map[string]string{}
+	j.deleted = map[string]int{}
+}
+
+func (j *judge) keepPins() map[string]string { return maps.Clone(j.pins) }
+
+func (j *judge) older(s saved) {
+	j.pins = maps.Clone(s.pins)
+	j.deleted = map[string]int{}
+}
+
+// observe takes in what a pass told. It is called by the process.
+func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
+	o := observed{process: p, commit: r.Commit, transitions: slices.Clone(r.Transitions), units: map[string]view{}}
+	for _, err := range r.Errors {
+		o.errs = append(o.errs, err.Error())
+	}
+	for path, u := range s.Units {
+		v := view{status: string(u.Rollout.Status), reason: u.Rollout.Reason, blocked: u.Blocked, waiting: u.Waiting, release: string(u.Rollout.Release), targets: map[string]string{}}
+		for name, t := range u.Targets {
+			if t.Trouble != "" {
+				v.targets[string(name)] = string(t.Trouble) + ": " + t.Reason
+				if t.Reason == "" {
+					v.targets[string(name)] = ""
+				}
+			}
+		}
+		o.units[string(path)] = v
+	}
+	j.observed = append(j.observed, o)
+}
+
+// look looks at the world after a step.
+func (j *judge) look() {
+	if j.objection != nil {
+		return
+	}
+	for _, name := range j.world.shape.clusters {
+		j.see(j.world.clusters[name])
+	}
+	j.note()
+	for _, o := range j.observed {
+		j.hear(o)
+	}
+	j.observed = nil
+	if found := j.world.logged.found; found != "" {
+		j.objectf("no secret is shown", "%s", found)
+	}
+}
+
+// hear judges what a pass told.
+func (j *judge) hear(o observed) {
+	if c := j.world.git.commits[o.commit]; c != nil {
+		j.inForce[o.process.number] = c
+	}
+	for _, t := range o.transitions {
+		j.world.logged.check("the history", t.Text)
+		j.world.stats.situation("told " + t.Kind)
+		unit := string(t.Unit)
+		switch t.Kind {
+		case "rolling back", "held":
+			if j.causes[unit] == "" {
+				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)
+			}
+		case "done":
+			if c := j.inForce[o.process.number]; c != nil {
+				if u := c.unit(unit); u != nil && !u.broken && !u.denied {
+					delete(j.causes, unit)
+				}
+			}
+		}
+	}
+	for _, path := range sorted(o.units) {
+		v := o.units[path]
+		if v.status != string(rollout.Done) && v.status != string(rollout.Progressing) && v.reason == "" && v.blocked == "" {
+			j.objectf("what waits says for what", "%s is %s and says nothing", path, v.status)
+		}
+		for _, name := range sorted(v.targets) {
+			if v.targets[name] == "" {
+				j.objectf("what waits says for what", "%s on %s is in trouble and says nothing", path, name)
+			}
+		}
+	}
+	j.units = o.units
+}
+
+// entries is the inventory as a process has stored it.
+func (j *judge) entries(p *process) []store.Entry {
+	p.mu.Lock()
+	is := [2]int{p.number, p.commits}
+	p.mu.Unlock()
+	if j.inventoryOf == is && j.inventory != nil {
+		return j.inventory
+	}
+	all, err := p.store.Inventories("")
+	if err != nil {
+		j.objectf("state", "inventory: %v", err)
+	}
+	j.inventory, j.inventoryOf = all, is
+	return all
+}
+
+// identity: nothing is written to a cluster whose identity changed.
+func (j *judge) identity(c *call, at *cluster) {
+	is := at.identity()
+	if was := j.pins[c.cluster]; was == "" {
+		j.pins[c.cluster] = is
+	} else if was != is {
+		j.objectf("identity", "%s is written to the cluster %s, and the state knows %s", c.key(), is, was)
+	}
+}
+
+// writer: who writes holds the Lease.
+func (j *judge) writer(c *call, at *cluster) {
+	if is, own := at.holder(), j.holders[c.process.number][c.cluster]; own == "" || is != own {
+		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, own)
+	}
+}
+
+// wants says which units of a commit want an object in a cluster.
+func (j *judge) wants(c *commit, cluster string, k key) (all []place) {
+	for _, u := range c.units {
+		for _, t := range j.world.targets(u) {
+			if t.cluster == cluster && u.objects(t)[k] != "" {
+				all = append(all, place{u.path, t.name})
+			}
+		}
+	}
+	return all
+}
+
+// contested are the units of a commit that want an object that another one wants.
+func (w *world) contested(c *commit) map[string]bool {
+	if c.twice != nil {
+		return c.twice
+	}
+	by, all := map[string]string{}, map[string]bool{}
+	for _, u := range c.units {
+		for _, t := range w.targets(u) {
+			for k := range u.objects(t) {
+				at := t.cluster + " " + k.String()
+				if other := by[at]; other != "" && other != u.path {
+					all[other], all[u.path] = true, true
+				}
+				by[at] = u.path
+			}
+		}
+	}
+	c.twice = all
+	return all
+}
+
+// goodIn says whether a commit says something of a unit that may be released.
+func (j *judge) goodIn(c *commit, u *unit) bool {
+	return !c.held && !u.frozen && !j.world.contested(c)[u.path]
+}
+
+// body is what of an applied object the judge reads.
+type body struct {
+	Metadata struct {
+		Annotations map[string]string
+	}
+}
+
+func bodyOf(c *call) (b body) {
+	_ = json.Unmarshal(c.body, &b) // what is no object has no annotations
+	return b
+}
+
+func (b body) unit() string { return b.Metadata.Annotations[config.AnnotationUnit] }
+func (b body) mark() string { return b.Metadata.Annotations[markKey] }
+
+func sortedKeys[V any](m map[key]V) []key {
+	return slices.SortedFunc(maps.Keys(m), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+}

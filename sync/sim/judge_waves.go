@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// held is what a place holds: for each bundle that was ever offered there, since when
+// all of it is there and healthy, and until when it was.
+type held struct {
+	target  target
+	bundles map[string]*span
+	last    string // the mark of the last object that swell wrote there
+}
+
+// span is how long a bundle is there as a whole.
+type span struct {
+	objects map[key]string
+	now     bool // it is there, and healthy
+	whole   bool // it was there, and healthy, some time since something else was written
+	first   time.Duration
+	latest  time.Duration
+}
+
+// offer has the judge know of the bundles of a commit.
+func (j *judge) offer(c *commit) {
+	for _, u := range c.units {
+		for _, t := range j.world.targets(u) {
+			at := place{u.path, t.name}
+			if j.places[at] == nil {
+				j.places[at] = &held{target: t, bundles: map[string]*span{}}
+			}
+			objects := u.objects(t)
+			if name := nameOf(objects); j.places[at].bundles[name] == nil {
+				s := &span{objects: objects}
+				j.places[at].bundles[name] = s
+				j.measure(j.world.clusters[t.cluster], s)
+			}
+		}
+	}
+}
+
+func nameOf(objects map[key]string) string {
+	var b strings.Builder
+	for _, k := range sortedKeys(objects) {
+		fmt.Fprintf(&b, "%s=%s ", k, objects[k])
+	}
+	return b.String()
+}
+
+// hold looks which bundles a cluster holds now.
+func (j *judge) hold(c *cluster) {
+	for _, at := range j.places {
+		if at.target.cluster == c.name {
+			for _, s := range at.bundles {
+				j.measure(c, s)
+			}
+		}
+	}
+}
+
+func (j *judge) measure(c *cluster, s *span) {
+	s.now = true
+	for k, mark := range s.objects {
+		if l, ok := c.live[k]; !ok || l.mark != mark || !l.ready || l.going {
+			s.now = false
+		}
+	}
+	if s.now && !s.whole {
+		s.whole, s.first = true, j.elapsed
+	}
+	if s.now {
+		s.latest = j.elapsed
+	}
+}
+
+// note lets the spans grow in which nothing changed.
+func (j *judge) note() {
+	for _, name := range j.world.shape.clusters {
+		if _, there := j.world.clusters[name].live[key{"CustomResourceDefinition", "", "widgets.example.com"}]; there {
+			continue
+		}
+		for _, c := range j.known {
+			for _, u := range c.units {
+				if u.widget {
+					j.cause(u.path, "its kind is not there")
+				}
+			}
+		}
+	}
+	for _, at := range j.places {
+		for _, s := range at.bundles {
+			if s.now {
+				s.latest = j.elapsed
+			}
+		}
+	}
+}
+
+// overwritten ends the spans of the bundles that a write takes something away from.
+func (j *judge) overwritten(cluster string, k key, mark string) {
+	for _, at := range j.places {
+		if at.target.cluster != cluster {
+			continue
+		}
+		for _, s := range at.bundles {
+			if was, in := s.objects[k]; in && was != mark {
+				s.whole, s.now = false, false
+			}
+		}
+	}
+}
+
+// passed says whether a bundle was applied, healthy and soaked on a target.
+func (j *judge) passed(at place, objects map[key]string, soak time.Duration) bool {
+	h := j.places[at]
+	if h == nil {
+		return false
+	}
+	s := h.bundles[nameOf(objects)]
+	return s != nil && s.whole && s.latest-s.first >= soak
+}
+
+// applies judges an apply.
+func (j *judge) applies(c *call, at *cluster, k key) {
+	b := bodyOf(c)
+	path, mark := b.unit(), b.mark()
+	if k.kind == "" || path == "" {
+		j.objectf("a write is of an object of a unit", "%s: %s", c.key(), k)
+		return
+	}
+	known := false
+	for _, e := range j.entries(c.process) {
+		known = known || string(e.Unit) == path && e.Target.Cluster() == c.cluster && e.ID.Kind == k.kind && e.ID.Namespace == k.namespace && e.ID.Name == k.name
+	}
+	if !known {
+		j.objectf("write ahead", "%s: %s of %s is in no inventory", c.key(), k, path)
+	}
+	var why string
+	offered, inOrder := false, false
+	for _, commit := range j.world.git.order {
+		u := commit.unit(path)
+		if !commit.fetched || u == nil || !j.goodIn(commit, u) {
+			continue
+		}
+		for _, t := range j.world.targets(u) {
+			objects := u.objects(t)
+			if t.cluster != c.cluster || objects[k] != mark {
+				continue
+			}
+			offered = true
+			if why = j.early(u, t); why == "" {
+				inOrder = true
+			}
+		}
+	}
+	if !offered {
+		j.objectf("only good commits are written", "%s: no good commit has %s with %s for %s", c.key(), k, mark, path)
+		return
+	}
+	if l, there := at.live[k]; there && l.mark == mark {
+		return // nothing new
+	}
+	if !inOrder && !j.goesBack(path) {
+		j.objectf("waves", "%s: %s of %s is written with %s while %s", c.key(), k, path, mark, why)
+	}
+	if j.objection == nil {
+		j.overwritten(c.cluster, k, mark)
+	}
+}
+
+// early says which earlier wave is not over before a target gets its bundle; empty when all are.
+func (j *judge) early(u *unit, t target) string {
+	missing := make([]string, len(j.world.shape.waves))
+	lacking := make([]int, len(j.world.shape.waves))
+	for _, other := range j.world.targets(u) {
+		if other.wave >= t.wave {
+			continue
+		}
+		if !j.passed(place{u.path, other.name}, u.objects(other), j.world.shape.waves[other.wave].soak) {
+			lacking[other.wave]++
+			missing[other.wave] = other.name
+		}
+	}
+	for i, n := range lacking {
+		if wave := j.world.shape.waves[i]; n > wave.maxFailures {
+			return fmt.Sprintf("%s of wave %s is not done", missing[i], wave.name)
+		}
+	}
+	return ""
+}
+
+// goesBack says whether the daemon says that it takes a unit's release back.
+func (j *judge) goesBack(path string) bool {
+	switch rollout.Status(j.units[path].status) {
+	case rollout.RollingBack, rollout.RolledBack, rollout.Held:
+		return true
+	}
+	return false
+}
+
+var _ = config.AnnotationUnit

@@ -1,0 +1,363 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// event is something that the daemon has no hand in. What cannot happen at the moment
+// is left out.
+func (w *world) event() {
+	weight := 0
+	for _, e := range events {
+		weight += e.weight
+	}
+	n := w.rand.IntN(weight)
+	for _, e := range events {
+		if n -= e.weight; n < 0 {
+			if text := e.do(w); text != "" {
+				w.tell("%s: %s", e.name, text)
+				w.stats.fault(e.name)
+				w.stepped()
+			}
+			return
+		}
+	}
+}
+
+// events are what may happen, each with how often. What they return is told; nothing is
+// that it did not happen.
+var events = []struct {
+	name   string
+	weight int
+	do     func(*world) string
+}{
+	{"commit", 30, (*world).commit},
+	{"edit", 10, (*world).edit},
+	{"delete", 5, (*world).deleteByHand},
+	{"scale", 4, (*world).scale},
+	{"flap", 8, (*world).flap},
+	{"heal", 8, (*world).heal},
+	{"cluster away", 5, (*world).leave},
+	{"cluster back", 12, (*world).comeBack},
+	{"cluster sick", 4, (*world).sicken},
+	{"cluster well", 8, (*world).cure},
+	{"cluster anew", 1, (*world).makeAnew},
+	{"streams cut", 4, (*world).cutStreams},
+	{"compaction", 3, (*world).compact},
+	{"kill", 4, (*world).kill},
+	{"kill soon", 7, (*world).killSoon},
+	{"stop", 3, (*world).stop},
+	{"state lost", 2, (*world).loseState},
+	{"older state", 3, (*world).putBackState},
+	{"approve", 14, (*world).approve},
+	{"reject", 2, (*world).reject},
+	{"retry", 6, (*world).retry},
+	{"Git away", 3, func(w *world) string { w.git.down = true; return "down" }},
+	{"Git back", 6, func(w *world) string {
+		if !w.git.down {
+			return ""
+		}
+		w.git.down = false
+		return "up"
+	}},
+	{"clock", 2, (*world).jump},
+}
+
+// someCluster is one of the clusters.
+func (w *world) someCluster() *cluster {
+	return w.clusters[w.shape.clusters[w.rand.IntN(len(w.shape.clusters))]]
+}
+
+// someLive is a live object that swell applied; ok says whether there is one.
+func (w *world) someLive(kinds ...string) (c *cluster, k key, ok bool) {
+	c = w.someCluster()
+	w.judge.see(c)
+	var all []key
+	for k, l := range c.live {
+		if l.unit != "" && (len(kinds) == 0 || slices.Contains(kinds, k.kind)) {
+			all = append(all, k)
+		}
+	}
+	if len(all) == 0 {
+		return c, key{}, false
+	}
+	slices.SortFunc(all, func(a, b key) int { return strings.Compare(a.String(), b.String()) })
+	return c, all[w.rand.IntN(len(all))], true
+}
+
+const mergePatch = "application/merge-patch+json"
+
+func (w *world) edit() string {
+	c, k, ok := w.someLive("ConfigMap", "Deployment", "Widget")
+	if !ok {
+		return ""
+	}
+	body := `{"data":{"v":"by hand"}}`
+	switch k.kind {
+	case "Deployment":
+		body = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`
+	case "Widget":
+		body = `{"spec":{"v":"by hand"}}`
+	}
+	w.judge.byHand(c, k)
+	return fmt.Sprintf("%s %s %d", c.name, k, w.ask(c, "PATCH", pathOf(k), mergePatch, "kubectl-edit", body))
+}
+
+func (w *world) deleteByHand() string {
+	c, k, ok := w.someLive("ConfigMap", "Deployment", "Widget", "Secret", "Job")
+	if !ok {
+		return ""
+	}
+	w.judge.byHand(c, k)
+	return fmt.Sprintf("%s %s %d", c.name, k, w.ask(c, "DELETE", pathOf(k), "", "kubectl", ""))
+}
+
+func (w *world) scale() string {
+	c, k, ok := w.someLive("Deployment")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %d", c.name, k, w.ask(c, "PATCH", pathOf(k)+"/scale", mergePatch, "kube-controller-manager", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+w.rand.IntN(3))))
+}
+
+// flap makes a workload unhealthy.
+func (w *world) flap() string {
+	c, k, ok := w.someLive("Deployment")
+	if !ok {
+		return ""
+	}
+	w.judge.flapped(c, k)
+	return fmt.Sprintf("%s %s %d", c.name, k, w.setReady(c, k, false))
+}
+
+// heal makes all workloads of a cluster healthy that are not for want of an image.
+func (w *world) heal() string {
+	c := w.someCluster()
+	if n := w.healAll(c); n > 0 {
+		return fmt.Sprintf("%s %d", c.name, n)
+	}
+	return ""
+}
+
+func (w *world) healAll(c *cluster) (n int) {
+	w.judge.see(c)
+	for _, k := range sortedKeys(c.live) {
+		if l := c.live[k]; l.flapped {
+			w.setReady(c, k, true)
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) setReady(c *cluster, k key, ready bool) int {
+	is, n := "False", 0
+	if ready {
+		is, n = "True", max(1, c.live[k].replicas)
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	body := fmt.Sprintf(`{"status":{"readyReplicas":%d,"availableReplicas":%d,"unavailableReplicas":%d,"conditions":[`+
+		`{"type":"Available","status":%q,"reason":"Sim","message":"","lastUpdateTime":%q,"lastTransitionTime":%q},`+
+		`{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":"","lastUpdateTime":%q,"lastTransitionTime":%q}]}}`, n, n, max(1, c.live[k].replicas)-n, is, now, now, now, now)
+	return w.ask(c, "PATCH", pathOf(k)+"/status", mergePatch, "kubelet", body)
+}
+
+func (w *world) leave() string {
+	c := w.someCluster()
+	if c.away != "" {
+		return ""
+	}
+	c.away = pick(w.rand, "refuses", "black hole")
+	w.gate.cut(c.name)
+	return c.name + " " + c.away
+}
+
+func (w *world) comeBack() string {
+	c := w.someCluster()
+	if c.away == "" {
+		return ""
+	}
+	c.away = ""
+	return c.name
+}
+
+func (w *world) sicken() string {
+	c := w.someCluster()
+	if c.sick != "" || c.rightsUp {
+		return ""
+	}
+	if w.rand.IntN(3) == 0 {
+		c.rightsUp = true
+		return c.name + " takes the rights away"
+	}
+	c.sick = pick(w.rand, "etcdserver: mvcc: database space exceeded", "etcdserver: no leader", "etcdserver: leader changed")
+	return c.name + " " + c.sick
+}
+
+func (w *world) cure() string {
+	c := w.someCluster()
+	if c.sick == "" && !c.rightsUp {
+		return ""
+	}
+	c.sick, c.rightsUp = "", false
+	return c.name
+}
+
+// makeAnew takes a cluster away and brings another one back under its name.
+func (w *world) makeAnew() string {
+	c := w.someCluster()
+	if w.rand.IntN(4) > 0 {
+		return ""
+	}
+	w.gate.cut(c.name)
+	for _, group := range w.gate.groups() {
+		for _, call := range group {
+			if call.cluster == c.name {
+				w.give(call, failing(errReset), false, "")
+			}
+		}
+	}
+	w.settle()
+	w.make(c)
+	return c.name
+}
+
+func (w *world) cutStreams() string {
+	c := w.someCluster()
+	if n := w.gate.cut(c.name); n > 0 {
+		return fmt.Sprintf("%s %d", c.name, n)
+	}
+	return ""
+}
+
+func (w *world) compact() string {
+	c := w.someCluster()
+	c.Compact()
+	return c.name
+}
+
+func (w *world) kill() string {
+	if w.process == nil {
+		return ""
+	}
+	w.process.struck = "with requests under way"
+	w.process.die()
+	return fmt.Sprint(w.process.number)
+}
+
+func (w *world) killSoon() string {
+	p := w.process
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strike = 1 + w.rand.IntN(9)
+	return fmt.Sprint(p.strike)
+}
+
+func (w *world) stop() string {
+	if w.process == nil {
+		return ""
+	}
+	w.process.cancel()
+	return fmt.Sprint(w.process.number)
+}
+
+func (w *world) loseState() string {
+	if w.process != nil {
+		return ""
+	}
+	w.disk.lose()
+	w.judge.forget()
+	return "lost"
+}
+
+func (w *world) putBackState() string {
+	if w.process != nil || len(w.disk.copies) == 0 {
+		return ""
+	}
+	n := w.rand.IntN(len(w.disk.copies))
+	w.disk.putBack(w.disk.copies[n])
+	w.judge.older(w.disk.copies[n])
+	return fmt.Sprintf("%d of %d", n, len(w.disk.copies))
+}
+
+func (w *world) plans() []store.Plan {
+	if w.process == nil {
+		return nil
+	}
+	plans, err := w.process.store.Plans()
+	if err != nil {
+		w.judge.objectf("state", "plans: %v", err)
+	}
+	return plans
+}
+
+func (w *world) approve() string {
+	plans := w.plans()
+	if len(plans) == 0 {
+		return ""
+	}
+	return w.approvePlan(plans[w.rand.IntN(len(plans))])
+}
+
+func (w *world) approvePlan(p store.Plan) string {
+	w.judge.approved(p)
+	if err := store.Approve(context.Background(), w.disk.dir, p.Digest, "ann", w.now()); err != nil {
+		w.judge.objectf("state", "approve: %v", err)
+	}
+	w.stats.situation("approvals")
+	return fmt.Sprintf("%d deletions of %q", len(p.Deletions), p.Unit)
+}
+
+func (w *world) reject() string {
+	plans := w.plans()
+	if len(plans) == 0 {
+		return ""
+	}
+	p := plans[w.rand.IntN(len(plans))]
+	if err := store.Reject(context.Background(), w.disk.dir, p.Digest, store.Rejection{At: w.now(), By: "ben"}); err != nil {
+		return "refused"
+	}
+	return fmt.Sprintf("%d deletions of %q", len(p.Deletions), p.Unit)
+}
+
+func (w *world) retry() string {
+	if w.process == nil {
+		return ""
+	}
+	var unit config.UnitPath
+	if units := w.git.head.units; w.rand.IntN(2) == 0 && len(units) > 0 {
+		unit = config.UnitPath(units[w.rand.IntN(len(units))].path)
+	}
+	return w.order(unit)
+}
+
+func (w *world) order(unit config.UnitPath) string {
+	w.judge.retried(unit)
+	if err := store.Give(context.Background(), w.disk.dir, store.Order{At: w.now(), By: "ann", Verb: store.OrderRetry, Unit: unit}); err != nil {
+		w.judge.objectf("state", "retry: %v", err)
+	}
+	return fmt.Sprintf("%q", unit)
+}
+
+func (w *world) jump() string {
+	d := pick(w.rand, -time.Hour, -time.Minute, 10*time.Minute, 3*time.Hour)
+	w.skew += d
+	w.judge.elapsed += max(0, d)
+	for _, u := range w.git.head.units {
+		w.judge.cause(u.path, "the clock jumped, and timeouts are over")
+	}
+	return d.String()
+}

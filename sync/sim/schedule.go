@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// play makes a world and plays the choices. Each is a number that one event is drawn
+// from; zero is the event that does least harm. Then all faults stop, see [world.recover].
+func play(seed uint64, choices []uint64, dir string, s *stats) *world {
+	w := newWorld(seed, dir, s)
+	s.now.histories++
+	for _, choice := range choices {
+		if w.judge.objection != nil {
+			break
+		}
+		w.choose(choice)
+	}
+	w.recover()
+	w.shutDown()
+	return w
+}
+
+// choices are those of a seed.
+func choices(seed uint64, n int) []uint64 {
+	r := rand.New(rand.NewPCG(seed, 2))
+	all := make([]uint64, n)
+	for i := range all {
+		all[i] = r.Uint64() | 1
+	}
+	return all
+}
+
+// choose has one event happen.
+func (w *world) choose(choice uint64) {
+	w.rand = rand.New(rand.NewPCG(choice, 3))
+	if choice == 0 {
+		w.benign()
+		return
+	}
+	groups := w.gate.groups()
+	n := w.rand.IntN(100)
+	switch {
+	case w.process == nil && n < 60:
+		w.startAgain()
+	case len(groups) > 0 && n < 72:
+		w.burst(groups, pick(w.rand, 1, 1, 2, 5, 20, 60))
+	case len(groups) > 0 && n < 82:
+		w.chooseFault(groups)
+	case n < 90 || len(groups) == 0 && n < 60:
+		w.pass(pick(w.rand, 10*time.Millisecond, 250*time.Millisecond, time.Second, 5*time.Second, 30*time.Second, 2*time.Minute, 11*time.Minute))
+	default:
+		w.event()
+	}
+}
+
+// benign is the event that does least harm.
+func (w *world) benign() {
+	groups := w.gate.groups()
+	switch {
+	case w.process == nil:
+		w.startAgain()
+	case len(groups) > 0:
+		w.burst(groups, 1)
+	default:
+		w.pass(time.Minute)
+	}
+}
+
+// burst lets n requests through, one after the other.
+func (w *world) burst(groups [][]*call, n int) {
+	for ; n > 0 && len(groups) > 0; n-- {
+		group := groups[w.rand.IntN(len(groups))]
+		w.tell("let %s: %s", w.nameOf(group), w.let(group))
+		w.stepped()
+		groups = w.gate.groups()
+	}
+}
+
+// nameOf tells of calls that look the same, and of how many wait besides.
+func (w *world) nameOf(group []*call) string {
+	return fmt.Sprintf("%s (%d of %d)", group[0].key(), len(group), len(w.gate.groups()))
+}
+
+func (w *world) chooseFault(groups [][]*call) {
+	group := groups[w.rand.IntN(len(groups))]
+	c := group[0]
+	if c.cluster == "git" {
+		w.stats.fault("Git fails")
+		for _, c := range group {
+			w.gate.take(c)
+			c.answer <- answer{err: errGit}
+		}
+		w.tell("fail %s: Git", c.key())
+		w.stepped()
+		return
+	}
+	f := &faults[w.rand.IntN(len(faults))]
+	if f.fits != nil && !f.fits(c) {
+		w.burst(groups, 1)
+		return
+	}
+	w.fail(f, group)
+	w.tell("fail %s: %s", w.nameOf(group), f.name)
+	w.stepped()
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	before := time.Now()
+	w.elapse(d)
+	w.tell("time %s", time.Since(before))
+	w.stepped()
+}
+
+// stepped ends a step. Each takes a little time, never the same: what began at two steps
+// does not come to its deadline at one moment, where chance would say which is first.
+func (w *world) stepped() {
+	w.settle()
+	took := 300*time.Microsecond + time.Duration(w.rand.IntN(1_000_000))
+	time.Sleep(took)
+	w.judge.elapsed += took
+	w.settleAll()
+	w.stats.now.steps++
+	w.reap()
+	w.judge.look()
+}
+
+// reap notices that a process is over.
+func (w *world) reap() {
+	p := w.process
+	if p == nil {
+		return
+	}
+	if p.isDead() {
+		w.tell("process %d died %s", p.number, p.struck)
+		w.stats.situation("killed " + p.struck)
+		w.finishInFlight(p)
+		w.end(p)
+		w.disk.keep()
+		return
+	}
+	select {
+	case <-p.over:
+		if p.err != nil {
+			w.judge.objectf("state", "the daemon ended: %v", p.err)
+		}
+		w.tell("process %d is over", p.number)
+		w.end(p)
+		w.disk.keep()
+	default:
+	}
+}
+
+// finishInFlight decides which requests of a dead process arrive all the same.
+func (w *world) finishInFlight(p *process) {
+	for _, c := range w.gate.of(p) {
+		if c.writes() && !c.hole && w.clusters[c.cluster].away == "" && w.clusters[c.cluster].sick == "" && !w.clusters[c.cluster].rightsUp && w.rand.IntN(2) == 0 {
+			a := w.serve(c)
+			if a.response != nil {
+				a.response.Body.Close()
+			}
+			w.tell("arrives late: %s", c.key())
+		}
+		w.gate.take(c)
+		c.answer <- answer{err: errKilled}
+	}
+}
+
+func (w *world) startAgain() {
+	w.start()
+	w.tell("start")
+	w.stepped()
+}
+
+// shutDown ends what is left, so that the bubble can end.
+func (w *world) shutDown() {
+	if p := w.process; p != nil {
+		p.struck = "at the end"
+		p.die()
+		w.end(p)
+	}
+}
