@@ -6,7 +6,6 @@ package config
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -114,93 +113,4 @@ type HealthRule struct {
 type Expression struct {
 	Text string
 	At   document.Position
-}
-
-// Rollout says in which waves a change reaches the targets of a unit.
-type Rollout struct {
-	Position document.Position
-	Name     string
-	// Waves in order; never empty. A target belongs to the first one that
-	// matches it.
-	Waves     []Wave
-	OnFailure OnFailure
-}
-
-// OnFailure is what happens to a unit whose wave failed.
-type OnFailure string
-
-const (
-	// Rollback puts the last good bundles back on the targets that this
-	// rollout touched. It is the default.
-	Rollback OnFailure = "rollback"
-	// Hold stops and leaves everything as it is.
-	Hold OnFailure = "hold"
-)
-
-// Wave is one step of a rollout.
-type Wave struct {
-	Name string
-	// Match picks the targets. The zero Match picks every target that no
-	// earlier wave has.
-	Match Match
-	// Soak is how long every target of the wave must have been healthy
-	// without a break before the next wave starts. Zero is no wait.
-	Soak time.Duration
-	// MaxConcurrent is how many targets are changed and not yet healthy at
-	// any time. The zero Amount is all of them.
-	MaxConcurrent Amount
-	// MaxFailures is how many targets may fail before the wave has failed.
-	// The zero Amount is none.
-	MaxFailures Amount
-	// Timeout is how long a target may take from applied to healthy before it
-	// counts as failed. [DefaultHealthTimeout] where none is written.
-	Timeout time.Duration
-}
-
-// DefaultHealthTimeout is the time a target gets to become healthy: half of
-// the progressDeadlineSeconds that Kubernetes gives a Deployment by default,
-// so that a wave notices before the Deployment controller gives up.
-const DefaultHealthTimeout = 5 * time.Minute
-
-// Amount is a number of targets, or a share of the wave's targets.
-type Amount struct {
-	Count   int // used when Percent is zero
-	Percent int // 0-100
-}
-
-// Of is the amount out of n targets, at most n. A share is rounded down, but
-// is at least one target when it is not zero per cent.
-func (a Amount) Of(n int) int {
-	if a.Percent > 0 {
-		return min(n, max(1, n*a.Percent/100))
-	}
-	return min(n, a.Count)
-}
-
-// Match picks targets by their labels: every key must be there with one of its
-// values. An empty Match picks everything.
-type Match struct {
-	Labels map[string][]string
-}
-
-// Matches says whether a target with these labels is picked.
-func (m Match) Matches(labels map[string]string) bool {
-	for key, values := range m.Labels {
-		got, ok := labels[key]
-		if !ok || !slices.Contains(values, got) {
-			return false
-		}
-	}
-	return true
-}
-
-// WaveOf is the index of the wave that the target belongs to, or -1 when no
-// wave picks it.
-func (r *Rollout) WaveOf(t *Target) int {
-	for i := range r.Waves {
-		if r.Waves[i].Match.Matches(t.Labels) {
-			return i
-		}
-	}
-	return -1
 }

@@ -40,6 +40,7 @@ func (l *loader) loadFleet(dir string) {
 		l.problem(document.Problem{Position: document.Position{File: dir}, Code: document.CodeFleet, Message: "no Cluster in the fleet"})
 	}
 	l.checkWaves(all)
+	l.checkWheres()
 	l.checkTenants()
 }
 
@@ -55,27 +56,6 @@ func (l *loader) checkTenants() {
 			if name != "*" && tenants[name] == nil {
 				l.problem(document.Problem{Position: cluster.tenantsAt[i], Code: document.CodeFleet, Message: fmt.Sprintf("spec.tenants[%d]: %q: no such Tenant in the fleet%s",
 					i, name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))})
-			}
-		}
-	}
-}
-
-// checkWaves finds waves that pick no target: mostly a mistyped label, which
-// would silently switch the wave off. A value that no target has is no
-// problem beside others that pick some: it would hold the whole fleet when the
-// last cluster of a region goes. docs are those of the fleet.
-func (l *loader) checkWaves(docs []*document.Document) {
-	for _, doc := range docs {
-		rollout := l.repository.Rollouts[doc.Name]
-		if doc.Kind != "Rollout" || rollout == nil {
-			continue
-		}
-		for i, wave := range rollout.Waves {
-			if _, label := l.repository.unknownIn(wave.Match); !label && l.repository.picks(wave.Match) {
-				continue
-			}
-			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.problem(doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
 			}
 		}
 	}
@@ -166,10 +146,11 @@ func (l *loader) yamlFiles(dir string) []string {
 }
 
 func (l *loader) loadFleetDocument(doc *document.Document, first map[string]document.Position) {
-	loads := map[string]func(*document.Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Rollout": l.loadRollout, "Tenant": l.loadTenant}
+	loads := map[string]func(*document.Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Mask": l.loadMask,
+		"Rollout": l.loadRollout, "Tenant": l.loadTenant, "Window": l.loadWindow}
 	load := loads[doc.Kind]
 	if doc.APIVersion != APIVersion || load == nil {
-		l.problem(doc.Problem(doc.Node, document.CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Rollout or Tenant (%s)", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind), APIVersion))
+		l.problem(doc.Problem(doc.Node, document.CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Mask, Rollout, Tenant or Window (%s)", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind), APIVersion))
 		return
 	}
 	load(doc)
@@ -234,69 +215,6 @@ func (l *loader) loadTenant(doc *document.Document) {
 	}
 	l.problem(in.problems()...)
 	l.repository.Tenants[t.Name] = t
-}
-
-func (l *loader) loadRollout(doc *document.Document) {
-	var spec struct {
-		Waves []struct {
-			Name                       string
-			Match                      matchSpec
-			Soak, Timeout              string
-			MaxConcurrent, MaxFailures any
-		}
-		OnFailure string
-	}
-	in := readOwn(doc, &spec)
-	r := &Rollout{Position: doc.Position(), Name: doc.Name, OnFailure: OnFailure(spec.OnFailure)}
-	switch r.OnFailure {
-	case "":
-		r.OnFailure = Rollback
-	case Rollback, Hold:
-	default:
-		in.at("spec", "onFailure").problem(document.CodeType, "want rollback or hold, got %q", spec.OnFailure)
-	}
-	if len(spec.Waves) == 0 {
-		in.at("spec", "waves").problem(document.CodeFleet, "want at least one wave")
-	}
-	seen := map[string]bool{}
-	for i, w := range spec.Waves {
-		wave := Wave{Name: w.Name, Soak: duration(w.Soak), Timeout: duration(w.Timeout)}
-		at := func(field, format string, args ...any) {
-			in.at("spec", "waves", i, field).problem(document.CodeFleet, format, args...)
-		}
-		switch {
-		case w.Name == "":
-			at("name", "missing")
-		case !document.IsPrintable(w.Name) || strings.TrimSpace(w.Name) != w.Name:
-			at("name", "want a name whose characters all show, without a space around it, got %+q", document.Shorten(w.Name))
-		case seen[w.Name]:
-			at("name", "%q is declared twice in this rollout", w.Name)
-		}
-		seen[w.Name] = true
-		wave.Match = in.match(w.Match, "spec", "waves", i, "match")
-		var err error
-		if wave.MaxConcurrent, err = amount(w.MaxConcurrent, 1); err != nil {
-			at("maxConcurrent", "%s", err)
-		}
-		if wave.MaxFailures, err = amount(w.MaxFailures, 0); err != nil {
-			at("maxFailures", "%s", err)
-		}
-		if wave.Soak < 0 {
-			at("soak", "want a duration from 0, got %s", wave.Soak)
-		}
-		switch {
-		case w.Timeout == "":
-			wave.Timeout = DefaultHealthTimeout
-		case wave.Timeout <= 0:
-			at("timeout", "want a duration above 0, got %s", wave.Timeout)
-		}
-		if i > 0 && spec.Waves[i-1].Match.Labels == nil && !in.incomplete("spec", "waves", i-1, "match") {
-			at("match", "never reached: wave %q before it takes every target that is left", spec.Waves[i-1].Name)
-		}
-		r.Waves = append(r.Waves, wave)
-	}
-	l.problem(in.problems()...)
-	l.repository.Rollouts[r.Name] = r
 }
 
 // stringMap reads a mapping of texts that was checked before; nil is empty.

@@ -31,6 +31,11 @@ type Repository struct {
 	// Tenants by name. Where there are none at all, the tenants of units are
 	// plain names.
 	Tenants map[string]*Tenant
+	// Masks and Windows in the order in which they are written.
+	Masks   []*Mask
+	Windows []*Window
+	// Release is how commits that change many units are released.
+	Release Release
 	// HealthRules in the order in which they are written; one for each kind.
 	HealthRules []*HealthRule
 	// Kinds are the folders of easy kinds, sorted by path.
@@ -172,6 +177,7 @@ type layout struct {
 	fleet, kinds, data, schemas string
 	units                       []string
 	protoPath                   []string
+	release                     Release
 	doc                         *document.Document
 }
 
@@ -196,6 +202,7 @@ type loader struct {
 	tree       Tree
 	repository *Repository
 	entries    int // seen in folders of units
+	rollouts   []*document.Document
 }
 
 // maxEntries is how many files and folders may stand in the folders of units
@@ -212,7 +219,7 @@ func (l *loader) load(previous *Repository) {
 	if !ok {
 		return
 	}
-	l.repository.layout, l.repository.Name = layout, layout.name
+	l.repository.layout, l.repository.Name, l.repository.Release = layout, layout.name, layout.release
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	l.listProtos(layout.protoPath)
@@ -227,6 +234,7 @@ func (l *loader) load(previous *Repository) {
 		}
 		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
 	}
+	l.checkAfter()
 }
 
 func (l *loader) layout() (layout, bool) {
@@ -241,11 +249,13 @@ func (l *loader) layout() (layout, bool) {
 	var spec struct {
 		Fleet, Kinds, Data, Schemas string
 		Units, ProtoPath            []string
+		Release                     releaseSpec
 	}
 	in := readOwn(docs[0], &spec)
 	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units, protoPath: spec.ProtoPath}
+	found.release = in.release(spec.Release)
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}

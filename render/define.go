@@ -306,13 +306,35 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) document.Probl
 		problem(d.PlacementAt, document.CodeEmpty, "spec.placement: picks no target of the fleet")
 	}
 	problems = append(problems, w.checkReferences(d.References)...)
-	for _, p := range placed {
-		if rollout != nil && rollout.WaveOf(p.target) < 0 {
-			problem(rollout.Position, document.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, p.target.Name, unit.Path)
-			break
-		}
+	if name := untaken(rollout, placed); name != "" {
+		problem(rollout.Position, document.CodeFleet, "rollout %q: no wave takes target %s, which unit %s is placed on: add a wave without match at the end", rollout.Name, name, unit.Path)
 	}
 	return problems
+}
+
+// untaken is the first target that no wave takes; empty when there is none.
+func untaken(rollout *config.Rollout, placed []place) config.TargetName {
+	if rollout == nil {
+		return ""
+	}
+	var waves map[config.TargetName]int
+	if rollout.HasShares() {
+		labels := make(map[config.TargetName]map[string]string, len(placed))
+		for _, p := range placed {
+			labels[p.target.Name] = p.target.Labels
+		}
+		waves = rollout.WavesOf(labels)
+	}
+	for _, p := range placed {
+		wave, taken := waves[p.target.Name]
+		if waves == nil {
+			wave, taken = rollout.WaveOf(p.target.Name, p.target.Labels), true
+		}
+		if !taken || wave < 0 {
+			return p.target.Name
+		}
+	}
+	return ""
 }
 
 // checkReferences finds what Defaults name and nothing has.

@@ -63,6 +63,14 @@ type Unit struct {
 	body cache.Key
 }
 
+// Labels are those that Defaults give the unit; not to be changed.
+func (u *Unit) Labels() map[string]string {
+	if u.source == nil || u.source.Defaults == nil {
+		return nil
+	}
+	return u.source.Defaults.Labels
+}
+
 // Empty says that the unit's problem is that it renders to nothing.
 func (u *Unit) Empty() bool {
 	return len(u.Problems) == 1 && u.Problems[0].Code == document.CodeEmpty && u.Problems[0].File == string(u.Path)

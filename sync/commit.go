@@ -5,7 +5,10 @@ package sync
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -92,9 +95,33 @@ func (d *Daemon) takeName() bool {
 	return true
 }
 
-func (p *pass) nameRepository() error {
-	if !p.in.named {
+// saveFleet stores what of the fleet has to be known before the next good commit.
+func (p *pass) saveFleet() error {
+	if p.in.named {
+		if err := p.tx.SetRepository(p.monorepo.name); err != nil {
+			return err
+		}
+	}
+	if p.monorepo.name == "" || reflect.DeepEqual(p.monorepo.bounds, p.monorepo.stored) {
 		return nil
 	}
-	return p.tx.SetRepository(p.monorepo.name)
+	bounds, err := json.Marshal(p.monorepo.bounds)
+	if err != nil {
+		return err
+	}
+	p.monorepo.stored = p.monorepo.bounds
+	return p.tx.SetBounds(bounds)
+}
+
+// loadBounds reads what the last good fleet keeps releases from.
+func (m *monorepo) loadBounds(s Store) error {
+	bounds, err := s.Bounds()
+	if err != nil || bounds == nil {
+		return err
+	}
+	if err := json.Unmarshal(bounds, &m.bounds); err != nil {
+		return fmt.Errorf("read state: bounds of the fleet: %w", err)
+	}
+	m.stored, m.wanted.Bounds = m.bounds, m.bounds
+	return nil
 }

@@ -144,6 +144,9 @@ func Open(options Options) (*Daemon, error) {
 	if d.monorepo.name, err = options.Store.Repository(); err != nil {
 		return nil, err
 	}
+	if err := d.monorepo.loadBounds(options.Store); err != nil {
+		return nil, err
+	}
 	if d.told.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -31,6 +32,8 @@ type monorepo struct {
 	tenants     map[string]*config.Tenant
 	healthRules render.HealthRules
 	rollouts    map[string]*config.Rollout
+	// bounds are stored: they hold also while the daemon has seen no good fleet yet.
+	bounds, stored rollout.Bounds
 	// wantedFrom remembers what was made of each unit, with those rollouts, while it is
 	// unchanged.
 	wantedFrom map[*render.Unit]*rollout.WantedUnit
@@ -58,22 +61,37 @@ func (m *monorepo) tree(commit config.Commit) (config.Tree, error) {
 func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 	s := m.snapshot
 	if why := refused(s, m.name); why != "" {
-		return &rollout.Wanted{Commit: s.Commit, Held: why}
+		return &rollout.Wanted{Commit: s.Commit, Held: why, Bounds: m.bounds}
 	}
 	m.tenants, m.healthRules = s.Repository.Tenants, s.HealthRules
 	m.rollouts = keepRollouts(m.rollouts, s.Repository.Rollouts)
 	before := m.wantedFrom
+	if is := boundsOf(s.Repository); !reflect.DeepEqual(is, m.bounds) {
+		m.bounds, before = is, nil
+	}
 	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	w := wantOf(s, there, func(unit *render.Unit) *rollout.WantedUnit {
 		known := before[unit]
 		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
-			known = wantUnit(unit, spec)
+			known = wantUnit(unit, spec, m.bounds.Release)
 		}
 		m.wantedFrom[unit] = known
 		return known
 	})
-	w.AllowEmpty = m.allowEmpty
+	w.AllowEmpty, w.Bounds = m.allowEmpty, m.bounds
 	return w
+}
+
+// boundsOf are what the fleet's documents keep releases from.
+func boundsOf(r *config.Repository) rollout.Bounds {
+	b := rollout.Bounds{Release: r.Release}
+	for _, m := range r.Masks {
+		b.Masks = append(b.Masks, rollout.Mask{Name: m.Name, Reason: m.Reason, Where: m.Where})
+	}
+	for _, w := range r.Windows {
+		b.Windows = append(b.Windows, rollout.Window{Name: w.Name, Reason: w.Reason, Deny: w.Deny, Where: w.Where, Time: w.Time})
+	}
+	return b
 }
 
 // bundle is the one that an action is about: of the last snapshot, or rendered

@@ -74,7 +74,7 @@ type pass struct {
 // transaction what has to be stored of that.
 func (p *pass) all() []func() error {
 	return []func() error{
-		p.nameRepository, p.recordEnded, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
+		p.saveFleet, p.recordEnded, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
 		p.loadApprovals, p.takeOrders, p.takeEvents, // what operators and clusters say
 		p.withhold, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
 		p.saveConditions, p.save,

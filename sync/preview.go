@@ -62,7 +62,7 @@ type preview struct {
 // plainly is what a commit wants of its units, whatever came before.
 func plainly(s *render.Snapshot, known *rollout.State) *rollout.Wanted {
 	return wantOf(s, known, func(unit *render.Unit) *rollout.WantedUnit {
-		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout])
+		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout], s.Repository.Release)
 	})
 }
 

@@ -209,7 +209,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	f.d = d
 	d.monorepo.name = base.Repository.Name
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
-		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout])
+		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout], base.Repository.Release)
 	}))
 	d.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	earlier, err := render.NewCommit(baseTree, shared, "")

@@ -26,6 +26,7 @@ type Store interface {
 
 	Units() (map[config.UnitPath][]byte, error)
 	Repository() (string, error)
+	Bounds() ([]byte, error)
 	Conditions() ([]store.Condition, error)
 
 	Clusters() (map[string]store.ClusterState, error)

@@ -69,15 +69,15 @@ func keepRollouts(was, is map[string]*config.Rollout) map[string]*config.Rollout
 	return kept
 }
 
-func wantUnit(unit *render.Unit, spec *config.Rollout) *rollout.WantedUnit {
-	w := &rollout.WantedUnit{Rollout: spec}
+func wantUnit(unit *render.Unit, spec *config.Rollout, release config.Release) *rollout.WantedUnit {
+	w := &rollout.WantedUnit{Rollout: spec, Tenant: unit.Tenant, Tier: release.TierOf(unit.Labels())}
 	if len(unit.Problems) > 0 {
 		w.Frozen, w.Empty = someProblems(unit.Problems), unit.Empty()
 		return w
 	}
 	w.Targets = make(map[config.TargetName]rollout.WantedTarget, len(unit.Placements))
 	for _, on := range unit.Placements {
-		w.Targets[on.Target.Name] = rollout.WantedTarget{Labels: on.Target.Labels, Digest: on.Digest}
+		w.Targets[on.Target.Name] = rollout.WantedTarget{Labels: on.Target.Labels, Digest: on.Digest, Objects: on.Objects}
 		for _, need := range on.Needs {
 			if need.Target != on.Target.Name {
 				continue // of the whole cluster: the server's answer orders those

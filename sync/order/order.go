@@ -34,6 +34,9 @@ const (
 	Mask Verb = "mask"
 	// Retire: a target is emptied, whatever the commit wants there. [Restore] ends it.
 	Retire Verb = "retire"
+	// Approve says yes to what waits, or will wait, under a digest: the start of a wave.
+	// It is in force until its time is over.
+	Approve Verb = "approve"
 )
 
 // Orders that are carried out once.
@@ -53,8 +56,6 @@ const (
 	Reconcile Verb = "reconcile"
 	// Clear ends the quarantine of bundles.
 	Clear Verb = "clear"
-	// Approve says yes to what waits under a digest: a gate, for one.
-	Approve Verb = "approve"
 )
 
 // ends are the verbs that end a standing order.
@@ -62,7 +63,7 @@ var ends = map[Verb]Verb{Resume: Pause, Thaw: Freeze, Unmask: Mask, Restore: Ret
 
 // Stands says whether an order of the verb is in force until it is ended.
 func (v Verb) Stands() bool {
-	return v == Pause || v == Freeze || v == Mask || v == Retire
+	return v == Pause || v == Freeze || v == Mask || v == Retire || v == Approve
 }
 
 // Ends is the verb whose standing orders this one ends; empty where it ends none.

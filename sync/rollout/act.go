@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -49,6 +50,7 @@ func (p *pass) act(u *Unit) {
 	for _, name := range u.names() {
 		t := u.Targets[name]
 		switch {
+		case t.Masked != "":
 		case p.write(u, name, t, w):
 		case p.correct(u, name, t):
 		default:
@@ -65,6 +67,11 @@ type waves struct {
 	// free are how many more targets of a wave may be changed at the same
 	// time, for applying and for removing.
 	free [2][]int
+	// objects are, for each wave, how many objects the bundles in change have.
+	objects []int
+	bounds  []int // how many they may have; 0 is any number
+	// back is the first wave that a rollback may write: those after it are done.
+	back int
 	// soaks is when the soak of the current wave ends.
 	soaks time.Time
 }
@@ -80,6 +87,7 @@ func (p *pass) openWaves(u *Unit) waves {
 	quiet := true
 	for i := range r.Spec.Waves {
 		y := u.tally(i, false)
+		w.objects, w.bounds = append(w.objects, u.objectsInChange(i)), append(w.bounds, r.Spec.Waves[i].MaxObjects)
 		w.free[0] = append(w.free[0], y.slots()-u.underway(i, false))
 		if quiet = quiet && y.quiet(); !quiet {
 			// a wave that was passed can come to life again, by drift or
@@ -95,7 +103,22 @@ func (p *pass) openWaves(u *Unit) waves {
 		}
 		quiet = quiet && y.quiet()
 	}
+	for _, t := range u.Targets {
+		if t.Touched && t.Good != "" && t.Masked == "" && !t.done() && !t.debt() {
+			w.back = max(w.back, t.Wave)
+		}
+	}
 	return w
+}
+
+// objectsInChange is how many objects the bundles have that are in change in a wave.
+func (u *Unit) objectsInChange(wave int) (n int) {
+	for _, t := range u.Targets {
+		if t.Wave == wave && t.Wanted != "" && t.underway() {
+			n += t.Objects
+		}
+	}
+	return n
 }
 
 // underway counts the targets of a wave that are changed and not yet healthy.
@@ -126,14 +149,14 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		a.Kind, a.Digest, removing = Remove, "", 1
 	}
 	switch status := u.Rollout.Status; {
-	case status == RollingBack:
-		if !t.Touched || t.Good == "" {
+	case status == RollingBack, status == RolledBack && t.Touched && t.Good != "" && t.Wanted == t.Good:
+		if !t.Touched || t.Good == "" || t.Wave < w.back {
 			return false
 		}
 		a.Why = WhyRollback
 	case status == RolledBack, t.Wave < 0, status == Held && !(u.Rollout.Stalled && t.Touched && t.Wanted != ""):
 		return false
-	case t.Wanted == "" && t.Wave > w.remove, t.Wanted != "" && t.Wave > w.apply:
+	case t.Wanted == "" && t.Wave > w.remove, t.Wanted != "" && t.Wave > w.apply && !t.Fast:
 		return false
 	case t.Wanted == "" && (p.wants(u.Path, name) || p.leaveLater(u, name)), t.Wanted != "" && p.waits(u, name, t):
 		return false
@@ -143,8 +166,16 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if !t.TriedAt.IsZero() && p.early(u, name, t) {
 		return false
 	}
+	if why := p.bars(u, name, t, a.Why); why != "" {
+		u.barred = cmp.Or(u.barred, why)
+		return false
+	}
 	if a.Why != WhyRollback && !t.underway() {
-		if w.free[removing][t.Wave] <= 0 {
+		if w.free[removing][t.Wave] <= 0 || removing == 0 && !w.takeObjects(t) {
+			return false
+		}
+		if why := p.full(u, name); why != "" {
+			u.barred = cmp.Or(u.barred, why)
 			return false
 		}
 		w.free[removing][t.Wave]--
@@ -153,7 +184,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		t.forgive(p.now)
 		t.TriedAt = p.now
 	}
-	if u.Rollout.Status == Progressing {
+	if u.Rollout.Status == Progressing || t.Owes {
 		t.Touched = true
 	}
 	t.Dirty = true
@@ -161,6 +192,41 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	p.open(u, name)
 	p.plan.Actions = append(p.plan.Actions, a)
 	return true
+}
+
+// takeObjects counts the target's objects among those in change, if they fit or are the
+// only ones.
+func (w *waves) takeObjects(t *Target) bool {
+	in := &w.objects[t.Wave]
+	if most := w.bounds[t.Wave]; most > 0 && *in > 0 && *in+t.Objects > most {
+		return false
+	}
+	*in += t.Objects
+	return true
+}
+
+// bars says what keeps a release, or a rollback, from writing at a target now; empty when
+// nothing does. What has started is not kept from going on by what is about starts only.
+func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) string {
+	at := u.at(name, t)
+	if text := p.stopped(u, at); text != "" {
+		return text
+	}
+	if why == WhyRollback || !t.TriedAt.IsZero() {
+		return ""
+	}
+	if !u.Rollout.Promoted {
+		if text := p.broken(u.Rollout.Commit); text != "" {
+			return text
+		}
+	}
+	if text := p.closed(at); text != "" {
+		return text
+	}
+	if t.Wanted == "" || t.Fast {
+		return ""
+	}
+	return p.notStarted(u, name, t)
 }
 
 // early says that it is too early to go on with a write, or to try it again.

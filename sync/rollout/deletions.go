@@ -67,7 +67,7 @@ func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
 	switch {
 	case !placed:
 		return Cleaned
-	case want.Digest == "" || spec.WaveOf(&config.Target{Labels: want.Labels}) < 0:
+	case want.Digest == "" || w.Units[u.Path].waveOf(spec, name) < 0:
 		return Stays
 	}
 	return Brought

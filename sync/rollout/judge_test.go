@@ -173,7 +173,7 @@ func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
 }
 
 func waveOf(spec *config.Rollout, name config.TargetName) int {
-	return spec.WaveOf(&config.Target{Labels: targets[name]})
+	return spec.WaveOf(name, targets[name])
 }
 
 // before wants everything before the wave to be passed and still well:

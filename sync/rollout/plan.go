@@ -24,6 +24,9 @@ type Plan struct {
 	// Open are the places that something is done at, or that wait for what
 	// their objects will be: where [Notices] are of use. In no order.
 	Open []render.Placed
+	// Questions are what gates are to be asked. Their answers go to [State.Answer]; a
+	// question is planned again until then.
+	Questions []Question
 	// Transitions that Decide made.
 	Transitions []Transition
 }
@@ -42,6 +45,8 @@ type Action struct {
 	// Prune allows a Check to delete the unit's leftovers on the target,
 	// once it has seen that the bundle is healthy.
 	Prune bool
+	// Job is the name of the Job of a Prove.
+	Job string
 }
 
 // Kind of an [Action].
@@ -59,6 +64,10 @@ const (
 	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while
 	// objects are still terminating, [Refused], [Unavailable], [Unreachable].
 	Remove Kind = "remove"
+	// Prove runs the Job of a gate, and looks at it: [Healthy] when it succeeded,
+	// [Waiting] until then, [Failed], [Refused], [Deferred], [Unavailable],
+	// [Unreachable].
+	Prove Kind = "prove"
 	// Sweep is never planned. It is the kind of an outcome that a sweep found:
 	// [Drifted], with Unit and Target.
 	Sweep Kind = "sweep"
@@ -85,7 +94,8 @@ type Transition struct {
 	// Kind is one word: "started", "superseded", "resumed", "passed", "applied",
 	// "step", "healthy", "unhealthy", "failed", "unreachable", "unavailable", "deferred", "drifted", "corrected",
 	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
-	// "blocked", "unblocked", "retry". Callers add their own.
+	// "blocked", "unblocked", "retry", "promote", "rollback", "clear", "approved",
+	// "caught up". Callers add their own.
 	Kind string `json:"kind"`
 	Text string `json:"text,omitempty"`
 }
@@ -96,13 +106,24 @@ type Transition struct {
 // before the first action is carried out.
 func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
+	p.bound()
 	p.forgetLeft()
 	paths := p.unsettled()
+	for _, path := range paths {
+		p.pend(path)
+	}
 	for _, path := range paths {
 		p.release(path)
 	}
 	for _, path := range paths {
 		if u := s.Units[path]; u != nil {
+			p.advance(u)
+		}
+	}
+	p.counts = nil // units may have failed, or be done
+	for _, path := range paths {
+		if u := s.Units[path]; u != nil && u.BlockedBy == ObstacleTurn {
+			p.release(path) // its turn may have come
 			p.advance(u)
 		}
 	}
@@ -124,6 +145,10 @@ type pass struct {
 	now   time.Time
 	plan  Plan
 	wake  time.Time // of the unit at hand
+
+	bounds bounds
+	counts *counts
+	tiers  map[int][]config.UnitPath // units of the commit by tier
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.

@@ -87,6 +87,8 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 		r.waiting()
 	case o.Kind == Remove && o.Result == Removed:
 		r.removed()
+	case o.Kind == Prove:
+		r.proved()
 	case o.Kind == Check && (o.Result == Healthy || o.Result == Unhealthy || o.Result == Failed):
 		r.health()
 	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unavailable || o.Result == Unreachable:
@@ -165,7 +167,7 @@ func (r *recording) applied() {
 		r.note("applied", "bundle "+r.Digest.Short())
 	}
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted = r.Digest, r.now, false, false
-	t.Health, t.Since, t.CheckedAt = HealthProgressing, r.now, time.Time{}
+	t.Health, t.Since, t.CheckedAt, t.GateFailed = HealthProgressing, r.now, time.Time{}, ""
 	r.settle()
 }
 
@@ -204,7 +206,7 @@ func (r *recording) health() {
 			t.cleaned()
 		}
 		if r.u.Rollout.Status == Done && t.done() {
-			t.Good = t.Applied
+			t.good()
 		}
 		return
 	}
@@ -229,6 +231,37 @@ func (r *recording) health() {
 		}
 	case t.Trouble != TroubleFailed:
 		t.Trouble = NoTrouble
+	}
+}
+
+// proved takes in how far the Job of a gate is. It says nothing about the bundle's own
+// health.
+func (r *recording) proved() {
+	t := r.t
+	if r.Digest != t.Applied || t.Dirty {
+		return
+	}
+	t.Reason = r.Reason
+	switch r.Result {
+	case Healthy:
+		if t.Proved == nil {
+			t.Proved = map[string]render.Digest{}
+		}
+		t.Proved[r.Job] = r.Digest
+		r.settle()
+		r.note("proved", "Job "+r.Job)
+	case Failed, Refused:
+		r.settle()
+		t.GateFailed = r.Reason
+	case Waiting:
+		if t.Step != r.Step || t.StepSince.IsZero() {
+			t.Step, t.StepSince = r.Step, r.now
+		}
+		t.Attempts, t.Reason = 0, r.Reason
+		t.RetryAt = r.now.Add(r.notices.pause(render.Placed{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), maxCheck))
+	default:
+		t.Attempts++
+		t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
 	}
 }
 

@@ -20,15 +20,8 @@ func (p *pass) release(path config.UnitPath) {
 	switch {
 	case p.held != "":
 	case u == nil && (w == nil || w.frozen() != ""):
-	case u == nil:
-		u = &Unit{Path: path}
-		p.start(u, *w.Rollout, w)
-		p.block(u, u.unpicked(w), "")
-		if p.state.Units == nil {
-			p.state.Units = map[config.UnitPath]*Unit{}
-		}
-		p.state.Units[path] = u
 	case w == nil:
+		u.Pending = nil
 		if u.Rollout.Release != gone {
 			p.start(u, u.Rollout.Spec, nil)
 		}
@@ -45,10 +38,25 @@ func (p *pass) release(path config.UnitPath) {
 				p.block(u, why, "")
 				return
 			}
+			if why := p.delayed(u, w); why != "" {
+				p.block(u, why, ObstacleTurn)
+				return
+			}
 			p.start(u, *w.Rollout, w)
 		}
 		p.block(u, u.unpicked(w), "")
 	}
+}
+
+// newUnit makes a unit that was never released.
+func (p *pass) newUnit(path config.UnitPath, w *WantedUnit) *Unit {
+	u := &Unit{Path: path, Rollout: &Rollout{Status: Done, Spec: *w.Rollout}, Targets: map[config.TargetName]*Target{}}
+	if p.state.Units == nil {
+		p.state.Units = map[config.UnitPath]*Unit{}
+	}
+	p.state.Units[path] = u
+	p.state.touch(path)
+	return u
 }
 
 // forgetLeft drops the targets whose cluster left the fleet, also of units of which
@@ -123,7 +131,7 @@ func (u *Unit) quarantined(w *WantedUnit) string {
 func (u *Unit) unpicked(w *WantedUnit) string {
 	var names []config.TargetName
 	for name, wt := range w.Targets {
-		if wt.Digest != "" && u.Rollout.Spec.WaveOf(&config.Target{Labels: wt.Labels}) < 0 {
+		if wt.Digest != "" && w.waveOf(&u.Rollout.Spec, name) < 0 {
 			names = append(names, name)
 		}
 	}
@@ -144,7 +152,10 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	next := &Rollout{
 		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Spec: spec, StartedAt: p.now,
 	}
-	next.Approved = p.want.Approved[u.Path]
+	next.Approved, next.Authors = p.want.Approved[u.Path], p.want.Authors
+	if u.Pending != nil {
+		next.Promoted, u.Pending = u.Pending.Promoted, nil
+	}
 	if old := u.Rollout; old != nil {
 		next.ID = old.ID + 1
 		if old.Status == Progressing || old.Status == RollingBack {
@@ -177,13 +188,13 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 			continue
 		case fate == Cleaned:
 			t.Wanted = ""
-			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
+			t.Wave = spec.WaveOf(name, t.Labels)
 			if t.Wave < 0 { // whatever picked it before, it is cleaned last
 				t.Wave = len(spec.Waves) - 1
 			}
 		default:
-			t.Labels, t.Wanted = wt.Labels, wt.Digest
-			t.Wave = spec.WaveOf(&config.Target{Labels: t.Labels})
+			t.Labels, t.Wanted, t.Objects = wt.Labels, wt.Digest, wt.Objects
+			t.Wave = w.waveOf(&next.Spec, name)
 			if fate == Stays {
 				t.Wave, t.Wanted = -1, t.Applied
 			}
@@ -193,6 +204,8 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 			}
 		}
 		t.forgive(p.now)
+		t.Owes = false
+		t.Fast = spec.FastRevert && t.Wanted != t.Applied && slices.Contains(t.Ran, t.Wanted)
 	}
 	u.keepCommits()
 	p.state.touch(u.Path)
@@ -223,7 +236,7 @@ func (u *Unit) shape() string {
 func (u *Unit) keepCommits() {
 	kept := make(map[render.Digest]config.Commit, len(u.Commits))
 	for _, t := range u.Targets {
-		for _, digest := range []render.Digest{t.Wanted, t.Applied, t.Good} {
+		for _, digest := range append([]render.Digest{t.Wanted, t.Applied, t.Good}, t.Ran...) {
 			if commit, ok := u.Commits[digest]; ok {
 				kept[digest] = commit
 			}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // TestRules plays the scripts in testdata/rules, one rule each. A script is
@@ -34,6 +35,15 @@ import (
 //	  needs PATH TARGET UNIT...
 //	  frozen PATH REASON
 //	  clusters NAME...                  those of the fleet
+//	mask NAME [KEY=VALUE...]            see where; "mask NAME gone" ends it
+//	window NAME deny|allow SCHEDULE DURATION [KEY=VALUE...]  cron fields with "_" between
+//	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start], job NAME, prometheus
+//	silent POLICY [limit=] [after=], revert
+//	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
+//	order VERB [by=] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
+//	lift VERB                           ends the standing orders
+//	answer UNIT yes|no|none [REASON]    to the last question of the unit
+//	asked UNIT                          the last plan has a question of it
 //	decide                              the indented lines are all actions
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
@@ -54,7 +64,7 @@ func TestRules(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
-				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{},
 				labels: map[config.TargetName]map[string]string{}, last: map[render.Placed]Action{},
 			}
 			s.run()
@@ -73,6 +83,11 @@ type script struct {
 	want   *Wanted
 	plan   Plan
 	last   map[render.Placed]Action // the last action planned for a place
+	// What goes into each commit's Wanted:
+	bounds   Bounds
+	standing order.Standing
+	tiers    map[config.UnitPath]int
+	asked    map[config.UnitPath]Question
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -131,6 +146,9 @@ func actionText(a Action) string {
 	if a.Prune {
 		words = append(words, "prune")
 	}
+	if a.Job != "" {
+		words = append(words, a.Job)
+	}
 	return strings.Join(words, " ")
 }
 
@@ -160,6 +178,8 @@ func (s *script) do(words []string) {
 		if want != rest[0] {
 			s.fatalf("wake is %s, want %s", want, rest[0])
 		}
+	case "mask", "window", "gate", "silent", "revert", "tiers", "tier", "budget", "order", "lift", "answer", "asked":
+		s.bound(verb, rest)
 	case "restart":
 		s.state = reload(s.t, &s.state)
 	case "event", "watched":
@@ -209,7 +229,7 @@ func (s *script) document(verb string, rest []string) {
 			if !ok {
 				s.fatalf("unknown target %q", name)
 			}
-			u.Targets[config.TargetName(name)] = WantedTarget{Labels: labels, Digest: render.Digest(strings.Trim(digest, "-"))}
+			u.Targets[config.TargetName(name)] = WantedTarget{Labels: labels, Objects: 10, Digest: render.Digest(strings.Trim(digest, "-"))}
 		}
 	}
 }
@@ -231,6 +251,12 @@ func (s *script) wave(name string, settings map[string]string) config.Wave {
 			w.Soak = s.duration(value)
 		case "timeout":
 			w.Timeout = s.duration(value)
+		case "maxObjects":
+			w.MaxObjects = s.number(value)
+		case "share":
+			w.Share = s.number(value)
+		case "targets":
+			w.Targets = targetNames(value)
 		case "maxConcurrent":
 			w.MaxConcurrent = s.amount(value)
 		case "maxFailures":
@@ -265,6 +291,17 @@ func (s *script) duration(text string) time.Duration {
 }
 
 func (s *script) decide() {
+	s.want.Bounds, s.want.Standing = s.bounds, s.standing
+	for path, tier := range s.tiers {
+		if u := s.want.Units[path]; u != nil {
+			u.Tier = tier
+		}
+	}
+	defer func() {
+		for _, q := range s.plan.Questions {
+			s.asked[q.Unit] = q
+		}
+	}()
 	s.plan = s.state.Decide(s.want, s.now)
 	for _, a := range s.plan.Actions {
 		at := render.Placed{Unit: a.Unit, Target: a.Target}
@@ -394,4 +431,150 @@ func unmarshal(t interface{ Fatal(...any) }, row []byte) *Unit {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// bound is a line about what keeps releases from writing.
+func (s *script) bound(verb string, rest []string) {
+	switch verb {
+	case "mask":
+		s.bounds.Masks = slices.DeleteFunc(slices.Clone(s.bounds.Masks), func(m Mask) bool { return m.Name == rest[0] })
+		if len(rest) == 1 || rest[1] != "gone" {
+			s.bounds.Masks = append(s.bounds.Masks, Mask{Name: rest[0], Where: where(rest[1:])})
+		}
+	case "window":
+		s.bounds.Windows = append(s.bounds.Windows, Window{Name: rest[0], Deny: rest[1] == "deny", Time: s.timetable(rest[2], rest[3]), Where: where(rest[4:])})
+	case "gate":
+		i := slices.IndexFunc(s.spec.Waves, func(w config.Wave) bool { return w.Name == rest[0] })
+		s.spec.Waves[i].Gates = append(s.spec.Waves[i].Gates, s.gate(rest[1], strings.Join(rest[2:], " ")))
+	case "silent":
+		p := pairs(rest[1:])
+		s.spec.Unreachable = config.Unreachable{Policy: config.UnreachablePolicy(rest[0]), After: time.Minute}
+		if p["limit"] != "" {
+			s.spec.Unreachable.Limit = s.amount(p["limit"])
+		}
+		if p["after"] != "" {
+			s.spec.Unreachable.After = s.duration(p["after"])
+		}
+	case "revert":
+		s.spec.FastRevert = true
+	case "tiers":
+		s.bounds.Release.Tiers = rest
+	case "tier":
+		s.tiers[config.UnitPath(rest[0])] = s.number(rest[1])
+	case "budget":
+		p := pairs(rest)
+		if text, ok := p["failedUnits"]; ok {
+			n := s.number(text)
+			s.bounds.Release.Budget.FailedUnits = &n
+		}
+		if text, ok := p["units"]; ok {
+			s.bounds.Release.Budget.Units = s.number(text)
+		}
+		if text, ok := p["unitsPerTarget"]; ok {
+			s.bounds.Release.Budget.UnitsPerTarget = s.number(text)
+		}
+	case "order":
+		s.order(rest)
+	case "lift":
+		s.standing = slices.DeleteFunc(slices.Clone(s.standing), func(o order.Order) bool { return o.Verb == order.Verb(rest[0]) })
+	case "answer":
+		kind := map[string]AnswerKind{"yes": Yes, "no": No, "none": NoAnswer}[rest[1]]
+		s.state.Answer(Answer{Question: s.asked[config.UnitPath(rest[0])], Kind: kind, Reason: strings.Join(rest[2:], " ")}, s.now)
+	case "asked":
+		if !slices.ContainsFunc(s.plan.Questions, func(q Question) bool { return q.Unit == config.UnitPath(rest[0]) }) {
+			s.fatalf("the plan has no question of %s", rest[0])
+		}
+	}
+}
+
+func (s *script) order(rest []string) {
+	p := pairs(rest[1:])
+	o := order.Order{Seq: int64(s.line), At: s.now, By: "ann", Verb: order.Verb(rest[0]),
+		Scope: order.Scope{Unit: config.UnitPath(p["unit"]), Target: config.TargetName(p["target"]), Tenant: p["tenant"], Wave: p["wave"]}}
+	if p["by"] != "" {
+		o.By = p["by"]
+	}
+	if p["until"] != "" {
+		o.Until = s.now.Add(s.duration(p["until"]))
+	}
+	if p["digest"] != "" {
+		for _, ask := range s.state.Asks() {
+			if string(ask.Unit) == p["digest"] {
+				o.Digest = ask.Digest
+			}
+		}
+		if o.Digest == "" {
+			s.fatalf("%s asks for nothing", p["digest"])
+		}
+	}
+	if o.Verb.Stands() {
+		s.standing = append(slices.Clip(s.standing), o)
+		return
+	}
+	s.state.Obey(o, s.want, s.now)
+}
+
+func where(words []string) (w config.Where) {
+	for key, value := range pairs(words) {
+		values := strings.Split(value, ",")
+		switch key {
+		case "targets":
+			w.Targets = targetNames(value)
+		case "units":
+			for _, path := range values {
+				w.Units = append(w.Units, config.UnitPath(path))
+			}
+		case "waves":
+			w.Waves = values
+		case "tenants":
+			w.Tenants = values
+		default:
+			w.Match.Labels = map[string][]string{key: values}
+		}
+	}
+	return w
+}
+
+func targetNames(text string) (names []config.TargetName) {
+	for _, name := range strings.Split(text, ",") {
+		names = append(names, config.TargetName(name))
+	}
+	return names
+}
+
+func (s *script) gate(kind, value string) config.Gate {
+	switch kind {
+	case "approval":
+		gate := &config.ApprovalGate{Expires: 24 * time.Hour}
+		if value != "" {
+			gate.By = strings.Split(value, ",")
+		}
+		return config.Gate{Approval: gate}
+	case "after":
+		return config.Gate{After: &config.AfterGate{Unit: config.UnitPath(value)}}
+	case "window":
+		schedule, duration, _ := strings.Cut(value, "/")
+		table := s.timetable(schedule, duration)
+		return config.Gate{Window: &table}
+	case "http":
+		return config.Gate{HTTP: &config.HTTPGate{Endpoint: "ci", Start: value == "start", Every: 30 * time.Second, Timeout: 10 * time.Minute}}
+	case "job":
+		return config.Gate{Job: &config.JobGate{Name: value}}
+	case "prometheus":
+		return config.Gate{Prometheus: &config.PrometheusGate{Endpoint: "prom", Query: "errors", Every: 30 * time.Second, Tolerate: time.Minute}}
+	}
+	s.fatalf("no such gate")
+	return config.Gate{}
+}
+
+func (s *script) timetable(schedule, duration string) config.Timetable {
+	return config.Timetable{Schedule: strings.ReplaceAll(schedule, "_", " "), Duration: s.duration(duration)}
+}
+
+func (s *script) number(text string) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
+	if err != nil {
+		s.fatalf("%v", err)
+	}
+	return n
 }

@@ -65,7 +65,7 @@ func (w *Wanted) withoutSoak() *Wanted {
 				spec := *u.Rollout
 				spec.Waves = slices.Clone(spec.Waves)
 				for i := range spec.Waves {
-					spec.Waves[i].Soak = 0
+					spec.Waves[i].Soak, spec.Waves[i].Gates = 0, nil
 				}
 				specs[u.Rollout] = &spec
 			}

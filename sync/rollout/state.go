@@ -69,6 +69,8 @@ type State struct {
 	changed map[config.UnitPath]bool
 	// fleet are the clusters of the fleet that targets were last compared with.
 	fleet map[string]bool
+	// bounds are what kept releases from writing at the last Decide.
+	bounds bounds
 }
 
 // Unit is the state of one unit. It exists from the unit's first rollout until
@@ -94,7 +96,15 @@ type Unit struct {
 	Waiting string `json:"waiting,omitempty"`
 	// BlockedBy is the kind of what Blocked tells of.
 	BlockedBy Obstacle `json:"blockedBy,omitempty"`
+	// Tenant whose unit it is, by the last commit that said so.
+	Tenant string `json:"tenant,omitempty"`
+	// Pending is the release that the commit wants and that waits for its turn; nil when
+	// there is none.
+	Pending *Pending `json:"pending,omitempty"`
 
+	// barred says what keeps the unit from writing, or its wave from ending, at the
+	// Decide under way: the first reason.
+	barred string
 	// settled says that nothing can change before a new commit or an outcome.
 	settled bool
 }
@@ -106,6 +116,7 @@ type Obstacle string
 const (
 	ObstacleQuarantine Obstacle = "quarantine" // a bundle of it failed before
 	ObstacleEmpty      Obstacle = "empty"      // it renders to nothing
+	ObstacleTurn       Obstacle = "turn"       // other units come first, or failed on the commit
 )
 
 // Quarantined says when and why a bundle was put away.
@@ -135,6 +146,20 @@ type Rollout struct {
 	// its wave is well: there was nothing to go back to, so what failed is still
 	// there, is looked at and is tried again.
 	Stalled bool `json:"stalled,omitempty"`
+	// Silence says of one that is stalled that only a target that does not answer holds
+	// it.
+	Silence bool `json:"silence,omitempty"`
+	// Gates are the gates of the waves that were asked. The start of the waves before
+	// StartsWaived is open, and the end of those before EndsWaived, whatever gates and
+	// soaks say: an operator promoted them.
+	Gates        []GateState `json:"gates,omitempty"`
+	StartsWaived int         `json:"startsWaived,omitempty"`
+	EndsWaived   int         `json:"endsWaived,omitempty"`
+	// Promoted says that an operator let the rollout go on although other units failed
+	// on its commit.
+	Promoted bool `json:"promoted,omitempty"`
+	// Authors are the operators who wrote what it brings.
+	Authors []string `json:"authors,omitempty"`
 	// Approved says that the release ends workloads of the unit, and that
 	// somebody approved it. It holds on in a rollout that supersedes this one.
 	Approved bool `json:"approved,omitempty"`
@@ -185,6 +210,25 @@ type Target struct {
 	// Good is the last bundle that was healthy here when a rollout was done,
 	// or became healthy after: what a rollback puts back.
 	Good render.Digest `json:"good,omitempty"`
+	// Ran are the last bundles that were good here, the newest first; Good is among
+	// them. At most maxRan.
+	Ran []render.Digest `json:"ran,omitempty"`
+	// Objects is how many objects Wanted has, as far as is known.
+	Objects int `json:"objects,omitempty"`
+	// Masked says why nothing may be written here; empty when it may.
+	Masked string `json:"masked,omitempty"`
+	// Excused says that the waves go on without the target, which does not answer.
+	Excused bool `json:"excused,omitempty"`
+	// Owes says that its wave was passed without the target. When it is written at last,
+	// the wave is gone through again.
+	Owes bool `json:"owes,omitempty"`
+	// Fast says that the target goes back to a bundle that it had, without its wave's
+	// turn, gates and soak.
+	Fast bool `json:"fast,omitempty"`
+	// Proved has, for each Job of a gate, the bundle that it last succeeded for.
+	// GateFailed says why one failed for the bundle that is applied.
+	Proved     map[string]render.Digest `json:"proved,omitempty"`
+	GateFailed string                   `json:"gateFailed,omitempty"`
 	// Dirty says that a write was started and is not known to be complete, so
 	// the target may hold a mix.
 	Dirty bool `json:"dirty,omitempty"`
@@ -302,6 +346,7 @@ func (t *Target) forgive(now time.Time) {
 	t.Trouble, t.Reason, t.Attempts = NoTrouble, "", 0
 	t.RetryAt, t.TriedAt = time.Time{}, time.Time{}
 	t.Step, t.StepSince, t.BlindSince = "", time.Time{}, time.Time{}
+	t.Excused, t.GateFailed = false, ""
 	if t.Health != HealthGood {
 		t.Since = now
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // Wanted is what one commit wants, as far as decisions depend on it.
@@ -29,11 +30,41 @@ type Wanted struct {
 	// unit leaves is forgotten instead of cleaned: nobody says any more how to
 	// reach it, and its objects stay. Nil: no cluster has left the fleet.
 	Clusters map[string]bool
+	// Bounds are those of the last fleet without a problem, also where the commit is held.
+	Bounds
+	// Standing are the orders of operators in force.
+	Standing order.Standing
+	// Authors are the operators who wrote what the commit brings: they do not approve
+	// it.
+	Authors []string
 	// Withheld says of units why their release does not begin: it deletes what
 	// somebody has to approve before anything is written.
 	Withheld map[config.UnitPath]string
 	// Approved are units whose release ends workloads, with approval.
 	Approved map[config.UnitPath]bool
+}
+
+// Bounds are what the fleet's documents keep releases from. They are stored as JSON.
+type Bounds struct {
+	Masks   []Mask         `json:"masks,omitempty"`
+	Windows []Window       `json:"windows,omitempty"`
+	Release config.Release `json:"release"`
+}
+
+// Mask is a [config.Mask] without its place in a file.
+type Mask struct {
+	Name   string       `json:"name"`
+	Reason string       `json:"reason,omitempty"`
+	Where  config.Where `json:"where"`
+}
+
+// Window is a [config.Window] without its place in a file.
+type Window struct {
+	Name   string           `json:"name"`
+	Reason string           `json:"reason,omitempty"`
+	Deny   bool             `json:"deny,omitempty"`
+	Where  config.Where     `json:"where"`
+	Time   config.Timetable `json:"time"`
 }
 
 // WantedUnit has the bundles that a commit wants of one unit. It must not change after
@@ -48,6 +79,9 @@ type WantedUnit struct {
 	// Rollout is the unit's own. A unit without one, or without waves, is
 	// taken for frozen.
 	Rollout *config.Rollout
+	// Tenant whose unit it is, and its tier, see [config.Release.TierOf].
+	Tenant string
+	Tier   int
 	// Targets are those of the unit's placement. A unit that is not frozen and
 	// has none keeps its objects: a unit that renders to nothing deletes nothing.
 	Targets map[config.TargetName]WantedTarget
@@ -55,11 +89,33 @@ type WantedUnit struct {
 	Needs map[config.TargetName][]config.UnitPath
 
 	release render.Digest
+	waves   map[config.TargetName]int // of wavesOf, where it has shares
+	wavesOf *config.Rollout
+}
+
+// waveOf is the index of the target's wave in a rollout, or -1 when no wave picks it.
+func (w *WantedUnit) waveOf(spec *config.Rollout, name config.TargetName) int {
+	if !spec.HasShares() {
+		return spec.WaveOf(name, w.Targets[name].Labels)
+	}
+	if w.wavesOf != spec {
+		labels := make(map[config.TargetName]map[string]string, len(w.Targets))
+		for name, t := range w.Targets {
+			labels[name] = t.Labels
+		}
+		w.waves, w.wavesOf = spec.WavesOf(labels), spec
+	}
+	if wave, ok := w.waves[name]; ok {
+		return wave
+	}
+	return -1
 }
 
 // WantedTarget is the bundle that a unit wants on one target.
 type WantedTarget struct {
 	Labels map[string]string
+	// Objects is how many the bundle has.
+	Objects int
 	// Digest of the bundle. Empty: the unit is placed here but rendered to
 	// nothing, so whatever it has here stays.
 	Digest render.Digest

@@ -4,7 +4,9 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,8 @@ type tally struct {
 	failed  []config.TargetName // debts of targets that this rollout wrote
 	debts   []config.TargetName // failed ones included
 	waiting []config.TargetName // neither done nor debts
+	masked  []config.TargetName // not done, and nothing may be written there
+	excused []config.TargetName // do not answer, and are not waited for
 	// touched counts the targets that are done and were written. They are all
 	// healthy since last, and were all seen so at checked.
 	touched       int
@@ -33,10 +37,18 @@ func (u *Unit) tally(wave int, removing bool) *tally {
 		if t.Wave != wave || (t.Wanted == "") != removing {
 			continue
 		}
+		if t.Masked != "" && !t.done() {
+			y.masked = append(y.masked, name)
+			continue
+		}
+		if t.Excused && !t.done() {
+			y.excused = append(y.excused, name)
+			continue
+		}
 		y.size++
 		switch {
 		case t.done():
-			if !t.Touched {
+			if !t.Touched || t.Fast {
 				break
 			}
 			checked := t.CheckedAt
@@ -74,10 +86,11 @@ func (y *tally) tolerated() int {
 
 // slots is how many targets of the wave may be changed and not healthy.
 func (y *tally) slots() int {
+	size := y.size + len(y.excused) // those are tried again all the same
 	if y.wave.MaxConcurrent == (config.Amount{}) {
-		return y.size
+		return size
 	}
-	return max(1, y.wave.MaxConcurrent.Of(y.size))
+	return max(1, y.wave.MaxConcurrent.Of(size))
 }
 
 // quiet says that no target of the wave is under way and that no more than may
@@ -105,10 +118,14 @@ func (y *tally) soaked(removing bool, now time.Time) bool {
 
 // advance moves the unit's rollout on as far as the known outcomes allow.
 func (p *pass) advance(u *Unit) {
+	u.barred = ""
+	p.mask(u)
 	if u.idle() {
 		return
 	}
 	p.refresh(u)
+	p.excuse(u)
+	p.reopen(u)
 	for _, t := range u.Targets {
 		if t.clamp(p.now) {
 			p.state.touch(u.Path)
@@ -121,6 +138,8 @@ func (p *pass) advance(u *Unit) {
 		}
 	case RollingBack:
 		p.restored(u)
+	case RolledBack:
+		p.restoredLate(u)
 	case Held:
 		p.resume(u)
 	case Done:
@@ -139,7 +158,10 @@ func (p *pass) resume(u *Unit) {
 	if y := u.tally(r.Wave, false); len(y.failed) > y.tolerated() {
 		return
 	}
-	r.Status, r.Stalled, r.Failure, r.FinishedAt = Progressing, false, "", time.Time{}
+	if r.Silence && p.silence(u) != "" {
+		return
+	}
+	r.Status, r.Stalled, r.Silence, r.Failure, r.FinishedAt = Progressing, false, false, "", time.Time{}
 	p.state.touch(u.Path)
 	p.note(u, "", "resumed", "")
 	for p.step(u) {
@@ -162,11 +184,29 @@ func (p *pass) step(u *Unit) bool {
 	y := u.tally(r.Wave, r.Removing)
 	switch {
 	case !r.Removing && len(y.failed) > y.tolerated():
-		p.fail(u, y)
+		p.fail(u, u.why(y.failed), y.wave, y.failed)
+		return false
+	case !r.Removing && p.holdForSilence(u):
 		return false
 	case !y.quiet():
 		return false
-	case !y.soaked(r.Removing, p.now):
+	}
+	if !r.Removing {
+		waits, failed := p.ends(u, y)
+		switch {
+		case failed:
+			p.fail(u, waits, y.wave, u.written(r.Wave))
+			return false
+		case waits != "":
+			u.barred = cmp.Or(u.barred, waits)
+		}
+		if end := y.soakEnd(); end.After(p.now) {
+			p.wakeAt(end)
+		}
+		if waits != "" || r.Wave >= r.EndsWaived && !y.soaked(false, p.now) {
+			return false
+		}
+	} else if !y.soaked(true, p.now) {
 		if end := y.soakEnd(); end.After(p.now) {
 			p.wakeAt(end)
 		}
@@ -175,9 +215,10 @@ func (p *pass) step(u *Unit) bool {
 	if y.size > 0 {
 		p.plan.Transitions = append(p.plan.Transitions, Transition{
 			Time: p.now, Commit: r.Commit, Unit: u.Path, Rollout: r.ID, Wave: y.wave.Name,
-			Kind: "passed", Text: fmt.Sprintf("%d of %d targets", y.size-len(y.debts), y.size),
+			Kind: "passed", Text: y.passedText(),
 		})
 	}
+	u.owe(y)
 	r.Wave++
 	return true
 }
@@ -190,7 +231,8 @@ func (p *pass) finish(u *Unit) {
 	for _, t := range u.Targets {
 		t.Touched = false
 		if t.done() {
-			t.Good, t.TriedAt = t.Applied, time.Time{}
+			t.good()
+			t.TriedAt = time.Time{}
 		}
 	}
 	u.keepCommits()
@@ -213,11 +255,46 @@ func (u *Unit) dropCleaned() bool {
 // maxQuarantine is the most quarantined bundles that are remembered for one unit.
 const maxQuarantine = 100
 
-// fail turns the rollout back, or holds it, because of the failed targets of
-// its wave.
-func (p *pass) fail(u *Unit, y *tally) {
+// maxRan is how many bundles that were good on a target are remembered.
+const maxRan = 5
+
+// good notes that what the target has is good.
+func (t *Target) good() {
+	t.Good, t.Fast = t.Applied, false
+	if len(t.Ran) > 0 && t.Ran[0] == t.Good {
+		return
+	}
+	ran := append([]render.Digest{t.Good}, slices.DeleteFunc(slices.Clone(t.Ran), func(d render.Digest) bool { return d == t.Good })...)
+	t.Ran = ran[:min(len(ran), maxRan)]
+}
+
+// passedText says how many targets a wave was passed with, and without which.
+func (y *tally) passedText() string {
+	text := fmt.Sprintf("%d of %d targets", y.size-len(y.debts), y.size)
+	if n := len(y.masked); n > 0 {
+		text += fmt.Sprintf(", without %d that are masked: %s", n, list(y.masked))
+	}
+	if n := len(y.excused); n > 0 {
+		text += fmt.Sprintf(", without %d that do not answer: %s", n, list(y.excused))
+	}
+	return text
+}
+
+// written are the targets of a wave that the rollout wrote.
+func (u *Unit) written(wave int) (names []config.TargetName) {
+	for _, name := range u.names() {
+		if t := u.Targets[name]; t.Wave == wave && t.Touched && t.Wanted != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// fail turns the rollout back, or holds it, because of failed targets of a wave. What they
+// were to have is put into quarantine.
+func (p *pass) fail(u *Unit, why string, wave *config.Wave, failed []config.TargetName) {
 	r := u.Rollout
-	r.Failure = fmt.Sprintf("wave %s: %s", y.wave.Name, u.why(y.failed))
+	r.Failure = fmt.Sprintf("wave %s: %s", wave.Name, why)
 	p.state.touch(u.Path)
 	if r.Spec.OnFailure == config.Hold {
 		r.Status, r.FinishedAt = Held, p.now
@@ -230,7 +307,13 @@ func (p *pass) fail(u *Unit, y *tally) {
 		p.note(u, "", "held", r.Failure)
 		return
 	}
-	for _, name := range y.failed {
+	p.turnBack(u, failed)
+}
+
+// turnBack begins to put back what the targets had that the rollout wrote.
+func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
+	r := u.Rollout
+	for _, name := range failed {
 		if t := u.Targets[name]; t.Wanted != t.Good {
 			p.quarantine(u, name, t)
 		}
@@ -266,7 +349,7 @@ func (p *pass) quarantine(u *Unit, name config.TargetName, t *Target) {
 	if u.Quarantine == nil {
 		u.Quarantine = map[render.Digest]Quarantined{}
 	}
-	u.Quarantine[t.Wanted] = Quarantined{Commit: u.Rollout.Commit, Target: name, Reason: t.Reason, At: p.now}
+	u.Quarantine[t.Wanted] = Quarantined{Commit: u.Rollout.Commit, Target: name, Reason: cmp.Or(t.Reason, u.Rollout.Failure), At: p.now}
 	if len(u.Quarantine) <= maxQuarantine {
 		return
 	}
@@ -288,12 +371,13 @@ func (p *pass) restored(u *Unit) {
 		case !t.Touched:
 		case t.Good == "":
 			without = append(without, name)
+		case t.Masked != "": // it is put back when that is over
 		case !t.done():
 			return
 		}
 	}
 	for _, t := range u.Targets {
-		t.Touched = t.Touched && t.Good == ""
+		t.Touched = t.Touched && (t.Good == "" || t.Masked != "" && !t.done())
 		t.TriedAt = time.Time{}
 	}
 	r := u.Rollout
@@ -305,6 +389,16 @@ func (p *pass) restored(u *Unit) {
 	u.keepCommits()
 	p.state.touch(u.Path)
 	p.note(u, "", string(r.Status), r.Failure)
+}
+
+// restoredLate notes masked targets that were put back after the rollback was over.
+func (p *pass) restoredLate(u *Unit) {
+	for _, t := range u.Targets {
+		if t.Touched && t.Good != "" && t.done() {
+			t.Touched, t.TriedAt = false, time.Time{}
+			p.state.touch(u.Path)
+		}
+	}
 }
 
 // why names targets with their reasons, three at most.
@@ -324,6 +418,8 @@ func (u *Unit) why(names []config.TargetName) string {
 func (t *Target) why() string {
 	text := ""
 	switch {
+	case t.Masked != "":
+		return " is " + t.Masked
 	case t.Trouble == TroubleUnreachable:
 		text = " unreachable"
 	case t.Trouble == TroubleUnavailable:
@@ -348,17 +444,17 @@ func (t *Target) why() string {
 
 // explain says what the rollout waits for.
 func (p *pass) explain(u *Unit) {
-	if reason := u.reason(); reason != u.Rollout.Reason {
+	if reason := u.reason(u.barred); reason != u.Rollout.Reason {
 		u.Rollout.Reason = reason
 		p.state.touch(u.Path)
 	}
 }
 
-func (u *Unit) reason() string {
+func (u *Unit) reason(why string) string {
 	r := u.Rollout
 	var open []config.TargetName
 	for _, name := range u.names() {
-		if t := u.Targets[name]; !t.done() && (r.Status != RollingBack || t.Touched && t.Good != "") {
+		if t := u.Targets[name]; !t.done() && t.Masked == "" && (r.Status != RollingBack || t.Touched && t.Good != "") {
 			open = append(open, name)
 		}
 	}
@@ -366,21 +462,44 @@ func (u *Unit) reason() string {
 	case Held, RolledBack:
 		return r.Failure + "; " + u.again()
 	case RollingBack:
-		return fmt.Sprintf("%s; rolling back: %s", r.Failure, u.why(open))
+		if why != "" {
+			why += "; "
+		}
+		return fmt.Sprintf("%s; rolling back: %s%s", r.Failure, why, u.why(open))
 	case Done:
-		return u.why(open)
+		return joined(why, u.why(open), u.debtText())
 	}
 	for wave := range r.Spec.Waves {
-		if reason := u.tally(wave, false).reason(u, r.Removing || wave < r.Wave); reason != "" {
-			return fmt.Sprintf("wave %s: %s", r.Spec.Waves[wave].Name, reason)
+		if reason := u.tally(wave, false).reason(u, r.Removing || wave < r.Wave); reason != "" || wave == r.Wave && why != "" && !r.Removing {
+			return fmt.Sprintf("wave %s: %s", r.Spec.Waves[wave].Name, joined(why, reason))
 		}
 	}
 	for wave := range r.Spec.Waves {
 		if reason := u.tally(wave, true).reason(u, wave < r.Wave); reason != "" {
-			return fmt.Sprintf("cleaning wave %s: %s", r.Spec.Waves[wave].Name, reason)
+			return fmt.Sprintf("cleaning wave %s: %s", r.Spec.Waves[wave].Name, joined(why, reason))
 		}
 	}
-	return ""
+	return joined(why, u.debtText())
+}
+
+// debtText says which targets miss a release because they are masked; empty when none
+// does.
+func (u *Unit) debtText() string {
+	var names []config.TargetName
+	for _, name := range u.names() {
+		if t := u.Targets[name]; t.Masked != "" && !t.done() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d targets owe it, %s is %s", len(names), len(u.Targets), names[0], u.Targets[names[0]].Masked)
+}
+
+// joined are the texts that are not empty, with "; " between.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
 // reason says why a wave is not passed, or no longer quiet.

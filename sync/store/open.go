@@ -110,12 +110,15 @@ ALTER TABLE inventory ADD COLUMN written TEXT NOT NULL DEFAULT '';
 CREATE TABLE holder (state TEXT NOT NULL, place TEXT NOT NULL, processes TEXT NOT NULL);
 `, `
 CREATE TABLE rejections (digest TEXT PRIMARY KEY, at TEXT, by TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+`, `
+ALTER TABLE repository ADD COLUMN bounds TEXT NOT NULL DEFAULT '';
 `}
 
 // The versions that brought the tables of orders and of rejections.
 const (
 	ordersSchema     = 7
 	rejectionsSchema = 9
+	boundsSchema     = 10
 )
 
 // connect makes a pool of connections; none is opened before it is used. Whoever writes

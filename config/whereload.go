@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/swell-sh/swell/config/document"
+)
+
+// whereSpec is Where as it is written.
+type whereSpec struct {
+	Match                          matchSpec
+	Targets, Units, Tenants, Waves []string
+}
+
+func (r *reading) where(spec whereSpec) Where {
+	w := Where{Match: r.match(spec.Match, "spec", "where", "match"), Tenants: spec.Tenants, Waves: spec.Waves}
+	for _, name := range spec.Targets {
+		w.Targets = append(w.Targets, TargetName(name))
+	}
+	for _, path := range spec.Units {
+		w.Units = append(w.Units, UnitPath(path))
+	}
+	return w
+}
+
+func (l *loader) loadMask(doc *document.Document) {
+	var spec struct {
+		Reason string
+		Where  whereSpec
+	}
+	in := readOwn(doc, &spec)
+	in.name("")
+	m := &Mask{Position: doc.Position(), doc: doc, Name: doc.Name, Reason: spec.Reason, Where: in.where(spec.Where)}
+	if document.Lookup(document.Lookup(doc.Node, "spec"), "where") == nil {
+		in.at("spec", "where").problem(document.CodeFleet, `missing: say what is masked, like {targets: [sas-1]}; swell mask --all masks everything`)
+	}
+	in.reason(spec.Reason)
+	l.problem(in.problems()...)
+	l.repository.Masks = append(l.repository.Masks, m)
+}
+
+func (l *loader) loadWindow(doc *document.Document) {
+	var spec struct {
+		Action, Schedule, Duration, TimeZone, Reason string
+		Where                                        whereSpec
+	}
+	in := readOwn(doc, &spec)
+	in.name("")
+	w := &Window{Position: doc.Position(), doc: doc, Name: doc.Name, Reason: spec.Reason, Deny: spec.Action == "deny", Where: in.where(spec.Where),
+		Time: Timetable{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Duration: duration(spec.Duration)}}
+	if spec.Action != "deny" && spec.Action != "allow" {
+		in.at("spec", "action").problem(document.CodeType, "want deny or allow, got %q", spec.Action)
+	}
+	if field, err := w.Time.check(); err != nil {
+		in.at("spec", field).problem(document.CodeType, "%s", err)
+	}
+	in.reason(spec.Reason)
+	l.problem(in.problems()...)
+	l.repository.Windows = append(l.repository.Windows, w)
+}
+
+func (r *reading) reason(text string) {
+	if !document.IsPrintable(text) {
+		r.at("spec", "reason").problem(document.CodeType, "want one line whose characters all show")
+	}
+}
+
+// checkWheres finds masks and windows that are about nothing in the fleet: mostly a
+// mistyped name, which would silently let writes through.
+func (l *loader) checkWheres() {
+	waves := map[string]bool{}
+	for _, r := range l.repository.Rollouts {
+		for i := range r.Waves {
+			waves[r.Waves[i].Name] = true
+		}
+	}
+	for _, m := range l.repository.Masks {
+		l.checkWhere(m.doc, &m.Where, waves)
+	}
+	for _, w := range l.repository.Windows {
+		l.checkWhere(w.doc, &w.Where, waves)
+	}
+}
+
+func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[string]bool) {
+	in := &reading{Document: doc}
+	if why := l.repository.WhyNoTarget(where.Match); why != "" {
+		in.at("spec", "where", "match").problem(document.CodeFleet, "%s", why)
+	}
+	for i, name := range where.Targets {
+		if why := l.repository.whyNoName(name); why != "" {
+			in.at("spec", "where", "targets", i).problem(document.CodeFleet, "%s", why)
+		}
+	}
+	for i, name := range where.Waves {
+		if !waves[name] {
+			in.at("spec", "where", "waves", i).problem(document.CodeFleet, "no rollout has a wave %s%s", document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(waves))))
+		}
+	}
+	for i, name := range where.Tenants {
+		if tenants := l.repository.Tenants; len(tenants) > 0 && tenants[name] == nil {
+			in.at("spec", "where", "tenants", i).problem(document.CodeFleet, "%q: no such Tenant in the fleet%s", name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))
+		}
+	}
+	l.problem(in.problems()...)
+}
+
+// releaseSpec is Release as it is written.
+type releaseSpec struct {
+	Tiers  []string
+	Budget struct{ FailedUnits, Units, UnitsPerTarget *int }
+}
+
+// release reads how commits that change many units are released.
+func (r *reading) release(spec releaseSpec) Release {
+	release := Release{Tiers: spec.Tiers, Budget: Budget{FailedUnits: spec.Budget.FailedUnits}}
+	for i, tier := range spec.Tiers {
+		switch {
+		case tier == "":
+			r.at("spec", "release", "tiers", i).problem(document.CodeType, "want a value of the label %q", TierLabel)
+		case slices.Contains(spec.Tiers[:i], tier):
+			r.at("spec", "release", "tiers", i).problem(document.CodeFleet, "%q is there twice", document.Shorten(tier))
+		}
+	}
+	for _, bound := range []struct {
+		field       string
+		value       *int
+		least, most int
+		to          *int
+	}{
+		{"failedUnits", spec.Budget.FailedUnits, 0, 1000, nil},
+		{"units", spec.Budget.Units, 1, 10000, &release.Budget.Units},
+		{"unitsPerTarget", spec.Budget.UnitsPerTarget, 1, 10000, &release.Budget.UnitsPerTarget},
+	} {
+		if bound.value == nil {
+			continue
+		}
+		if *bound.value < bound.least || *bound.value > bound.most {
+			r.at("spec", "release", "budget", bound.field).problem(document.CodeType, "want from %d to %d, got %d", bound.least, bound.most, *bound.value)
+		}
+		if bound.to != nil {
+			*bound.to = *bound.value
+		}
+	}
+	return release
+}

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
+)
+
+// bounds are what keeps releases from writing, as far as it is known from documents and
+// orders. All units are looked at again when they change.
+type bounds struct {
+	Bounds
+	standing order.Standing // those whose time is not over
+}
+
+// bound takes in what keeps releases from writing now.
+func (p *pass) bound() {
+	is := bounds{Bounds: p.want.Bounds}
+	for _, o := range p.want.Standing {
+		if o.Over(p.now) {
+			continue
+		}
+		is.standing = append(is.standing, o)
+		if !o.Until.IsZero() {
+			p.plan.Wake = earlier(p.plan.Wake, o.Until)
+		}
+	}
+	p.bounds = is
+	if reflect.DeepEqual(is, p.state.bounds) {
+		return
+	}
+	p.state.bounds = is
+	for _, u := range p.state.Units {
+		u.settled = false
+	}
+}
+
+// at is a place of the unit as documents and orders see it.
+func (u *Unit) at(name config.TargetName, t *Target) config.Place {
+	return config.Place{Unit: u.Path, Tenant: u.Tenant, Target: name, Labels: t.Labels, Wave: u.waveName(t)}
+}
+
+// under is the standing order of the verb that holds for a place; nil for none.
+func (b *bounds) under(verb order.Verb, at config.Place, now time.Time) *order.Order {
+	return b.standing.Holds(verb, order.Place{Unit: at.Unit, Target: at.Target, Tenant: at.Tenant, Wave: at.Wave}, now)
+}
+
+// mask says why nothing may be written at a place; empty when it may.
+func (b *bounds) mask(at config.Place, now time.Time) string {
+	for _, m := range b.Masks {
+		if m.Where.Has(at) {
+			return fmt.Sprintf("masked by Mask %s%s", m.Name, reasonText(m.Reason))
+		}
+	}
+	if o := b.under(order.Mask, at, now); o != nil {
+		return "masked " + o.Text()
+	}
+	return ""
+}
+
+func reasonText(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// Masked says why nothing may be written at a place, of any sort; empty when it may.
+func (s *State) Masked(want *Wanted, place render.Placed, now time.Time) string {
+	b := bounds{Bounds: want.Bounds, standing: want.Standing}
+	if len(b.Masks)+len(b.standing) == 0 {
+		return ""
+	}
+	at := config.Place{Unit: place.Unit, Target: place.Target}
+	if w := want.Units[place.Unit]; w != nil {
+		at.Tenant, at.Labels = w.Tenant, w.Targets[place.Target].Labels
+	}
+	if u := s.Units[place.Unit]; u != nil && u.Targets[place.Target] != nil {
+		at = u.at(place.Target, u.Targets[place.Target])
+	}
+	return b.mask(at, now)
+}
+
+// mask brings up to date which targets of the unit are masked.
+func (p *pass) mask(u *Unit) {
+	if w := p.want.Units[u.Path]; w != nil && p.held == "" && u.Tenant != w.Tenant {
+		u.Tenant = w.Tenant
+		p.state.touch(u.Path)
+	}
+	for name, t := range u.Targets {
+		if text := p.bounds.mask(u.at(name, t), p.now); t.Masked != text {
+			t.Masked = text
+			p.state.touch(u.Path)
+		}
+	}
+}
+
+// stopped says why no release, and no rollback, writes at a place; empty when they may.
+func (p *pass) stopped(u *Unit, at config.Place) string {
+	if o := p.bounds.under(order.Pause, at, p.now); o != nil {
+		return "paused " + o.Text()
+	}
+	return ""
+}
+
+// closed says why no release starts at a place now; empty when it may. The unit is looked
+// at again when that changes.
+func (p *pass) closed(at config.Place) string {
+	if o := p.bounds.under(order.Freeze, at, p.now); o != nil {
+		return "frozen " + o.Text()
+	}
+	var why string
+	var opens time.Time
+	allowed := true
+	for _, w := range p.bounds.Windows {
+		if !w.Where.Has(at) {
+			continue
+		}
+		is, changes := w.Time.At(p.now)
+		switch {
+		case w.Deny && is:
+			p.wakeAt(changes)
+			return fmt.Sprintf("Window %s lets nothing start before %s%s", w.Name, clock(changes), reasonText(w.Reason))
+		case w.Deny:
+		case is:
+			opens, allowed = time.Time{}, true
+			why = "open"
+		case why != "open":
+			allowed = false
+			why = cmp.Or(why, w.Name)
+			opens = earlier(opens, changes)
+		}
+	}
+	if allowed {
+		return ""
+	}
+	p.wakeAt(opens)
+	return fmt.Sprintf("Window %s opens at %s", why, clock(opens))
+}
+
+// clock is a time in a text; zero is never.
+func clock(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format(time.RFC3339)
+}

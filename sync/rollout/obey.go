@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
+)
+
+// Obey carries out an order that is carried out once: a retry, a promotion, a rollback, or
+// the end of quarantines. The transitions say what was done, of kind [order.Order.Verb];
+// one says that there was nothing to do.
+func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
+	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
+	p.bound()
+	done := false
+	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
+		u := s.Units[path]
+		if !o.Scope.HasUnit(path, u.Tenant) || o.Scope.Wave != "" && !u.hasWave(o.Scope.Wave) {
+			continue
+		}
+		if text := p.obey(u, &o); text != "" {
+			done = true
+			u.settled = false
+			s.touch(path)
+			p.note(u, "", string(o.Verb), joined(o.Text(), text))
+		}
+	}
+	if !done {
+		p.plan.Transitions = append(p.plan.Transitions, Transition{Time: p.now, Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: o.Text() + " (there was nothing to do)"})
+	}
+	return p.plan.Transitions
+}
+
+func (u *Unit) hasWave(name string) bool {
+	for i := range u.Rollout.Spec.Waves {
+		if u.Rollout.Spec.Waves[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// obey carries the order out for one unit, and says what it did; empty when there was
+// nothing to do.
+func (p *pass) obey(u *Unit, o *order.Order) string {
+	switch o.Verb {
+	case order.Retry:
+		if u.retry(o.Scope.Target, p.now) {
+			return "tried again"
+		}
+	case order.Promote:
+		return p.promote(u, o.Scope.Wave)
+	case order.Rollback:
+		return p.rollBack(u, o)
+	case order.Clear:
+		if n := len(u.Quarantine); n > 0 {
+			u.Quarantine = nil
+			return fmt.Sprintf("%d bundles are out of quarantine", n)
+		}
+	}
+	return ""
+}
+
+// promote opens what the unit's release waits for: its turn; the gates at the start of the
+// wave under way; else the soak and the gates at its end, and those at the start of the
+// next one.
+func (p *pass) promote(u *Unit, wave string) string {
+	r := u.Rollout
+	if u.Pending != nil && !u.Pending.Promoted && u.BlockedBy == ObstacleTurn {
+		u.Pending.Promoted = true
+		return "its release begins before its turn"
+	}
+	if r.Status != Progressing || r.Removing || r.Wave >= len(r.Spec.Waves) {
+		return ""
+	}
+	if wave != "" && r.Spec.Waves[r.Wave].Name != wave {
+		return ""
+	}
+	name := r.Spec.Waves[r.Wave].Name
+	if text := p.broken(r.Commit); text != "" && !r.Promoted {
+		r.Promoted = true
+		return "it goes on although other units failed on its commit"
+	}
+	if r.StartsWaived <= r.Wave && u.unstarted(r.Wave) {
+		r.StartsWaived = r.Wave + 1
+		return fmt.Sprintf("wave %s starts whatever its gates say", name)
+	}
+	if r.EndsWaived > r.Wave {
+		return ""
+	}
+	r.EndsWaived, r.StartsWaived = r.Wave+1, r.Wave+2
+	return fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
+}
+
+// unstarted says that a wave has gates at its start, and a target that was not written.
+func (u *Unit) unstarted(wave int) bool {
+	gated := slices.ContainsFunc(u.Rollout.Spec.Waves[wave].Gates, func(g config.Gate) bool { return g.AtStart() })
+	if !gated {
+		return false
+	}
+	for _, t := range u.Targets {
+		if t.Wave == wave && t.Wanted != "" && !t.applied() && t.TriedAt.IsZero() && t.Masked == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// rollBack puts back what the unit had before the release under way; or before the last
+// one, where none is.
+func (p *pass) rollBack(u *Unit, o *order.Order) string {
+	r := u.Rollout
+	switch r.Status {
+	case RollingBack, RolledBack:
+		return ""
+	case Done:
+		if !u.stepBack() {
+			return ""
+		}
+	default:
+		if !u.canGoBack() {
+			return ""
+		}
+	}
+	r.Stalled, r.Silence = false, false
+	r.Failure = "rolled back " + o.Text()
+	var written []config.TargetName
+	for _, name := range u.names() {
+		if u.Targets[name].Touched {
+			written = append(written, name)
+		}
+	}
+	p.turnBack(u, written)
+	return "what ran before is put back"
+}
+
+// stepBack makes what was good before the good bundle of each target that has one.
+func (u *Unit) stepBack() bool {
+	stepped := false
+	for _, t := range u.Targets {
+		if len(t.Ran) < 2 || t.Ran[0] != t.Good || t.Wanted != t.Good {
+			continue
+		}
+		t.Ran = t.Ran[1:]
+		t.Good, t.Touched, stepped = t.Ran[0], true, true
+	}
+	return stepped
+}
