@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,6 +33,14 @@ type Daemon struct {
 	Drift Drift
 	Guard Guard
 	Lease Lease
+	// Endpoints are what gates may ask, by name.
+	Endpoints map[string]Endpoint
+}
+
+// Endpoint is an address that gates may ask.
+type Endpoint struct {
+	URL       string
+	TokenFile string // with a bearer token, read anew for each question; may be empty
 }
 
 // Lease says how other daemons are kept from writing for the same monorepo.
@@ -101,6 +110,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 			Namespace string
 			Enabled   *bool
 		}
+		Endpoints []struct{ Name, URL, TokenFile string }
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -131,6 +141,22 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 	d.Lease = Lease{Namespace: spec.Lease.Namespace, Off: spec.Lease.Enabled != nil && !*spec.Lease.Enabled}
 	if name := spec.Lease.Namespace; name != "" && !document.IsLabel(name) {
 		in.at("spec", "lease", "namespace").problem(document.CodeType, "%q: want the name of a namespace", name)
+	}
+	d.Endpoints = map[string]Endpoint{}
+	for i, e := range spec.Endpoints {
+		at := func(field, format string, args ...any) {
+			in.at("spec", "endpoints", i, field).problem(document.CodeType, format, args...)
+		}
+		switch _, twice := d.Endpoints[e.Name]; {
+		case e.Name == "":
+			at("name", "missing")
+		case twice:
+			at("name", "%q is there twice", document.Shorten(e.Name))
+		}
+		if u, err := url.Parse(e.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+			at("url", "want http:// or https:// with a host and without a password, like %q", "https://prometheus.example.com")
+		}
+		d.Endpoints[e.Name] = Endpoint{URL: e.URL, TokenFile: inDir(dir, e.TokenFile)}
 	}
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)

@@ -57,9 +57,18 @@ const (
 	// HookBeforeDelete is kept suspended, and runs when it is to be deleted:
 	// what is deleted with it waits for its end.
 	HookBeforeDelete Hook = "before-delete"
+	// HookGate runs when a gate of its rollout asks for it, once for each digest of the
+	// bundle, see [config.JobGate]. It is not applied with the other objects.
+	HookGate Hook = "gate"
 )
 
-var hooks = []string{string(HookBefore), string(HookAfter), string(HookBeforeDelete)}
+var hooks = []string{string(HookBefore), string(HookAfter), string(HookBeforeDelete), string(HookGate)}
+
+// IsRun says whether the object is a hook that runs once for each digest of its bundle.
+func (o *Object) IsRun() bool {
+	hook := o.Hook()
+	return hook == HookBefore || hook == HookAfter || hook == HookGate
+}
 
 // Hook is what the object's annotation says.
 func (o *Object) Hook() Hook {

@@ -32,6 +32,9 @@ func (p *pass) prepare() error {
 			// Not the bundle's fault: it is tried again, and fails no wave.
 			j.Ended(rollout.Unavailable, err.Error())
 			ended = append(ended, j)
+		} else if j.Kind == rollout.Prove && len(j.Work.Objects) == 0 { // the unit has no such Job
+			j.Ended(rollout.Healthy, "")
+			ended = append(ended, j)
 		} else if p.executor.TryLock(j) { // else something is being written or deleted of what it writes
 			p.jobs = append(p.jobs, j)
 		}
@@ -44,7 +47,7 @@ func (p *pass) prepare() error {
 func (p *pass) writeAhead() error {
 	for _, j := range p.jobs {
 		p.subscribe(j, p.r.At)
-		if j.Kind == rollout.Apply {
+		if j.Applies() {
 			p.state.Writes(j.Unit, j.Target, j.Tenant)
 		}
 		intended, suspect := j.WritesAhead()

@@ -27,6 +27,7 @@ import (
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/gate"
 	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -53,6 +54,8 @@ type Options struct {
 	Drift      config.Drift
 	// Lease says whether, and where, a Lease keeps other daemons from writing.
 	Lease config.Lease
+	// Endpoints are what gates may ask, by name.
+	Endpoints map[string]config.Endpoint
 	// LeaseTimes are for tests. The zero value is a minute, renewed every 20 s.
 	LeaseTimes fleet.LeaseTimes
 	// Guard bounds deletions. Nil is [config.DefaultGuard].
@@ -85,6 +88,7 @@ type Daemon struct {
 	fleet    *fleet.Fleet   // how clusters are reached
 	surveys  surveys        // how well each cluster is known
 	executor *executor.Executor
+	gates    *gate.Asker
 	guarded  guarded // what is not deleted without approval
 
 	sweeps   sweeps // looks for drift, and what they found
@@ -109,6 +113,7 @@ func Open(options Options) (*Daemon, error) {
 	}
 	d.orders.read = -1
 	d.executor = executor.New(d.arrived)
+	d.gates = gate.New(d.Endpoints, d.wake)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
 	d.monorepo = monorepo{source: d.Source, path: d.Path, compiler: &d.Compiler, allowEmpty: d.AllowEmpty,
@@ -163,6 +168,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.branch.end()
 	defer d.informer.Wait() // so that the store can be closed
+	defer d.gates.Wait()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -207,6 +213,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
 	defer d.branch.end()
 	defer d.informer.Wait() // so that the store can be closed
+	defer d.gates.Wait()
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

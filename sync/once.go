@@ -40,8 +40,9 @@ func (d *Daemon) Once(ctx context.Context) Record {
 type observation struct {
 	named   bool // the first good commit has come: the monorepo has a name
 	surveys []surveyed
-	jobs    []*executor.Job // that have ended
-	sweeps  []*sweep        // that are over
+	jobs    []*executor.Job  // that have ended
+	sweeps  []*sweep         // that are over
+	answers []rollout.Answer // of gates
 }
 
 // observe finds out what happened since the last pass. It takes its time, and changes
@@ -54,7 +55,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
 	in.named = d.fetch(ctx, r)
 	d.fleet.KeepLeases(ctx, d.surveyedClusters())
 	in.surveys = d.endedSurveys(ctx, r)
-	in.jobs, in.sweeps = d.executor.Collect(), d.endedSweeps()
+	in.jobs, in.sweeps, in.answers = d.executor.Collect(), d.endedSweeps(), d.gates.Collect()
 	return in
 }
 
@@ -74,7 +75,7 @@ type pass struct {
 // transaction what has to be stored of that.
 func (p *pass) all() []func() error {
 	return []func() error{
-		p.saveFleet, p.recordEnded, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
+		p.saveFleet, p.recordEnded, p.takeAnswers, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
 		p.loadApprovals, p.takeOrders, p.takeEvents, // what operators and clusters say
 		p.withhold, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
 		p.saveConditions, p.save,
@@ -112,6 +113,14 @@ func (p *pass) decide() error {
 	return nil
 }
 
+// takeAnswers takes in what gates said.
+func (p *pass) takeAnswers() error {
+	for _, answer := range p.in.answers {
+		p.state.Answer(answer, p.r.At)
+	}
+	return nil
+}
+
 // start begins what the pass decided, now that it is stored.
 func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 	for _, s := range p.in.sweeps {
@@ -122,6 +131,7 @@ func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 	}
 	d.syncWatches(ctx, r, p.plan.Open)
 	d.informer.Busy(d.executor.Clusters())
+	d.gates.Ask(ctx, p.plan.Questions)
 	begun := d.startSweeps(ctx, r)
 	d.carryOut(ctx, p.jobs)
 	d.await(ctx, p.jobs, begun)

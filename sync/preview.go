@@ -214,7 +214,7 @@ type brought struct {
 
 func entryOf(at render.Placed, o *render.Object) store.Entry {
 	e := store.Entry{Unit: at.Unit, Target: at.Target, ID: o.ID, Version: o.Version, Digest: o.Digest, Keep: o.Annotation(config.AnnotationPrune) == config.PruneDisabled}
-	if hook := o.Hook(); hook == render.HookBefore || hook == render.HookAfter {
+	if o.IsRun() {
 		e.Ran = o.Digest // it has run
 	}
 	return e

@@ -44,7 +44,7 @@ func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []Drift
 	var ask []int
 	for i, o := range objects {
 		healths[i].State = health.Healthy
-		if work.Asks(o) && !(isRun(o) && work.Known[o.ID].Ran != "") {
+		if work.Asks(o) && !(o.IsRun() && work.Known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
@@ -93,7 +93,7 @@ func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, 
 	if drift := c.changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil && !work.Tolerated[o.ID] {
 		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
 	}
-	if rule := work.Rules.For(o.ID); rule != nil && !isRun(o) { // whether a hook has run is no matter of health
+	if rule := work.Rules.For(o.ID); rule != nil && !o.IsRun() { // whether a hook has run is no matter of health
 		return c.judgeByRule(ctx, live, rule), nil, nil
 	}
 	h, err := c.judgeLive(ctx, live)

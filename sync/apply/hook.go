@@ -20,12 +20,6 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// isRun says whether an object is a hook that runs once for each bundle.
-func isRun(o *render.Object) bool {
-	hook := o.Hook()
-	return hook == render.HookBefore || hook == render.HookAfter
-}
-
 // timeToLive is what the object says of how long the Job stays when it has
 // finished; nil when it says nothing.
 func timeToLive(o *render.Object) *int32 {

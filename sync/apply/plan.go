@@ -81,8 +81,11 @@ func (a *applying) plan() []step {
 		if !o.ID.IsFoundation() {
 			s = step{phase: o.Phase, hook: o.Hook()}
 		}
-		if s.hook == render.HookBeforeDelete { // for now it is an object like others
+		switch s.hook {
+		case render.HookBeforeDelete: // for now it is an object like others
 			s.hook = ""
+		case render.HookGate: // it comes alone
+			s.hook = render.HookAfter
 		}
 		s.numbers = append(byOrder[s.order()].numbers, i)
 		byOrder[s.order()] = s
@@ -191,7 +194,7 @@ func (a *applying) isUnchanged(i int) bool {
 	if entry.UID == "" {
 		return false
 	}
-	if isRun(o) {
+	if o.IsRun() {
 		return entry.Ran != "" && entry.Ran == a.Bundle && (entry.Digest != "" || timeToLive(o) == nil)
 	}
 	return entry.Digest != "" && entry.Digest == o.Digest

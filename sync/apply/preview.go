@@ -72,7 +72,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		if err != nil {
 			return err
 		}
-		if isRun(o) {
+		if o.IsRun() {
 			return p.run(ctx, o, path, &r)
 		}
 		b, err := bodyOf(o, p.Bundle)

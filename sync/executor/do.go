@@ -32,6 +32,10 @@ func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) 
 			j.notes = append(j.notes, note{"moved", text})
 		}
 		j.judge(ctx, results, rollout.Applied)
+	case rollout.Prove:
+		results := conn.As(j.Account).Apply(ctx, j.Work)
+		j.Note(results)
+		j.judge(ctx, results, rollout.Healthy)
 	case rollout.Check:
 		j.check(ctx, conn, inventory)
 	case rollout.Remove:
@@ -60,7 +64,7 @@ func (j *Job) Note(results []apply.Result) {
 			} else {
 				j.Orphaned = append(j.Orphaned, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 			}
-		} else if res.Entry.UID != "" && (j.Kind == rollout.Apply || res.Entry != j.Inventory[res.ID]) {
+		} else if res.Entry.UID != "" && (j.Applies() || res.Entry != j.Inventory[res.ID]) {
 			// what is only looked at may have been written by another unit meanwhile
 			j.Confirmed = append(j.Confirmed, res.Entry)
 		}

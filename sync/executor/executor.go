@@ -106,7 +106,7 @@ func (x *Executor) TryLock(j *Job) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var objects []*render.Object
-	if j.Kind == rollout.Apply {
+	if j.Applies() {
 		objects = j.Bundle.Objects
 	}
 	for _, o := range objects {
@@ -222,7 +222,7 @@ func (x *Executor) releaseLocked(j *Job) {
 	delete(x.jobs, j.Place())
 	x.loadLocked(j, -1)
 	delete(x.cancels, j)
-	if j.Kind == rollout.Apply {
+	if j.Applies() {
 		for _, o := range j.Bundle.Objects {
 			delete(x.locks, lockKey{j.Cluster, o.ID})
 		}

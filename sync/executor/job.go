@@ -74,10 +74,13 @@ func (j *Job) Ended(result rollout.Result, reason string) {
 // Deletes says whether the job may come to delete something.
 func (j *Job) Deletes() bool { return j.Kind == rollout.Remove || j.Kind == rollout.Check && j.Prune }
 
+// Applies says whether the job sends objects.
+func (j *Job) Applies() bool { return j.Kind == rollout.Apply || j.Kind == rollout.Prove }
+
 // WritesAhead lists the objects that the job may write: those that are new to the
 // inventory, and those whose content is not what it says as soon as the job begins.
 func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
-	if j.Kind != rollout.Apply || j.Bundle == nil || j.Outcome.Result != "" {
+	if !j.Applies() || j.Bundle == nil || j.Outcome.Result != "" {
 		return nil, nil
 	}
 	for _, o := range j.Sends() {
@@ -94,16 +97,20 @@ func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 }
 
 // Sends are the objects of the bundle that the job is about: without those that it
-// leaves to other units.
+// leaves to other units. The Jobs of gates are only in a Prove, which has its one.
 func (j *Job) Sends() []*render.Object {
-	if len(j.Foreign) == 0 {
-		return j.Bundle.Objects
-	}
 	left := map[render.ObjectID]bool{}
 	for _, h := range j.Foreign {
 		left[h.ID] = true
 	}
-	return slices.DeleteFunc(slices.Clone(j.Bundle.Objects), func(o *render.Object) bool { return left[o.ID] })
+	other := func(o *render.Object) bool {
+		gate := o.Hook() == render.HookGate
+		return left[o.ID] || gate != (j.Kind == rollout.Prove) || gate && o.ID.Name != j.Job
+	}
+	if !slices.ContainsFunc(j.Bundle.Objects, other) {
+		return j.Bundle.Objects
+	}
+	return slices.DeleteFunc(slices.Clone(j.Bundle.Objects), other)
 }
 
 // Claims are the entries by which the job's unit gets back what it leaves out.

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gate asks endpoints outside whether a wave may go on: a Prometheus server, or a
+// URL. It asks in the background and decides nothing about releases: what an answer means
+// is said in package rollout. It talks only to the endpoints of the daemon's
+// configuration, never to an address that a monorepo names.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+const (
+	// timeout is how long an endpoint has for an answer.
+	timeout = 10 * time.Second
+	// atOnce is how many questions are asked at a time.
+	atOnce = 32
+	// maxAnswer is how much of an answer is read, in bytes.
+	maxAnswer = 1 << 20
+)
+
+// Asker asks the questions of gates. It is safe for concurrent use.
+type Asker struct {
+	endpoints map[string]config.Endpoint
+	wake      func()
+	slots     chan struct{}
+	running   sync.WaitGroup
+
+	mu      sync.Mutex
+	asked   map[key]bool
+	answers []rollout.Answer
+}
+
+// key is one gate of one rollout.
+type key struct {
+	unit                config.UnitPath
+	rollout, wave, gate int
+}
+
+func keyOf(q rollout.Question) key { return key{q.Unit, q.Rollout, q.Wave, q.Gate} }
+
+// New is an asker that calls wake when an answer has come.
+func New(endpoints map[string]config.Endpoint, wake func()) *Asker {
+	return &Asker{endpoints: endpoints, wake: wake, slots: make(chan struct{}, atOnce), asked: map[key]bool{}}
+}
+
+// Ask asks questions in the background, each that is not being asked already.
+func (a *Asker) Ask(ctx context.Context, questions []rollout.Question) {
+	for _, q := range questions {
+		a.mu.Lock()
+		known := a.asked[keyOf(q)]
+		a.asked[keyOf(q)] = true
+		a.mu.Unlock()
+		if known {
+			continue
+		}
+		a.running.Go(func() {
+			select {
+			case a.slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			answer := a.answer(ctx, q)
+			<-a.slots
+			if ctx.Err() != nil {
+				return
+			}
+			a.mu.Lock()
+			a.answers = append(a.answers, answer)
+			a.mu.Unlock()
+			a.wake()
+		})
+	}
+}
+
+// Collect returns the answers that have come. They may be asked again from now on.
+func (a *Asker) Collect() []rollout.Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answers := a.answers
+	a.answers = nil
+	for _, answer := range answers {
+		delete(a.asked, keyOf(answer.Question))
+	}
+	return answers
+}
+
+// Wait waits until nothing is asked any more, after the context of all has ended.
+func (a *Asker) Wait() { a.running.Wait() }
+
+func (a *Asker) answer(ctx context.Context, q rollout.Question) rollout.Answer {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	kind, reason := rollout.NoAnswer, ""
+	switch {
+	case q.Of.Prometheus != nil:
+		kind, reason = a.query(ctx, q.Of.Prometheus, q.Values)
+	case q.Of.HTTP != nil:
+		kind, reason = a.get(ctx, q.Of.HTTP, q.Values)
+	}
+	return rollout.Answer{Question: q, Kind: kind, Reason: document.Shorten(document.Printable(reason))}
+}
+
+// query asks a Prometheus server.
+func (a *Asker) query(ctx context.Context, gate *config.PrometheusGate, values map[string]string) (rollout.AnswerKind, string) {
+	endpoint, err := a.endpoint(gate.Endpoint)
+	if err != nil {
+		return rollout.NoAnswer, err.Error()
+	}
+	client, err := api.NewClient(api.Config{Address: endpoint.URL, RoundTripper: authorized{endpoint}})
+	if err != nil {
+		return rollout.NoAnswer, err.Error()
+	}
+	result, _, err := prometheus.NewAPI(client).Query(ctx, config.Expand(gate.Query, values), time.Now())
+	if err != nil {
+		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
+	}
+	value, err := number(result)
+	if err != nil {
+		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, err)
+	}
+	switch {
+	case gate.AtMost != nil && !(value <= *gate.AtMost):
+		return rollout.No, fmt.Sprintf("%s is %v, above %v", config.Expand(gate.Query, values), value, *gate.AtMost)
+	case gate.AtLeast != nil && !(value >= *gate.AtLeast):
+		return rollout.No, fmt.Sprintf("%s is %v, below %v", config.Expand(gate.Query, values), value, *gate.AtLeast)
+	}
+	return rollout.Yes, ""
+}
+
+// number is the one number that a query is to give. No number is no answer: a series that
+// is not there says nothing of its value.
+func number(result model.Value) (float64, error) {
+	switch v := result.(type) {
+	case *model.Scalar:
+		return finite(float64(v.Value))
+	case model.Vector:
+		if len(v) == 1 {
+			return finite(float64(v[0].Value))
+		}
+		return 0, fmt.Errorf("the query gives %d numbers, want one", len(v))
+	}
+	return 0, fmt.Errorf("the query gives a %s, want one number", result.Type())
+}
+
+// finite refuses NaN, which is what a division by nothing gives: it is no answer.
+func finite(v float64) (float64, error) {
+	if v != v {
+		return 0, errors.New("the query gives NaN")
+	}
+	return v, nil
+}
+
+// get asks a URL.
+func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[string]string) (rollout.AnswerKind, string) {
+	endpoint, err := a.endpoint(gate.Endpoint)
+	if err != nil {
+		return rollout.NoAnswer, err.Error()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint.URL, "/")+config.Expand(gate.Path, escaped(values)), nil)
+	if err != nil {
+		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, err)
+	}
+	client := &http.Client{Transport: authorized{endpoint}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if response.StatusCode >= 200 && response.StatusCode < 300 {
+		return rollout.Yes, ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	kind := rollout.No
+	if response.StatusCode >= 500 {
+		kind = rollout.NoAnswer
+	}
+	return kind, strings.TrimSuffix(fmt.Sprintf("endpoint %s: %s: %s", gate.Endpoint, response.Status, first), ": ")
+}
+
+func (a *Asker) endpoint(name string) (config.Endpoint, error) {
+	endpoint, ok := a.endpoints[name]
+	if !ok {
+		return endpoint, fmt.Errorf("the daemon's configuration has no endpoint %q: add it to spec.endpoints", name)
+	}
+	return endpoint, nil
+}
+
+// authorized sends the token of an endpoint along, and to nobody else.
+type authorized struct{ config.Endpoint }
+
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.TokenFile != "" {
+		token, err := os.ReadFile(a.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// cause is an error without the address, which may hold what is nobody's business.
+func cause(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", timeout)
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
