@@ -35,6 +35,7 @@ type Daemon struct {
 	Lease Lease
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]Endpoint
+	API       API
 }
 
 // Endpoint is an address that gates may ask.
@@ -42,6 +43,23 @@ type Endpoint struct {
 	URL       string
 	TokenFile string // with a bearer token, read anew for each question; may be empty
 }
+
+// API says where operators reach the daemon, and who they are besides its own user and
+// root.
+type API struct {
+	// Socket is the path of a unix socket.
+	Socket    string
+	Operators []Operator
+}
+
+// Operator is a user of the machine.
+type Operator struct {
+	User   string
+	Emails []string // of the same person, in commits
+}
+
+// defaultSocket is in the folder of the state.
+const defaultSocket = "swell.sock"
 
 // Lease says how other daemons are kept from writing for the same monorepo.
 type Lease struct {
@@ -111,6 +129,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 			Enabled   *bool
 		}
 		Endpoints []struct{ Name, URL, TokenFile string }
+		API       API `json:"api"`
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -158,9 +177,30 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		}
 		d.Endpoints[e.Name] = Endpoint{URL: e.URL, TokenFile: inDir(dir, e.TokenFile)}
 	}
+	d.readAPI(in, dir, spec.API)
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
 	return d, in.problems().Sorted()
+}
+
+func (d *Daemon) readAPI(in *reading, dir string, spec API) {
+	d.API = API{Socket: filepath.Join(d.State, defaultSocket), Operators: spec.Operators}
+	if spec.Socket != "" {
+		d.API.Socket = inDir(dir, spec.Socket)
+	}
+	known := map[string]bool{}
+	for i, o := range spec.Operators {
+		at := in.at("spec", "api", "operators", i)
+		if o.User == "" || known[o.User] {
+			at.problem(document.CodeReference, "user %q: want the name of a user, each one once", o.User)
+		}
+		known[o.User] = true
+		for _, email := range o.Emails {
+			if !strings.Contains(email, "@") {
+				at.problem(document.CodeType, "%q: want an email address", email)
+			}
+		}
+	}
 }
 
 type driftSpec struct {

@@ -22,6 +22,9 @@ func (p *pass) prepare() error {
 		if !p.executor.Idle(action) || !p.executor.Room(action.Target.Cluster()) {
 			continue // under way already, or for a later pass
 		}
+		if !p.mayBegin(action) {
+			continue
+		}
 		j := &executor.Job{Action: action, Cluster: action.Target.Cluster()}
 		if barred, why := p.barred(j.Cluster); why != nil {
 			j.Ended(executor.Unreached(why), why.Error())

@@ -111,7 +111,6 @@ func Open(options Options) (*Daemon, error) {
 	if options.Guard != nil {
 		d.guarded.limits = *options.Guard
 	}
-	d.orders.read = -1
 	d.executor = executor.New(d.arrived)
 	d.gates = gate.New(d.Endpoints, d.wake)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
@@ -153,6 +152,9 @@ func Open(options Options) (*Daemon, error) {
 		return nil, err
 	}
 	if d.told.conditions, err = openConditions(options.Store); err != nil {
+		return nil, err
+	}
+	if err := d.openOrders(); err != nil {
 		return nil, err
 	}
 	if err := d.openFleet(context.Background()); err != nil {

@@ -252,8 +252,8 @@ func (p *pass) noteDrifts(drifts []apply.Drift, checked bool, now time.Time) (co
 		switch {
 		case mode == config.DriftOff && !awaited:
 			continue
-		case mode == config.DriftReport && !awaited:
-			if p.sweeps.ledger.Note(found, string(mode), now) {
+		case mode == config.DriftReport && !awaited, p.reportsOnly(found.Entry):
+			if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
 				p.event(of, "reported", drift.Text(found))
 			}
 		case found.Kept:

@@ -10,13 +10,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -100,7 +100,7 @@ func eventfulDay(w *world, tag int) {
 	w.write("services/broken/app.yaml", fmt.Sprintf("apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: b}\nspec: {imag%d: x}\n", tag))
 	w.write("services/broken/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: broken}\nspec: {tenant: another}\n")
 	w.commit()
-	w.must(store.Give(w.Context(), filepath.Join(w.dir, "state"), store.Order{At: time.Now(), By: "ann", Verb: store.OrderRetry, Unit: "services/app"}))
+	w.give(order.Order{Verb: order.Retry, Scope: order.Scope{Unit: "services/app"}})
 	w.now = w.now.Add(10 * time.Minute)
 }
 

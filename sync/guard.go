@@ -71,6 +71,7 @@ func (p *pass) guard() error {
 		return err
 	}
 	for _, j := range p.jobs {
+		p.spareMasked(j)
 		p.executor.LockPrunable(j)
 		if unit := p.state.Units[j.Unit]; len(j.Held) > 0 && unit != nil {
 			j.Waits = unit.Waiting

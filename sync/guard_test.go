@@ -61,7 +61,7 @@ func (w *world) plan() store.Plan {
 
 func (w *world) approve(p store.Plan) {
 	w.Helper()
-	w.must(store.Approve(w.Context(), filepath.Join(w.dir, "state"), p.Digest, "ada", w.now))
+	w.beside(func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", w.now) })
 }
 
 // approvePlan waits for deletions that need approval, and approves them.
@@ -208,7 +208,9 @@ func testApprovalIsBoundToThePlan(t *testing.T, w *world) {
 	if second.Digest == first.Digest || len(second.Deletions) != 9 {
 		t.Errorf("plan %s with %d deletions", second.Digest.Short(), len(second.Deletions))
 	}
-	err := store.Approve(t.Context(), filepath.Join(w.dir, "state"), first.Digest, "ada", w.now)
+	beside := w.store.Beside()
+	defer beside.Close()
+	err := beside.Update(t.Context(), func(tx *store.Tx) error { return tx.Approve(first.Digest, "ada", w.now) })
 	if !errors.Is(err, store.ErrNoPlan) {
 		t.Errorf("the first plan again: %v", err)
 	}
@@ -223,7 +225,9 @@ func TestRejectedPlan(t *testing.T) { simulated(t, testRejectedPlan) }
 func testRejectedPlan(t *testing.T, w *world) {
 	all := names(15)
 	reject := func(p store.Plan) {
-		w.must(store.Reject(w.Context(), filepath.Join(w.dir, "state"), p.Digest, store.Rejection{At: w.now, By: "ada", Reason: "still read"}))
+		w.beside(func(tx *store.Tx) error {
+			return tx.Reject(p.Digest, store.Rejection{At: w.now, By: "ada", Reason: "still read"})
+		})
 	}
 	rejected := func(p store.Plan) string {
 		return fmt.Sprintf("%d deletions pending: rejected by ada: still read; take the change back in Git, or approve it after all: swell approve %s", len(p.Deletions), p.Digest.Short())

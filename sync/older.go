@@ -32,6 +32,9 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 	if c == nil {
 		return false, nil
 	}
+	if d.isMasked(name) {
+		return true, nil // its Lease is not kept; the end of the mask begins a pass
+	}
 	term, why := c.Term()
 	if term == 0 {
 		return true, why

@@ -5,6 +5,7 @@ package sync
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/sync/executor"
@@ -53,7 +54,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
 	}
 	d.findClusters(r)
 	in.named = d.fetch(ctx, r)
-	d.fleet.KeepLeases(ctx, d.surveyedClusters())
+	d.fleet.KeepLeases(ctx, slices.DeleteFunc(d.surveyedClusters(), d.isMasked))
 	in.surveys = d.endedSurveys(ctx, r)
 	in.jobs, in.sweeps, in.answers = d.executor.Collect(), d.endedSweeps(), d.gates.Collect()
 	return in
@@ -78,7 +79,7 @@ func (p *pass) all() []func() error {
 		p.saveFleet, p.recordEnded, p.takeAnswers, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
 		p.loadApprovals, p.takeOrders, p.takeEvents, // what operators and clusters say
 		p.withhold, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
-		p.saveConditions, p.save,
+		p.saveConditions, p.saveFacts, p.save,
 	}
 }
 
@@ -108,6 +109,7 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 
 // decide plans what is to be done now.
 func (p *pass) decide() error {
+	p.monorepo.wanted.Standing = p.orders.standing
 	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)
 	return nil
@@ -140,7 +142,7 @@ func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 
 // report logs the pass and says when the next one is due.
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
-	r.Next = earliest(d.branch.due(), earliest(d.nextSurvey(), earliest(d.nextSweep(), plan.Wake)))
+	r.Next = earliest(d.branch.due(), earliest(d.nextSurvey(), earliest(d.nextSweep(), earliest(d.nextEnd(), plan.Wake))))
 	if len(r.Actions) > 0 {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}

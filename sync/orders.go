@@ -5,37 +5,80 @@ package sync
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// orders are what operators said.
+// orders are what operators said. It is used by the pass only, but for hurried.
 type orders struct {
-	read    int64       // [store.Store.Changes] when they were read
-	hurried atomic.Bool // see [Daemon.Hurry]; anybody sets it
+	read     int64          // [store.Store.Changes] when they were read
+	standing order.Standing // in force
+	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
+
+	asks  []store.Ask      // that the store knows
+	names store.Names      // that the store knows
+	named *render.Snapshot // what names was made of
+}
+
+// openOrders reads what is in force. What waits to be put in force counts: an operator who
+// masks a cluster while the daemon is down means what it does when it starts.
+func (d *Daemon) openOrders() (err error) {
+	d.orders.read = -1
+	if d.orders.standing, err = d.Store.Standing(); err != nil {
+		return err
+	}
+	waiting, err := d.Store.Orders()
+	if err != nil {
+		return err
+	}
+	d.orders.standing = d.orders.standing.With(waiting)
+	if d.orders.asks, err = d.Store.Asks(); err != nil {
+		return err
+	}
+	d.orders.names, err = d.Store.Names()
+	return err
 }
 
 // takeOrders carries out the orders that were given since the last time. An order, what
 // it changed and its line in the history are stored at once, so it is carried out
 // exactly once whenever the process ends.
 func (p *pass) takeOrders() error {
+	if err := p.readOrders(); err != nil {
+		return err
+	}
+	if err := p.endOverdue(); err != nil {
+		return err
+	}
+	p.monorepo.wanted.Standing = p.orders.standing
+	p.stopMasked()
+	return nil
+}
+
+func (p *pass) readOrders() error {
 	changes, err := p.tx.Changes()
 	if err != nil || changes == p.orders.read {
 		return err
 	}
-	orders, err := p.tx.Orders()
+	if p.orders.standing, err = p.tx.Standing(); err != nil {
+		return err
+	}
+	given, err := p.tx.Orders()
 	if err != nil {
 		return err
 	}
-	for i, o := range orders {
-		if o.Verb == store.OrderRetry {
-			p.r.Transitions = append(p.r.Transitions, p.retry(&orders[i], p.r.At)...)
-		}
-		if err := p.tx.DropOrder(o); err != nil {
+	for i := range given {
+		if err := p.obey(&given[i]); err != nil {
 			return err
 		}
 	}
@@ -43,16 +86,211 @@ func (p *pass) takeOrders() error {
 	return nil
 }
 
-// retry makes due what the order is about. Whatever it is about, Git and the
-// clusters are looked at at once as well: they cost little.
-func (d *Daemon) retry(o *store.Order, now time.Time) []rollout.Transition {
-	d.hurry()
-	transitions := d.state.Retry(o.Unit, o.Target, o.Text(), now)
-	slices.SortFunc(transitions, func(a, b rollout.Transition) int { return cmp.Compare(a.Unit, b.Unit) })
-	if len(transitions) == 0 {
-		return []rollout.Transition{{Time: now.UTC().Round(0), Unit: o.Unit, Target: o.Target, Kind: "retry", Text: o.Text() + " (nothing failed or waits)"}}
+// obey carries out one order, or puts it in force.
+func (p *pass) obey(o *order.Order) error {
+	switch err := o.Check(p.r.At); {
+	case err != nil: // its time is over, or another version of swell stored it
+		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (not carried out: %s)", o.Text(), err))
+		return p.tx.DropOrder(o)
+	case o.Verb.Stands():
+		p.orders.standing = append(slices.Clip(p.orders.standing), *o)
+		p.noteOrder(o, o.Verb, orderText(o))
+		return p.tx.PutInForce(o)
+	case o.Verb.Ends() != "":
+		return p.endStanding(o)
 	}
-	return transitions
+	if o.Verb == order.Retry || o.Verb == order.Reconcile {
+		p.hurry() // it costs little, whatever the order is about
+	}
+	if o.Verb == order.Reconcile {
+		clusters := p.clustersIn(o.Scope)
+		p.askSweeps(clusters)
+		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s for drift)", o.Text(), diff.Count(len(clusters), "cluster")))
+	} else {
+		p.monorepo.wanted.Standing = p.orders.standing
+		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
+	}
+	return p.tx.DropOrder(o)
+}
+
+// endStanding ends the orders that another one ends.
+func (p *pass) endStanding(o *order.Order) error {
+	left, ended := p.orders.standing.EndedBy(o)
+	text := orderText(o) + " (nothing was in force)"
+	if len(ended) > 0 {
+		text = orderText(o) + " ("
+		for i := range ended {
+			if i > 0 {
+				text += ", "
+			}
+			text += fmt.Sprintf("ends %s of %s %s", ended[i].Verb, ended[i].Scope.Text(), ended[i].Text())
+			if err := p.tx.DropOrder(&ended[i]); err != nil {
+				return err
+			}
+		}
+		text += ")"
+	}
+	p.orders.standing = left
+	p.lookAgain(ended)
+	p.noteOrder(o, o.Verb, text)
+	return p.tx.DropOrder(o)
+}
+
+// endOverdue ends the orders whose time is over.
+func (p *pass) endOverdue() error {
+	var left, over order.Standing
+	for _, o := range p.orders.standing {
+		if o.Over(p.r.At) {
+			over = append(over, o)
+		} else {
+			left = append(left, o)
+		}
+	}
+	for i := range over {
+		o := &over[i]
+		p.noteOrder(o, cmp.Or(o.Verb.EndVerb(), o.Verb), fmt.Sprintf("the time of %s is over (%s)", o.Verb, orderText(o)))
+		if err := p.tx.DropOrder(o); err != nil {
+			return err
+		}
+	}
+	p.orders.standing = left
+	p.lookAgain(over)
+	return nil
+}
+
+// lookAgain has the places that were masked compared with what was applied there.
+func (p *pass) lookAgain(ended order.Standing) {
+	for _, o := range ended.Of(order.Mask) {
+		p.askSweeps(p.clustersIn(o.Scope))
+	}
+}
+
+func (p *pass) askSweeps(clusters []string) {
+	for _, name := range clusters {
+		p.sweeps.timetable.Ask(name)
+	}
+}
+
+// noteOrder adds an order to the history.
+func (p *pass) noteOrder(o *order.Order, kind order.Verb, text string) {
+	p.r.Transitions = append(p.r.Transitions,
+		rollout.Transition{Time: p.r.At.UTC().Round(0), Unit: o.Scope.Unit, Target: o.Scope.Target, Wave: o.Scope.Wave, Kind: string(kind), Text: text})
+}
+
+// orderText is an order with what it is about and its end.
+func orderText(o *order.Order) string {
+	text := o.Scope.Text()
+	if o.Digest != "" {
+		text = o.Digest.Short()
+	}
+	if !o.Until.IsZero() {
+		text += " until " + o.Until.UTC().Format(time.RFC3339)
+	}
+	return text + ", " + o.Text()
+}
+
+// clustersIn are the clusters that have something of a scope, sorted.
+func (d *Daemon) clustersIn(scope order.Scope) []string {
+	var names []string
+	for _, name := range d.fleet.Names() {
+		if scope.HasCluster(name) || d.hasPlaceIn(name, scope) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (d *Daemon) hasPlaceIn(cluster string, scope order.Scope) bool {
+	for path, u := range d.state.Units {
+		if !config.Within(string(path), string(scope.Unit)) {
+			continue
+		}
+		for target := range u.Targets {
+			if target.Cluster() == cluster && scope.Has(placeOf(u, target)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// placeOf is where a unit is on one of its targets, as orders see it.
+func placeOf(u *rollout.Unit, target config.TargetName) order.Place {
+	at := order.Place{Unit: u.Path, Target: target, Tenant: u.Tenant}
+	if t := u.Targets[target]; t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
+		at.Wave = u.Rollout.Spec.Waves[t.Wave].Name
+	}
+	return at
+}
+
+// nextEnd is when the first order in force is over; zero is never.
+func (d *Daemon) nextEnd() (next time.Time) {
+	for _, o := range d.orders.standing {
+		next = earliest(next, o.Until)
+	}
+	return next
+}
+
+// saveFacts stores what operators may name and what waits for their approval, where that
+// changed.
+func (p *pass) saveFacts() error {
+	var asks []store.Ask
+	for _, is := range p.state.Asks() {
+		asks = append(asks, store.Ask{Digest: is.Digest, Unit: is.Unit, Wave: is.Wave, Commit: is.Commit, By: is.By, Authors: is.Authors, Since: is.Since, Expires: is.Expires.String()})
+	}
+	if !reflect.DeepEqual(asks, p.orders.asks) {
+		p.orders.asks = asks
+		if err := p.tx.PutAsks(asks); err != nil {
+			return err
+		}
+	}
+	if s := p.monorepo.snapshot; s != p.orders.named && p.monorepo.isKnown() {
+		p.orders.named = s
+		if names := namesOf(s); !reflect.DeepEqual(names, p.orders.names) {
+			p.orders.names = names
+			return p.tx.PutNames(names)
+		}
+	}
+	return nil
+}
+
+// namesOf are what operators may name in a commit, besides its units.
+func namesOf(s *render.Snapshot) store.Names {
+	var names store.Names
+	targets, tenants, waves := map[config.TargetName]bool{}, map[string]bool{}, map[string]bool{}
+	for _, c := range s.Repository.Clusters {
+		names.Clusters = append(names.Clusters, c.Name)
+		for _, whole := range []bool{false, true} {
+			for _, t := range c.Targets(whole) {
+				targets[t.Name] = true
+			}
+		}
+	}
+	for name := range s.Repository.Tenants {
+		tenants[name] = true
+	}
+	for _, unit := range s.Units.All() {
+		if unit.Tenant != "" {
+			tenants[unit.Tenant] = true
+		}
+	}
+	for _, r := range s.Repository.Rollouts {
+		for _, w := range r.Waves {
+			waves[w.Name] = true
+		}
+	}
+	names.Targets, names.Tenants, names.Waves = sortedKeys(targets), sortedKeys(tenants), sortedKeys(waves)
+	slices.SortFunc(names.Clusters, strings.Compare)
+	return names
+}
+
+func sortedKeys[K ~string](set map[K]bool) []K {
+	var keys []K
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Hurry makes the daemon look at Git, at kubeconfigs, and at clusters whose last look
@@ -61,6 +299,9 @@ func (d *Daemon) Hurry() {
 	d.orders.hurried.Store(true)
 	d.wake()
 }
+
+// Wake begins a pass, for an order that was stored. It is safe for concurrent use.
+func (d *Daemon) Wake() { d.wake() }
 
 func (d *Daemon) hurry() {
 	d.branch.hurry()

@@ -4,10 +4,12 @@
 package sync_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -16,6 +18,28 @@ import (
 // each order, also when the daemon was not running; the history says who and why.
 func TestRetryOrders(t *testing.T) { simulated(t, testRetryOrders) }
 
+// beside writes to the state as the daemon's API does, or as an operator's own process
+// while there is no daemon.
+func (w *world) beside(do func(tx *store.Tx) error) {
+	w.Helper()
+	if w.daemon == nil {
+		w.must(store.Alone(w.Context(), filepath.Join(w.dir, "state"), do))
+		return
+	}
+	b := w.store.Beside()
+	w.must(errors.Join(b.Update(w.Context(), do), b.Close()))
+}
+
+// give gives an order of ann's.
+func (w *world) give(o order.Order) {
+	w.Helper()
+	o.At, o.By = time.Now(), "ann"
+	w.beside(func(tx *store.Tx) error {
+		_, err := tx.Give(o, "")
+		return err
+	})
+}
+
 func testRetryOrders(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "broken", "one")
@@ -23,7 +47,7 @@ func testRetryOrders(t *testing.T, w *world) {
 	w.until("the way back", w.is("app", 2, rollout.RolledBack))
 	order := func(reason string) {
 		t.Helper()
-		w.must(store.Give(t.Context(), filepath.Join(w.dir, "state"), store.Order{At: time.Now(), By: "ann", Verb: store.OrderRetry, Unit: "services/app", Reason: reason}))
+		w.give(order.Order{Verb: order.Retry, Scope: order.Scope{Unit: "services/app"}, Reason: reason})
 	}
 	order("first")
 	w.until("the next attempt", w.is("app", 3, rollout.Progressing))
@@ -53,7 +77,7 @@ func testRetryOrders(t *testing.T, w *world) {
 			said = append(said, e.Text)
 		}
 	}
-	if len(said) != 2 || said[0] != "by ann: second" || said[1] != "by ann: first" {
+	if len(said) != 2 || said[0] != "by ann: second; tried again" || said[1] != "by ann: first; tried again" {
 		t.Errorf("history: %q", said)
 	}
 }

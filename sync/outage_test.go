@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // A whole fleet was once deleted by one word in what all its units share. Here that
@@ -463,7 +463,7 @@ func TestRetryAfterAnApprovedRelease(t *testing.T) {
 	if before == nil {
 		t.Fatalf("the canary's workload did not come back\n%s", w.describe())
 	}
-	w.must(store.Give(t.Context(), filepath.Join(w.dir, "state"), store.Order{At: time.Now(), By: "ann", Verb: store.OrderRetry, Unit: "services/app-0"}))
+	w.give(order.Order{Verb: order.Retry, Scope: order.Scope{Unit: "services/app-0"}})
 	w.rest()
 	if text := w.unit("app-0").Blocked; !strings.Contains(text, "loses all workloads") || !strings.Contains(text, "swell approve "+w.plan().Digest.Short()) {
 		t.Errorf("blocked %q\n%s", text, w.describe())

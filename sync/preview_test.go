@@ -5,6 +5,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -457,7 +458,8 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 		for _, deletion := range p.Deletions {
 			held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
 		}
-		fleet.must(store.Approve(fleet.Context(), fleet.dir, p.Digest, "ada", fleet.now))
+		beside := fleet.d.Store.(*store.Store).Beside()
+		fleet.must(errors.Join(beside.Update(fleet.Context(), func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", fleet.now) }), beside.Close()))
 	}
 	said := map[string]bool{}
 	for _, c := range report.Changes {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -46,6 +47,10 @@ type Store interface {
 	// Changes is a number that grows when somebody else writes to the state.
 	Changes() (int64, error)
 	Plans() ([]store.Plan, error)
+	Orders() ([]order.Order, error)
+	Standing() (order.Standing, error)
+	Asks() ([]store.Ask, error)
+	Names() (store.Names, error)
 	Approvals() ([]store.Approval, error)
 	Deleted() (map[render.Placed]store.Tally, error)
 }

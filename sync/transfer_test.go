@@ -238,7 +238,9 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Approve(t.Context(), dir, plan.Digest, "ann", now); err != nil { // while the job is under way
+	beside := s.Beside()
+	defer beside.Close()
+	if err := beside.Update(t.Context(), func(tx *store.Tx) error { return tx.Approve(plan.Digest, "ann", now) }); err != nil { // while the job is under way
 		t.Fatal(err)
 	}
 	d.step(t, &Record{At: now}, observation{}, func(p *pass) []func() error { return []func() error{p.loadApprovals} })

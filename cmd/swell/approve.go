@@ -6,9 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/user"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -26,7 +24,7 @@ func approveCommand() *cobra.Command {
 	var yes, reject bool
 	cmd := &cobra.Command{
 		Use:   "approve [PLAN] --config FILE",
-		Short: "Approve deletions that the daemon holds back",
+		Short: "Approve deletions that the daemon holds back, and gates",
 		Long: `Deletions wait for approval when they are more than the guard of the daemon's
 configuration allows, when they delete other objects or data too (namespaces,
 volumes, StatefulSets, definitions, classes, API services, webhooks, admission
@@ -35,7 +33,8 @@ policies), or when the objects were found after the state was lost.
 Without an argument, list the plans that wait. With the digest of a plan, or a unique
 prefix of it, print every deletion of the plan, ask, and approve the plan: these
 objects, by their UIDs, and no others. The daemon may be running or not. It checks
-each object again before it deletes it.
+each object again before it deletes it. Gates of waves that wait for approval are listed
+and approved in the same way.
 
 With --reject, record that the plan is rejected, and why. Its deletions wait as
 before, and every verb that shows the plan says who rejected it. To end the plan,
@@ -65,38 +64,23 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 			if err := oneLineReason(reason); err != nil {
 				return err
 			}
-			settings, err := readDaemonConfig(file)
-			if err != nil {
-				return err
-			}
-			plans, err := readPlans(settings.State)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return planListing(plans).write(cmd.OutOrStdout(), output)
-			}
-			plan, err := pickPlan(plans, args[0])
-			if err != nil {
-				return err
-			}
-			if reject {
-				return rejectPlan(cmd, settings.State, plan, reason)
-			}
-			if err := deletionListing(plan).write(cmd.OutOrStdout(), output); err != nil {
-				return err
-			}
-			if plan.Rejected != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "swell: plan %s: %s\n", plan.Digest.Short(), plan.Rejected.Text())
-			}
-			if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", diff.Count(len(plan.Deletions), "object"))); err != nil {
-				return err
-			}
-			if err := store.Approve(cmd.Context(), settings.State, plan.Digest, whoami(), time.Now()); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "swell: approved: plan %s, %s\n", plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
-			return nil
+			return asking(cmd, file, func(t teller) error {
+				is, err := t.Approvals(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if len(args) == 0 {
+					return planListing(is).write(cmd.OutOrStdout(), output)
+				}
+				plan, err := pickPlan(is, args[0])
+				if err != nil {
+					return err
+				}
+				if reject {
+					return rejectPlan(cmd, file, plan, reason)
+				}
+				return approvePlan(cmd, file, output, plan, yes)
+			})
 		},
 	}
 	configFlag(cmd, &file)
@@ -107,39 +91,55 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 	return cmd
 }
 
-func rejectPlan(cmd *cobra.Command, dir string, plan store.Plan, reason string) error {
-	r := store.Rejection{At: time.Now(), By: whoami(), Reason: reason}
-	if err := store.Reject(cmd.Context(), dir, plan.Digest, r); err != nil {
+func approvePlan(cmd *cobra.Command, file, output string, plan planStatus, yes bool) error {
+	if gate := plan.Gate; gate != nil {
+		fmt.Fprintf(cmd.OutOrStdout(), "wave %s of %s, commit %s by %s\n", gate.Wave, gate.Unit, gate.Commit.Short(), orDash(strings.Join(gate.Authors, ", ")))
+		if err := confirm(cmd, yes, "Let it go on?"); err != nil {
+			return err
+		}
+		if err := judge(cmd, file, serve.Judge{Digest: plan.Plan}); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "swell: approval of gate %s ordered\n", plan.Plan.Short())
+		return nil
+	}
+	if err := deletionListing(plan).write(cmd.OutOrStdout(), output); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait until the change is reverted in Git or the plan is approved\n",
-		plan.Digest.Short(), diff.Count(len(plan.Deletions), "deletion"))
+	if plan.Rejected != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "swell: plan %s: %s\n", plan.Plan.Short(), plan.Rejected.Text())
+	}
+	if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", diff.Count(len(plan.Deletions), "object"))); err != nil {
+		return err
+	}
+	if err := judge(cmd, file, serve.Judge{Digest: plan.Plan}); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: approved: plan %s, %s\n", plan.Plan.Short(), diff.Count(len(plan.Deletions), "deletion"))
 	return nil
 }
 
-func readPlans(dir string) ([]store.Plan, error) {
-	s, err := store.OpenReadOnly(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", dir), "swell run creates it"}
+func rejectPlan(cmd *cobra.Command, file string, plan planStatus, reason string) error {
+	if err := judge(cmd, file, serve.Judge{Digest: plan.Plan, Reject: true, Reason: reason}); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return s.Plans()
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait until the change is reverted in Git or the plan is approved\n",
+		plan.Plan.Short(), diff.Count(len(plan.Deletions), "deletion"))
+	return nil
 }
 
 // fewestDigits is how short an abbreviation may be, as in git.
 const fewestDigits = 4
 
-// pickPlan finds the one plan whose digest begins with the digits.
-func pickPlan(plans []store.Plan, digits string) (store.Plan, error) {
+// pickPlan finds the one plan or gate whose digest begins with the digits.
+func pickPlan(is serve.Approvals, digits string) (planStatus, error) {
+	plans := plansOf(is)
 	var present, fit []string
-	var found store.Plan
+	var found planStatus
 	for _, p := range plans {
-		present = append(present, p.Digest.Short())
-		if len(digits) >= fewestDigits && strings.HasPrefix(string(p.Digest), strings.ToLower(digits)) {
-			fit = append(fit, string(p.Digest))
+		present = append(present, p.Plan.Short())
+		if len(digits) >= fewestDigits && strings.HasPrefix(string(p.Plan), strings.ToLower(digits)) {
+			fit = append(fit, string(p.Plan))
 			found = p
 		}
 	}
@@ -147,44 +147,58 @@ func pickPlan(plans []store.Plan, digits string) (store.Plan, error) {
 	case len(fit) == 1:
 		return found, nil
 	case len(fit) > 1:
-		return store.Plan{}, fmt.Errorf("plan %q: there are several: %s", digits, strings.Join(fit, ", "))
+		return planStatus{}, fmt.Errorf("plan %q: there are several: %s", digits, strings.Join(fit, ", "))
 	case len(plans) == 0:
-		return store.Plan{}, fmt.Errorf("plan %q: no such plan: nothing waits for approval", digits)
+		return planStatus{}, fmt.Errorf("plan %q: no such plan: nothing waits for approval", digits)
 	case len(digits) < fewestDigits:
-		return store.Plan{}, fmt.Errorf("plan %q: want a unique prefix of at least %d digits of one of %s", digits, fewestDigits, strings.Join(present, ", "))
+		return planStatus{}, fmt.Errorf("plan %q: want a unique prefix of at least %d digits of one of %s", digits, fewestDigits, strings.Join(present, ", "))
 	}
-	return store.Plan{}, hinted{fmt.Errorf("plan %q: no such plan, want one of %s", digits, strings.Join(present, ", ")),
+	return planStatus{}, hinted{fmt.Errorf("plan %q: no such plan, want one of %s", digits, strings.Join(present, ", ")),
 		"a plan that changed has another digest; swell approve lists them"}
 }
 
-func planOf(p store.Plan) string {
-	if p.Unit == "" {
+func wholeFleet(unit config.UnitPath) string {
+	if unit == "" {
 		return "the whole fleet"
 	}
-	return string(p.Unit)
+	return string(unit)
 }
 
-// planStatus is a plan as programs are told of it.
+// planStatus is a plan of deletions, or a gate, as programs are told of it.
 type planStatus struct {
 	Plan      render.Digest    `json:"plan"`
 	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
 	Since     time.Time        `json:"since"`
 	Deletions []store.Deletion `json:"deletions"`
 	Rejected  *store.Rejection `json:"rejected,omitempty"`
+	Gate      *store.Ask       `json:"gate,omitempty"` // nil for a plan
 }
 
-func planListing(plans []store.Plan) *listing {
+func plansOf(is serve.Approvals) []planStatus {
+	var plans []planStatus
+	for _, p := range is.Plans {
+		plans = append(plans, planStatus{Plan: p.Digest, Unit: p.Unit, Since: p.At.UTC(), Deletions: p.Deletions, Rejected: p.Rejected})
+	}
+	for _, ask := range is.Asks {
+		plans = append(plans, planStatus{Plan: ask.Digest, Unit: ask.Unit, Since: ask.Since.UTC(), Deletions: []store.Deletion{}, Gate: &ask})
+	}
+	return plans
+}
+
+func planListing(is serve.Approvals) *listing {
 	l := &listing{kind: "DeletionPlanList", columns: heads("PLAN", "DELETIONS", "OF", "SINCE", "WHY"), nothing: "nothing waits for approval"}
-	for _, p := range plans {
-		l.add(planStatus{p.Digest, p.Unit, p.At.UTC(), p.Deletions, p.Rejected}, p.Digest.Short(), p.Digest.Short(), strconv.Itoa(len(p.Deletions)), planOf(p),
-			p.At.UTC().Format(time.RFC3339), planWhy(p))
+	for _, p := range plansOf(is) {
+		l.add(p, p.Plan.Short(), p.Plan.Short(), strconv.Itoa(len(p.Deletions)), wholeFleet(p.Unit), p.Since.Format(time.RFC3339), planWhy(p))
 	}
 	return l
 }
 
 // planWhy is the first reason in a plan, how many others there are, and who
 // rejected it.
-func planWhy(p store.Plan) string {
+func planWhy(p planStatus) string {
+	if p.Gate != nil {
+		return "the start of wave " + p.Gate.Wave
+	}
 	reasons := map[string]bool{}
 	for _, d := range p.Deletions {
 		reasons[d.Why] = true
@@ -200,23 +214,10 @@ func planWhy(p store.Plan) string {
 }
 
 // deletionListing has a row for every deletion of a plan.
-func deletionListing(p store.Plan) *listing {
+func deletionListing(p planStatus) *listing {
 	l := &listing{kind: "DeletionList", columns: []column{{head: "TARGET"}, {head: "UNIT"}, {head: "OBJECT"}, {head: "UID", wide: true}, {head: "WHY"}}}
 	for _, d := range p.Deletions {
 		l.add(d, string(d.Target)+" "+d.ObjectID.String(), string(d.Target), string(d.Unit), d.ObjectID.String(), orDash(d.UID), d.Why)
 	}
 	return l
-}
-
-// whoami is who approves, for the history: the user of this process, and who
-// became that by sudo.
-func whoami() string {
-	name := os.Getenv("USER")
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if real := os.Getenv("SUDO_USER"); real != "" && real != name {
-		return real + " as " + name
-	}
-	return orDash(name)
 }

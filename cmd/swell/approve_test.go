@@ -71,7 +71,7 @@ func TestApprove(t *testing.T) {
 	s := newStage(t)
 	s.once(0)
 	all := s.objects()
-	if out := s.swell(0, "approve"); out != "nothing waits for approval\n" {
+	if out := s.swell(0, "approve"); out != "nothing waits for approval\n"+notRunning {
 		t.Errorf("approve says %q", out)
 	}
 	if out := s.swell(2, "approve", "abcd"); !strings.Contains(out, `error: plan "abcd": no such plan: nothing waits for approval`) {

@@ -4,21 +4,23 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/status"
-	"github.com/swell-sh/swell/sync/store"
+	"github.com/swell-sh/swell/render"
 )
 
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get units|objects|drift|targets",
-		Short: "List units, objects, drift or targets from the daemon's state",
-		Long: `List units, applied objects, drifted objects or targets from the daemon's state. It
-asks no cluster, and may be used while the daemon runs.
+		Short: "List units, objects, drift or targets as the daemon knows them",
+		Long: `List units, applied objects, drifted objects or targets as the daemon knows them. It
+asks no cluster. Where no daemon runs, it reads the daemon's state and says so.
 
 Exit codes: 0 listed, 2 the state could not be read.`,
 		RunE: oneOfItsVerbs,
@@ -32,23 +34,20 @@ Exit codes: 0 listed, 2 the state could not be read.`,
 	return cmd
 }
 
-func getVerb(use, short string, find func(s *store.Store, below string) (*listing, error)) *cobra.Command {
+func getVerb(use, short string, find func(ctx context.Context, t teller, below string) (*listing, error)) *cobra.Command {
 	var file, output string
 	cmd := &cobra.Command{
 		Use:   use + " --config FILE",
 		Short: short,
 		Args:  arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := openState(file)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			found, err := find(s, unitArgument(args))
-			if err != nil {
-				return err
-			}
-			return found.write(cmd.OutOrStdout(), output)
+			return asking(cmd, file, func(t teller) error {
+				found, err := find(cmd.Context(), t, unitArgument(args))
+				if err != nil {
+					return err
+				}
+				return found.write(cmd.OutOrStdout(), output)
+			})
 		},
 	}
 	configFlag(cmd, &file)
@@ -56,70 +55,56 @@ func getVerb(use, short string, find func(s *store.Store, below string) (*listin
 	return cmd
 }
 
-func getUnits(s *store.Store, below string) (*listing, error) {
-	units, err := statusesBelow(s, below)
+func getUnits(ctx context.Context, t teller, below string) (*listing, error) {
+	units, err := t.Units(ctx, below)
 	if err != nil {
 		return nil, err
 	}
 	return unitListing(units), nil
 }
 
-// State of an object as far as the inventory tells.
-const (
-	objectApplied  = "applied"
-	objectDoubtful = "to be applied again" // what the cluster has is not known
-	objectIntended = "intended"            // and perhaps never made
-)
-
-func getObjects(s *store.Store, below string) (*listing, error) {
-	entries, err := s.Inventories(config.UnitPath(below))
+func getObjects(ctx context.Context, t teller, below string) (*listing, error) {
+	objects, err := t.Objects(ctx, below)
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) == 0 {
-		if err := noUnits(s, below); err != nil {
-			return nil, err
-		}
-	}
 	l := &listing{kind: "ObjectList", columns: append(heads("OBJECT", "TARGET", "UNIT", "STATE"), column{head: "UID", wide: true})}
-	for _, e := range entries {
-		state := objectApplied
-		switch {
-		case e.UID == "":
-			state = objectIntended
-		case e.Digest == "":
-			state = objectDoubtful
-		}
-		item := struct {
-			Target    config.TargetName `json:"target"`
-			Unit      config.UnitPath   `json:"unit"`
-			Group     string            `json:"group,omitempty"`
-			Version   string            `json:"version"`
-			Kind      string            `json:"kind"`
-			Namespace string            `json:"namespace,omitempty"`
-			Name      string            `json:"name"`
-			UID       string            `json:"uid,omitempty"`
-			State     string            `json:"state"`
-		}{e.Target, e.Unit, e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, state}
-		l.add(item, string(e.Target)+" "+e.ID.String(), e.ID.String(), string(e.Target), string(e.Unit), state, orDash(e.UID))
+	for _, o := range objects {
+		id := render.ObjectID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+		l.add(o, string(o.Target)+" "+id, id, string(o.Target), string(o.Unit), o.State, orDash(o.UID))
 	}
 	return l, nil
 }
 
-func getDrift(s *store.Store, below string) (*listing, error) {
-	units, err := statusesBelow(s, below)
+func getDrift(ctx context.Context, t teller, below string) (*listing, error) {
+	drifted, err := t.Drift(ctx, below)
 	if err != nil {
 		return nil, err
 	}
 	l := &listing{kind: "DriftList", columns: heads("OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT"), nothing: "no drift is known"}
-	for _, u := range units {
-		for _, d := range u.Drift {
-			item := struct {
-				Unit config.UnitPath `json:"unit"`
-				status.Drift
-			}{u.Path, d}
-			l.add(item, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(u.Path), d.Mode, d.Found.Local().Format(time.DateTime), d.Text)
+	for _, d := range drifted {
+		l.add(d, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(d.Unit), d.Mode, d.Found.Local().Format(time.DateTime), d.Text)
+	}
+	return l, nil
+}
+
+func getTargets(ctx context.Context, t teller, below string) (*listing, error) {
+	targets, err := t.Targets(ctx, below)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{kind: "TargetList", columns: append(heads("TARGET", "UNITS", "READY", "FAILED", "WAITING", "DRIFTED", "SWEPT"), column{head: "ORDERS", wide: true}, column{head: "REASON"})}
+	for _, c := range targets {
+		at := "-"
+		if !c.SweptAt.IsZero() {
+			at = c.SweptAt.Local().Format(time.DateTime)
 		}
+		var orders []string
+		for _, verb := range c.Orders {
+			orders = append(orders, string(verb))
+		}
+		l.add(c, string(c.Target), string(c.Target), strconv.Itoa(c.Units), fmt.Sprintf("%d/%d", c.Ready, c.Units), strconv.Itoa(c.Failed), strconv.Itoa(c.Waiting),
+			strconv.Itoa(c.Drifted), at, orDash(strings.Join(orders, ",")), c.Reason)
 	}
 	return l, nil
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// notRunning is what commands say that read the state of a daemon that does not run.
+const notRunning = "swell: the daemon is not running; this is the last recorded state\n"
+
 // someState writes the state of a daemon with two units on two targets and
 // returns the daemon's configuration.
 func someState(t *testing.T) (file string) {
@@ -141,6 +144,7 @@ TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
   "kind": "EventList",
   "items": [
     {
+      "seq": 3,
       "time": "` + time.Date(2026, 1, 2, 3, 4, 7, 0, time.Local).UTC().Format(time.RFC3339) + `",
       "unit": "services/shop/cart",
       "target": "vla",
@@ -156,8 +160,13 @@ TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
 		{"get units -o xml", "swell: error: -o \"xml\": want table, wide, name, json or yaml\nswell: hint: swell get units --help lists the flags\n"},
 		{"history -n 0", "swell: error: --limit 0: want at least 1\n"},
 	} {
-		var out bytes.Buffer
-		execute(t.Context(), append(strings.Fields(c.args), "-c", file), &out, &out)
+		var out, errors bytes.Buffer
+		code := execute(t.Context(), append(strings.Fields(c.args), "-c", file), &out, &errors)
+		if code != 0 {
+			out = errors
+		} else if errors.String() != notRunning {
+			t.Errorf("swell %s says %q besides", c.args, &errors)
+		}
 		lines := strings.Split(out.String(), "\n")
 		for i := range lines { // of a last column that is empty
 			lines[i] = strings.TrimRight(lines[i], " ")

@@ -5,13 +5,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -22,8 +22,8 @@ func historyCommand() *cobra.Command {
 		Use:   "history [UNIT] --config FILE",
 		Short: "Show the events of units: rollouts, waves, failures, drift",
 		Long: `Show the events of a unit, of the units below a folder, or of all units: rollouts,
-waves, failures, drift. The newest event comes last. It reads the daemon's state and
-may be used while the daemon runs.
+waves, failures, drift, orders. The newest event comes last. Where no daemon runs, it
+reads the daemon's state and says so.
 
 Exit codes: 0 shown, 2 the state could not be read.`,
 		Args: arguments(0, 1),
@@ -31,20 +31,13 @@ Exit codes: 0 shown, 2 the state could not be read.`,
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: want at least 1", limit)
 			}
-			s, err := openState(file)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			events, err := s.History(config.UnitPath(unitArgument(args)), limit)
-			if err != nil {
-				return err
-			}
-			if len(events) == 0 {
-				return noUnits(s, unitArgument(args))
-			}
-			slices.Reverse(events)
-			return eventListing(events).write(cmd.OutOrStdout(), output)
+			return asking(cmd, file, func(t teller) error {
+				events, err := t.History(cmd.Context(), serve.Query{Below: config.UnitPath(unitArgument(args)), Since: -1, Limit: limit})
+				if err != nil || len(events) == 0 {
+					return err
+				}
+				return eventListing(events).write(cmd.OutOrStdout(), output)
+			})
 		},
 	}
 	configFlag(cmd, &file)
@@ -53,7 +46,7 @@ Exit codes: 0 shown, 2 the state could not be read.`,
 	return cmd
 }
 
-func eventListing(events []store.Event) *listing {
+func eventListing(events []store.Recorded) *listing {
 	l := &listing{kind: "EventList", columns: []column{{head: "TIME"}, {head: "COMMIT"}, {head: "UNIT"}, {head: "ROLLOUT", wide: true},
 		{head: "TARGET"}, {head: "WAVE"}, {head: "EVENT"}, {head: "TEXT"}}}
 	for _, e := range events {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/serve"
 )
 
 func main() { os.Exit(run()) }
@@ -45,6 +46,19 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
+// hintOf is what to do about an error; empty where it does not say.
+func hintOf(err error) string {
+	var ours hinted
+	var theirs *serve.Error
+	switch {
+	case errors.As(err, &ours):
+		return ours.hint
+	case errors.As(err, &theirs):
+		return theirs.Hint
+	}
+	return ""
+}
+
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	outScreen, errScreen := &screen{out: stdout}, &screen{out: stderr}
 	defer outScreen.end()
@@ -64,9 +78,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return interrupted
 	}
 	fmt.Fprintf(stderr, "swell: error: %v\n", err)
-	var hint hinted
-	if errors.As(err, &hint) {
-		fmt.Fprintf(stderr, "swell: hint: %s\n", hint.hint)
+	if hint := hintOf(err); hint != "" {
+		fmt.Fprintf(stderr, "swell: hint: %s\n", hint)
 	}
 	return exitError
 }
@@ -87,7 +100,9 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 	root.SetVersionTemplate("swell {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
-		runCommand(), statusCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(), demoCommand(), versionCommand())
+		runCommand(), statusCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),
+		pauseCommand(), resumeCommand(), promoteCommand(), rollbackCommand(), maskCommand(), unmaskCommand(), freezeCommand(), thawCommand(), reconcileCommand(),
+		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), demoCommand(), versionCommand())
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -27,22 +28,23 @@ func TestRetryVerb(t *testing.T) {
 UNIT                TARGET  STATE        REASON
 services/search     vla     failed       Pod/x: CrashLoopBackOff
 services/shop/cart  sas/a   unreachable  cluster sas: no answer within 5s
+swell: the daemon is not running; this is the last recorded state
 `},
-		{"retry -o name", 0, "\nservices/search\nservices/shop/cart\n"},
+		{"retry -o name", 0, "\nservices/search\nservices/shop/cart\nswell: the daemon is not running; this is the last recorded state\n"},
 		{"retry nowhere", 2, `
 swell: error: "nowhere": no such unit, target or cluster, want one of services/search, services/shop/cart
-swell: hint: swell retry lists what could be tried again
+swell: hint: swell get units and swell get targets list them
 `},
 		{"retry services/shop/crat", 2, `
 swell: error: "services/shop/crat": no such unit, target or cluster, did you mean "services/shop/cart"?
-swell: hint: swell retry lists what could be tried again
+swell: hint: swell get units and swell get targets list them
 `},
 		{"retry vla --all", 2, "\nswell: error: --all and a name: want one of them\n"},
-		{"retry .", 2, "\nswell: error: \".\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
-		{"retry ./", 2, "\nswell: error: \"./\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
-		{"retry services/..", 2, "\nswell: error: \"services/..\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
-		{"retry EMPTY", 2, "\nswell: error: \"\": want a unit, a target or a cluster\nswell: hint: --all retries everything\n"},
-		{"retry services/shop/ --reason because", 0, "\nswell: retry of services/shop/ ordered: the daemon does not run: it takes it up when it starts\n"},
+		{"retry .", 2, "\nswell: error: \".\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
+		{"retry ./", 2, "\nswell: error: \"./\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
+		{"retry services/..", 2, "\nswell: error: \"services/..\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
+		{"retry EMPTY", 2, "\nswell: error: \"\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
+		{"retry services/shop/ --reason because", 0, "\nswell: retry of services/shop ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry sas/a", 0, "\nswell: retry of sas/a ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry vla", 0, "\nswell: retry of vla ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry --all", 0, "\nswell: retry of everything ordered: the daemon does not run: it takes it up when it starts\n"},
@@ -73,10 +75,10 @@ swell: hint: swell retry lists what could be tried again
 	}
 	var got []about
 	for _, o := range orders {
-		if o.Verb != store.OrderRetry || o.By == "" || o.At.IsZero() {
+		if o.Verb != order.Retry || o.By == "" || o.At.IsZero() {
 			t.Errorf("%+v", o)
 		}
-		got = append(got, about{o.Unit, o.Target, o.Reason})
+		got = append(got, about{o.Scope.Unit, o.Scope.Target, o.Reason})
 	}
 	if diff := cmp.Diff([]about{{"services/shop", "", "because"}, {"", "sas/a", ""}, {"", "vla", ""}, {}}, got); diff != "" {
 		t.Error(diff)

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -61,6 +62,11 @@ ended yet; 2 when the daemon could not run.`,
 				return err
 			}
 			defer closeAll()
+			stopServing, err := serveAPI(file, daemon, log)
+			if err != nil {
+				return err
+			}
+			defer stopServing()
 			defer daemonSignals(log, daemon.Hurry)()
 			if !once {
 				log.Info("following", "version", versionText())
@@ -148,6 +154,25 @@ func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon,
 		return nil, nil, err
 	}
 	return daemon, closeAll, nil
+}
+
+// serveAPI answers operators until stop is called, which is to be before the state is
+// closed.
+func serveAPI(file string, daemon *sync.Daemon, log *slog.Logger) (stop func(), err error) {
+	settings, err := readDaemonConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	beside := daemon.Store.(*store.Store).Beside()
+	server, err := serve.Listen(serve.Options{Store: beside, API: settings.API, Wake: daemon.Wake, Log: log, Version: versionText()})
+	if err != nil {
+		return nil, errors.Join(err, beside.Close())
+	}
+	return func() {
+		if err := errors.Join(server.Close(), beside.Close()); err != nil {
+			log.Error("close", "err", err)
+		}
+	}, nil
 }
 
 func stateError(err error) error {

@@ -4,17 +4,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
+	"os"
+	"os/user"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/serve"
+	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -23,12 +25,63 @@ func configFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
 }
 
-// openState opens the state of the daemon with that configuration for reading.
-func openState(file string) (*store.Store, error) {
+// teller answers what commands ask: the daemon or, where none runs, its state.
+type teller interface {
+	Status(ctx context.Context, unit string) (serve.Status, error)
+	Units(ctx context.Context, unit string) ([]status.Unit, error)
+	Objects(ctx context.Context, unit string) ([]serve.Object, error)
+	Inventory(ctx context.Context, unit, target string) (serve.Inventory, error)
+	Drift(ctx context.Context, unit string) ([]serve.Drifted, error)
+	Targets(ctx context.Context, unit string) ([]serve.TargetCount, error)
+	History(ctx context.Context, q serve.Query) ([]store.Recorded, error)
+	Approvals(ctx context.Context) (serve.Approvals, error)
+	Retriable(ctx context.Context) ([]rollout.Retriable, error)
+	Orders(ctx context.Context) (serve.Orders, error)
+}
+
+var (
+	_ teller = serve.View{}
+	_ teller = (*serve.Client)(nil)
+)
+
+// asking runs a command that asks. Where it is the state that answers, it says so.
+func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	client, err := serve.Dial(cmd.Context(), settings.API.Socket)
+	if err == nil {
+		defer client.Close()
+		return ask(client)
+	}
+	if !errors.Is(err, serve.ErrNobody) {
+		return err
+	}
+	s, err := openState(settings)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	running, err := s.InUse()
+	if err != nil {
+		return err
+	}
+	err = ask(serve.View{Store: s})
+	var code exit
+	if err != nil && !errors.As(err, &code) {
+		return err
+	}
+	note := "the daemon is not running; this is the last recorded state"
+	if running {
+		note = "the daemon does not answer at " + settings.API.Socket + "; this is the last recorded state"
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "swell: "+note)
+	return err
+}
+
+// openState opens the state of the daemon with that configuration for reading.
+func openState(settings *config.Daemon) (*store.Store, error) {
 	s, err := store.OpenReadOnly(settings.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run creates it"}
@@ -36,31 +89,15 @@ func openState(file string) (*store.Store, error) {
 	return s, err
 }
 
-// unitsBelow are the states of the unit with that path and of those below it,
-// sorted by path; of all when it is empty. There is at least one.
-func unitsBelow(s *store.Store, below string) ([]*rollout.Unit, error) {
-	state, err := sync.LoadState(s)
-	if err != nil {
-		return nil, err
+// whoami is who gives an order without a daemon, for the history: the user of this process,
+// and who became that by sudo.
+func whoami(settings *config.Daemon) serve.Who {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
 	}
-	var units []*rollout.Unit
-	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		if config.Within(string(path), below) {
-			units = append(units, state.Units[path])
-		}
+	if real := os.Getenv("SUDO_USER"); real != "" && real != name {
+		return serve.AsRoot(settings.API, real, name)
 	}
-	if len(state.Units) == 0 {
-		return nil, hinted{errors.New("no unit has been released yet"), "swell run says what it waits for"}
-	}
-	if len(units) == 0 {
-		return nil, fmt.Errorf("%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
-	}
-	return units, nil
-}
-
-// noUnits is why nothing was found below a path: nil when there are units, and
-// nothing was to be found.
-func noUnits(s *store.Store, below string) error {
-	_, err := unitsBelow(s, below)
-	return err
+	return serve.Local(settings.API, orDash(name))
 }

@@ -6,15 +6,15 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -32,28 +32,26 @@ unreachable, unavailable, waiting, progressing, done.
 
 Then come conditions of the whole fleet: why a newer commit is not known or not
 taken, why a new unit is not released, clusters that cannot be reached, deletions that
-wait for approval, and clusters whose inventory is being rebuilt. -o wide has a line
-for each target. It reads the daemon's state, also when the daemon does not run, and
-says so then.
+wait for approval, orders in force, and clusters whose inventory is being rebuilt. -o wide has a line
+for each target. Where no daemon runs, it reads the daemon's state and says so.
 
 Exit codes: 0 all units are done and the fleet has no condition, 1 otherwise, or when
 it is not known, 2 the state could not be read.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			units, fleet, err := readStatus(file, unitArgument(args))
-			if err != nil {
-				return err
-			}
-			if err := writeStatus(cmd.OutOrStdout(), output, units, fleet); err != nil {
-				return err
-			}
-			if !fleet.Running {
-				fmt.Fprintln(cmd.ErrOrStderr(), "swell: the daemon is not running; this is the last recorded state")
-			}
-			if fleet.ails() || len(fleet.notes) > 0 || slices.ContainsFunc(units, func(u status.Unit) bool { return u.Status != status.Done }) {
-				return exit(exitProblems)
-			}
-			return nil
+			return asking(cmd, file, func(t teller) error {
+				is, err := t.Status(cmd.Context(), unitArgument(args))
+				if err != nil {
+					return err
+				}
+				if err := writeStatus(cmd.OutOrStdout(), output, is); err != nil {
+					return err
+				}
+				if ails(&is.Fleet) || slices.ContainsFunc(is.Units, func(u status.Unit) bool { return u.Status != status.Done }) {
+					return exit(exitProblems)
+				}
+				return nil
+			})
 		},
 	}
 	configFlag(cmd, &file)
@@ -70,43 +68,41 @@ func unitArgument(args []string) string {
 	return unitFlag(args[0])
 }
 
-// fleetStatus is what there is to say of the fleet as a whole.
-type fleetStatus struct {
-	Running    bool              `json:"running"` // a daemon is at work on the state
-	Conditions []store.Condition `json:"conditions,omitempty"`
-	Plans      []planSummary     `json:"plans,omitempty"`
-	Clusters   []clusterStatus   `json:"clusters,omitempty"`
-
-	notes []string // about plans and clusters, a line each
+// ails says whether something keeps the daemon from its work, or waits for somebody.
+func ails(f *serve.Fleet) bool {
+	return len(f.Plans)+len(f.Asks)+len(f.Clusters) > 0 ||
+		slices.ContainsFunc(f.Conditions, func(t store.Condition) bool { return t.About != store.AboutConfiguration })
 }
 
-// planSummary is deletions that wait for approval.
-type planSummary struct {
-	Plan      string           `json:"plan"`
-	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
-	Deletions int              `json:"deletions"`
-	Since     time.Time        `json:"since"`
-	Rejected  *store.Rejection `json:"rejected,omitempty"`
-}
-
-// clusterStatus is a cluster of which not everything is known.
-type clusterStatus struct {
-	Cluster string       `json:"cluster"`
-	Survey  store.Survey `json:"survey,omitempty"`
-	Unknown string       `json:"unknown,omitempty"` // kinds that could not be listed
-}
-
-// ails says whether something keeps the daemon from its work.
-func (f *fleetStatus) ails() bool {
-	return slices.ContainsFunc(f.Conditions, func(t store.Condition) bool { return t.About != store.AboutConfiguration })
-}
-
-func (f *fleetStatus) write(w io.Writer) error {
-	var lines []string
+// fleetLines is what there is to say of the fleet, a line each.
+func fleetLines(f *serve.Fleet) (lines []string) {
 	for _, t := range f.Conditions {
 		lines = append(lines, fmt.Sprintf("%s: %s (since %s)", t.About, strings.TrimPrefix(t.Text, t.About+": "), t.Since.Format(time.RFC3339)))
 	}
-	for _, line := range append(lines, f.notes...) {
+	for i := range f.Orders {
+		o := &f.Orders[i]
+		lines = append(lines, fmt.Sprintf("%s of %s %s: swell %s %s", o.Verb, o.Scope.Text(), serve.SinceText(o), endCommand(o.Verb), scopeArguments(o.Scope)))
+	}
+	for _, p := range f.Plans {
+		plan := store.Plan{Digest: render.Digest(p.Plan), Rejected: p.Rejected}
+		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, diff.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), p.Since.Format(time.RFC3339), plan.Ask()))
+	}
+	for _, ask := range f.Asks {
+		lines = append(lines, fmt.Sprintf("gate %s: wave %s of %s waits for approval since %s: swell approve %s", ask.Digest.Short(), ask.Wave, ask.Unit, ask.Since.UTC().Format(time.RFC3339), ask.Digest.Short()))
+	}
+	for _, c := range f.Clusters {
+		if c.Survey == store.Rebuilding {
+			lines = append(lines, fmt.Sprintf("cluster %s: rebuilding its inventory: nothing is deleted until every unit there is applied and healthy", c.Cluster))
+		}
+		if c.Unknown != "" {
+			lines = append(lines, fmt.Sprintf("cluster %s: %s could not be listed, so it is not known what swell has of them", c.Cluster, c.Unknown))
+		}
+	}
+	return lines
+}
+
+func writeFleet(w io.Writer, f *serve.Fleet) error {
+	for _, line := range fleetLines(f) {
 		if _, err := fmt.Fprintln(w, visible(line)); err != nil {
 			return err
 		}
@@ -114,103 +110,24 @@ func (f *fleetStatus) write(w io.Writer) error {
 	return nil
 }
 
-// readStatus reads the units below a folder, and how the fleet is.
-func readStatus(file, below string) (units []status.Unit, fleet fleetStatus, err error) {
-	s, err := openState(file)
-	if err != nil {
-		return nil, fleet, err
-	}
-	defer s.Close()
-	if fleet.Running, err = s.InUse(); err != nil {
-		return nil, fleet, err
-	}
-	conditions, err := s.Conditions()
-	if err != nil {
-		return nil, fleet, err
-	}
-	fleet.Conditions = slices.DeleteFunc(conditions, func(t store.Condition) bool {
-		unit, isUnits := strings.CutPrefix(t.About, "unit ")
-		return isUnits && !config.Within(unit, below)
-	})
-	told := below == "" && len(fleet.Conditions) > 0 ||
-		slices.ContainsFunc(fleet.Conditions, func(t store.Condition) bool { return strings.HasPrefix(t.About, "unit ") })
-	units, err = statusesBelow(s, below)
-	if err != nil && !told { // why nothing is there
-		return nil, fleet, err
-	}
-	return units, fleet, fleet.readNotes(s, below)
-}
-
-// statusesBelow are the units below a folder, sorted by path; at least one.
-func statusesBelow(s *store.Store, below string) ([]status.Unit, error) {
-	found, err := unitsBelow(s, below)
-	if err != nil {
-		return nil, err
-	}
-	drifts, err := s.Drifts()
-	if err != nil {
-		return nil, err
-	}
-	units := make([]status.Unit, len(found))
-	for i, u := range found {
-		units[i] = status.Of(u, drifts)
-	}
-	return units, nil
-}
-
-// readNotes notes which deletions wait for approval, and which clusters'
-// objects are not all known.
-func (f *fleetStatus) readNotes(s *store.Store, below string) error {
-	plans, err := s.Plans()
-	if err != nil {
-		return err
-	}
-	for _, p := range plans {
-		if p.Unit != "" && !config.Within(string(p.Unit), below) {
-			continue
-		}
-		f.Plans = append(f.Plans, planSummary{p.Digest.Short(), p.Unit, len(p.Deletions), p.At.UTC(), p.Rejected})
-		f.notes = append(f.notes, fmt.Sprintf("plan %s: %s of %s pending since %s: %s",
-			p.Digest.Short(), diff.Count(len(p.Deletions), "deletion"), planOf(p), p.At.UTC().Format(time.RFC3339), p.Ask()))
-	}
-	clusters, err := s.Clusters()
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		c := clusters[name]
-		if c.Survey != store.Rebuilding && c.Unknown == "" {
-			continue
-		}
-		f.Clusters = append(f.Clusters, clusterStatus{name, c.Survey, c.Unknown})
-		if c.Survey == store.Rebuilding {
-			f.notes = append(f.notes, fmt.Sprintf("cluster %s: rebuilding its inventory: nothing is deleted until every unit there is applied and healthy", name))
-		}
-		if c.Unknown != "" {
-			f.notes = append(f.notes, fmt.Sprintf("cluster %s: %s could not be listed, so it is not known what swell has of them", name, c.Unknown))
-		}
-	}
-	return nil
-}
-
 // writeStatus writes units and fleet.
-func writeStatus(w io.Writer, format string, units []status.Unit, fleet fleetStatus) error {
+func writeStatus(w io.Writer, format string, is serve.Status) error {
 	switch format {
 	case formatJSON, formatYAML:
 		return writeData(w, format, struct {
 			list[status.Unit]
-			fleetStatus
-		}{listOf("UnitStatusList", units), fleet})
+			serve.Fleet
+		}{listOf("UnitStatusList", is.Units), is.Fleet})
 	case formatWide:
-		if err := targetListing(units).table(true).write(w); err != nil {
+		if err := targetListing(is.Units).table(true).write(w); err != nil {
 			return err
 		}
-		return fleet.write(w)
+		return writeFleet(w, &is.Fleet)
 	}
-	if err := unitListing(units).write(w, format); err != nil || format == formatName {
+	if err := unitListing(is.Units).write(w, format); err != nil || format == formatName {
 		return err
 	}
-	return fleet.write(w)
+	return writeFleet(w, &is.Fleet)
 }
 
 // unitListing has a row for each unit.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -70,12 +71,12 @@ func TestStatusShowsTroubles(t *testing.T) {
 // TestConfigurationAilsNobody: what the daemon's configuration has too much is told
 // of, and is no reason to call the fleet unwell.
 func TestConfigurationAilsNobody(t *testing.T) {
-	f := fleetStatus{Conditions: []store.Condition{{About: store.AboutConfiguration, Text: "x"}}}
+	f := serve.Fleet{Conditions: []store.Condition{{About: store.AboutConfiguration, Text: "x"}}}
 	var out bytes.Buffer
-	if err := f.write(&out); err != nil || f.ails() || !strings.HasPrefix(out.String(), "configuration: x (since ") {
-		t.Errorf("ails: %t, %v, %s", f.ails(), err, &out)
+	if err := writeFleet(&out, &f); err != nil || ails(&f) || !strings.HasPrefix(out.String(), "configuration: x (since ") {
+		t.Errorf("ails: %t, %v, %s", ails(&f), err, &out)
 	}
-	if f.Conditions = append(f.Conditions, store.Condition{About: "git"}); !f.ails() {
+	if f.Conditions = append(f.Conditions, store.Condition{About: "git"}); !ails(&f) {
 		t.Error("trouble with Git ails nobody")
 	}
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -28,9 +29,10 @@ func treeCommand() *cobra.Command {
 		Use:   "tree UNIT --config FILE",
 		Short: "Show the objects of a unit in the clusters, down to the pods, with their health",
 		Long: `Show the objects that were applied for a unit, or for the units below a folder,
-and the objects that controllers made from them, with the health of each. It reads
-the daemon's state and asks the clusters, with the daemon's credentials. Objects that
-a tenant's account wrote are read as that account.
+and the objects that controllers made from them, with the health of each. The daemon
+or, where none runs, its state says which objects there are; the command itself asks the
+clusters, with the daemon's credentials. Objects that a tenant's account wrote are read
+as that account.
 
 Exit codes: 0 all objects are there and healthy, 1 some are not, 2 some could not be
 read.`,
@@ -38,23 +40,29 @@ read.`,
   swell tree services/shop --target sas-1`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			trees, errs, err := growTrees(cmd.Context(), file, unitArgument(args), target)
-			if err != nil {
-				return err
-			}
-			if err := writeTrees(cmd.OutOrStdout(), output, trees); err != nil {
-				return err
-			}
-			for _, err := range errs {
-				fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
-			}
-			switch {
-			case len(errs) > 0:
-				return exit(exitError)
-			case slices.ContainsFunc(trees, func(t unitTree) bool { return slices.ContainsFunc(t.Objects, ill) }):
-				return exit(exitProblems)
-			}
-			return nil
+			return asking(cmd, file, func(t teller) error {
+				is, err := t.Inventory(cmd.Context(), unitArgument(args), target)
+				if err != nil {
+					return err
+				}
+				trees, errs, err := growTrees(cmd.Context(), file, is)
+				if err != nil {
+					return err
+				}
+				if err := writeTrees(cmd.OutOrStdout(), output, trees); err != nil {
+					return err
+				}
+				for _, err := range errs {
+					fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
+				}
+				switch {
+				case len(errs) > 0:
+					return exit(exitError)
+				case slices.ContainsFunc(trees, func(t unitTree) bool { return slices.ContainsFunc(t.Objects, ill) }):
+					return exit(exitProblems)
+				}
+				return nil
+			})
 		},
 	}
 	configFlag(cmd, &file)
@@ -82,47 +90,24 @@ func ill(n treeNode) bool {
 	return n.State != string(health.Healthy) || slices.ContainsFunc(n.Owned, ill)
 }
 
-// growTrees asks the clusters about all that the state has of the units. errs
-// are about clusters and kinds that could not be looked at.
-func growTrees(ctx context.Context, file, below, target string) (trees []unitTree, errs []error, err error) {
+// growTrees asks the clusters about all that there is of the units. errs are about
+// clusters and kinds that could not be looked at.
+func growTrees(ctx context.Context, file string, is serve.Inventory) (trees []unitTree, errs []error, err error) {
 	settings, err := readDaemonConfig(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := openState(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer s.Close()
-	entries, err := s.Inventories(config.UnitPath(below))
-	if err != nil {
-		return nil, nil, err
-	}
-	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return !config.Within(string(e.Target), target) })
-	if len(entries) == 0 {
-		if err := noUnits(s, below); err != nil {
-			return nil, nil, err
-		}
-		return nil, nil, fmt.Errorf("%s: nothing was applied%s", below, map[bool]string{true: " on " + target}[target != ""])
-	}
-	state, err := sync.LoadState(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	repository, err := s.Repository()
 	if err != nil {
 		return nil, nil, err
 	}
 	type asked struct{ cluster, account string }
 	parts := map[asked][]store.Entry{}
-	for _, e := range entries {
-		at := asked{e.Target.Cluster(), state.Account(e.Unit, e.Target)}
-		parts[at] = append(parts[at], e)
+	for _, o := range is.Objects {
+		at := asked{o.Target.Cluster(), o.Account}
+		parts[at] = append(parts[at], store.Entry{Unit: o.Unit, Target: o.Target, Version: o.Version, UID: o.UID,
+			ID: render.ObjectID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}})
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(parts), func(a, b asked) int {
 		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.account, b.account))
 	}) {
-		found, wrong := growIn(ctx, settings, repository, at.cluster, at.account, parts[at])
+		found, wrong := growIn(ctx, settings, is.Repository, at.cluster, at.account, parts[at])
 		trees, errs = append(trees, found...), append(errs, wrong...)
 	}
 	return trees, errs, nil

@@ -303,6 +303,17 @@ func (x *Executor) CancelStale(stays func(j *Job, id render.ObjectID) bool) {
 	}
 }
 
+// Cancel ends the jobs that these are. What they have sent is on its way; nothing more is.
+func (x *Executor) Cancel(these func(j *Job) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for j, cancel := range x.cancels {
+		if these(j) {
+			cancel()
+		}
+	}
+}
+
 // UnitsAtOnce is how many units of one cluster are worked on at a time. What
 // the API server sees is bounded by the connection; this bounds memory.
 const UnitsAtOnce = 32

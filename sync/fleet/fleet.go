@@ -150,7 +150,7 @@ func (f *Fleet) newLease(name string) *lease {
 	is := f.options.Holder
 	who := func(process string) string { return f.host + "/" + is.State + "/" + process }
 	l := &lease{cluster: name, namespace: cmp.Or(f.options.Lease.Namespace, config.DefaultLeaseNamespace), times: f.options.LeaseTimes,
-		holder: who(is.Process), changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{})}
+		holder: who(is.Process), changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{}), resumed: make(chan struct{}, 1)}
 	for _, process := range is.Before {
 		l.before = append(l.before, who(process))
 	}
@@ -172,7 +172,11 @@ func (f *Fleet) KeepLeases(ctx context.Context, names []string) {
 	var fresh []*lease
 	for _, name := range names {
 		c := f.clusters[name]
-		if c == nil || c.lease.name != "" {
+		if c == nil {
+			continue
+		}
+		c.lease.suspend(false)
+		if c.lease.name != "" {
 			continue
 		}
 		c.lease.name = "swell-" + f.repository
@@ -190,7 +194,18 @@ func (f *Fleet) KeepLeases(ctx context.Context, names []string) {
 	}
 }
 
-// Release gives all Leases back.
+// SuspendLeases stops to renew the Leases of these clusters, without giving them back:
+// that would be a write. Nothing is written there before [Fleet.KeepLeases] names the
+// cluster again.
+func (f *Fleet) SuspendLeases(these func(name string) bool) {
+	for name, c := range f.clusters {
+		if c.lease != nil && these(name) {
+			c.lease.suspend(true)
+		}
+	}
+}
+
+// Release gives all Leases back, but those that are suspended.
 func (f *Fleet) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()

@@ -65,7 +65,11 @@ type lease struct {
 	begun chan struct{} // closed when the first try is over
 	over  chan struct{} // closed when nobody keeps it any more
 
-	mu   sync.Mutex
+	resumed chan struct{} // told when it is not suspended any more
+
+	mu        sync.Mutex
+	suspended bool // nothing is sent, not even what keeps the Lease
+
 	last *coordinationv1.Lease // as we wrote it; nil when it is not ours
 	// renewed is when the last renewal that went through was sent.
 	renewed time.Time
@@ -86,6 +90,8 @@ func (l *lease) term() (term int, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case l.suspended:
+		return 0, nil
 	case l.last == nil:
 		return 0, l.why
 	case since(l.renewed) > l.times.Duration-l.times.Duration/leaseMargin:
@@ -134,6 +140,15 @@ func (l *lease) keep(ctx context.Context) {
 	first := sync.OnceFunc(func() { close(l.begun) })
 	defer first()
 	for {
+		if l.isSuspended() {
+			first()
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.resumed:
+			}
+			continue
+		}
 		before, hadWhy := l.term()
 		next := l.try(ctx)
 		after, why := l.term()
@@ -144,9 +159,29 @@ func (l *lease) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-l.resumed:
 		case <-time.After(next):
 		}
 	}
+}
+
+// suspend has nothing more sent for the Lease, or has it kept again.
+func (l *lease) suspend(suspended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.suspended && !suspended {
+		select {
+		case l.resumed <- struct{}{}:
+		default:
+		}
+	}
+	l.suspended = suspended
+}
+
+func (l *lease) isSuspended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.suspended
 }
 
 func text(err error) string {
@@ -195,6 +230,9 @@ func (l *lease) retry() time.Duration { return min(leaseRetry, l.times.Renew/4) 
 
 // put writes the Lease as ours. anew says that it was not.
 func (l *lease) put(ctx context.Context, conn *apply.Cluster, from *coordinationv1.Lease, anew bool) error {
+	if l.isSuspended() {
+		return NotWriter{fmt.Errorf("cluster %s: it is masked", l.cluster)}
+	}
 	now := time.Now()
 	next := from.DeepCopy()
 	next.Spec.HolderIdentity = &l.holder
@@ -280,11 +318,11 @@ func (l *lease) failed(err error) time.Duration {
 // release gives the Lease back, so that nobody has to wait.
 func (l *lease) release(ctx context.Context) {
 	l.mu.Lock()
-	last := l.last
+	last, suspended := l.last, l.suspended
 	l.last = nil
 	l.mu.Unlock()
 	conn := l.linked()
-	if last == nil || conn == nil {
+	if last == nil || conn == nil || suspended {
 		return
 	}
 	next := last.DeepCopy()

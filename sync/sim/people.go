@@ -5,12 +5,14 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -304,6 +306,15 @@ func (w *world) plans() []store.Plan {
 	return plans
 }
 
+// say writes what an operator says beside the process or, where there is none, alone.
+func (w *world) say(do func(*store.Tx) error) error {
+	if w.process == nil {
+		return store.Alone(context.Background(), w.disk.dir, do)
+	}
+	beside := w.process.store.Beside()
+	return errors.Join(beside.Update(context.Background(), do), beside.Close())
+}
+
 func (w *world) approve() string {
 	plans := w.plans()
 	if len(plans) == 0 {
@@ -314,7 +325,7 @@ func (w *world) approve() string {
 
 func (w *world) approvePlan(p store.Plan) string {
 	w.judge.approved(p)
-	if err := store.Approve(context.Background(), w.disk.dir, p.Digest, "ann", w.now()); err != nil {
+	if err := w.say(func(tx *store.Tx) error { return tx.Approve(p.Digest, "ann", w.now()) }); err != nil {
 		w.judge.objectf("state", "approve: %v", err)
 	}
 	w.stats.situation("approvals")
@@ -327,7 +338,7 @@ func (w *world) reject() string {
 		return ""
 	}
 	p := plans[w.rand.IntN(len(plans))]
-	if err := store.Reject(context.Background(), w.disk.dir, p.Digest, store.Rejection{At: w.now(), By: "ben"}); err != nil {
+	if err := w.say(func(tx *store.Tx) error { return tx.Reject(p.Digest, store.Rejection{At: w.now(), By: "ben"}) }); err != nil {
 		return "refused"
 	}
 	return fmt.Sprintf("%d deletions of %q", len(p.Deletions), p.Unit)
@@ -346,7 +357,11 @@ func (w *world) retry() string {
 
 func (w *world) order(unit config.UnitPath) string {
 	w.judge.retried(unit)
-	if err := store.Give(context.Background(), w.disk.dir, store.Order{At: w.now(), By: "ann", Verb: store.OrderRetry, Unit: unit}); err != nil {
+	o := order.Order{At: w.now(), By: "ann", Verb: order.Retry, Scope: order.Scope{Unit: unit}}
+	if err := w.say(func(tx *store.Tx) error {
+		_, err := tx.Give(o, "")
+		return err
+	}); err != nil {
 		w.judge.objectf("state", "retry: %v", err)
 	}
 	return fmt.Sprintf("%q", unit)

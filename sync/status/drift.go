@@ -25,7 +25,7 @@ type Drift struct {
 	Missing bool           `json:"missing,omitempty"`
 	Changes []store.Change `json:"changes,omitempty"`
 
-	Text string `json:"-"` // in one line
+	Text string `json:"text,omitempty"` // in one line
 }
 
 // driftOf is the drift of one unit.

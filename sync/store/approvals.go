@@ -5,7 +5,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -165,15 +164,10 @@ func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
 	return tx.exec(`UPDATE approvals SET deletions = ? WHERE digest = ?`, deletions, string(digest))
 }
 
-// Approve approves the plan with the digest in the state of a folder, whether
-// or not a daemon is at work on it: like [Give], it needs no lock.
-// The deletions that the plan holds at that moment are approved; the digest names
-// them. The error wraps [ErrNoPlan] when no such plan waits.
-func Approve(ctx context.Context, dir string, digest render.Digest, by string, at time.Time) error {
-	return updateUnlocked(ctx, dir, func(tx *Tx) error { return tx.approve(digest, by, at) })
-}
-
-func (tx *Tx) approve(digest render.Digest, by string, at time.Time) error {
+// Approve approves the plan with the digest. The deletions that the plan holds at that
+// moment are approved; the digest names them. The error wraps [ErrNoPlan] when no such
+// plan waits.
+func (tx *Tx) Approve(digest render.Digest, by string, at time.Time) error {
 	unit, listed, err := tx.plan(digest)
 	if err != nil {
 		return err
@@ -218,7 +212,7 @@ func (tx *Tx) plan(digest render.Digest) (unit config.UnitPath, deletions []Dele
 }
 
 // Changes is a number that becomes another one when somebody else than this
-// Store has written to the state.
+// Store has written to the state, a Store [Store.Beside] it included.
 func (s *Store) Changes() (int64, error) { return changes(s.writer) }
 
 // Changes is [Store.Changes], with nothing changing until the end of the transaction.

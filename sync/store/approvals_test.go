@@ -54,7 +54,18 @@ func TestPlanDigest(t *testing.T) {
 	}
 }
 
-// TestApproveBesideTheDaemon: an approval needs no lock, what it says is what
+// approve approves a plan beside a store, as the daemon's API does.
+func approve(t *testing.T, s *Store, digest render.Digest, by string, at time.Time) error {
+	b := s.Beside()
+	return errors.Join(b.Update(t.Context(), func(tx *Tx) error { return tx.Approve(digest, by, at) }), b.Close())
+}
+
+func reject(t *testing.T, s *Store, digest render.Digest, r Rejection) error {
+	b := s.Beside()
+	return errors.Join(b.Update(t.Context(), func(tx *Tx) error { return tx.Reject(digest, r) }), b.Close())
+}
+
+// TestApproveBesideTheDaemon: an approval waits for no pass, what it says is what
 // the plan holds, and the daemon hears of it and of nothing else.
 func TestApproveBesideTheDaemon(t *testing.T) {
 	dir := t.TempDir()
@@ -66,7 +77,7 @@ func TestApproveBesideTheDaemon(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.PutUnit("a", []byte("x")) })
 	same(t, before, value[int64](t)(s.Changes()))
 
-	if err := Approve(t.Context(), dir, unit.Digest, "ada", noon.Add(time.Hour)); err != nil {
+	if err := approve(t, s, unit.Digest, "ada", noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if after := value[int64](t)(s.Changes()); after == before {
@@ -82,7 +93,7 @@ func TestApproveBesideTheDaemon(t *testing.T) {
 	})
 	want.Deletions = unit.Deletions[1:]
 	same(t, []Approval{want}, value[[]Approval](t)(s.Approvals()))
-	if err := Approve(t.Context(), dir, unit.Digest, "ada", noon); !errors.Is(err, ErrNoPlan) {
+	if err := approve(t, s, unit.Digest, "ada", noon); !errors.Is(err, ErrNoPlan) {
 		t.Errorf("a plan that is gone: %v", err)
 	}
 	update(t, s, func(tx *Tx) error { return tx.KeepApproval(unit.Digest, nil) })
@@ -91,11 +102,11 @@ func TestApproveBesideTheDaemon(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Approve(t.Context(), dir, fleet.Digest, "ada", noon); err != nil { // without a daemon
+	if err := Alone(t.Context(), dir, func(tx *Tx) error { return tx.Approve(fleet.Digest, "ada", noon) }); err != nil { // without a daemon
 		t.Fatal(err)
 	}
 	same(t, 1, len(value[[]Approval](t)(open(t, dir).Approvals())))
-	if err := Approve(t.Context(), t.TempDir(), fleet.Digest, "ada", noon); !errors.Is(err, os.ErrNotExist) {
+	if err := Alone(t.Context(), t.TempDir(), func(tx *Tx) error { return tx.Approve(fleet.Digest, "ada", noon) }); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no state: %v", err)
 	}
 }
@@ -113,7 +124,7 @@ func TestApproveWhileWriting(t *testing.T) {
 	var all sync.WaitGroup
 	for _, p := range plans {
 		all.Go(func() {
-			if err := Approve(t.Context(), dir, p.Digest, "ada", noon); err != nil {
+			if err := approve(t, s, p.Digest, "ada", noon); err != nil {
 				t.Error(err)
 			}
 		})
@@ -198,7 +209,7 @@ func TestOlderSchema(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = Approve(t.Context(), dir, "abc", "ada", noon)
+	err = Alone(t.Context(), dir, func(tx *Tx) error { return tx.Approve("abc", "ada", noon) })
 	if err == nil || !regexp.MustCompile(`made by an older version of swell: schema 1, this one knows \d+: swell run brings it up to date`).MatchString(err.Error()) {
 		t.Errorf("approve: %v", err)
 	}
@@ -224,14 +235,14 @@ func TestReject(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.PutPlans([]Plan{one, other}) })
 	before := value[int64](t)(s.Changes())
 	first := Rejection{At: noon.Add(time.Hour), By: "ada", Reason: "still read"}
-	if err := Reject(t.Context(), dir, one.Digest, first); err != nil {
+	if err := reject(t, s, one.Digest, first); err != nil {
 		t.Fatal(err)
 	}
 	if after := value[int64](t)(s.Changes()); after == before {
 		t.Error("the daemon hears nothing")
 	}
 	again := Rejection{At: noon.Add(2 * time.Hour), By: "bob"}
-	if err := errors.Join(Reject(t.Context(), dir, one.Digest, again), Reject(t.Context(), dir, other.Digest, first)); err != nil {
+	if err := errors.Join(reject(t, s, one.Digest, again), reject(t, s, other.Digest, first)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -248,12 +259,12 @@ func TestReject(t *testing.T) {
 	}
 	same(t, []string{"rejected plan " + one.Digest.Short() + ": 2 deletions, by bob", "rejected plan " + one.Digest.Short() + ": 2 deletions, by ada: still read"}, told)
 
-	if err := Approve(t.Context(), dir, one.Digest, "eve", noon); err != nil {
+	if err := approve(t, s, one.Digest, "eve", noon); err != nil {
 		t.Fatal(err)
 	}
 	one.Rejected = nil
 	same(t, []Plan{one, other}, value[[]Plan](t)(s.Plans()))
-	if err := Reject(t.Context(), dir, one.Digest, first); !errors.Is(err, ErrApproved) {
+	if err := reject(t, s, one.Digest, first); !errors.Is(err, ErrApproved) {
 		t.Errorf("a plan that is approved: %v", err)
 	}
 	changed := NewPlan("shop/till", noon, []Deletion{deletion(3), deletion(4)})
@@ -261,7 +272,7 @@ func TestReject(t *testing.T) {
 	other.Rejected = nil
 	update(t, s, func(tx *Tx) error { return tx.PutPlans([]Plan{other}) })
 	same(t, []Plan{other}, value[[]Plan](t)(s.Plans()))
-	if err := Reject(t.Context(), dir, changed.Digest, first); !errors.Is(err, ErrNoPlan) {
+	if err := reject(t, s, changed.Digest, first); !errors.Is(err, ErrNoPlan) {
 		t.Errorf("a plan that is gone: %v", err)
 	}
 }

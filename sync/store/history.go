@@ -5,6 +5,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -41,21 +42,57 @@ func (tx *Tx) AddHistory(events []Event) error {
 	return tx.exec(`DELETE FROM history WHERE seq <= (SELECT max(seq) FROM history) - ?`, maxHistory)
 }
 
+// Recorded is an event with its number in the history. A later event has a larger number.
+type Recorded struct {
+	Seq int64 `json:"seq"`
+	Event
+}
+
 // History is the newest events, newest first, limit at most: of a unit and the
 // units below that path, or of everything when it is empty.
 func (s Reader) History(below config.UnitPath, limit int) ([]Event, error) {
-	where, args := "", []any{limit}
-	if below != "" { // "0" is the character after "/"
-		where, args = `WHERE unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0'`, append(args, string(below))
-	}
+	recorded, err := s.Newest(below, limit)
 	var events []Event
+	for _, r := range recorded {
+		events = append(events, r.Event)
+	}
+	return events, err
+}
+
+// Newest is what [Reader.History] is, with the numbers.
+func (s Reader) Newest(below config.UnitPath, limit int) ([]Recorded, error) {
+	return s.events(`DESC`, below, 0, limit)
+}
+
+// After is the events with a number above seq, the oldest first, limit at most: of a unit
+// and the units below that path, or of everything when it is empty.
+func (s Reader) After(seq int64, below config.UnitPath, limit int) ([]Recorded, error) {
+	return s.events(`ASC`, below, seq, limit)
+}
+
+func (s Reader) events(direction string, below config.UnitPath, seq int64, limit int) ([]Recorded, error) {
+	where := `seq > ?3`
+	if below != "" { // "0" is the character after "/"
+		where += ` AND (unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0')`
+	}
+	var events []Recorded
 	err := s.query(func(rows *sql.Rows) error {
-		var e Event
+		var e Recorded
 		var at stamp
-		err := rows.Scan(&at, (*string)(&e.Commit), (*string)(&e.Unit), (*string)(&e.Target), &e.Rollout, &e.Wave, &e.Kind, &e.Text)
+		err := rows.Scan(&e.Seq, &at, (*string)(&e.Commit), (*string)(&e.Unit), (*string)(&e.Target), &e.Rollout, &e.Wave, &e.Kind, &e.Text)
 		e.Time = at.Time
 		events = append(events, e)
 		return err
-	}, `SELECT at, "commit", unit, target, rollout, wave, kind, text FROM history `+where+` ORDER BY seq DESC LIMIT ?1`, args...)
+	}, `SELECT seq, at, "commit", unit, target, rollout, wave, kind, text FROM history WHERE `+where+` ORDER BY seq `+direction+` LIMIT ?1`, limit, string(below), seq)
 	return events, err
+}
+
+// Range is the numbers of the oldest and the newest event that are kept; both are 0 when
+// there is none.
+func (s Reader) Range() (oldest, newest int64, err error) {
+	err = s.db.QueryRow(`SELECT coalesce((SELECT min(seq) FROM history), 0), coalesce((SELECT max(seq) FROM history), 0)`).Scan(&oldest, &newest)
+	if err != nil {
+		err = fmt.Errorf("read state: %w", err)
+	}
+	return oldest, newest, err
 }

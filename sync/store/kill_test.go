@@ -11,26 +11,32 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // killedIn makes this test binary write to the folder that it names, until it
 // is killed.
 const killedIn = "SWELL_STORE_TEST_DIR"
 
-// orderedIn makes this test binary give an order to the state in the folder that
-// it names, as swell retry does while the daemon runs.
+// orderedIn makes this test binary write an order to the state in the folder that
+// it names, although it is locked: no swell does that any more, an older one did.
 const orderedIn = "SWELL_STORE_TEST_ORDER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(orderedIn); dir != "" {
-		err := Give(context.Background(), dir, Order{At: time.Now(), By: "test", Verb: "retry"})
-		fmt.Println(err)
+		s := &Store{writer: connect(filepath.Join(dir, fileName), "mode=rw", 1)}
+		err := s.Update(context.Background(), func(tx *Tx) error {
+			_, err := tx.Give(order.Order{At: time.Now(), By: "test", Verb: order.Retry}, "")
+			return err
+		})
+		fmt.Println(errors.Join(err, s.Close()))
 		os.Exit(0)
 	}
 	if dir := os.Getenv(killedIn); dir != "" {

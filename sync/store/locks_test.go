@@ -15,8 +15,8 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
-// TestOrderOfAnotherProcess: what another process writes, as swell approve does
-// under a running daemon, leaves the log of this one alone. Whoever closes last
+// TestOrderOfAnotherProcess: what another process writes leaves the log of this one
+// alone. Whoever closes last
 // removes the log, unless the locks of another process say that it is not the last.
 func TestOrderOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()

@@ -112,13 +112,24 @@ CREATE TABLE holder (state TEXT NOT NULL, place TEXT NOT NULL, processes TEXT NO
 CREATE TABLE rejections (digest TEXT PRIMARY KEY, at TEXT, by TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 `, `
 ALTER TABLE repository ADD COLUMN bounds TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE orders ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+ALTER TABLE orders ADD COLUMN wave TEXT NOT NULL DEFAULT '';
+ALTER TABLE orders ADD COLUMN until TEXT;
+ALTER TABLE orders ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE orders ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE order_keys (key TEXT PRIMARY KEY, at TEXT NOT NULL, seq INTEGER NOT NULL, request TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 `}
 
-// The versions that brought the tables of orders and of rejections.
+// The versions that brought the tables of orders and of rejections, and the orders in
+// force.
 const (
 	ordersSchema     = 7
 	rejectionsSchema = 9
 	boundsSchema     = 10
+	standingSchema   = 11
 )
 
 // connect makes a pool of connections; none is opened before it is used. Whoever writes

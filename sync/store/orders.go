@@ -6,50 +6,78 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
-// Order is an operator's order that the daemon has not carried out yet.
-type Order struct {
-	Seq  int64     // the oldest is the smallest
-	At   time.Time // when it was given
-	By   string
-	Verb string // [OrderRetry]
-	// Unit is the one that it is about, with those below that path, Target or
-	// cluster the place. Both empty: all.
-	Unit   config.UnitPath
-	Target config.TargetName
-	Reason string // as the operator gave it; may be empty
-}
+// keysFor is how long the keys of orders are remembered, see [Tx.Give].
+const keysFor = 24 * time.Hour
 
-// OrderRetry starts again what failed or waits, see [rollout.State.Retry].
-const OrderRetry = "retry"
+// ErrKey means that an order has the key of another one.
+var ErrKey = errors.New("the idempotency key was used for another order")
 
-// Text is the order in one line, for the history.
-func (o *Order) Text() string {
-	text := "by " + o.By
-	if o.Reason != "" {
-		text += ": " + o.Reason
+// Give stores an order, which the next pass carries out, and returns its number. With a
+// key, an order that was given under the same key in the last 24 hours is not stored
+// again: the number is that of the first one. The error wraps [ErrKey] when that was
+// another order.
+func (tx *Tx) Give(o order.Order, key string) (seq int64, err error) {
+	if seq, err = tx.GivenAs(o, key); seq != 0 || err != nil {
+		return seq, err
 	}
-	return text
+	if seq, err = tx.insertOrder(&o); err != nil || key == "" {
+		return seq, err
+	}
+	return seq, tx.exec(`INSERT INTO order_keys (key, at, seq, request) VALUES (?, ?, ?, ?)`, key, stored(o.At), seq, requestOf(o))
 }
 
-// Give stores an order in the state of a folder, whether or not a daemon is at work
-// on it. Like [Approve] it needs no lock.
-func Give(ctx context.Context, dir string, o Order) error {
-	return updateUnlocked(ctx, dir, func(tx *Tx) error {
-		return tx.exec(`INSERT INTO orders (at, by, verb, unit, target, reason) VALUES (?, ?, ?, ?, ?, ?)`,
-			stored(o.At), o.By, o.Verb, string(o.Unit), string(o.Target), o.Reason)
-	})
+// GivenAs is the number of the order that was given under a key in the last 24 hours; zero
+// where there is none.
+func (tx *Tx) GivenAs(o order.Order, key string) (seq int64, err error) {
+	if key == "" {
+		return 0, nil
+	}
+	if err := tx.exec(`DELETE FROM order_keys WHERE at < ?`, stored(o.At.Add(-keysFor))); err != nil {
+		return 0, err
+	}
+	var known string
+	switch err := tx.tx.QueryRow(`SELECT seq, request FROM order_keys WHERE key = ?`, key).Scan(&seq, &known); {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read state: %w", err)
+	case known != requestOf(o):
+		return 0, ErrKey
+	}
+	return seq, nil
 }
 
-// updateUnlocked writes to the state of a folder that a daemon may be at work on.
-func updateUnlocked(ctx context.Context, dir string, do func(*Tx) error) error {
+// requestOf is what two orders under one key must have in common.
+func requestOf(o order.Order) string {
+	return fmt.Sprintf("%q", []string{o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, fmt.Sprint(stored(o.Until)), string(o.Digest)})
+}
+
+func (tx *Tx) insertOrder(o *order.Order) (seq int64, err error) {
+	done, err := tx.tx.Exec(`INSERT INTO orders (at, by, verb, unit, target, tenant, wave, reason, until, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		stored(o.At), o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, stored(o.Until), string(o.Digest))
+	if err == nil {
+		seq, err = done.LastInsertId()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("write state: %w", err)
+	}
+	return seq, nil
+}
+
+// Alone writes to the state of a folder that no daemon is at work on. The error wraps
+// [ErrLocked] when one is: what operators say is to be said to it.
+func Alone(ctx context.Context, dir string, do func(*Tx) error) error {
 	file, err := filepath.Abs(filepath.Join(dir, fileName))
 	if err != nil {
 		return err
@@ -57,8 +85,13 @@ func updateUnlocked(ctx context.Context, dir string, do func(*Tx) error) error {
 	if err := inspect(file); err != nil {
 		return err
 	}
-	s := &Store{writer: connect(file, "mode=rw", 1)}
+	lock, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return err
+	}
+	s := &Store{writer: connect(file, "mode=rw", 1), lock: lock}
 	found, err := checkVersion(s.writer, file)
+	s.schema = found
 	if err == nil && found < version {
 		err = fmt.Errorf("%s: made by an older version of swell: schema %d, this one knows %d: swell run brings it up to date", file, found, version)
 	}
@@ -69,21 +102,100 @@ func updateUnlocked(ctx context.Context, dir string, do func(*Tx) error) error {
 }
 
 // Orders are those that wait to be carried out, the oldest first.
-func (s Reader) Orders() ([]Order, error) {
+func (s Reader) Orders() ([]order.Order, error) { return s.orders(false) }
+
+// Standing are the orders in force, the oldest first.
+func (s Reader) Standing() (order.Standing, error) { return s.orders(true) }
+
+func (s Reader) orders(standing bool) ([]order.Order, error) {
 	if ok, err := s.knows(ordersSchema); err != nil || !ok {
 		return nil, err
 	}
-	var orders []Order
+	from := `tenant, wave, reason, until, digest FROM orders WHERE standing = ?`
+	if ok, err := s.knows(standingSchema); err != nil {
+		return nil, err
+	} else if !ok {
+		from = `'', '', reason, NULL, '' FROM orders WHERE 0 = ?`
+	}
+	var orders []order.Order
 	err := s.query(func(rows *sql.Rows) error {
-		var o Order
-		var at stamp
-		err := rows.Scan(&o.Seq, &at, &o.By, &o.Verb, (*string)(&o.Unit), (*string)(&o.Target), &o.Reason)
-		o.At = at.Time
+		var o order.Order
+		var at, until stamp
+		err := rows.Scan(&o.Seq, &at, &o.By, (*string)(&o.Verb), (*string)(&o.Scope.Unit), (*string)(&o.Scope.Target), &o.Scope.Tenant, &o.Scope.Wave,
+			&o.Reason, &until, (*string)(&o.Digest))
+		o.At, o.Until = at.Time, until.Time
 		orders = append(orders, o)
 		return err
-	}, `SELECT seq, at, by, verb, unit, target, reason FROM orders ORDER BY seq`)
+	}, `SELECT seq, at, by, verb, unit, target, `+from+` ORDER BY seq`, standing)
 	return orders, err
 }
 
-// DropOrder forgets an order that was carried out.
-func (tx *Tx) DropOrder(o Order) error { return tx.exec(`DELETE FROM orders WHERE seq = ?`, o.Seq) }
+// PutInForce makes an order one of [Reader.Standing].
+func (tx *Tx) PutInForce(o *order.Order) error {
+	return tx.exec(`UPDATE orders SET standing = 1 WHERE seq = ?`, o.Seq)
+}
+
+// DropOrder forgets an order that was carried out, or is not in force any more.
+func (tx *Tx) DropOrder(o *order.Order) error {
+	return tx.exec(`DELETE FROM orders WHERE seq = ?`, o.Seq)
+}
+
+// Ask is the start of a wave that waits for approval.
+type Ask struct {
+	Digest  render.Digest   `json:"digest"`
+	Unit    config.UnitPath `json:"unit"`
+	Wave    string          `json:"wave"`
+	Commit  config.Commit   `json:"commit"`
+	By      []string        `json:"by,omitempty"`      // who may; empty is every operator but the authors
+	Authors []string        `json:"authors,omitempty"` // who may not
+	Since   time.Time       `json:"since,omitzero"`
+	Expires string          `json:"expires"` // how long an approval is good for, like "24h0m0s"
+}
+
+// Names are what operators may name besides units.
+type Names struct {
+	Targets  []config.TargetName `json:"targets"`
+	Clusters []string            `json:"clusters"`
+	Tenants  []string            `json:"tenants"`
+	Waves    []string            `json:"waves"`
+}
+
+// The rows of the table facts.
+const (
+	factAsks  = "asks"
+	factNames = "names"
+)
+
+// Asks are the gates that waited for approval when the last pass ended.
+func (s Reader) Asks() (asks []Ask, err error) { return asks, s.fact(factAsks, &asks) }
+
+// PutAsks makes these the gates that wait.
+func (tx *Tx) PutAsks(asks []Ask) error { return tx.putFact(factAsks, asks) }
+
+// Names are those of the last commit that was taken.
+func (s Reader) Names() (names Names, err error) { return names, s.fact(factNames, &names) }
+
+// PutNames makes these the names that operators may use.
+func (tx *Tx) PutNames(names Names) error { return tx.putFact(factNames, names) }
+
+func (s Reader) fact(name string, value any) error {
+	if ok, err := s.knows(standingSchema); err != nil || !ok {
+		return err
+	}
+	var text []byte
+	switch err := s.db.QueryRow(`SELECT value FROM facts WHERE name = ?`, name).Scan(&text); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read state: %w", err)
+	}
+	return json.Unmarshal(text, value)
+}
+
+func (tx *Tx) putFact(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return tx.exec(`INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, name, string(text))
+}

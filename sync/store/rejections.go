@@ -4,7 +4,6 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -37,14 +36,9 @@ func (r *Rejection) who() string {
 // ErrApproved means that somebody approved the plan already.
 var ErrApproved = errors.New("it is approved already")
 
-// Reject notes that the plan with the digest is not to be carried out, in the state
-// of a folder, whether or not a daemon is at work on it: like [Approve]. The error
-// wraps [ErrNoPlan] when no such plan waits, and [ErrApproved] when it is approved.
-func Reject(ctx context.Context, dir string, digest render.Digest, r Rejection) error {
-	return updateUnlocked(ctx, dir, func(tx *Tx) error { return tx.reject(digest, r) })
-}
-
-func (tx *Tx) reject(digest render.Digest, r Rejection) error {
+// Reject notes that the plan with the digest is not to be carried out. The error wraps
+// [ErrNoPlan] when no such plan waits, and [ErrApproved] when it is approved.
+func (tx *Tx) Reject(digest render.Digest, r Rejection) error {
 	unit, deletions, err := tx.plan(digest)
 	if err != nil {
 		return err

@@ -49,9 +49,17 @@
 //	            text             see [Condition]; since version 5
 //	repository  name             the monorepo that all of this is about, in at
 //	                             most one row; since version 6
-//	orders      seq, at, by,     what operators told the daemon to do and it has
-//	            verb, unit,      not done yet, see [Order]; since version 7
-//	            target, reason
+//	orders      seq, at, by,     what operators told the daemon, see [order.Order]:
+//	            verb, unit,      what it has not done yet and, with standing set,
+//	            target, reason,  what is in force; since version 7, from tenant on
+//	            tenant, wave,    since version 10
+//	            until, digest,
+//	            standing
+//	order_keys  key, at, seq,    which order was given under a key, see [Tx.Give];
+//	            request          since version 10
+//	facts       name, value      JSON of what the last pass left for those who ask:
+//	                             asks is a list of [Ask], names are [Names]; since
+//	                             version 10
 //	holder      state, place,    who works with the state, see [Holder], in at most
 //	            processes        one row; place is where the file is; since
 //	                             version 8
@@ -67,8 +75,9 @@
 // says how to go on. It is never changed, and never taken for a new start: only
 // the absence of the file is one.
 //
-// Other processes than the daemon write only to the tables approvals, rejections and
-// orders, see [Approve], [Reject] and [Give]. The daemon notices it by [Store.Changes].
+// What operators say is written beside the passes of the daemon, see [Store.Beside], or by
+// their own process while there is no daemon, see [Alone]; in both cases only to the
+// tables approvals, rejections, orders and order_keys. The daemon notices it by [Store.Changes].
 //
 // # Losing it
 //
@@ -168,6 +177,16 @@ func OpenReadOnly(dir string) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Beside is the same state over connections of its own, for those who answer to operators:
+// reading there takes nothing away from the daemon's own connections, and what is written
+// there is noticed by [Store.Changes] of s. It is to be closed before s.
+func (s *Store) Beside() *Store {
+	file := s.file.Name() // absolute
+	b := &Store{writer: connect(file, "mode=rw", 1), reader: connect(file, "mode=rw&_pragma=query_only(1)", 4), dir: s.dir, opened: opened{files: s.opened.files}}
+	b.Reader = Reader{b.reader, s.schema}
+	return b
 }
 
 // Close gives up the lock last.
@@ -298,6 +317,18 @@ func (s Reader) Units() (map[config.UnitPath][]byte, error) {
 		return err
 	}, `SELECT path, state FROM units`)
 	return units, err
+}
+
+// UnitPaths are the paths of all units, sorted.
+func (s Reader) UnitPaths() ([]config.UnitPath, error) {
+	var paths []config.UnitPath
+	err := s.query(func(rows *sql.Rows) error {
+		var path config.UnitPath
+		err := rows.Scan((*string)(&path))
+		paths = append(paths, path)
+		return err
+	}, `SELECT path FROM units ORDER BY path`)
+	return paths, err
 }
 
 // stamp is a time as it is stored; the zero time is NULL.

@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/serve"
+)
+
+// orderVerb is a command that gives an order.
+type orderVerb struct {
+	verb    order.Verb
+	command string // empty: the verb
+	about   string // what it takes; empty: whatAbout
+	short   string
+	long    string
+	example string
+}
+
+// whatAbout is what an order may be about.
+const whatAbout = "[UNIT | FOLDER] [TARGET | CLUSTER] [--tenant NAME] [--wave NAME] | --all"
+
+const orderHelp = `
+
+What it is about is a unit or a folder of units, a target or a cluster, or one of each,
+and --tenant and --wave narrow it down; --all is everything. The order is stored before
+it has any effect. A running daemon takes it up within a second; otherwise the next
+daemon does when it starts. swell orders lists what is in force and what waits, and
+swell history shows who gave the order, when and why.
+
+Exit codes: 0 ordered, or in force already; 2 there is no such unit, target, tenant or
+wave, nothing was in force that could be ended, or the order could not be given.`
+
+func pauseCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Pause, short: "Hold releases where they are",
+		long: `Hold releases, and their rollbacks: they write nothing more until swell resume. What was
+written goes on to be looked at, and drift is corrected.`,
+		example: "  swell pause services/shop\n  swell pause --all --for 2h --reason \"incident 42\""})
+}
+
+func resumeCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Resume, short: "End pauses",
+		long:    `End the pauses of what is named and of what lies within it; with --all, every pause.`,
+		example: "  swell resume services/shop\n  swell resume --all"})
+}
+
+func promoteCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Promote, short: "Go on to the next wave now",
+		long: `End the soak and the gates of the wave under way, and the gates at the start of the next
+one. What is not applied and healthy is waited for all the same.`,
+		example: "  swell promote services/shop/cart --reason \"the fix has to get out\""})
+}
+
+func rollbackCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Rollback, short: "Put back what ran before",
+		long: `Put back the bundles that ran before the last rollout, and quarantine those that run, so
+that the next look at Git does not bring them again. --reason is required.`,
+		example: "  swell rollback services/shop/cart --reason \"checkout fails since 14:00\""})
+}
+
+func maskCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Mask, short: "Write nothing at all, of any sort",
+		long: `Write nothing of any sort: no release, no rollback, no correction of drift, no deletion,
+no hook. What is under way is stopped. In a cluster that is masked as a whole the
+daemon's Lease is not renewed either. swell unmask ends it. --reason is required.`,
+		example: "  swell mask sas-1 --reason \"the cluster is being upgraded\" --for 3h\n  swell mask services/shop sas-1/rz00a --reason \"by hand for now\""})
+}
+
+func unmaskCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Unmask, short: "End masks",
+		long:    `End the masks of what is named and of what lies within it; with --all, every mask.`,
+		example: "  swell unmask sas-1"})
+}
+
+func freezeCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Freeze, short: "Start no release",
+		long: `Start no release on a target, as outside of a window. What has started goes on, also
+back, and drift is corrected. swell thaw ends it. --reason is required.`,
+		example: "  swell freeze --all --until \"2026-12-27 06:00\" --reason \"holidays\""})
+}
+
+func thawCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Thaw, short: "End freezes",
+		long:    `End the freezes of what is named and of what lies within it; with --all, every freeze.`,
+		example: "  swell thaw --all"})
+}
+
+func reconcileCommand() *cobra.Command {
+	return orderCommand(orderVerb{verb: order.Reconcile, short: "Look at Git, at the clusters and for drift now",
+		long:    `Look at Git, at kubeconfigs and clusters, and for drift now, and not when it is time.`,
+		example: "  swell reconcile sas-1\n  swell reconcile --all"})
+}
+
+func orderCommand(v orderVerb) *cobra.Command {
+	if v.command == "" {
+		v.command = string(v.verb)
+	}
+	if v.about == "" {
+		v.about = whatAbout
+	}
+	var file string
+	var until time.Time
+	r := serve.Request{Verb: v.verb}
+	cmd := &cobra.Command{
+		Use:     v.command + " " + v.about + " --config FILE",
+		Short:   v.short,
+		Long:    v.long + orderHelp,
+		Example: v.example,
+		Args:    arguments(0, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.About, r.Until = args, until
+			return runOrder(cmd, file, r)
+		},
+	}
+	configFlag(cmd, &file)
+	scopeFlags(cmd, &r)
+	if v.verb.Stands() {
+		now := time.Now()
+		cmd.Flags().Var(&endFlag{&until, func(text string) (time.Time, error) { return afterDuration(now, text) }}, "for", "how long it is in force, like 90m or 7d; without it, until it is ended")
+		cmd.Flags().Var(&endFlag{&until, parseTime}, "until", "when it ends by itself: RFC 3339, or local time like \"2026-12-27 06:00\"")
+		cmd.MarkFlagsMutuallyExclusive("for", "until")
+	}
+	return cmd
+}
+
+// scopeFlags are those that say what an order is about, and why it is given.
+func scopeFlags(cmd *cobra.Command, r *serve.Request) {
+	cmd.Flags().StringVar(&r.Tenant, "tenant", "", "only what this tenant has")
+	cmd.Flags().StringVar(&r.Wave, "wave", "", "only targets in waves with this name")
+	cmd.Flags().BoolVar(&r.All, "all", false, "everything")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "the reason, for the history")
+}
+
+// runOrder gives an order, and says what became of it.
+func runOrder(cmd *cobra.Command, file string, r serve.Request) error {
+	r.IdempotencyKey = rand.Text()
+	given, running, err := giveOrder(cmd, file, r)
+	if err != nil {
+		return err
+	}
+	told(cmd.ErrOrStderr(), &given, running)
+	return nil
+}
+
+func told(w io.Writer, given *serve.Given, running bool) {
+	o := &given.Order
+	if is := given.Already; is != nil {
+		fmt.Fprintf(w, "swell: %s is already %s %s\n", is.Scope.Text(), isCalled[is.Verb], visible(serve.SinceText(is)))
+		return
+	}
+	when := "the daemon takes it up within a second"
+	if !running {
+		when = "the daemon does not run: it takes it up when it starts"
+	}
+	fmt.Fprintf(w, "swell: %s of %s ordered: %s\n", o.Verb, o.Scope.Text(), when)
+	for i := range given.Besides {
+		is := &given.Besides[i]
+		fmt.Fprintf(w, "swell: besides, %s is %s %s\n", is.Scope.Text(), isCalled[is.Verb], visible(serve.SinceText(is)))
+	}
+	for i := range given.Ends {
+		is := &given.Ends[i]
+		fmt.Fprintf(w, "swell: it ends %s of %s %s\n", is.Verb, is.Scope.Text(), visible(serve.SinceText(is)))
+	}
+}
+
+// isCalled is what something is called that an order is in force for.
+var isCalled = map[order.Verb]string{order.Pause: "paused", order.Freeze: "frozen", order.Mask: "masked", order.Retire: "retired"}
+
+// endCommand is the command that ends standing orders of a verb.
+func endCommand(verb order.Verb) string {
+	if verb == order.Retire {
+		return "target restore"
+	}
+	return string(verb.EndVerb())
+}
+
+// scopeArguments are the arguments of a command that is about a scope.
+func scopeArguments(s order.Scope) string {
+	var args []string
+	if s.Unit != "" {
+		args = append(args, string(s.Unit))
+	}
+	if s.Target != "" {
+		args = append(args, string(s.Target))
+	}
+	if s.Tenant != "" {
+		args = append(args, "--tenant "+s.Tenant)
+	}
+	if s.Wave != "" {
+		args = append(args, "--wave "+s.Wave)
+	}
+	if len(args) == 0 {
+		return "--all"
+	}
+	return strings.Join(args, " ")
+}
+
+// endFlag is the value of --for and of --until.
+type endFlag struct {
+	end   *time.Time
+	parse func(string) (time.Time, error)
+}
+
+func (f *endFlag) String() string { return "" }
+func (f *endFlag) Type() string   { return "time" }
+
+func (f *endFlag) Set(text string) (err error) {
+	*f.end, err = f.parse(text)
+	return err
+}
+
+func afterDuration(now time.Time, text string) (time.Time, error) {
+	d, err := time.ParseDuration(text)
+	if days, is := strings.CutSuffix(text, "d"); is {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d <= 0 || d > 10*365*24*time.Hour {
+		return time.Time{}, errors.New("want a duration like 90m, 2h30m or 7d")
+	}
+	return now.Add(d).UTC().Round(time.Second), nil
+}
+
+func parseTime(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.UTC(), nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, errors.New("want a time like 2026-12-27T06:00:00Z, or \"2026-12-27 06:00\" in local time")
+}
