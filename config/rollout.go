@@ -6,6 +6,7 @@ package config
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -160,42 +161,53 @@ func (r *Rollout) HasShares() bool {
 	return slices.ContainsFunc(r.Waves, func(w Wave) bool { return w.Share > 0 && w.Share < 100 })
 }
 
-// WavesOf is the index of the wave of each target, given the labels of all targets that
-// a unit is on; a target that no wave picks is not in it. A share is of the targets that
-// are left, so it depends on all of them.
-func (r *Rollout) WavesOf(targets map[TargetName]map[string]string) map[TargetName]int {
+// WavesOf is the index of the wave of each of the targets that a unit is on; a target that
+// no wave picks is not in it. A share is of the targets that are left, so it depends on
+// all of them.
+func (r *Rollout) WavesOf(targets []TargetName, labels func(TargetName) map[string]string) map[TargetName]int {
 	waves := make(map[TargetName]int, len(targets))
+	left := slices.Clone(targets)
 	for i := range r.Waves {
 		w := &r.Waves[i]
-		var picked []TargetName
-		for name, labels := range targets {
-			if _, taken := waves[name]; !taken && w.may(name, labels) {
+		var picked, rest []TargetName
+		for _, name := range left {
+			if w.may(name, labels(name)) {
 				picked = append(picked, name)
+			} else {
+				rest = append(rest, name)
 			}
 		}
 		if w.Share > 0 && w.Share < 100 && len(picked) > 0 {
-			picked = r.sample(w, picked)
+			taken := r.sample(w, picked)
+			rest, picked = append(rest, picked[taken:]...), picked[:taken]
 		}
 		for _, name := range picked {
 			waves[name] = i
 		}
+		left = rest
 	}
 	return waves
 }
 
-// sample is the wave's share of the names. They are chosen by a hash of the names of
-// rollout, wave and target: the same ones for all units with the same targets, and with
-// one target more or less the same ones but for one.
-func (r *Rollout) sample(w *Wave, names []TargetName) []TargetName {
-	hash := make(map[TargetName][sha256.Size]byte, len(names))
-	for _, name := range names {
-		hash[name] = sha256.Sum256([]byte(r.Name + "\x00" + w.Name + "\x00" + string(name)))
+// sample sorts names so that the wave's share of them comes first, and returns how many
+// that is. They are chosen by a hash of the names of rollout, wave and target: the same
+// ones for all units with the same targets, and with one target more or less the same
+// ones but for one.
+func (r *Rollout) sample(w *Wave, names []TargetName) int {
+	type hashed struct {
+		hash uint64
+		name TargetName
 	}
-	slices.SortFunc(names, func(a, b TargetName) int {
-		x, y := hash[a], hash[b]
-		return cmp.Or(slices.Compare(x[:], y[:]), cmp.Compare(a, b))
-	})
-	return names[:Amount{Percent: w.Share}.Of(len(names))]
+	all := make([]hashed, len(names))
+	for i, name := range names {
+		sum := sha256.Sum256([]byte(r.Name + "\x00" + w.Name + "\x00" + string(name)))
+		all[i] = hashed{binary.BigEndian.Uint64(sum[:]), name}
+	}
+	slices.SortFunc(all, func(a, b hashed) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name)) })
+	for i := range all {
+		names[i] = all[i].name
+	}
+	return Amount{Percent: w.Share}.Of(len(names))
 }
 
 // Release says how a commit that changes many units is released. The zero value sets no

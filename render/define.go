@@ -320,10 +320,11 @@ func untaken(rollout *config.Rollout, placed []place) config.TargetName {
 	var waves map[config.TargetName]int
 	if rollout.HasShares() {
 		labels := make(map[config.TargetName]map[string]string, len(placed))
-		for _, p := range placed {
-			labels[p.target.Name] = p.target.Labels
+		names := make([]config.TargetName, len(placed))
+		for i, p := range placed {
+			names[i], labels[p.target.Name] = p.target.Name, p.target.Labels
 		}
-		waves = rollout.WavesOf(labels)
+		waves = rollout.WavesOf(names, func(name config.TargetName) map[string]string { return labels[name] })
 	}
 	for _, p := range placed {
 		wave, taken := waves[p.target.Name]

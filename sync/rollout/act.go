@@ -47,8 +47,8 @@ func (p *pass) act(u *Unit) {
 		return
 	}
 	w := p.openWaves(u)
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		switch {
 		case t.Masked != "":
 		case p.write(u, name, t, w):
@@ -103,7 +103,7 @@ func (p *pass) openWaves(u *Unit) waves {
 		}
 		quiet = quiet && y.quiet()
 	}
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Touched && t.Good != "" && t.Masked == "" && !t.done() && !t.debt() {
 			w.back = max(w.back, t.Wave)
 		}
@@ -113,7 +113,7 @@ func (p *pass) openWaves(u *Unit) waves {
 
 // objectsInChange is how many objects the bundles have that are in change in a wave.
 func (u *Unit) objectsInChange(wave int) (n int) {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Wave == wave && t.Wanted != "" && t.underway() {
 			n += t.Objects
 		}
@@ -125,7 +125,7 @@ func (u *Unit) objectsInChange(wave int) (n int) {
 // Those that failed or cannot be reached are not waited for.
 func (u *Unit) underway(wave int, removing bool) int {
 	n := 0
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Wave == wave && (t.Wanted == "") == removing && t.underway() {
 			n++
 		}

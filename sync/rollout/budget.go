@@ -45,7 +45,8 @@ func (p *pass) count() *counts {
 		if !targets {
 			continue
 		}
-		for name, t := range u.Targets {
+		for _, at := range u.list() {
+			name, t := at.name, at.Target
 			if t.inChange() {
 				c.onTarget[name]++
 				c.inFlight[path] = true
@@ -67,7 +68,7 @@ func (u *Unit) soaks() bool {
 	if u.Rollout.Status != Progressing {
 		return false
 	}
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Touched && t.Wave == u.Rollout.Wave {
 			return true
 		}

@@ -28,8 +28,8 @@ func (p *pass) excuse(u *Unit) {
 		return
 	}
 	left := policy.Limit.Of(len(u.Targets))
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		t := at.Target
 		is, from := u.silent(t, p.now)
 		if !is && !from.IsZero() {
 			p.wakeAt(from)
@@ -52,8 +52,8 @@ func (p *pass) silence(u *Unit) config.TargetName {
 	if r.Spec.Unreachable.Policy != config.HoldForUnreachable || r.Removing {
 		return ""
 	}
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if t.Wave > r.Wave || t.Wanted == "" || t.Masked != "" {
 			continue
 		}
@@ -84,7 +84,7 @@ func (p *pass) holdForSilence(u *Unit) bool {
 
 // owe notes which targets a wave was passed without. They catch up later.
 func (u *Unit) owe(y *tally) {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) && &u.Rollout.Spec.Waves[t.Wave] == y.wave && !t.applied() {
 			t.Owes = true
 		}
@@ -99,8 +99,8 @@ func (p *pass) reopen(u *Unit) {
 		return
 	}
 	back := -1
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if !t.Owes || t.Masked != "" || !t.applied() {
 			continue
 		}

@@ -49,28 +49,31 @@ const (
 const ForgottenText = "its cluster left the fleet; its objects stay as they are"
 
 // FateOf is the fate of the unit's objects on the target.
-func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
-	if w.Refused() == "" && w.Clusters != nil && !w.Clusters[name.Cluster()] {
-		return Forgotten
+func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate { return w.fates(u)(name) }
+
+// fates is [Wanted.FateOf] for the targets of one unit.
+func (w *Wanted) fates(u *Unit) func(config.TargetName) Fate {
+	refused, known, unit, spec := w.Refused() != "", w.Known(u.Path), w.Units[u.Path], &u.Rollout.Spec
+	if unit != nil && known && u.Rollout.Release != unit.Release() {
+		spec = unit.Rollout
 	}
-	if !w.Known(u.Path) {
-		return Stays
-	}
-	var want WantedTarget
-	placed, spec := false, &u.Rollout.Spec
-	if unit := w.Units[u.Path]; unit != nil {
-		want, placed = unit.Targets[name]
-		if u.Rollout.Release != unit.Release() {
-			spec = unit.Rollout
+	return func(name config.TargetName) Fate {
+		switch {
+		case !refused && w.Clusters != nil && !w.Clusters[name.Cluster()]:
+			return Forgotten
+		case !known:
+			return Stays
+		case unit == nil:
+			return Cleaned
 		}
+		switch want, placed := unit.Targets[name]; {
+		case !placed:
+			return Cleaned
+		case want.Digest == "" || unit.waveOf(spec, name) < 0:
+			return Stays
+		}
+		return Brought
 	}
-	switch {
-	case !placed:
-		return Cleaned
-	case want.Digest == "" || w.Units[u.Path].waveOf(spec, name) < 0:
-		return Stays
-	}
-	return Brought
 }
 
 // Begun says that the unit's rollout is the release that the commit wants.
@@ -129,7 +132,7 @@ func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest &&
 // Soaking says that every target of the unit is as the rollout wants it, and
 // that it is not over all the same: a soak has to end, or the next Decide ends it.
 func (u *Unit) Soaking() bool {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if !t.done() {
 			return false
 		}
@@ -159,7 +162,7 @@ func (s *State) Nudge(path config.UnitPath) {
 	if u == nil {
 		return
 	}
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Leftovers || t.Wanted == "" || t.Trouble == TroubleDeferred || t.Trouble == TroubleUnavailable {
 			t.Attempts, t.RetryAt = 0, time.Time{}
 			if t.Leftovers {
@@ -192,7 +195,7 @@ func (s *State) Adopt(path config.UnitPath, name config.TargetName, commit confi
 	if t := u.Targets[name]; t != nil {
 		t.Leftovers = true
 	} else {
-		u.Targets[name] = &Target{Wave: len(u.Rollout.Spec.Waves) - 1, Dirty: true}
+		u.put(name, &Target{Wave: len(u.Rollout.Spec.Waves) - 1, Dirty: true})
 	}
 	u.settled = false
 	s.touch(path)

@@ -17,7 +17,7 @@ func (s *State) Distrust(cluster, why string, now time.Time) []Transition {
 		there := false
 		for name := range u.Targets {
 			if name.Cluster() == cluster {
-				delete(u.Targets, name)
+				u.drop(name)
 				there = true
 			}
 		}

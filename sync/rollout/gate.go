@@ -129,7 +129,8 @@ func ApprovalDigest(unit config.UnitPath, wave string, bundles map[config.Target
 // digestOf is the [ApprovalDigest] of a wave of the unit's rollout.
 func (u *Unit) digestOf(wave int) render.Digest {
 	bundles := map[config.TargetName]render.Digest{}
-	for name, t := range u.Targets {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if t.Wave == wave && t.Wanted != "" {
 			bundles[name] = t.Wanted
 		}
@@ -252,8 +253,9 @@ func (p *pass) ask(u *Unit, wave, n int, every time.Duration) {
 // values are what names in texts of a wave's gates stand for.
 func (u *Unit) values(wave int) map[string]string {
 	var targets, clusters []string
-	for _, name := range u.names() {
-		if u.Targets[name].Wave != wave {
+	for _, at := range u.list() {
+		name := at.name
+		if at.Wave != wave {
 			continue
 		}
 		targets = append(targets, string(name))
@@ -332,8 +334,8 @@ func (p *pass) unproved(u *Unit, n int, y *tally) (why string, failed bool) {
 // unfinished says on which targets of the wave under way the Job of a gate has not
 // succeeded; failed says that it has failed on one. It plans what starts the Job there.
 func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed bool) {
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if t.Wave != u.Rollout.Wave || t.Wanted == "" || !t.Touched || !t.done() || t.Masked != "" || t.Excused || t.proved(gate.Name) {
 			continue
 		}

@@ -95,7 +95,8 @@ func (p *pass) mask(u *Unit) {
 		u.Tenant = w.Tenant
 		p.state.touch(u.Path)
 	}
-	for name, t := range u.Targets {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if text := p.bounds.mask(u.at(name, t), p.now); t.Masked != text {
 			t.Masked = text
 			p.state.touch(u.Path)

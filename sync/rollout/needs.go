@@ -18,7 +18,8 @@ func (p *pass) refresh(u *Unit) {
 	if w == nil || !p.known(u.Path) {
 		return
 	}
-	for name, t := range u.Targets {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if needs := w.Needs[name]; !slices.Equal(t.Needs, needs) {
 			t.Needs = needs
 			p.state.touch(u.Path)

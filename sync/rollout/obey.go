@@ -105,7 +105,7 @@ func (u *Unit) unstarted(wave int) bool {
 	if !gated {
 		return false
 	}
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Wave == wave && t.Wanted != "" && !t.applied() && t.TriedAt.IsZero() && t.Masked == "" {
 			return true
 		}
@@ -132,9 +132,9 @@ func (p *pass) rollBack(u *Unit, o *order.Order) string {
 	r.Stalled, r.Silence = false, false
 	r.Failure = "rolled back " + o.Text()
 	var written []config.TargetName
-	for _, name := range u.names() {
-		if u.Targets[name].Touched {
-			written = append(written, name)
+	for _, t := range u.list() {
+		if t.Touched {
+			written = append(written, t.name)
 		}
 	}
 	p.turnBack(u, written)
@@ -144,7 +144,7 @@ func (p *pass) rollBack(u *Unit, o *order.Order) string {
 // stepBack makes what was good before the good bundle of each target that has one.
 func (u *Unit) stepBack() bool {
 	stepped := false
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if len(t.Ran) < 2 || t.Ran[0] != t.Good || t.Wanted != t.Good {
 			continue
 		}

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -233,7 +234,7 @@ func (u *Unit) idle() bool {
 
 // calm says that nothing on any target is open.
 func (u *Unit) calm() bool {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if !t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done {
 			return false
 		}
@@ -271,8 +272,30 @@ func (u *Unit) waveName(t *Target) string {
 	return u.Rollout.Spec.Waves[t.Wave].Name
 }
 
-// names are the unit's targets, sorted.
-func (u *Unit) names() []config.TargetName { return slices.Sorted(maps.Keys(u.Targets)) }
+// named is a target with its name.
+type named struct {
+	name config.TargetName
+	*Target
+}
+
+// list are the unit's targets by name; put and drop keep it so.
+func (u *Unit) list() []named {
+	if u.listed == nil && len(u.Targets) > 0 {
+		u.listed = make([]named, 0, len(u.Targets))
+		for name, t := range u.Targets {
+			u.listed = append(u.listed, named{name, t})
+		}
+		slices.SortFunc(u.listed, func(a, b named) int { return cmp.Compare(a.name, b.name) })
+	}
+	return u.listed
+}
+
+func (u *Unit) put(name config.TargetName, t *Target) { u.Targets[name], u.listed = t, nil }
+
+func (u *Unit) drop(name config.TargetName) {
+	delete(u.Targets, name)
+	u.listed = nil
+}
 
 func (s *State) touch(path config.UnitPath) {
 	if s.changed == nil {

@@ -70,18 +70,18 @@ func (p *pass) forgetLeft() {
 	for _, path := range slices.Sorted(maps.Keys(p.state.Units)) {
 		u := p.state.Units[path]
 		left := false
-		for _, name := range u.names() {
+		for _, at := range u.list() {
+			name, t := at.name, at.Target
 			if fleet[name.Cluster()] {
 				continue
 			}
-			t := u.Targets[name]
 			if !t.nothing() {
 				p.note(u, name, "forgotten", ForgottenText)
 			}
 			if t.Wanted != "" { // should the cluster come back with the same bundle, that is a release
 				u.Rollout.Release = ""
 			}
-			delete(u.Targets, name)
+			u.drop(name)
 			left = true
 		}
 		if left {
@@ -175,16 +175,17 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 			continue
 		}
 		if u.Targets[name] == nil {
-			u.Targets[name] = &Target{}
+			u.put(name, &Target{})
 		}
 		u.Commits[wt.Digest] = next.Commit // of all that render it, the least likely to be lost
 	}
-	for _, name := range u.names() {
-		t := u.Targets[name]
-		wt, fate := w.Targets[name], p.want.FateOf(u, name)
+	fateOf := p.want.fates(u)
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		wt, fate := w.Targets[name], fateOf(name)
 		switch {
 		case fate == Forgotten, fate == Cleaned && t.nothing():
-			delete(u.Targets, name)
+			u.drop(name)
 			continue
 		case fate == Cleaned:
 			t.Wanted = ""
@@ -199,7 +200,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 				t.Wave, t.Wanted = -1, t.Applied
 			}
 			if fate == Stays && t.nothing() {
-				delete(u.Targets, name)
+				u.drop(name)
 				continue
 			}
 		}
@@ -215,7 +216,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 // shape says in words what a rollout will do.
 func (u *Unit) shape() string {
 	write, remove := 0, 0
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		switch {
 		case t.done():
 		case t.Wanted == "":
@@ -235,7 +236,7 @@ func (u *Unit) shape() string {
 // more.
 func (u *Unit) keepCommits() {
 	kept := make(map[render.Digest]config.Commit, len(u.Commits))
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		for _, digest := range append([]render.Digest{t.Wanted, t.Applied, t.Good}, t.Ran...) {
 			if commit, ok := u.Commits[digest]; ok {
 				kept[digest] = commit

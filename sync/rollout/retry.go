@@ -30,8 +30,9 @@ func (u *Unit) Retriable() []Retriable {
 	case len(u.Quarantine) > 0 && u.Blocked != "":
 		all = append(all, Retriable{Unit: u.Path, State: "quarantined", Reason: u.Blocked})
 	}
-	for _, name := range u.names() {
-		if t := u.Targets[name]; t.Trouble != NoTrouble {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		if t.Trouble != NoTrouble {
 			all = append(all, Retriable{Unit: u.Path, Target: name, State: string(t.Trouble), Reason: t.Reason})
 		}
 	}

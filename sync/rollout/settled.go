@@ -26,7 +26,7 @@ func Settled(w *Wanted) *State {
 		u := &Unit{Path: path, settled: true}
 		p.start(u, *unit.Rollout, unit)
 		u.Rollout.Status = Done
-		for _, t := range u.Targets {
+		for _, t := range u.list() {
 			t.Applied, t.Good, t.Health = t.Wanted, t.Wanted, HealthGood
 		}
 		s.Units[path] = u

@@ -102,6 +102,7 @@ type Unit struct {
 	// there is none.
 	Pending *Pending `json:"pending,omitempty"`
 
+	listed []named // see [Unit.list]
 	// barred says what keeps the unit from writing, or its wave from ending, at the
 	// Decide under way: the first reason.
 	barred string

@@ -6,8 +6,8 @@ package rollout
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -89,8 +89,9 @@ type WantedUnit struct {
 	Needs map[config.TargetName][]config.UnitPath
 
 	release render.Digest
-	waves   map[config.TargetName]int // of wavesOf, where it has shares
-	wavesOf *config.Rollout
+	names   []config.TargetName       // of Targets, sorted
+	waves   map[config.TargetName]int // of Rollout, where it has shares
+	same    *config.Rollout           // a copy of Rollout, for one
 }
 
 // waveOf is the index of the target's wave in a rollout, or -1 when no wave picks it.
@@ -98,17 +99,37 @@ func (w *WantedUnit) waveOf(spec *config.Rollout, name config.TargetName) int {
 	if !spec.HasShares() {
 		return spec.WaveOf(name, w.Targets[name].Labels)
 	}
-	if w.wavesOf != spec {
-		labels := make(map[config.TargetName]map[string]string, len(w.Targets))
-		for name, t := range w.Targets {
-			labels[name] = t.Labels
+	waves := w.waves
+	if spec != w.Rollout && spec != w.same {
+		if !reflect.DeepEqual(spec, w.Rollout) {
+			waves = w.wavesOf(spec) // the rollout was changed since
+			if wave, ok := waves[name]; ok {
+				return wave
+			}
+			return -1
 		}
-		w.waves, w.wavesOf = spec.WavesOf(labels), spec
+		w.same = spec
 	}
-	if wave, ok := w.waves[name]; ok {
+	if waves == nil {
+		waves = w.wavesOf(w.Rollout)
+		w.waves = waves
+	}
+	if wave, ok := waves[name]; ok {
 		return wave
 	}
 	return -1
+}
+
+func (w *WantedUnit) wavesOf(spec *config.Rollout) map[config.TargetName]int {
+	return spec.WavesOf(w.sorted(), func(name config.TargetName) map[string]string { return w.Targets[name].Labels })
+}
+
+// sorted are the names of the targets.
+func (w *WantedUnit) sorted() []config.TargetName {
+	if w.names == nil {
+		w.names = slices.Sorted(maps.Keys(w.Targets))
+	}
+	return w.names
 }
 
 // WantedTarget is the bundle that a unit wants on one target.
@@ -125,21 +146,23 @@ type WantedTarget struct {
 // equal releases want the same of the unit.
 func (w *WantedUnit) Release() render.Digest {
 	if w.release == "" {
-		w.release = releaseOf(w.Targets)
+		w.release = releaseOf(w.sorted(), w.Targets)
 	}
 	return w.release
 }
 
-func releaseOf(targets map[config.TargetName]WantedTarget) render.Digest {
+func releaseOf(names []config.TargetName, targets map[config.TargetName]WantedTarget) render.Digest {
 	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		fmt.Fprintf(sum, "%s %s\n", name, targets[name].Digest)
+	var line []byte
+	for _, name := range names {
+		line = append(append(append(append(line[:0], name...), ' '), targets[name].Digest...), '\n')
+		sum.Write(line)
 	}
 	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // gone is the release of a unit that is not there any more.
-var gone = releaseOf(nil)
+var gone = releaseOf(nil, nil)
 
 // WhyFrozen says why nothing may be taken from the commit for a unit; empty: it may,
 // or the unit is not in it.

@@ -32,8 +32,8 @@ type tally struct {
 
 func (u *Unit) tally(wave int, removing bool) *tally {
 	y := &tally{wave: &u.Rollout.Spec.Waves[wave]}
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		if t.Wave != wave || (t.Wanted == "") != removing {
 			continue
 		}
@@ -126,7 +126,7 @@ func (p *pass) advance(u *Unit) {
 	p.refresh(u)
 	p.excuse(u)
 	p.reopen(u)
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.clamp(p.now) {
 			p.state.touch(u.Path)
 		}
@@ -228,7 +228,7 @@ func (p *pass) finish(u *Unit) {
 	r := u.Rollout
 	r.Status, r.FinishedAt = Done, p.now
 	u.dropCleaned()
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		t.Touched = false
 		if t.done() {
 			t.good()
@@ -246,7 +246,7 @@ func (u *Unit) dropCleaned() bool {
 	before := len(u.Targets)
 	for name, t := range u.Targets {
 		if t.Wanted == "" && t.done() {
-			delete(u.Targets, name)
+			u.drop(name)
 		}
 	}
 	return len(u.Targets) < before
@@ -282,8 +282,9 @@ func (y *tally) passedText() string {
 
 // written are the targets of a wave that the rollout wrote.
 func (u *Unit) written(wave int) (names []config.TargetName) {
-	for _, name := range u.names() {
-		if t := u.Targets[name]; t.Wave == wave && t.Touched && t.Wanted != "" {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		if t.Wave == wave && t.Touched && t.Wanted != "" {
 			names = append(names, name)
 		}
 	}
@@ -319,14 +320,14 @@ func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
 		}
 	}
 	r.Status = RollingBack
-	for _, name := range u.names() {
-		t := u.Targets[name]
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
 		switch {
 		case t.Touched && t.Good != "":
 			t.Wanted = t.Good
 			t.forgive(p.now)
 		case t.nothing():
-			delete(u.Targets, name)
+			u.drop(name)
 		default: // untouched, or nothing to go back to: it stays as it is
 			t.Wanted = t.Applied
 		}
@@ -337,7 +338,7 @@ func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
 
 // canGoBack says that the rollout wrote to a target that had a good bundle.
 func (u *Unit) canGoBack() bool {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Touched && t.Good != "" {
 			return true
 		}
@@ -366,8 +367,9 @@ func (p *pass) quarantine(u *Unit, name config.TargetName, t *Target) {
 // back on has it, healthy.
 func (p *pass) restored(u *Unit) {
 	var without []config.TargetName
-	for _, name := range u.names() {
-		switch t := u.Targets[name]; {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		switch {
 		case !t.Touched:
 		case t.Good == "":
 			without = append(without, name)
@@ -376,7 +378,7 @@ func (p *pass) restored(u *Unit) {
 			return
 		}
 	}
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		t.Touched = t.Touched && (t.Good == "" || t.Masked != "" && !t.done())
 		t.TriedAt = time.Time{}
 	}
@@ -393,7 +395,7 @@ func (p *pass) restored(u *Unit) {
 
 // restoredLate notes masked targets that were put back after the rollback was over.
 func (p *pass) restoredLate(u *Unit) {
-	for _, t := range u.Targets {
+	for _, t := range u.list() {
 		if t.Touched && t.Good != "" && t.done() {
 			t.Touched, t.TriedAt = false, time.Time{}
 			p.state.touch(u.Path)
@@ -453,8 +455,9 @@ func (p *pass) explain(u *Unit) {
 func (u *Unit) reason(why string) string {
 	r := u.Rollout
 	var open []config.TargetName
-	for _, name := range u.names() {
-		if t := u.Targets[name]; !t.done() && t.Masked == "" && (r.Status != RollingBack || t.Touched && t.Good != "") {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		if !t.done() && t.Masked == "" && (r.Status != RollingBack || t.Touched && t.Good != "") {
 			open = append(open, name)
 		}
 	}
@@ -486,8 +489,9 @@ func (u *Unit) reason(why string) string {
 // does.
 func (u *Unit) debtText() string {
 	var names []config.TargetName
-	for _, name := range u.names() {
-		if t := u.Targets[name]; t.Masked != "" && !t.done() {
+	for _, at := range u.list() {
+		name, t := at.name, at.Target
+		if t.Masked != "" && !t.done() {
 			names = append(names, name)
 		}
 	}
