@@ -204,6 +204,13 @@ func (a *Asker) endpoint(name string) (config.Endpoint, error) {
 	return endpoint, nil
 }
 
+// transport keeps no connection open: gates are asked too rarely for that.
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableKeepAlives = true
+	return t
+}()
+
 // authorized sends the token of an endpoint along, and to nobody else.
 type authorized struct{ config.Endpoint }
 
@@ -216,7 +223,7 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return transport.RoundTrip(r)
 }
 
 // cause is an error without the address, which may hold what is nobody's business.
