@@ -45,10 +45,13 @@ func (c *connection) probeAlone(ctx context.Context) {
 }
 
 // answered takes in what an attempt said of the cluster: an answer of an API
-// server, whatever it is, closes the breaker.
+// server, whatever it is, closes the breaker. After none, another cluster may answer.
 func (c *connection) answered(err *Error) {
-	if err == nil || err.Code != 0 && !err.silent() {
+	switch {
+	case err == nil || err.Code != 0 && !err.silent():
 		c.breaker.open.Store(false)
+	case err.silent():
+		c.identity.doubt()
 	}
 }
 

@@ -31,6 +31,8 @@
 //   - for an object that is deleted and made anew because of a field that cannot
 //     be changed, one GET, one dry run under another name, one DELETE with UID and
 //     resource version as its preconditions, GETs until it is gone, one PATCH;
+//   - one metadata GET of kube-system after a request that nobody answered, before the
+//     next write: another cluster may stand at the address by then;
 //   - one PUT of a Lease at intervals, or a GET while somebody else holds it;
 //   - one discovery request per group and version, remembered;
 //   - one or two access reviews for a write that was answered with a 403, to
@@ -44,7 +46,6 @@ package apply
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -59,10 +60,6 @@ import (
 
 // FieldManager is the name under which swell owns fields.
 const FieldManager = "swell"
-
-// identityTimeout bounds [Cluster.Identity], which is also how a pass finds out
-// that a cluster cannot be reached: it must not take long to say so.
-const identityTimeout = 5 * time.Second
 
 // Options of a [Cluster]. The zero value is fit for use.
 type Options struct {
@@ -117,6 +114,7 @@ type connection struct {
 	options    Options
 	limiter    *limiter
 	breaker    breaker
+	identity   identity
 
 	contacts *contacts
 	rights   rights
@@ -180,24 +178,6 @@ func (c *Cluster) As(user string) *Cluster {
 // [Options.Fence].
 func (c *Cluster) Fenced(fence func() error) *Cluster {
 	return &Cluster{connection: c.connection, user: c.user, fence: fence}
-}
-
-// Identity is the UID of the kube-system namespace: two clusters never share
-// it, and a cluster keeps it for life. It answers within 5 s and so serves as
-// the probe whether the cluster can be reached at all: it is the one request
-// that is sent to a cluster that is known not to answer, and an answer ends
-// that state. It is asked with the connection's own credentials, whoever's view
-// it is.
-func (c *Cluster) Identity(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
-	defer cancel()
-	call := c.As("").begin()
-	call.probing = true
-	meta, err := call.getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
-	if err != nil {
-		return "", err
-	}
-	return string(meta.UID), nil
 }
 
 // call is one of the exported calls under way. It keeps what the requests of

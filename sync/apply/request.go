@@ -100,6 +100,9 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 
 // attempt sends a request once. The time-out begins when it is its turn.
 func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
+	if err := c.sameCluster(ctx, req); err != nil {
+		return nil, err
+	}
 	turn, refusal, ok := c.limiter.acquire(ctx, req)
 	switch {
 	case refusal != nil:
@@ -108,6 +111,10 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 		e := transportError(ctx, req, 0, ctx.Err())
 		e.unsent = true
 		return nil, e
+	}
+	if !c.probing && req.writes() && c.identity.isDoubted() { // since it began to wait
+		c.limiter.release(turn, req, unasked(req))
+		return c.attempt(ctx, req, timeout)
 	}
 	answer, err := c.guarded(ctx, req, timeout)
 	c.limiter.release(turn, req, err)

@@ -19,7 +19,7 @@ const (
 	patienceSteps = 6000
 	patienceTime  = 12 * time.Hour
 	// restTime is for how long nothing may be written after that.
-	restTime = 45 * time.Minute
+	restTime = 25 * time.Minute
 	// retryPause is how long an operator waits between two orders for one unit.
 	retryPause = 6 * time.Minute
 )
@@ -77,6 +77,25 @@ func (w *world) heals() {
 	w.tell("all faults end")
 }
 
+// bringBack has the clusters stand under their names that the state knows by them.
+func (w *world) bringBack() {
+	if w.process == nil {
+		return
+	}
+	known, err := w.process.store.Clusters()
+	if err != nil {
+		w.judge.objectf("state", "clusters: %v", err)
+	}
+	for _, name := range w.shape.clusters {
+		c := w.clusters[name]
+		if is, ok := c.all[known[name].UID]; ok && is != c.Cluster {
+			w.gate.cut(name)
+			c.Cluster, c.version = is, ""
+			w.tell("cluster %s is the old one again", name)
+		}
+	}
+}
+
 // cleanCommit commits what is wanted with nothing wrong in it.
 func (w *world) cleanCommit() {
 	next := &commit{units: slices.Clone(w.git.head.units)}
@@ -103,6 +122,7 @@ func (w *world) calmly(ordered map[string]time.Duration) {
 	for _, name := range w.shape.clusters {
 		w.healAll(w.clusters[name])
 	}
+	w.bringBack()
 	groups := w.gate.groups()
 	switch {
 	case w.process == nil:

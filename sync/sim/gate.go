@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	gosync "sync"
 )
@@ -38,7 +39,8 @@ type call struct {
 	body    []byte
 	request *http.Request
 	answer  chan answer
-	hole    bool // nobody will ever answer
+	hole    bool   // nobody will ever answer
+	name    string // see key
 }
 
 // answer is what becomes of a call.
@@ -48,7 +50,12 @@ type answer struct {
 	err      error
 }
 
-func (c *call) key() string { return fmt.Sprintf("%d %s %s", c.process.number, c.cluster, c.what) }
+func (c *call) key() string {
+	if c.name == "" {
+		c.name = strconv.Itoa(c.process.number) + " " + c.cluster + " " + c.what
+	}
+	return c.name
+}
 
 // writes says whether the call changes anything but a Lease.
 func (c *call) writes() bool {
@@ -68,6 +75,7 @@ func (g *gate) wait(ctx context.Context, c *call) (answer, error) {
 		return answer{}, errKilled
 	}
 	c.answer = make(chan answer, 1)
+	c.key()
 	g.mu.Lock()
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()

@@ -25,7 +25,7 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 	if !there || l.uid != uid {
 		return // the cluster refuses it
 	}
-	entry := j.entryOf(c, k, uid)
+	entry := j.entryOf(c, k, uid, l.unit)
 	if entry == nil {
 		j.objectf("a deletion is of the inventory", "%s: no entry has %s with the UID %s", c.key(), k, uid)
 		return
@@ -71,18 +71,22 @@ func (j *judge) wrong(c *call, commit *commit, e *store.Entry, k key, uid string
 	return "guard", j.unguarded(commit, e, k, uid)
 }
 
-func (j *judge) entryOf(c *call, k key, uid string) *store.Entry {
+// entryOf is the entry that a deletion is of. One without a UID is of an apply that was
+// cut short: then the object has to name the unit.
+func (j *judge) entryOf(c *call, k key, uid, unit string) (found *store.Entry) {
 	for _, e := range j.entries(c.process) {
-		if e.UID == uid && e.Target.Cluster() == c.cluster && e.ID.Kind == k.kind && e.ID.Namespace == k.namespace && e.ID.Name == k.name {
-			return &e
+		is := e.UID == uid || e.UID == "" && string(e.Unit) == unit || k.kind == "Job" && unit != "" // a hook's earlier run may be another unit's
+		if is && e.Target.Cluster() == c.cluster && e.ID.Kind == k.kind && e.ID.Namespace == k.namespace && e.ID.Name == k.name && (found == nil || !e.Found) {
+			found = &e
 		}
 	}
-	return nil
+	return found
 }
 
 // unguarded says why a deletion takes approval that nobody gave; empty when it does not.
 func (j *judge) unguarded(commit *commit, e *store.Entry, k key, uid string) string {
-	if j.allowed[deletion{place{string(e.Unit), string(e.Target)}, k, uid}] {
+	at := place{string(e.Unit), string(e.Target)}
+	if j.allowed[deletion{at, k, uid}] || e.UID == "" && j.allowed[deletion{at, k, ""}] { // who approved it knew no UID either
 		j.world.stats.situation("deleted with approval")
 		return ""
 	}
@@ -90,7 +94,7 @@ func (j *judge) unguarded(commit *commit, e *store.Entry, k key, uid string) str
 		return "it takes others along, and nobody approved it"
 	}
 	if e.Found {
-		return "it was found after the state was lost, and nobody approved it"
+		return fmt.Sprintf("it was found after the state was lost, and nobody approved it: %s on %s, %+v", e.Unit, e.Target, e)
 	}
 	u := commit.unit(string(e.Unit))
 	if u == nil {
@@ -102,9 +106,9 @@ func (j *judge) unguarded(commit *commit, e *store.Entry, k key, uid string) str
 	if k.kind == "ConfigMap" && u.hashed {
 		return "" // it may be replaced
 	}
-	at := fmt.Sprint(commit.id, " ", e.Unit, " ", e.Target)
-	if j.deleted[at]++; j.deleted[at] > 3 {
-		return fmt.Sprintf("the %d. deletion of %s on %s without approval", j.deleted[at], e.Unit, e.Target)
+	count := fmt.Sprint(commit.id, " ", e.Unit, " ", e.Target)
+	if j.deleted[count]++; j.deleted[count] > 3 {
+		return fmt.Sprintf("the %d. deletion of %s on %s without approval", j.deleted[count], e.Unit, e.Target)
 	}
 	return ""
 }

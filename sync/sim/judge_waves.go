@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,13 @@ type span struct {
 	whole   bool // it was there, and healthy, some time since something else was written
 	first   time.Duration
 	latest  time.Duration
+	// ended is when it was overwritten, and lasted how long it had been there.
+	ended, lasted time.Duration
 }
+
+// jobTime is how long a job goes on that began when a wave was over, whatever
+// becomes of that wave's targets meanwhile.
+const jobTime = 2 * time.Minute
 
 // offer has the judge know of the bundles of a commit.
 func (j *judge) offer(c *commit) {
@@ -112,6 +119,9 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 		}
 		for _, s := range at.bundles {
 			if was, in := s.objects[k]; in && was != mark {
+				if lasted := s.latest - s.first; s.whole && (lasted > s.lasted || j.elapsed-s.ended > jobTime) {
+					s.ended, s.lasted = j.elapsed, s.latest-s.first
+				}
 				s.whole, s.now = false, false
 			}
 		}
@@ -125,7 +135,13 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration) boo
 		return false
 	}
 	s := h.bundles[nameOf(objects)]
-	return s != nil && s.whole && s.latest-s.first >= soak
+	switch {
+	case s == nil:
+		return false
+	case s.whole:
+		return s.latest-s.first >= soak
+	}
+	return s.ended > 0 && j.elapsed-s.ended < jobTime && s.lasted >= soak
 }
 
 // applies judges an apply.
@@ -169,7 +185,7 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 		return // nothing new
 	}
 	if !inOrder && !j.goesBack(path) {
-		j.objectf("waves", "%s: %s of %s is written with %s while %s", c.key(), k, path, mark, why)
+		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))
 	}
 	if j.objection == nil {
 		j.overwritten(c.cluster, k, mark)
@@ -195,6 +211,20 @@ func (j *judge) early(u *unit, t target) string {
 		}
 	}
 	return ""
+}
+
+// spans describes what was where for how long, of a unit.
+func (j *judge) spans(path string) string {
+	var lines []string
+	for at, h := range j.places {
+		for name, s := range h.bundles {
+			if at.unit == path && (s.whole || s.ended > 0) {
+				lines = append(lines, fmt.Sprintf("%s holds %s: now %t, whole %t from %s to %s; before for %s until %s; it is %s", at.target, name, s.now, s.whole, s.first, s.latest, s.lasted, s.ended, j.elapsed))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // goesBack says whether the daemon says that it takes a unit's release back.

@@ -71,7 +71,7 @@ func pathOf(k key) string {
 // see looks at what a cluster holds, if anything has changed.
 func (j *judge) see(c *cluster) {
 	c.Look("", "namespaces", func(simulator.Object) {}) // the controllers do what they have to
-	version := fmt.Sprint(c.made, " ", c.Version())
+	version := fmt.Sprint(c.identity(), " ", c.Version())
 	if version == c.version {
 		return
 	}

@@ -329,7 +329,11 @@ func (w *world) approvePlan(p store.Plan) string {
 		w.judge.objectf("state", "approve: %v", err)
 	}
 	w.stats.situation("approvals")
-	return fmt.Sprintf("%d deletions of %q", len(p.Deletions), p.Unit)
+	var all []string
+	for _, d := range p.Deletions {
+		all = append(all, fmt.Sprintf("%s on %s %s", d.ObjectID, d.Target, d.UID))
+	}
+	return fmt.Sprintf("%q: %s", p.Unit, strings.Join(all, ", "))
 }
 
 func (w *world) reject() string {

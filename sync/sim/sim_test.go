@@ -6,12 +6,19 @@ package sim
 import (
 	_ "embed"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// TestMain lets memory grow: nothing here lives long.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
+}
 
 // run plays one history in a bubble of its own.
 func run(t *testing.T, seed uint64, events []uint64, s *stats) (w *world) {
@@ -52,7 +59,8 @@ func TestKeptSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w := run(t, seed, choices(seed, usualSteps), s); w.judge.objection != nil {
-			t.Errorf("seed %d (%s): %v\n%s", seed, strings.TrimSpace(found), w.judge.objection, w.end60())
+			t.Logf("seed %d found: %s", seed, strings.TrimSpace(found))
+			report(t, seed, choices(seed, usualSteps), w)
 		}
 	}
 }
@@ -60,10 +68,9 @@ func TestKeptSeeds(t *testing.T) {
 // usualSteps is how many choices a history has before all faults end.
 const usualSteps = 300
 
-// TestSim plays fresh histories until the time is over. It is for the long form, see the
-// Makefile.
+// TestSim plays fresh histories until the time is over; the long form is make sim.
 func TestSim(t *testing.T) {
-	limit := time.Duration(0)
+	limit := 5 * time.Second
 	if text := os.Getenv("SWELL_SIM_TIME"); text != "" {
 		var err error
 		if limit, err = time.ParseDuration(text); err != nil {
@@ -75,7 +82,7 @@ func TestSim(t *testing.T) {
 	seed := uint64(number(t, "SWELL_SIM_SEED", int(began.UnixNano()%1_000_000)))
 	for ; time.Since(began) < limit; seed++ {
 		if w := run(t, seed, choices(seed, n), s); w.judge.objection != nil {
-			t.Errorf("seed %d: %v\n%s", seed, w.judge.objection, w.end60())
+			report(t, seed, choices(seed, n), w)
 			break
 		}
 	}
@@ -83,7 +90,52 @@ func TestSim(t *testing.T) {
 	t.Logf("%.0f steps/s\n%s", float64(s.now.steps)/took.Seconds(), s)
 }
 
-// end60 is the end of the history.
-func (w *world) end60() string {
-	return strings.Join(w.history[max(0, len(w.history)-60):], "\n")
+// shrinkTime bounds the search for a shorter history.
+const shrinkTime = 30 * time.Second
+
+// report fails the test with a history that is as short as it can be made in time.
+func report(t *testing.T, seed uint64, events []uint64, w *world) {
+	t.Helper()
+	rule := w.judge.objection.rule
+	before := len(w.history)
+	least := shrink(events, shrinkTime, func(some []uint64) bool {
+		again := run(t, seed, some, newStats())
+		if again.judge.objection == nil || again.judge.objection.rule != rule {
+			return false
+		}
+		w = again
+		return true
+	})
+	t.Errorf("seed %d: %v\n%d choices of %d, %d lines of %d; play it again with SWELL_SIM_SEED=%d SWELL_SIM_CHOICES=%s\n%s",
+		seed, w.judge.objection, len(least), len(events), len(w.history), before, seed, coded(least), strings.Join(w.history[max(0, len(w.history)-400):], "\n"))
+}
+
+// coded is a list of choices as one word.
+func coded(events []uint64) string {
+	words := make([]string, len(events))
+	for i, e := range events {
+		words[i] = strconv.FormatUint(e, 36)
+	}
+	return strings.Join(words, ",")
+}
+
+// TestChoices plays the history of SWELL_SIM_CHOICES, and prints it.
+func TestChoices(t *testing.T) {
+	text, ok := os.LookupEnv("SWELL_SIM_CHOICES")
+	if !ok {
+		return
+	}
+	var events []uint64
+	for word := range strings.SplitSeq(text, ",") {
+		e, err := strconv.ParseUint(word, 36, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	w := run(t, uint64(number(t, "SWELL_SIM_SEED", 0)), events, newStats())
+	t.Log(strings.Join(w.history, "\n"))
+	if w.judge.objection != nil {
+		t.Error(w.judge.objection)
+	}
 }

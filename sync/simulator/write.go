@@ -262,7 +262,7 @@ func (c *Cluster) update(q *request, mayCreate bool, uid types.UID, make func(li
 	case there != nil && uid != "" && there.GetUID() != uid:
 		return nil, 0, apierrors.NewConflict(q.groupResource(), q.name, preconditionFailed("UID", string(uid), string(there.GetUID())))
 	case there == nil && uid != "":
-		return nil, 0, unmodelled("a PUT with a UID of what is not there")
+		return nil, 0, apierrors.NewConflict(q.groupResource(), q.name, preconditionFailed("UID", string(uid), ""))
 	case there != nil:
 		live = there.DeepCopyObject().(object)
 	}

@@ -22,7 +22,8 @@ type Entry struct {
 	// Version is the API version it was last applied with, "v1".
 	Version string
 	// UID of the live object. Empty: the apply was intended, and nobody knows
-	// yet whether it happened. An entry without a UID never leads to a delete.
+	// yet whether it happened. Such an entry leads to a delete only if the live object
+	// itself names the unit, and fields of it were applied by us.
 	UID string
 	// Digest of the object as last applied ([render.Object.Digest]). Empty: it
 	// is not known what the server holds (never confirmed, or drift was

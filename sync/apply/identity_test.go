@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/simulator"
+)
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestAnotherClusterInTheMiddle: the connection breaks in the middle of an apply, and
+// behind the address is another cluster from then on. Nothing is written there. Where it
+// is the same one, the apply goes on.
+func TestAnotherClusterInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		another bool
+	}{{"another", true}, {"the same", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			first, second := simulator.New(), simulator.New()
+			now, writes, broken := first, map[*simulator.Cluster]int{}, false
+			c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					if !broken {
+						broken = true
+						if test.another {
+							now = second
+						}
+						return nil, io.ErrUnexpectedEOF
+					}
+					writes[now]++
+				}
+				return now.RoundTrip(r)
+			})}, "test", Options{Concurrency: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Identity(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil)
+			if !test.another {
+				if results[0].Err != nil || results[1].Err != nil || writes[first] != 2 {
+					t.Errorf("%v, %v, %d writes", results[0].Err, results[1].Err, writes[first])
+				}
+				return
+			}
+			for _, r := range results {
+				if r.Err == nil || !strings.Contains(r.Err.Error(), "another cluster answers than before") || !IsLost(r.Err) {
+					t.Errorf("%s: %v", r.ID, r.Err)
+				}
+			}
+			if writes[second] > 0 {
+				t.Errorf("%d writes to the other cluster", writes[second])
+			}
+		})
+	}
+}
