@@ -42,7 +42,8 @@ func (c *Caller) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-type belowInput struct {
+// Below is which units are asked about.
+type Below struct {
 	Unit string `query:"unit" doc:"Only this unit, or the units of this folder"`
 }
 
@@ -51,12 +52,12 @@ type pathInput struct {
 }
 
 type inventoryInput struct {
-	belowInput
+	Below
 	Target string `query:"target" doc:"Only this target, or this cluster"`
 }
 
 type historyInput struct {
-	belowInput
+	Below
 	Since int64 `query:"since" default:"-1" doc:"Number of an event: those after it, the oldest first. Without it, the newest ones"`
 	Limit int   `query:"limit" default:"100" doc:"How many at most"`
 }
@@ -102,8 +103,8 @@ func post[In, Out any](api huma.API, path, id, summary string, do func(context.C
 
 func (s *Server) register(api huma.API) {
 	v := s.view
-	get(s, api, "/v1/status", "How the units are, and the fleet", func(ctx context.Context, in *belowInput) (Status, error) { return v.Status(ctx, in.Unit) })
-	get(s, api, "/v1/units", "How the units are", func(ctx context.Context, in *belowInput) (List[status.Unit], error) {
+	get(s, api, "/v1/status", "How the units are, and the fleet", func(ctx context.Context, in *Below) (Status, error) { return v.Status(ctx, in.Unit) })
+	get(s, api, "/v1/units", "How the units are", func(ctx context.Context, in *Below) (List[status.Unit], error) {
 		units, err := v.Units(ctx, in.Unit)
 		return listOf(units), err
 	})
@@ -111,18 +112,18 @@ func (s *Server) register(api huma.API) {
 		units, err := v.Units(ctx, strings.Trim(in.Path, "/"))
 		return listOf(units), err
 	})
-	get(s, api, "/v1/targets", "How the units stand on each target", func(ctx context.Context, in *belowInput) (List[TargetCount], error) {
+	get(s, api, "/v1/targets", "How the units stand on each target", func(ctx context.Context, in *Below) (List[TargetCount], error) {
 		targets, err := v.Targets(ctx, in.Unit)
 		return listOf(targets), err
 	})
-	get(s, api, "/v1/objects", "Objects that were applied, or may have been", func(ctx context.Context, in *belowInput) (List[Object], error) {
+	get(s, api, "/v1/objects", "Objects that were applied, or may have been", func(ctx context.Context, in *Below) (List[Object], error) {
 		objects, err := v.Objects(ctx, in.Unit)
 		return listOf(objects), err
 	})
 	get(s, api, "/v1/inventory", "Objects, and as whom they are read", func(ctx context.Context, in *inventoryInput) (Inventory, error) {
 		return v.Inventory(ctx, in.Unit, in.Target)
 	})
-	get(s, api, "/v1/drift", "Objects that are not as they were applied", func(ctx context.Context, in *belowInput) (List[Drifted], error) {
+	get(s, api, "/v1/drift", "Objects that are not as they were applied", func(ctx context.Context, in *Below) (List[Drifted], error) {
 		drifted, err := v.Drift(ctx, in.Unit)
 		return listOf(drifted), err
 	})

@@ -39,7 +39,7 @@ type Resync struct {
 }
 
 type watchInput struct {
-	belowInput
+	Below
 	Since       int64 `query:"since" default:"-1" doc:"Number of the last event that is known. Without it, what happens from now on"`
 	LastEventID int64 `header:"Last-Event-ID" default:"-1" doc:"The same, from a client that comes back"`
 }

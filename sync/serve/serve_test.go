@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// asks makes this test binary ask the socket that it names for the status.
+const asks = "SWELL_SERVE_TEST_SOCKET"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(asks); path != "" {
+		c, err := Dial(context.Background(), path)
+		if err == nil {
+			_, err = c.Orders(context.Background())
+		}
+		fmt.Println(err)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// served is a server on a state with the unit shop/cart on dev/a.
+type served struct {
+	*testing.T
+	store  *store.Store // the daemon's
+	server *Server
+	client *Client
+	woken  atomic.Int32
+	log    bytes.Buffer
+}
+
+func newServed(t *testing.T, api config.API) *served {
+	t.Helper()
+	s := &served{T: t}
+	dir := filepath.Join(t.TempDir(), "state")
+	s.store = must(store.Open(dir))(t)
+	t.Cleanup(func() { must(0, s.store.Close())(t) })
+	u := &rollout.Unit{Path: "shop/cart", Rollout: &rollout.Rollout{Spec: config.Rollout{Waves: []config.Wave{{Name: "canary"}}}},
+		Targets: map[config.TargetName]*rollout.Target{"dev/a": {Tenants: []rollout.Tenant{{Name: "shop"}}}}}
+	s.update(func(tx *store.Tx) error {
+		return errors.Join(tx.PutUnit(u.Path, must(json.Marshal(u))(t)), tx.PutNames(store.Names{Clusters: []string{"dev", "prod"}, Targets: []config.TargetName{"dev/a", "prod"}, Tenants: []string{"shop"}, Waves: []string{"canary"}}))
+	})
+	if api.Socket == "" {
+		api.Socket = filepath.Join(dir, "swell.sock")
+	}
+	s.listen(api)
+	return s
+}
+
+func (s *served) listen(api config.API) {
+	s.Helper()
+	beside := s.store.Beside()
+	s.server = must(Listen(Options{Store: beside, API: api, Wake: func() { s.woken.Add(1) }, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Version: "test"}))(s.T)
+	s.Cleanup(func() { must(0, errors.Join(s.server.Close(), beside.Close()))(s.T) })
+	s.client = must(Dial(s.Context(), api.Socket))(s.T)
+}
+
+func (s *served) update(do func(tx *store.Tx) error) {
+	s.Helper()
+	must(0, s.store.Update(s.Context(), do))(s.T)
+}
+
+func must[V any](v V, err error) func(t *testing.T) V {
+	return func(t *testing.T) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func me(t *testing.T) string {
+	t.Helper()
+	return must(user.Current())(t).Username
+}
+
+// TestOrderOverTheAPI: an order is stored with who gave it, and the daemon is woken. The
+// same under the same key is one order, and what is in force already is told of.
+func TestOrderOverTheAPI(t *testing.T) {
+	s := newServed(t, config.API{})
+	t.Setenv("SUDO_USER", "")
+	r := Request{Verb: order.Pause, About: []string{"shop", "dev"}, Reason: "why", IdempotencyKey: "k"}
+	first := must(s.client.Give(t.Context(), r))(t)
+	again := must(s.client.Give(t.Context(), r))(t)
+	waiting := must(s.store.Orders())(t)
+	if len(waiting) != 1 || first.Order.Seq != 1 || again.Order.Seq != 1 || s.woken.Load() == 0 {
+		t.Fatalf("orders %+v, first %+v, again %+v", waiting, first, again)
+	}
+	want := order.Order{Seq: 1, At: waiting[0].At, By: me(t), Verb: order.Pause, Scope: order.Scope{Unit: "shop", Target: "dev"}, Reason: "why"}
+	if diff := cmp.Diff(want, waiting[0]); diff != "" {
+		t.Error(diff)
+	}
+	r.IdempotencyKey = "another"
+	if other := must(s.client.Give(t.Context(), r))(t); other.Already == nil || other.Already.Seq != 1 || other.Order.Seq != 0 {
+		t.Errorf("of a second operator: %+v", other)
+	}
+	r.About = []string{"shop/cart"}
+	if narrower := must(s.client.Give(t.Context(), r))(t); narrower.Already != nil || narrower.Order.Seq != 2 {
+		t.Errorf("of another scope: %+v", narrower)
+	}
+	ended := must(s.client.Give(t.Context(), Request{Verb: order.Resume, All: true}))(t)
+	if len(ended.Ends) != 2 {
+		t.Errorf("ended %+v", ended)
+	}
+	if got := must(s.client.Orders(t.Context()))(t); len(got.Waiting) != 3 || len(got.Standing) != 0 {
+		t.Errorf("orders %+v", got)
+	}
+}
+
+// TestRefusedOrders: each mistake has one clear error, and nothing is stored.
+func TestRefusedOrders(t *testing.T) {
+	s := newServed(t, config.API{})
+	for _, c := range []struct {
+		r    Request
+		code int
+		want string
+	}{
+		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire resume thaw unmask restore retry promote rollback reconcile clear approve]`},
+		{Request{Verb: order.Pause}, 422, "pause: want a unit, a target, a cluster, a tenant or a wave"},
+		{Request{Verb: order.Pause, All: true, About: []string{"dev"}}, 422, "--all and a name: want one of them"},
+		{Request{Verb: order.Pause, About: []string{"shop/crt"}}, 404, `"shop/crt": no such unit, target or cluster, did you mean "shop/cart"?`},
+		{Request{Verb: order.Pause, About: []string{"prd"}}, 404, `"prd": no such unit, target or cluster, did you mean "prod"?`},
+		{Request{Verb: order.Pause, About: []string{"dev", "prod"}}, 422, `"dev" and "prod": want one unit or folder, and one target or cluster`},
+		{Request{Verb: order.Pause, Tenant: "shup"}, 404, `"shup": no such tenant, did you mean "shop"?`},
+		{Request{Verb: order.Promote, Wave: "canry"}, 404, `"canry": no such wave, did you mean "canary"?`},
+		{Request{Verb: order.Mask, About: []string{"dev"}}, 422, "mask: want a reason"},
+		{Request{Verb: order.Retire, About: []string{"shop/cart"}, Reason: "x"}, 422, "retire: want a target or a cluster, and nothing else"},
+		{Request{Verb: order.Retire, All: true, Reason: "x"}, 422, "retire: want a target or a cluster, and nothing else"},
+		{Request{Verb: order.Pause, All: true, Reason: "two\nlines"}, 422, "reason: want one line without control characters"},
+		{Request{Verb: order.Pause, All: true, Reason: strings.Repeat("x", 2000)}, 422, "reason: want at most 1000 bytes, got 2000"},
+		{Request{Verb: order.Pause, All: true, Until: noon.AddDate(-10, 0, 0)}, 422, "until 2016-03-01T12:00:00Z: that is over"},
+		{Request{Verb: order.Retry, All: true, Until: noon.AddDate(1000, 0, 0)}, 422, "retry: it is carried out once, so it has no end"},
+		{Request{Verb: order.Approve, Digest: "abc"}, 422, "approve: want POST /v1/plans/abc/approve"},
+		{Request{Verb: order.Resume, About: []string{"dev"}}, 409, "resume: no pause is in force"},
+	} {
+		var refused *Error
+		if _, err := s.client.Give(t.Context(), c.r); !errors.As(err, &refused) || refused.Status != c.code || err.Error() != c.want {
+			t.Errorf("%+v: %v", c.r, err)
+		}
+	}
+	if waiting := must(s.store.Orders())(t); len(waiting) > 0 || s.woken.Load() > 0 {
+		t.Errorf("stored %+v", waiting)
+	}
+}
+
+// ask sends a request as it is, and returns the status and what was answered.
+func (s *served) ask(method, path, kind string, body io.Reader) (int, string) {
+	s.Helper()
+	r := must(http.NewRequestWithContext(s.Context(), method, "http://swell"+path, body))(s.T)
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	got := must(s.client.http.Do(r))(s.T)
+	defer got.Body.Close()
+	if got.StatusCode >= 400 && got.Header.Get("Content-Type") != "application/problem+json" {
+		s.Errorf("%s %s: %q", method, path, got.Header.Get("Content-Type"))
+	}
+	return got.StatusCode, string(must(io.ReadAll(got.Body))(s.T))
+}
+
+// TestMalformedRequests: what is no order at all is refused with a problem that says why.
+func TestMalformedRequests(t *testing.T) {
+	s := newServed(t, config.API{})
+	for _, c := range []struct {
+		method, path, kind, body string
+		code                     int
+		want                     string
+	}{
+		{"POST", "/v1/orders", "application/json", `{"verb": "pause", "all": true, "reason": "` + strings.Repeat("x", 10<<20) + `"}`, 413, "request body is too large limit=65536 bytes"},
+		{"POST", "/v1/orders", "text/plain", `{"verb": "pause", "all": true}`, 415, "unknown content type: text/plain"},
+		{"POST", "/v1/orders", "application/json", `{"verb": "pause", "everything": true}`, 422, "unexpected property"},
+		{"POST", "/v1/orders", "application/json", `{"all": true}`, 422, "expected required property verb to be present"},
+		{"POST", "/v1/orders", "application/json", `pause`, 400, "invalid character"},
+		{"POST", "/v1/orders", "application/json", "", 400, "request body is required"},
+		{"GET", "/v1/nothing", "", "", 404, "GET /v1/nothing: no such endpoint"},
+		{"DELETE", "/v1/orders", "", "", 404, "DELETE /v1/orders: no such endpoint"},
+		{"GET", "/v1/history?limit=0", "", "", 422, "limit 0: want from 1 to 10000"},
+		{"GET", "/v1/history?since=x", "", "", 422, "invalid integer"},
+		{"GET", "/v1/units/shop/crt", "", "", 404, `no such unit, did you mean`},
+		{"POST", "/v1/plans/abc/approve", "application/json", "{}", 404, "plan abc: no such plan"},
+		{"POST", "/v1/plans/abc/reject", "application/json", `{"reason": "a\nb"}`, 422, "reason: want one line"},
+	} {
+		code, text := s.ask(c.method, c.path, c.kind, strings.NewReader(c.body))
+		if code != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s %.60q: %d %.300s", c.method, c.path, c.body, code, text)
+		}
+	}
+	if waiting := must(s.store.Orders())(t); len(waiting) > 0 {
+		t.Errorf("stored %+v", waiting)
+	}
+}
+
+// TestReadsDoNotWaitForAPass: while a pass writes, the API answers with what is committed,
+// and an order waits for the pass's end.
+func TestReadsDoNotWaitForAPass(t *testing.T) {
+	s := newServed(t, config.API{})
+	given := make(chan error, 1)
+	s.update(func(tx *store.Tx) error {
+		if units := must(s.client.Units(t.Context(), ""))(t); len(units) != 1 || units[0].Path != "shop/cart" {
+			t.Errorf("units %+v", units)
+		}
+		go func() {
+			_, err := s.client.Give(t.Context(), Request{Verb: order.Retry, All: true})
+			given <- err
+		}()
+		select {
+		case err := <-given:
+			t.Errorf("given while a pass writes: %v", err)
+		case <-time.After(300 * time.Millisecond):
+		}
+		return tx.AddHistory([]store.Event{{Time: noon, Kind: "done"}})
+	})
+	if err := <-given; err != nil {
+		t.Error(err)
+	}
+	if changed := must(s.store.Orders())(t); len(changed) != 1 {
+		t.Errorf("orders %+v", changed)
+	}
+}
+
+// TestAnswersAreWhatTheStateHolds: the client's answers are those of the view itself, and
+// nothing of an object's content is in any of them.
+func TestAnswersAreWhatTheStateHolds(t *testing.T) {
+	s := newServed(t, config.API{})
+	e := store.Entry{Unit: "shop/cart", Target: "dev/a", ID: render.ObjectID{Kind: "Secret", Namespace: "shop", Name: "key"}, Version: "v1", UID: "u-1",
+		Digest: "d1ge57", Fingerprint: "f1ng3r", Fields: `{"f:data": {"f:passw0rd": {}}}`}
+	s.update(func(tx *store.Tx) error {
+		return errors.Join(tx.Intend([]store.Entry{e}), tx.Confirm([]store.Entry{e}), tx.SetRepository("shop"), tx.AddHistory([]store.Event{{Time: noon, Unit: "shop/cart", Kind: "started", Text: "x"}}),
+			tx.PutPlans([]store.Plan{store.NewPlan("shop/cart", noon, []store.Deletion{{Target: "dev/a", Unit: "shop/cart", ObjectID: e.ID, UID: "u-1", Why: "too many"}})}))
+	})
+	v := View{s.store}
+	same := func(what string, theirs, own any) {
+		t.Helper()
+		if diff := cmp.Diff(own, theirs); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	ctx := t.Context()
+	same("status", must(s.client.Status(ctx, ""))(t), must(v.Status(ctx, ""))(t))
+	same("units", must(s.client.Units(ctx, "shop"))(t), must(v.Units(ctx, "shop"))(t))
+	same("objects", must(s.client.Objects(ctx, "shop/cart"))(t), must(v.Objects(ctx, "shop/cart"))(t))
+	same("inventory", must(s.client.Inventory(ctx, "shop", "dev"))(t), must(v.Inventory(ctx, "shop", "dev"))(t))
+	same("targets", must(s.client.Targets(ctx, ""))(t), must(v.Targets(ctx, ""))(t))
+	same("history", must(s.client.History(ctx, Query{Since: -1, Limit: 5}))(t), must(v.History(ctx, Query{Since: -1, Limit: 5}))(t))
+	other := []store.Event{{Time: noon, Unit: "other", Kind: "x"}, {Time: noon, Kind: "y"}}
+	s.update(func(tx *store.Tx) error { return tx.AddHistory(other) })
+	for _, q := range []Query{{Below: "other", Since: -1, Limit: 5}, {Below: "shop", Since: 0, Limit: 1}, {Since: 1, Limit: 5}, {Below: "other", Since: 1, Limit: 5}} {
+		same(fmt.Sprintf("history %+v", q), must(s.client.History(ctx, q))(t), must(v.History(ctx, q))(t))
+	}
+	if _, err := s.client.Inventory(ctx, "shop", "prod"); err == nil || err.Error() != "shop: nothing was applied on prod" {
+		t.Errorf("the inventory on another target: %v", err)
+	}
+	same("approvals", must(s.client.Approvals(ctx))(t).Plans, must(v.Approvals(ctx))(t).Plans)
+	for _, path := range []string{"/v1/status", "/v1/units", "/v1/units/shop/cart", "/v1/targets", "/v1/objects", "/v1/inventory", "/v1/drift", "/v1/history", "/v1/plans", "/v1/retriable", "/v1/orders"} {
+		code, text := s.ask("GET", path, "", nil)
+		if code != 200 {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+		for _, content := range []string{"d1ge57", "f1ng3r", "passw0rd"} {
+			if strings.Contains(text, content) {
+				t.Errorf("%s tells %s: %s", path, content, text)
+			}
+		}
+	}
+}
+
+// TestOpenAPI: the document has every endpoint, and says which version it is.
+func TestOpenAPI(t *testing.T) {
+	s := newServed(t, config.API{})
+	code, text := s.ask("GET", "/openapi.json", "", nil)
+	var document struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct{ OperationID string }
+	}
+	must(0, json.Unmarshal([]byte(text), &document))(t)
+	var paths []string
+	for path, methods := range document.Paths {
+		for method := range methods {
+			paths = append(paths, method+" "+path)
+		}
+	}
+	slices.Sort(paths)
+	if diff := cmp.Diff([]string{"get /v1/drift", "get /v1/history", "get /v1/inventory", "get /v1/objects", "get /v1/orders", "get /v1/plans", "get /v1/retriable",
+		"get /v1/status", "get /v1/targets", "get /v1/units", "get /v1/units/{path}", "get /v1/watch", "post /v1/orders", "post /v1/plans/{digest}/approve", "post /v1/plans/{digest}/reject"}, paths); diff != "" || code != 200 || document.OpenAPI != "3.1.0" {
+		t.Error(code, document.OpenAPI, diff)
+	}
+}
+
+// TestSocket: only its owner may reach it; one that a killed process left is replaced, one
+// at which somebody answers is not, and neither is anything else.
+func TestSocket(t *testing.T) {
+	s := newServed(t, config.API{})
+	path := s.server.API.Socket
+	for file, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+		if info := must(os.Stat(file))(t); info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %s", file, info.Mode())
+		}
+	}
+	var busy *Busy
+	if _, err := listen(path, false); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(), "spec.api.socket: "+path+": another process answers there") {
+		t.Errorf("a second one: %v", err)
+	}
+	must(0, s.server.Close())(t)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+	if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNobody) {
+		t.Errorf("without a server: %v", err)
+	}
+	stale := must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
+	stale.SetUnlinkOnClose(false)
+	must(0, stale.Close())(t)
+	if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNobody) {
+		t.Errorf("at a stale socket: %v", err)
+	}
+	s.listen(config.API{Socket: path})
+	must(s.client.Orders(t.Context()))(t)
+	file := filepath.Join(t.TempDir(), "file")
+	must(0, os.WriteFile(file, []byte("mine"), 0o600))(t)
+	if _, err := listen(file, false); err == nil || err.Error() != "spec.api.socket: "+file+": there is something that is no socket" {
+		t.Errorf("in place of a file: %v", err)
+	}
+}
+
+// TestLongSocketPath: a folder may be deeper than the path of a socket is long.
+func TestLongSocketPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("deep/", 40), "swell.sock")
+	s := newServed(t, config.API{Socket: path})
+	must(s.client.Orders(t.Context()))(t)
+	if _, err := os.Lstat(path); err != nil {
+		t.Error(err)
+	}
+	must(0, s.server.Close())(t)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	if _, err := listen(long, false); err == nil || !strings.HasPrefix(err.Error(), "spec.api.socket: "+long+": the path of a socket has at most ") {
+		t.Errorf("a long name: %v", err)
+	}
+}
+
+// TestPeers: who asks is the user of the process at the other end. Its own user, root and
+// operators are let in, and nobody else.
+func TestPeers(t *testing.T) {
+	nobody := must(user.Lookup("nobody"))(t)
+	s := newServed(t, config.API{Operators: []config.Operator{{User: "nobody", Emails: []string{"no@example.com"}}}})
+	for _, c := range []struct {
+		address, behalf, name, also, refused string
+	}{
+		{address: fmt.Sprint("uid ", os.Getuid()), name: me(t)},
+		{address: "uid 0", behalf: "alice", name: "alice as root", also: "alice"},
+		{address: "uid 0", behalf: "nobody", name: "nobody as root", also: "nobody no@example.com"},
+		{address: "uid " + nobody.Uid, behalf: "alice", name: "nobody", also: "no@example.com"},
+		{address: "uid 4242", behalf: "root", refused: "user 4242 may not: the daemon's own user, root and spec.api.operators may"},
+		{address: "", refused: "it is not known who asks"},
+		{address: "@", refused: "it is not known who asks"},
+	} {
+		who, err := s.server.who(c.address, c.behalf)
+		if c.refused != "" {
+			if err == nil || err.Error() != c.refused {
+				t.Errorf("%q: %+v, %v", c.address, who, err)
+			}
+		} else if err != nil || who.Name != c.name || strings.Join(who.Also, " ") != c.also {
+			t.Errorf("%q: %+v, %v", c.address, who, err)
+		}
+	}
+	if os.Getuid() != 0 {
+		return // only root becomes somebody else
+	}
+	dir := t.TempDir()
+	for ; dir != "/"; dir = filepath.Dir(dir) { // down to the socket
+		if info := must(os.Stat(dir))(t); info.Mode().Perm()&0o001 == 0 {
+			must(0, os.Chmod(dir, info.Mode().Perm()|0o011))(t)
+		}
+	}
+	as := func(socket string, id uint32) string {
+		binary := filepath.Join(filepath.Dir(socket), "asks")
+		must(0, os.WriteFile(binary, must(os.ReadFile(os.Args[0]))(t), 0o755))(t)
+		cmd := exec.Command(binary)
+		cmd.Env, cmd.Dir = []string{asks + "=" + socket}, "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	socket := filepath.Join(t.TempDir(), "swell.sock")
+	must(0, os.Chmod(filepath.Dir(socket), 0o755))(t)
+	s.listen(config.API{Socket: socket, Operators: s.server.API.Operators})
+	if said := as(socket, 65534); said != "<nil>" {
+		t.Errorf("an operator: %s", said)
+	}
+	if said := as(socket, 4242); said != "user 4242 may not: the daemon's own user, root and spec.api.operators may" {
+		t.Errorf("somebody else: %s", said)
+	}
+	own := filepath.Join(t.TempDir(), "swell.sock")
+	must(0, os.Chmod(filepath.Dir(own), 0o755))(t)
+	s.listen(config.API{Socket: own})
+	if said := as(own, 4242); said != own+": connect: permission denied: the daemon's own user, root and spec.api.operators may" {
+		t.Errorf("without operators: %s", said)
+	}
+}
