@@ -106,8 +106,9 @@ func (b *branch) due() time.Time {
 	return b.next
 }
 
-// hurry has the branch looked at in the next pass.
-func (b *branch) hurry() { b.next, b.failed = time.Time{}, 0 }
+// hurry has the branch looked at in the next pass, which is due at once: the zero time
+// would be never.
+func (b *branch) hurry() { b.next, b.failed = time.Unix(0, 0), 0 }
 
 // end waits for a look that is still under way when its ctx has ended, so that the
 // source can be closed after it.

@@ -35,6 +35,7 @@ type judge struct {
 	inForce map[int]*commit   // the commit that a process said it works with
 	known   map[int]*commit   // the last one that a process fetched
 	deleted map[string]int    // unapproved deletions by commit, unit and target
+	made    map[place]int     // objects that were new, ever
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -82,7 +83,7 @@ type view struct {
 
 func newJudge(w *world) *judge {
 	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, units: map[string]view{}, statuses: map[string]string{}}
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, units: map[string]view{}, statuses: map[string]string{}}
 }
 
 // objectf notes the first objection.

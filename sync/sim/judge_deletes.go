@@ -107,7 +107,7 @@ func (j *judge) unguarded(commit *commit, e *store.Entry, k key, uid string) str
 		return "" // it may be replaced
 	}
 	count := fmt.Sprint(commit.id, " ", e.Unit, " ", e.Target)
-	if j.deleted[count]++; j.deleted[count] > 3 {
+	if j.deleted[count]++; j.deleted[count] > 3+j.made[at] { // what is made beside may replace it
 		return fmt.Sprintf("the %d. deletion of %s on %s without approval", j.deleted[count], e.Unit, e.Target)
 	}
 	return ""

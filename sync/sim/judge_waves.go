@@ -181,8 +181,16 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 		j.objectf("only good commits are written", "%s: no good commit has %s with %s for %s", c.key(), k, mark, path)
 		return
 	}
-	if l, there := at.live[k]; there && l.mark == mark {
+	l, there := at.live[k]
+	if there && l.mark == mark {
 		return // nothing new
+	}
+	if !there {
+		for _, t := range j.world.targets(&unit{}) {
+			if t.cluster == c.cluster && k.namespace == "shop-"+t.cell {
+				j.made[place{path, t.name}]++
+			}
+		}
 	}
 	if !inOrder && !j.goesBack(path) {
 		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))

@@ -276,19 +276,25 @@ func (w *world) stop() string {
 	return fmt.Sprint(w.process.number)
 }
 
-func (w *world) loseState() string {
-	if w.process != nil {
-		return ""
+// killNow kills the process, if there is one, for what is then done to its state.
+func (w *world) killNow() {
+	if w.kill() != "" {
+		w.reap()
 	}
+}
+
+func (w *world) loseState() string {
+	w.killNow()
 	w.disk.lose()
 	w.judge.forget()
 	return "lost"
 }
 
 func (w *world) putBackState() string {
-	if w.process != nil || len(w.disk.copies) == 0 {
+	if len(w.disk.copies) == 0 {
 		return ""
 	}
+	w.killNow()
 	n := w.rand.IntN(len(w.disk.copies))
 	w.disk.putBack(w.disk.copies[n])
 	w.judge.older(w.disk.copies[n])

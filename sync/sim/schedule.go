@@ -6,6 +6,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -47,8 +48,10 @@ func (w *world) choose(choice uint64) {
 	switch {
 	case w.process == nil && n < 60:
 		w.startAgain()
-	case len(groups) > 0 && n < 72:
-		w.burst(groups, pick(w.rand, 1, 1, 2, 5, 20, 60))
+	case len(groups) > 20 && n < 80: // a survey
+		w.burst(groups, 100)
+	case len(groups) > 0 && n < 66:
+		w.burst(groups, pick(w.rand, 1, 2, 5, 20))
 	case len(groups) > 0 && n < 82:
 		w.chooseFault(groups)
 	case n < 90 || len(groups) == 0 && n < 60:
@@ -87,6 +90,9 @@ func (w *world) nameOf(group []*call) string {
 }
 
 func (w *world) chooseFault(groups [][]*call) {
+	if writes := slices.DeleteFunc(slices.Clone(groups), func(g []*call) bool { return !g[0].writes() }); len(writes) > 0 && w.rand.IntN(4) > 0 {
+		groups = writes
+	}
 	group := groups[w.rand.IntN(len(groups))]
 	c := group[0]
 	if c.cluster == "git" {
