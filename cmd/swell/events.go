@@ -154,7 +154,11 @@ func (f *follower) take(e store.Recorded) error {
 	if f.json {
 		return f.printed(json.NewEncoder(f.out).Encode(e))
 	}
-	_, err := fmt.Fprintf(f.out, "%s %s %s %s %s: %s\n", e.Time.Local().Format(time.DateTime), orDash(string(e.Unit)), orDash(string(e.Target)), orDash(e.Wave), e.Kind, visible(e.Text))
+	what := e.Kind
+	if e.Text != "" {
+		what += ": " + visible(e.Text)
+	}
+	_, err := fmt.Fprintf(f.out, "%s %s %s %s %s\n", e.Time.Local().Format(time.DateTime), orDash(string(e.Unit)), orDash(string(e.Target)), orDash(e.Wave), what)
 	return f.printed(err)
 }
 
