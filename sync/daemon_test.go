@@ -103,6 +103,7 @@ func stopClusters() {
 // world is a Git repository, a clock and a daemon for one test. Its names are
 // apart from those of other tests by the tenant.
 type world struct {
+	endpoints map[string]config.Endpoint
 	testing.TB
 	clusters    *devcluster.Clusters          // nil when they are simulated
 	simulated   map[string]*simulator.Cluster // nil when they are real
@@ -366,7 +367,7 @@ func (w *world) start() {
 	if w.failure != nil {
 		w.failure.Store, state = w.store, w.failure
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

@@ -200,3 +200,14 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 // isKnown says that it is known what a commit wants: only then can objects that
 // were found be given to bundles.
 func (m *monorepo) isKnown() bool { return m.snapshot != nil && m.wanted.Refused() == "" }
+
+// wants are the bundles of the newest commit in a cluster that have an object, but for
+// those of retired targets.
+func (m *monorepo) wants(cluster string, id render.ObjectID) []render.Placed {
+	return m.wanted.Present(m.compiler.Wants(cluster, id))
+}
+
+// mayWant are those, and bundles of units with a problem that may have it.
+func (m *monorepo) mayWant(cluster string, id render.ObjectID) []render.Placed {
+	return m.wanted.Present(m.compiler.MayWant(cluster, id))
+}

@@ -60,7 +60,7 @@ func (p *pass) takeOrders() error {
 	if err := p.endOverdue(); err != nil {
 		return err
 	}
-	p.monorepo.wanted.Standing = p.orders.standing
+	p.monorepo.wanted.Order(p.orders.standing)
 	p.stopMasked()
 	return nil
 }
@@ -107,7 +107,7 @@ func (p *pass) obey(o *order.Order) error {
 		p.askSweeps(clusters)
 		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s for drift)", o.Text(), diff.Count(len(clusters), "cluster")))
 	} else {
-		p.monorepo.wanted.Standing = p.orders.standing
+		p.monorepo.wanted.Order(p.orders.standing)
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
 	}
 	return p.tx.DropOrder(o)

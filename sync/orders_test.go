@@ -7,7 +7,6 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -33,7 +32,7 @@ func (w *world) beside(do func(tx *store.Tx) error) {
 // give gives an order of ann's.
 func (w *world) give(o order.Order) {
 	w.Helper()
-	o.At, o.By = time.Now(), "ann"
+	o.At, o.By = w.now, "ann"
 	w.beside(func(tx *store.Tx) error {
 		_, err := tx.Give(o, "")
 		return err

@@ -16,7 +16,7 @@ import (
 // owners is what is known of owners now, by what the store, or a transaction, says.
 func (d *Daemon) owners(inventory ownership.Inventory) *ownership.View {
 	return &ownership.View{Snapshot: d.monorepo.snapshot, Refused: d.monorepo.wanted.Refused() != "", Broken: d.monorepo.broken, State: d.state, Store: inventory,
-		Wants: d.monorepo.compiler.Wants, Bundle: d.monorepo.bundle, Rebuilding: d.rebuilding}
+		Wants: d.monorepo.wants, Bundle: d.monorepo.bundle, Rebuilding: d.rebuilding}
 }
 
 // selectPrunable sorts out what of the job's inventory its unit does not want any more.

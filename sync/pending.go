@@ -132,7 +132,7 @@ func (d *Daemon) ends(j *executor.Job) (string, error) {
 		return "", fmt.Errorf("it is not known which workloads end: %w", err)
 	}
 	for _, o := range good.Objects {
-		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.monorepo.compiler.MayWant(j.Cluster, o.ID)) == 0 {
+		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.monorepo.mayWant(j.Cluster, o.ID)) == 0 {
 			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
 		}
 	}

@@ -83,7 +83,7 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 	}
 	return g.ledger.Expire(func(deletion approval.Deletion) bool {
 		unknown := !d.monorepo.wanted.Known(deletion.Unit) || ownership.Blocking(d.monorepo.snapshot, d.monorepo.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
-		wanted := len(d.monorepo.compiler.MayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
+		wanted := len(d.monorepo.mayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
 		return !still[deletion] && (wanted || !unknown)
 	})
 }

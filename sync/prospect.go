@@ -129,7 +129,7 @@ func (p *prospect) made(at render.Placed) map[approval.Sort]int {
 // goes says whether an object that its unit does not want any more is deleted, as
 // far as Git says.
 func (p *prospect) goes(e store.Entry) bool {
-	return !e.Keep && !e.ID.IsSystem() && len(p.compiler.MayWant(e.Target.Cluster(), e.ID)) == 0
+	return !e.Keep && !e.ID.IsSystem() && len(p.wanted.Present(p.compiler.MayWant(e.Target.Cluster(), e.ID))) == 0
 }
 
 // count looks at the inventory of the places.
@@ -163,7 +163,7 @@ func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.
 	for _, n := range l.Made {
 		l.Have -= n // the share is of what there was
 	}
-	if bundle, err := p.snapshot.Bundle(at.Unit, at.Target); err == nil && bundle != nil {
+	if bundle, err := p.snapshot.Bundle(at.Unit, at.Target); err == nil && bundle != nil && !p.wanted.IsRetired(at.Target) {
 		inventory, err := p.has.Inventory(at.Unit, at.Target)
 		if err != nil {
 			return err

@@ -286,7 +286,7 @@ func unowned(inventory, found []store.Entry) []store.Entry {
 func (d *Daemon) assign(cluster string, found []store.Entry) (entries []store.Entry) {
 	for _, e := range found {
 		e.Target = config.TargetName(cluster)
-		if by := d.monorepo.compiler.MayWant(cluster, e.ID); len(by) > 0 {
+		if by := d.monorepo.mayWant(cluster, e.ID); len(by) > 0 {
 			e.Unit, e.Target = by[0].Unit, by[0].Target
 		} else if e.Keep {
 			continue
@@ -348,7 +348,7 @@ func (p *pass) rebuilt(name string) error {
 	var owned []store.Entry
 	left := map[render.Placed]bool{}
 	for _, e := range inventory {
-		switch by := p.monorepo.compiler.MayWant(name, e.ID); {
+		switch by := p.monorepo.mayWant(name, e.ID); {
 		case !e.Found:
 		case len(by) > 0 && by[0] != e.Place() && owners.Has(by[0], e.ID):
 			owned = append(owned, e) // its unit was not known when it was found

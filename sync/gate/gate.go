@@ -24,6 +24,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -115,7 +116,7 @@ func (a *Asker) answer(ctx context.Context, q rollout.Question) rollout.Answer {
 	case q.Of.HTTP != nil:
 		kind, reason = a.get(ctx, q.Of.HTTP, q.Values)
 	}
-	return rollout.Answer{Question: q, Kind: kind, Reason: document.Shorten(document.Printable(reason))}
+	return rollout.Answer{Question: q, Kind: kind, Reason: document.Printable(line.One(reason))}
 }
 
 // query asks a Prometheus server.

@@ -121,3 +121,17 @@ func (p *pass) reopen(u *Unit) {
 	r.forgetEnds(back)
 	p.state.touch(u.Path)
 }
+
+// unproved says that the wave would be passed without any of its targets, and that the
+// release was not proved on any other target before.
+func (u *Unit) unproved(y *tally) bool {
+	if y.size > 0 || len(y.masked)+len(y.excused) == 0 {
+		return false
+	}
+	for _, t := range u.list() {
+		if t.Touched && t.Wanted != "" && t.done() && t.Wave < u.Rollout.Wave {
+			return false
+		}
+	}
+	return true
+}

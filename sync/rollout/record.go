@@ -81,14 +81,14 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	switch {
 	case o.Result == Drifted:
 		r.drifted()
+	case o.Kind == Prove:
+		r.proved()
 	case o.Kind == Apply && o.Result == Applied:
 		r.applied()
 	case o.Kind != Check && o.Result == Waiting:
 		r.waiting()
 	case o.Kind == Remove && o.Result == Removed:
 		r.removed()
-	case o.Kind == Prove:
-		r.proved()
 	case o.Kind == Check && (o.Result == Healthy || o.Result == Unhealthy || o.Result == Failed):
 		r.health()
 	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unavailable || o.Result == Unreachable:

@@ -291,7 +291,8 @@ func (s *script) duration(text string) time.Duration {
 }
 
 func (s *script) decide() {
-	s.want.Bounds, s.want.Standing = s.bounds, s.standing
+	s.want.Bounds = s.bounds
+	s.want.Order(s.standing)
 	for path, tier := range s.tiers {
 		if u := s.want.Units[path]; u != nil {
 			u.Tier = tier

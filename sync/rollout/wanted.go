@@ -40,8 +40,67 @@ type Wanted struct {
 	// Withheld says of units why their release does not begin: it deletes what
 	// somebody has to approve before anything is written.
 	Withheld map[config.UnitPath]string
+	// all are Units with what is on retired targets; nil while there are none.
+	all     map[config.UnitPath]*WantedUnit
+	retired []config.TargetName
 	// Approved are units whose release ends workloads, with approval.
 	Approved map[config.UnitPath]bool
+}
+
+// Order makes orders the ones in force. Where they retire targets, units leave those,
+// whatever the commit wants there.
+func (w *Wanted) Order(standing order.Standing) {
+	w.Standing = standing
+	var retired []config.TargetName
+	for _, o := range standing {
+		if o.Verb == order.Retire && !slices.Contains(retired, o.Scope.Target) {
+			retired = append(retired, o.Scope.Target)
+		}
+	}
+	slices.Sort(retired)
+	if slices.Equal(retired, w.retired) {
+		return
+	}
+	if w.all == nil {
+		w.all = w.Units
+	}
+	w.retired, w.Units = retired, w.all
+	if len(retired) == 0 {
+		w.all = nil
+		return
+	}
+	w.Units = make(map[config.UnitPath]*WantedUnit, len(w.all))
+	for path, unit := range w.all {
+		w.Units[path] = unit.without(w.IsRetired)
+	}
+}
+
+// IsRetired says whether units leave the target because an operator said so.
+func (w *Wanted) IsRetired(name config.TargetName) bool {
+	return len(w.retired) > 0 && (slices.Contains(w.retired, name) || slices.Contains(w.retired, config.TargetName(name.Cluster())))
+}
+
+// Present are the places that are not on retired targets.
+func (w *Wanted) Present(places []render.Placed) []render.Placed {
+	if len(w.retired) == 0 {
+		return places
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(at render.Placed) bool { return w.IsRetired(at.Target) })
+}
+
+// without is the unit without some of its targets; the unit itself where it has none of
+// them.
+func (w *WantedUnit) without(gone func(config.TargetName) bool) *WantedUnit {
+	kept := make(map[config.TargetName]WantedTarget, len(w.Targets))
+	for name, t := range w.Targets {
+		if !gone(name) {
+			kept[name] = t
+		}
+	}
+	if len(kept) == len(w.Targets) {
+		return w
+	}
+	return &WantedUnit{Frozen: w.Frozen, Empty: w.Empty, Rollout: w.Rollout, Tenant: w.Tenant, Tier: w.Tier, Targets: kept, Needs: w.Needs, retired: true}
 }
 
 // Bounds are what the fleet's documents keep releases from. They are stored as JSON.
@@ -88,6 +147,7 @@ type WantedUnit struct {
 	// Needs are the units that must be applied on a target before this one.
 	Needs map[config.TargetName][]config.UnitPath
 
+	retired bool // it leaves targets that the commit has it on
 	release render.Digest
 	names   []config.TargetName       // of Targets, sorted
 	waves   map[config.TargetName]int // of Rollout, where it has shares
@@ -195,6 +255,9 @@ func (w *WantedUnit) obstacle() Obstacle {
 }
 
 func (w *WantedUnit) empty() bool {
+	if w.retired && len(w.Targets) == 0 {
+		return false // it leaves them all
+	}
 	for _, t := range w.Targets {
 		if t.Digest != "" {
 			return false

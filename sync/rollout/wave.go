@@ -188,6 +188,9 @@ func (p *pass) step(u *Unit) bool {
 		return false
 	case !r.Removing && p.holdForSilence(u):
 		return false
+	case !r.Removing && r.Wave >= r.EndsWaived && u.unproved(y):
+		u.barred = cmp.Or(u.barred, fmt.Sprintf("nothing can be written to its targets, and no earlier wave has proved the release: swell promote %s goes on without them", u.Path))
+		return false
 	case !y.quiet():
 		return false
 	}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// ask has an asker answer one question.
+func ask(t *testing.T, endpoints map[string]config.Endpoint, gate config.Gate) rollout.Answer {
+	t.Helper()
+	answered := make(chan struct{}, 1)
+	a := New(endpoints, func() { answered <- struct{}{} })
+	question := rollout.Question{Unit: "services/shop/cart", Of: gate,
+		Values: map[string]string{"unit": "services/shop/cart", "name": "cart", "wave": "canary", "clusters": "sas-1|vla-1"}}
+	a.Ask(t.Context(), []rollout.Question{question, question}) // the second is not asked
+	select {
+	case <-answered:
+	case <-time.After(time.Minute):
+		t.Fatal("no answer within a minute")
+	}
+	a.Wait()
+	answers := a.Collect()
+	if len(answers) != 1 {
+		t.Fatalf("got %d answers, want 1", len(answers))
+	}
+	return answers[0]
+}
+
+// TestHTTP: what an endpoint says of a wave, and what it is asked.
+func TestHTTP(t *testing.T) {
+	var asked, token atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.URL.String())
+		token.Store(r.Header.Get("Authorization"))
+		switch r.URL.Path {
+		case "/base/yes":
+			w.WriteHeader(http.StatusNoContent)
+		case "/base/moved":
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		case "/base/busy":
+			http.Error(w, "try later", http.StatusServiceUnavailable)
+		default:
+			http.Error(w, "the \x1b[31mchange\x1b[0m is not\nsigned off", http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	endpoints := map[string]config.Endpoint{"ci": {URL: server.URL + "/base/", TokenFile: secret}, "away": {URL: "http://127.0.0.1:1"}}
+	for _, c := range []struct {
+		endpoint, path string
+		kind           rollout.AnswerKind
+		reason         string
+	}{
+		{"ci", "/yes?unit=${unit}&wave=${wave}", rollout.Yes, ""},
+		{"ci", "/no", rollout.No, "endpoint ci: 403 Forbidden: the "},
+		{"ci", "/moved", rollout.No, "endpoint ci: 302 Found"},
+		{"ci", "/busy", rollout.NoAnswer, "endpoint ci: 503 Service Unavailable: try later"},
+		{"away", "/", rollout.NoAnswer, "endpoint away: connection refused"},
+		{"none", "/", rollout.NoAnswer, `the daemon's configuration has no endpoint "none": add it to spec.endpoints`},
+	} {
+		answer := ask(t, endpoints, config.Gate{HTTP: &config.HTTPGate{Endpoint: c.endpoint, Path: c.path}})
+		if answer.Kind != c.kind || !strings.HasPrefix(answer.Reason, c.reason) || strings.ContainsAny(answer.Reason, "\x1b\n") {
+			t.Errorf("%s%s: got %s %q, want %s %q", c.endpoint, c.path, answer.Kind, answer.Reason, c.kind, c.reason)
+		}
+		if strings.Contains(c.path, "unit") && (asked.Load() != "/base/yes?unit=services%2Fshop%2Fcart&wave=canary" || token.Load() != "Bearer s3cr3t") {
+			t.Errorf("asked %q with %q", asked.Load(), token.Load())
+		}
+	}
+}
+
+// prometheusServer runs a real Prometheus that scrapes metrics, and is where it listens.
+func prometheusServer(t *testing.T, metrics string) string {
+	t.Helper()
+	if _, err := exec.LookPath("prometheus"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("prometheus is not there: install the package prometheus")
+		}
+		t.Skip("needs prometheus, of the package prometheus")
+	}
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		fmt.Fprint(w, metrics)
+	}))
+	t.Cleanup(target.Close)
+	dir, listener := t.TempDir(), must(net.Listen("tcp", "127.0.0.1:0"))
+	address := listener.Addr().String()
+	listener.Close()
+	settings := fmt.Sprintf("scrape_configs: [{job_name: test, scrape_interval: 1s, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(target.URL, "http://"))
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); _ = cmd.Wait() })
+	return "http://" + address
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// TestPrometheus asks a real Prometheus server: numbers in and out of bounds, and what is
+// no number, which is no answer.
+func TestPrometheus(t *testing.T) {
+	server := prometheusServer(t, "errors{unit=\"cart\"} 0.2\nerrors{unit=\"web\"} 0.01\n")
+	endpoints := map[string]config.Endpoint{"main": {URL: server}, "away": {URL: "http://127.0.0.1:1"}}
+	bound := 0.1
+	query := func(endpoint, query string) rollout.Answer {
+		return ask(t, endpoints, config.Gate{Prometheus: &config.PrometheusGate{Endpoint: endpoint, Query: query, AtMost: &bound}})
+	}
+	for deadline := time.Now().Add(time.Minute); query("main", `errors{unit="web"}`).Kind != rollout.Yes; {
+		if time.Now().After(deadline) {
+			t.Fatalf("no samples within a minute: %+v", query("main", `errors{unit="web"}`))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	for _, c := range []struct {
+		endpoint, query string
+		kind            rollout.AnswerKind
+		reason          string
+	}{
+		{"main", `errors{unit="${name}"}`, rollout.No, `errors{unit="cart"} is 0.2, above 0.1`},
+		{"main", `sum(errors{unit!="${name}"})`, rollout.Yes, ""},
+		{"main", `vector(0) / 0`, rollout.NoAnswer, "endpoint main: the query gives NaN"},
+		{"main", `errors`, rollout.NoAnswer, "endpoint main: the query gives 2 numbers, want one"},
+		{"main", `nothing`, rollout.NoAnswer, "endpoint main: the query gives 0 numbers, want one"},
+		{"main", `errors[1m]`, rollout.NoAnswer, "endpoint main: "},
+		{"main", `sum(`, rollout.NoAnswer, "endpoint main: "},
+		{"away", `1`, rollout.NoAnswer, "endpoint away: connection refused"},
+	} {
+		answer := query(c.endpoint, c.query)
+		if answer.Kind != c.kind || !strings.HasPrefix(answer.Reason, c.reason) || (c.reason == "") != (answer.Reason == "") {
+			t.Errorf("%s: got %s %q, want %s %q", c.query, answer.Kind, answer.Reason, c.kind, c.reason)
+		}
+	}
+}
