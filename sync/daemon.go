@@ -56,6 +56,11 @@ type Options struct {
 	Lease config.Lease
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]config.Endpoint
+	// Operators are known by their emails in commits, too.
+	Operators []config.Operator
+	// Authors are the emails of who wrote what the commit to has and the commit from has
+	// not. Nil: nobody is known.
+	Authors func(from, to config.Commit) ([]string, error)
 	// LeaseTimes are for tests. The zero value is a minute, renewed every 20 s.
 	LeaseTimes fleet.LeaseTimes
 	// Guard bounds deletions. Nil is [config.DefaultGuard].

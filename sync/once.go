@@ -54,6 +54,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
 	}
 	d.findClusters(r)
 	in.named = d.fetch(ctx, r)
+	d.findAuthors(r)
 	d.fleet.KeepLeases(ctx, slices.DeleteFunc(d.surveyedClusters(), d.isMasked))
 	in.surveys = d.endedSurveys(ctx, r)
 	in.jobs, in.sweeps, in.answers = d.executor.Collect(), d.endedSweeps(), d.gates.Collect()
@@ -109,7 +110,7 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 
 // decide plans what is to be done now.
 func (p *pass) decide() error {
-	p.monorepo.wanted.Standing = p.orders.standing
+	p.monorepo.wanted.Standing, p.monorepo.wanted.Authors = p.orders.standing, p.orders.brought.Authors
 	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)
 	return nil

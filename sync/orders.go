@@ -26,7 +26,9 @@ type orders struct {
 	standing order.Standing // in force
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
 
-	asks  []store.Ask      // that the store knows
+	asks            []store.Ask   // that the store knows
+	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
+
 	names store.Names      // that the store knows
 	named *render.Snapshot // what names was made of
 }
@@ -46,6 +48,10 @@ func (d *Daemon) openOrders() (err error) {
 	if d.orders.asks, err = d.Store.Asks(); err != nil {
 		return err
 	}
+	if d.orders.stored, err = d.Store.Brought(); err != nil {
+		return err
+	}
+	d.orders.brought = d.orders.stored
 	d.orders.names, err = d.Store.Names()
 	return err
 }
@@ -241,6 +247,12 @@ func (p *pass) saveFacts() error {
 	if !reflect.DeepEqual(asks, p.orders.asks) {
 		p.orders.asks = asks
 		if err := p.tx.PutAsks(asks); err != nil {
+			return err
+		}
+	}
+	if !reflect.DeepEqual(p.orders.brought, p.orders.stored) {
+		p.orders.stored = p.orders.brought
+		if err := p.tx.PutBrought(p.orders.brought); err != nil {
 			return err
 		}
 	}

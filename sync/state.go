@@ -51,6 +51,7 @@ type Store interface {
 	Standing() (order.Standing, error)
 	Asks() ([]store.Ask, error)
 	Names() (store.Names, error)
+	Brought() (store.Brought, error)
 	Approvals() ([]store.Approval, error)
 	Deleted() (map[render.Placed]store.Tally, error)
 }

@@ -160,8 +160,21 @@ type Names struct {
 	Waves    []string            `json:"waves"`
 }
 
+// Brought is who wrote what a commit brings.
+type Brought struct {
+	Commit  config.Commit `json:"commit"`
+	Authors []string      `json:"authors,omitempty"`
+}
+
+// Brought is that of the last commit that was taken.
+func (s Reader) Brought() (is Brought, err error) { return is, s.fact(factBrought, &is) }
+
+// PutBrought notes that of the last commit.
+func (tx *Tx) PutBrought(is Brought) error { return tx.putFact(factBrought, is) }
+
 // The rows of the table facts.
 const (
+	factBrought = "brought"
 	factAsks  = "asks"
 	factNames = "names"
 )
