@@ -175,8 +175,8 @@ func (tx *Tx) PutBrought(is Brought) error { return tx.putFact(factBrought, is) 
 // The rows of the table facts.
 const (
 	factBrought = "brought"
-	factAsks  = "asks"
-	factNames = "names"
+	factAsks    = "asks"
+	factNames   = "names"
 )
 
 // Asks are the gates that waited for approval when the last pass ended.
