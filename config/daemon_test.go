@@ -52,6 +52,9 @@ spec:
 	if d.State != "/etc/swell/state" {
 		t.Errorf("state %q", d.State)
 	}
+	if d.API.Socket != "/etc/swell/state/swell.sock" {
+		t.Errorf("socket %q", d.API.Socket)
+	}
 	if !d.Drift.Watch || d.Drift.Deep != 60 {
 		t.Errorf("watch %t, deep %d", d.Drift.Watch, d.Drift.Deep)
 	}
@@ -82,6 +85,9 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"cron fields", `{repository: {url: x}, drift: {schedule: "61 * * * *"}}`, `spec.drift.schedule: "61 * * * *": end of range (61) above maximum (59)`},
 		{"cron never", `{repository: {url: x}, drift: {schedule: "0 0 30 2 *"}}`, `spec.drift.schedule: "0 0 30 2 *": a day that never comes`},
 		{"lease", `{repository: {url: x}, lease: {namespace: kube_system}}`, `d.yaml:4:49: spec.lease.namespace: "kube_system": want the name of a namespace`},
+		{"operator without a name", `{repository: {url: x}, api: {operators: [{emails: [a@b]}]}}`, `spec.api.operators[0]: user "": want the name of a user, each one once`},
+		{"operator twice", `{repository: {url: x}, api: {operators: [{user: ann}, {user: ann}]}}`, `spec.api.operators[1]: user "ann": want the name of a user, each one once`},
+		{"operator's email", `{repository: {url: x}, api: {operators: [{user: ann, emails: [ann]}]}}`, `spec.api.operators[0]: "ann": want an email address`},
 		{"guard objects", `{repository: {url: x}, guard: {unit: {objects: 1001}}}`, "d.yaml:4:54: spec.guard.unit.objects: want 0 to 1000, got 1001"},
 		{"guard percent", `{repository: {url: x}, guard: {fleet: {percent: 51}}}`, "d.yaml:4:55: spec.guard.fleet.percent: want 0 to 50, got 51"},
 		{"guard below zero", `{repository: {url: x}, guard: {fleet: {objects: -1}}}`, "spec.guard.fleet.objects: want 0 to 1000, got -1"},

@@ -53,9 +53,10 @@ func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
 	client, err := serve.Dial(cmd.Context(), settings.API.Socket)
 	if err == nil {
 		defer client.Close()
-		return ask(client)
-	}
-	if !errors.Is(err, serve.ErrNobody) {
+		if err = ask(client); !isGone(err) {
+			return err
+		}
+	} else if !errors.Is(err, serve.ErrNobody) {
 		return err
 	}
 	s, err := openState(settings)

@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/user"
 	"path"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -85,6 +86,9 @@ func Listen(o Options) (*Server, error) {
 	if s.listener, err = listen(o.API.Socket, shared); err != nil {
 		return nil, err
 	}
+	if dir := filepath.Dir(o.API.Socket); shared && !mayPass(dir) {
+		o.Log.Warn("api: operators cannot reach the socket: spec.api.socket wants a folder that they may enter", "folder", dir)
+	}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)}
@@ -115,6 +119,12 @@ func (s *Server) findOperators() (others bool) {
 		others = others || uint32(uid) != uint32(os.Getuid())
 	}
 	return others
+}
+
+// mayPass says whether a folder lets others than its owner in.
+func mayPass(dir string) bool {
+	info, err := os.Stat(dir)
+	return err != nil || info.Mode().Perm()&0o011 != 0
 }
 
 // closePatience is how long answers under way may take when the daemon ends.
