@@ -99,6 +99,9 @@ func (w *world) bringBack() {
 // cleanCommit commits what is wanted with nothing wrong in it.
 func (w *world) cleanCommit() {
 	next := &commit{units: slices.Clone(w.git.head.units)}
+	if next.unit("services/crd") == nil {
+		next.units = append(next.units, &unit{path: "services/crd", sort: "crd"})
+	}
 	taken := map[string]bool{}
 	for _, u := range next.apps() {
 		next.alter(u, func(u *unit) {

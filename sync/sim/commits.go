@@ -45,6 +45,10 @@ func (w *world) change(c *commit) string {
 		return w.changeFleet(c, n)
 	}
 	if len(apps) == 0 || n >= 84 {
+		if c.unit("services/crd") == nil {
+			c.units = append(c.units, &unit{path: "services/crd", sort: "crd"})
+			return "adds services/crd"
+		}
 		for i, name := range appNames {
 			if !slices.ContainsFunc(c.units, func(u *unit) bool { return u.name == name }) {
 				u := g.newApp(w.rand, i)
@@ -115,6 +119,9 @@ func (w *world) change(c *commit) string {
 // restructure removes, renames or moves.
 func (w *world) restructure(c *commit, u *unit, n int) string {
 	switch {
+	case n < 81 && w.rand.IntN(4) == 0:
+		c.units = slices.DeleteFunc(c.units, func(other *unit) bool { return other.sort == "crd" })
+		return "removes services/crd"
 	case n < 81:
 		c.units = slices.DeleteFunc(c.units, func(other *unit) bool { return other == u })
 		return "removes " + u.path

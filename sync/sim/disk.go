@@ -199,6 +199,7 @@ func (w *world) start() {
 		return
 	}
 	w.process = p
+	w.judge.lineage[p.number] = w.judge.generation
 	go func() {
 		p.err = d.Run(ctx)
 		close(p.over)

@@ -27,15 +27,20 @@ type judge struct {
 	isOlder   bool          // a copy of the state was put back
 	elapsed   time.Duration // all that the daemon's clock went forward
 
-	pins    map[string]string // the identity of each cluster that the state has written to
-	holders map[int]map[string]string
-	allowed map[deletion]bool // approved deletions
-	places  map[place]*held   // what each place holds
-	causes  map[string]string // why a unit's release may fail, by its path
-	inForce map[int]*commit   // the commit that a process said it works with
-	known   map[int]*commit   // the last one that a process fetched
-	deleted map[string]int    // unapproved deletions by commit, unit and target
-	made    map[place]int     // objects that were new, ever
+	pins       map[string]string // the identity of each cluster that the state has written to
+	holders    map[int]map[string]string
+	allowed    map[deletion]bool    // approved deletions
+	places     map[place]*held      // what each place holds
+	causes     map[string]string    // why a unit's release may fail, by its path
+	inForce    map[int]*commit      // the commit that a process said it works with
+	known      map[int]*commit      // the last one that a process fetched
+	deleted    map[string]int       // unapproved deletions by commit, unit and target
+	made       map[place]int        // objects that were new, ever
+	failed     map[string]bool      // what was rolled back, since somebody said to try again
+	first      map[int]*commit      // that a process fetched, as long as it has seen no other
+	lineage    map[int]int          // of the state that a process works with
+	generation int                  // of the state, see lineage
+	renewed    map[string]time.Time // the Lease of each cluster
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -44,7 +49,7 @@ type judge struct {
 	units     map[string]view
 	writes    int // served, Leases not among them
 	lastWrite string
-	statuses  map[string]string
+	stored    map[string]string // how the rollout of each unit stands, as stored
 }
 
 // objection is what a judge has against a history.
@@ -83,7 +88,7 @@ type view struct {
 
 func newJudge(w *world) *judge {
 	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, units: map[string]view{}, statuses: map[string]string{}}
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]bool{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{}}
 }
 
 // objectf notes the first objection.
@@ -96,6 +101,9 @@ func (j *judge) objectf(rule, format string, args ...any) {
 
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
+	if c.isLease() && c.method != http.MethodGet {
+		j.takesOver(c, j.world.clusters[c.cluster].holder())
+	}
 	if c.isLease() || !c.writes() {
 		return
 	}
@@ -122,6 +130,7 @@ func (j *judge) after(c *call, code int) {
 			Spec struct{ HolderIdentity string }
 		}
 		if json.Unmarshal(c.body, &lease) == nil {
+			j.renewed[c.cluster] = time.Now()
 			if j.holders[c.process.number] == nil {
 				j.holders[c.process.number] = map[string]string{}
 			}
@@ -132,6 +141,11 @@ func (j *judge) after(c *call, code int) {
 
 // fetched notes that a process has a commit.
 func (j *judge) fetched(p *process, c *commit) {
+	if before, again := j.first[p.number]; !again {
+		j.first[p.number] = c
+	} else if before != c {
+		j.first[p.number] = nil
+	}
 	j.known[p.number] = c
 	for _, u := range c.units {
 		switch {
@@ -162,12 +176,19 @@ func (j *judge) approved(p store.Plan) {
 	}
 }
 
-func (j *judge) retried(config.UnitPath) {}
+func (j *judge) retried(config.UnitPath) { clear(j.failed) }
 
 // forget is for a state that is lost.
 func (j *judge) forget() {
 	j.pins = map[string]string{}
+	j.anew()
+}
+
+// anew is for a state that is not the one that there was.
+func (j *judge) anew() {
 	j.deleted = map[string]int{}
+	clear(j.failed)
+	j.generation++
 }
 
 func (j *judge) keepPins() map[string]string { return maps.Clone(j.pins) }
@@ -175,7 +196,7 @@ func (j *judge) keepPins() map[string]string { return maps.Clone(j.pins) }
 func (j *judge) older(s saved) {
 	j.isOlder = true
 	j.pins = maps.Clone(s.pins)
-	j.deleted = map[string]int{}
+	j.anew()
 }
 
 // observe takes in what a pass told. It is called by the process.
@@ -228,6 +249,9 @@ func (j *judge) hear(o observed) {
 		unit := string(t.Unit)
 		switch t.Kind {
 		case "rolling back", "held":
+			if t.Kind == "rolling back" {
+				j.again(t)
+			}
 			if j.isOlder && strings.Contains(t.Text, "the state is older than the cluster") {
 				break
 			}
@@ -269,6 +293,7 @@ func (j *judge) entries(p *process) []store.Entry {
 		j.objectf("state", "inventory: %v", err)
 	}
 	j.inventory, j.inventoryOf = all, is
+	j.readStatuses(p)
 	return all
 }
 
@@ -324,7 +349,7 @@ func (w *world) contested(c *commit) map[string]bool {
 
 // goodIn says whether a commit says something of a unit that may be released.
 func (j *judge) goodIn(c *commit, u *unit) bool {
-	return !c.held && !u.frozen && !j.world.contested(c)[u.path]
+	return !c.held && !u.frozen && !j.world.contested(c)[u.path] && !(u.widget && c.unit("services/crd") == nil)
 }
 
 // body is what of an applied object the judge reads.

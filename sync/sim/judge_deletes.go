@@ -68,6 +68,14 @@ func (j *judge) wrong(c *call, commit *commit, e *store.Entry, k key, uid string
 	if u := commit.unit(string(e.Unit)); u != nil && !j.goodIn(commit, u) {
 		return "nothing is deleted in doubt", u.path + " has a problem"
 	}
+	if why := j.tooEarly(commit, place{string(e.Unit), string(e.Target)}, k); why != "" {
+		return "deletions come last", why
+	}
+	for _, u := range commit.units {
+		if !j.goodIn(commit, u) && u.path != string(e.Unit) && !j.world.contested(commit)[u.path] {
+			return "nothing is deleted in doubt", "it may belong to " + u.path + ", which has a problem"
+		}
+	}
 	return "guard", j.unguarded(commit, e, k, uid)
 }
 

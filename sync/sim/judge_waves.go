@@ -4,12 +4,12 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -192,7 +192,14 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 			}
 		}
 	}
-	if !inOrder && !j.goesBack(path) {
+	if newest := j.known[c.process.number]; there && newest != nil && newest.unit(path) != nil && !l.going && l.unit == path {
+		for _, t := range j.world.targets(newest.unit(path)) {
+			if t.cluster == c.cluster {
+				j.takesBack(c, newest.unit(path), t, k, l.mark, mark)
+			}
+		}
+	}
+	if !inOrder && !j.goesBack(c.process, path) {
 		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))
 	}
 	if j.objection == nil {
@@ -235,13 +242,33 @@ func (j *judge) spans(path string) string {
 	return strings.Join(lines, "\n")
 }
 
-// goesBack says whether the daemon says that it takes a unit's release back.
-func (j *judge) goesBack(path string) bool {
-	switch rollout.Status(j.units[path].status) {
+// goesBack says whether a unit's release is being taken back, or held, as the process
+// has stored it: that is before it writes anything for it.
+func (j *judge) goesBack(p *process, path string) bool {
+	j.entries(p) // of the same moment
+	switch rollout.Status(j.stored[path]) {
 	case rollout.RollingBack, rollout.RolledBack, rollout.Held:
 		return true
 	}
 	return false
 }
 
-var _ = config.AnnotationUnit
+// readStatuses reads how the rollouts of units stand.
+func (j *judge) readStatuses(p *process) {
+	rows, err := p.store.Units()
+	if err != nil {
+		j.objectf("state", "units: %v", err)
+	}
+	j.stored = make(map[string]string, len(rows))
+	for path, row := range rows {
+		var unit struct {
+			Rollout struct {
+				Status string `json:"status"`
+			} `json:"rollout"`
+		}
+		if err := json.Unmarshal(row, &unit); err != nil {
+			j.objectf("state", "unit %s: %v", path, err)
+		}
+		j.stored[string(path)] = unit.Rollout.Status
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// again: a release that was turned back does not start again by itself.
+func (j *judge) again(t rollout.Transition) {
+	c := j.world.git.commits[t.Commit]
+	if c == nil || c.unit(string(t.Unit)) == nil {
+		return
+	}
+	content := fmt.Sprintf("%s %+v", t.Unit, *c.unit(string(t.Unit)))
+	if j.failed[content] {
+		j.objectf("what failed is not tried again", "%s of commit %s is rolled back for the second time", t.Unit, t.Commit.Short())
+	}
+	j.failed[content] = true
+}
+
+// takesBack: what the newest commit wants, and is there, is not replaced by anything
+// older, unless the daemon says that it goes back.
+func (j *judge) takesBack(c *call, u *unit, t target, k key, is, mark string) {
+	commit := j.known[c.process.number]
+	if commit != j.first[c.process.number] || !j.goodIn(commit, u) || j.goesBack(c.process, u.path) {
+		return // something from before may be under way
+	}
+	if u.objects(t)[k] == is && is != mark {
+		j.objectf("nothing is taken back", "%s: %s on %s has %s, which Git wants, and gets %s", c.key(), k, t.name, is, mark)
+	}
+}
+
+// tooEarly: what the new bundle replaces is deleted when all of that is there and healthy.
+func (j *judge) tooEarly(commit *commit, at place, k key) string {
+	u, h := commit.unit(at.unit), j.places[at]
+	if u == nil || h == nil {
+		return ""
+	}
+	for _, s := range h.bundles {
+		if _, has := s.objects[k]; !has && (s.whole || s.ended > 0 && j.elapsed-s.ended < jobTime) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("no bundle of %s without it is healthy on %s", at.unit, at.target)
+}
+
+// leaseTime is how long a Lease lasts.
+const leaseTime = time.Minute
+
+// takesOver: a Lease is taken from who works with another state only when it ran out.
+func (j *judge) takesOver(c *call, before string) {
+	for number, by := range j.holders {
+		if number == c.process.number || by[c.cluster] != before || before == "" {
+			continue
+		}
+		if since := time.Since(j.renewed[c.cluster]); j.lineage[number] != j.lineage[c.process.number] && since < leaseTime {
+			j.objectf("one writer", "%s takes the Lease of process %d, which has another state, %s after its last renewal", c.key(), number, since)
+		}
+	}
+}
