@@ -32,6 +32,7 @@ func (w *world) recover() {
 	}
 	w.calm = true
 	w.heals()
+	w.othersGoOn()
 	w.cleanCommit()
 	before, ordered := w.judge.elapsed, map[string]time.Duration{}
 	for i := 0; ; i++ {
@@ -48,6 +49,49 @@ func (w *world) recover() {
 		}
 	}
 	w.rest()
+}
+
+// othersGoOn expects that a unit with a problem stays alone with it: what the newest
+// commit wants of the others arrives.
+func (w *world) othersGoOn() {
+	head := w.git.head
+	var well []*unit
+	for _, u := range head.apps() {
+		if w.judge.goodIn(head, u) && !u.broken && !u.denied {
+			well = append(well, u)
+		}
+	}
+	if head.held || len(well) == 0 || len(well) == len(head.apps()) {
+		return
+	}
+	before, ordered := w.judge.elapsed, map[string]time.Duration{}
+	for i := 0; w.judge.objection == nil; i++ {
+		missing := w.missing(well)
+		if missing == "" {
+			w.stats.situation("others go on beside a unit with a problem")
+			return
+		}
+		if i > patienceSteps || w.judge.elapsed-before > patienceTime {
+			w.judge.objectf("one bad unit does not stop the others", "after %d steps and %s: %s\n%s", i, w.judge.elapsed-before, missing, w.describe())
+			return
+		}
+		w.calmly(ordered)
+	}
+}
+
+// missing says what of units is not there yet.
+func (w *world) missing(units []*unit) string {
+	for _, u := range units {
+		for _, t := range w.targets(u) {
+			objects := u.objects(t)
+			for _, k := range sortedKeys(objects) {
+				if l, ok := w.clusters[t.cluster].live[k]; !ok || l.mark != objects[k] || !l.ready {
+					return fmt.Sprintf("%s: %s on %s is %+v, want %s", u.path, k, t.name, l, objects[k])
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // rest expects that nothing is written.

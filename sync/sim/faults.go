@@ -114,7 +114,7 @@ func (w *world) letOne(c *call) string {
 		return w.give(c, failing(errRefused), false, "refused")
 	case at.away != "":
 		return w.drop(c, false)
-	case at.sick != "" && c.method != http.MethodGet:
+	case at.sick != "" && c.method != http.MethodGet && (at.sick != noLeases || c.isLease()):
 		return w.give(c, status(500, "", at.sick, ""), false, "500 in distress")
 	case at.rightsUp && c.writes():
 		return w.give(c, status(403, "Forbidden", `"x" is forbidden: User "swell" cannot patch resource "x" in API group "" in the namespace "shop"`, ""), false, "403")

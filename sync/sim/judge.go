@@ -312,6 +312,9 @@ func (j *judge) writer(c *call, at *cluster) {
 	if is, own := at.holder(), j.holders[c.process.number][c.cluster]; own == "" || is != own {
 		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, own)
 	}
+	if since := time.Since(j.renewed[c.cluster]); since > leaseTime {
+		j.objectf("one writer", "%s is written %s after the last renewal of the Lease", c.key(), since)
+	}
 }
 
 // wants says which units of a commit want an object in a cluster.
@@ -349,7 +352,7 @@ func (w *world) contested(c *commit) map[string]bool {
 
 // goodIn says whether a commit says something of a unit that may be released.
 func (j *judge) goodIn(c *commit, u *unit) bool {
-	return !c.held && !u.frozen && !j.world.contested(c)[u.path] && !(u.widget && c.unit("services/crd") == nil)
+	return !c.held && !u.frozen && !j.world.contested(c)[u.path] && !(u.sort == "app" && c.unit("services/crd") == nil) // whose kind then does not load
 }
 
 // body is what of an applied object the judge reads.

@@ -25,13 +25,13 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 	if !there || l.uid != uid {
 		return // the cluster refuses it
 	}
-	entry := j.entryOf(c, k, uid, l.unit)
-	if entry == nil {
+	entries := j.entriesOf(c, k, uid, l.unit)
+	if len(entries) == 0 {
 		j.objectf("a deletion is of the inventory", "%s: no entry has %s with the UID %s", c.key(), k, uid)
 		return
 	}
 	if j.objection == nil && k.kind != "Job" { // a hook that runs again
-		j.rightly(c, entry, k, uid)
+		j.rightly(c, entries, k, uid)
 	}
 	if j.objection == nil {
 		j.overwritten(c.cluster, k, "")
@@ -40,19 +40,18 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 }
 
 // rightly objects to a deletion that neither the commit in force allows nor the one that
-// the process has just fetched.
-func (j *judge) rightly(c *call, e *store.Entry, k key, uid string) {
-	var rule, why string
+// the process has just fetched, whichever of the units that have the object makes it.
+func (j *judge) rightly(c *call, entries []store.Entry, k key, uid string) {
+	rule, why := "nothing is deleted in doubt", "no commit was fetched"
 	for _, commit := range []*commit{j.inForce[c.process.number], j.known[c.process.number]} {
-		if commit == nil {
-			continue
+		for i := range entries {
+			if commit == nil {
+				continue
+			}
+			if rule, why = j.wrong(c, commit, &entries[i], k, uid); why == "" {
+				return
+			}
 		}
-		if rule, why = j.wrong(c, commit, e, k, uid); why == "" {
-			return
-		}
-	}
-	if why == "" {
-		rule, why = "nothing is deleted in doubt", "no commit was fetched"
 	}
 	j.objectf(rule, "%s: %s", c.key(), why)
 }
@@ -79,16 +78,26 @@ func (j *judge) wrong(c *call, commit *commit, e *store.Entry, k key, uid string
 	return "guard", j.unguarded(commit, e, k, uid)
 }
 
-// entryOf is the entry that a deletion is of. One without a UID is of an apply that was
-// cut short: then the object has to name the unit.
-func (j *judge) entryOf(c *call, k key, uid, unit string) (found *store.Entry) {
+// entriesOf are the entries that a deletion may be of. One without a UID is of an apply
+// that was cut short: then the object has to name the unit. Those that were found after
+// the state was lost count only where there are no others.
+func (j *judge) entriesOf(c *call, k key, uid, unit string) (all []store.Entry) {
+	var found []store.Entry
 	for _, e := range j.entries(c.process) {
 		is := e.UID == uid || e.UID == "" && string(e.Unit) == unit || k.kind == "Job" && unit != "" // a hook's earlier run may be another unit's
-		if is && e.Target.Cluster() == c.cluster && e.ID.Kind == k.kind && e.ID.Namespace == k.namespace && e.ID.Name == k.name && (found == nil || !e.Found) {
-			found = &e
+		if !is || e.Target.Cluster() != c.cluster || e.ID.Kind != k.kind || e.ID.Namespace != k.namespace || e.ID.Name != k.name {
+			continue
+		}
+		if e.Found {
+			found = append(found, e)
+		} else {
+			all = append(all, e)
 		}
 	}
-	return found
+	if len(all) == 0 {
+		return found
+	}
+	return all
 }
 
 // unguarded says why a deletion takes approval that nobody gave; empty when it does not.

@@ -53,7 +53,8 @@ var events = []struct {
 	{"cluster back", 12, (*world).comeBack},
 	{"cluster sick", 4, (*world).sicken},
 	{"cluster well", 8, (*world).cure},
-	{"cluster anew", 1, (*world).makeAnew},
+	{"cluster anew", 3, (*world).makeAnew},
+	{"old cluster again", 8, (*world).bringOldBack},
 	{"streams cut", 4, (*world).cutStreams},
 	{"compaction", 3, (*world).compact},
 	{"kill", 4, (*world).kill},
@@ -193,6 +194,9 @@ func (w *world) comeBack() string {
 	return c.name
 }
 
+// noLeases is a sickness in which a cluster writes all but Leases.
+const noLeases = "etcdserver: request timed out, for Leases"
+
 func (w *world) sicken() string {
 	c := w.someCluster()
 	if c.sick != "" || c.rightsUp {
@@ -201,6 +205,10 @@ func (w *world) sicken() string {
 	if w.rand.IntN(3) == 0 {
 		c.rightsUp = true
 		return c.name + " takes the rights away"
+	}
+	if w.rand.IntN(3) == 0 {
+		c.sick = noLeases
+		return c.name + " takes no Leases"
 	}
 	c.sick = pick(w.rand, "etcdserver: mvcc: database space exceeded", "etcdserver: no leader", "etcdserver: leader changed")
 	return c.name + " " + c.sick
@@ -218,9 +226,19 @@ func (w *world) cure() string {
 // makeAnew takes a cluster away and brings another one back under its name.
 func (w *world) makeAnew() string {
 	c := w.someCluster()
-	if w.rand.IntN(4) > 0 {
-		return ""
+	for _, group := range w.gate.groups() {
+		if group[0].writes() { // there it matters most
+			c = w.clusters[group[0].cluster]
+			break
+		}
 	}
+	w.reset(c)
+	w.make(c)
+	return c.name
+}
+
+// reset breaks all connections to a cluster.
+func (w *world) reset(c *cluster) {
 	w.gate.cut(c.name)
 	for _, group := range w.gate.groups() {
 		for _, call := range group {
@@ -230,7 +248,16 @@ func (w *world) makeAnew() string {
 		}
 	}
 	w.settle()
-	w.make(c)
+}
+
+// bringOldBack brings back a cluster that another one took the place of.
+func (w *world) bringOldBack() string {
+	c := w.someCluster()
+	if c.first == c.Cluster {
+		return ""
+	}
+	w.reset(c)
+	c.Cluster, c.version = c.first, ""
 	return c.name
 }
 

@@ -103,6 +103,7 @@ type cluster struct {
 	rightsUp bool   // the daemon has lost its rights
 	version  string // when the judge looked last
 	live     map[key]live
+	first    *simulator.Cluster
 	all      map[string]*simulator.Cluster // that ever stood under this name, by identity
 }
 
@@ -153,6 +154,7 @@ func (w *world) make(c *cluster) {
 	c.Ready = simulator.Readiness{After: w.shape.ready}
 	c.version, c.live = "", map[key]live{}
 	if c.all == nil {
+		c.first = c.Cluster
 		c.all = map[string]*simulator.Cluster{}
 	}
 	c.all[c.identity()] = c.Cluster
