@@ -27,7 +27,7 @@ type Store interface {
 
 	Units() (map[config.UnitPath][]byte, error)
 	Repository() (string, error)
-	Bounds() ([]byte, error)
+	Bounds() (json.RawMessage, error)
 	Conditions() ([]store.Condition, error)
 
 	Clusters() (map[string]store.ClusterState, error)

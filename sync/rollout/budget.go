@@ -21,6 +21,8 @@ type Pending struct {
 	Since  time.Time     `json:"since"`
 	// Changed is when a commit last wanted another one.
 	Changed time.Time `json:"changed"`
+	// Authors wrote what it brings.
+	Authors []string `json:"authors,omitempty"`
 	// Promoted says that an operator let it begin before its turn.
 	Promoted bool `json:"promoted,omitempty"`
 }
@@ -147,12 +149,20 @@ func (p *pass) pend(path config.UnitPath) {
 	case u.Rollout.Release == release:
 		u.Pending = nil
 	default:
-		u.Pending = &Pending{Release: release, Commit: p.want.Commit, Since: p.now, Changed: p.now}
+		u.Pending = &Pending{Release: release, Commit: p.want.Commit, Since: p.now, Changed: p.now, Authors: p.want.Authors}
 		if was != nil { // it has waited since then, also for others that changed with it
 			u.Pending.Since = was.Since
+			u.Pending.Authors = union(was.Authors, u.Pending.Authors)
 		}
 	}
 	p.state.touch(path)
+}
+
+// union is what is in any of two sorted lists, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // delayed says why the pending release of the unit does not begin yet; empty when it may.

@@ -152,13 +152,14 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	next := &Rollout{
 		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Spec: spec, StartedAt: p.now,
 	}
-	next.Approved, next.Authors = p.want.Approved[u.Path], p.want.Authors
+	next.Approved = p.want.Approved[u.Path]
 	if u.Pending != nil {
-		next.Promoted, u.Pending = u.Pending.Promoted, nil
+		next.Promoted, next.Authors, u.Pending = u.Pending.Promoted, u.Pending.Authors, nil
 	}
 	if old := u.Rollout; old != nil {
 		next.ID = old.ID + 1
 		if old.Status == Progressing || old.Status == RollingBack {
+			next.Authors = union(next.Authors, old.Authors)
 			next.Approved = next.Approved || old.Approved // the good bundle has what that one ended
 			p.note(u, "", "superseded", fmt.Sprintf("by commit %s", next.Commit.Short()))
 		}

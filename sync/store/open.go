@@ -111,8 +111,6 @@ CREATE TABLE holder (state TEXT NOT NULL, place TEXT NOT NULL, processes TEXT NO
 `, `
 CREATE TABLE rejections (digest TEXT PRIMARY KEY, at TEXT, by TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 `, `
-ALTER TABLE repository ADD COLUMN bounds TEXT NOT NULL DEFAULT '';
-`, `
 ALTER TABLE orders ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
 ALTER TABLE orders ADD COLUMN wave TEXT NOT NULL DEFAULT '';
 ALTER TABLE orders ADD COLUMN until TEXT;
@@ -128,8 +126,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 const (
 	ordersSchema     = 7
 	rejectionsSchema = 9
-	boundsSchema     = 10
-	standingSchema   = 11
+	standingSchema   = 10
 )
 
 // connect makes a pool of connections; none is opened before it is used. Whoever writes

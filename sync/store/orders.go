@@ -177,6 +177,7 @@ const (
 	factBrought = "brought"
 	factAsks    = "asks"
 	factNames   = "names"
+	factBounds  = "bounds"
 )
 
 // Asks are the gates that waited for approval when the last pass ended.

@@ -5,6 +5,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -35,21 +36,9 @@ func (tx *Tx) SetRepository(name string) error {
 
 // Bounds are what the fleet's documents kept releases from by the last commit that was
 // taken, as the daemon wrote them; nil before the first.
-func (s Reader) Bounds() (bounds []byte, err error) {
-	if ok, err := s.knows(boundsSchema); err != nil || !ok {
-		return nil, err
-	}
-	err = s.db.QueryRow(`SELECT bounds FROM repository`).Scan(&bounds)
-	if errors.Is(err, sql.ErrNoRows) || len(bounds) == 0 && err == nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
-	}
-	return bounds, nil
+func (s Reader) Bounds() (bounds json.RawMessage, err error) {
+	return bounds, s.fact(factBounds, &bounds)
 }
 
-// SetBounds notes them, once the monorepo has a name.
-func (tx *Tx) SetBounds(bounds []byte) error {
-	return tx.exec(`UPDATE repository SET bounds = ?`, string(bounds))
-}
+// SetBounds notes them.
+func (tx *Tx) SetBounds(bounds json.RawMessage) error { return tx.putFact(factBounds, bounds) }

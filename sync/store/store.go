@@ -52,14 +52,15 @@
 //	orders      seq, at, by,     what operators told the daemon, see [order.Order]:
 //	            verb, unit,      what it has not done yet and, with standing set,
 //	            target, reason,  what is in force; since version 7, from tenant on
-//	            tenant, wave,    since version 11
+//	            tenant, wave,    since version 10
 //	            until, digest,
 //	            standing
 //	order_keys  key, at, seq,    which order was given under a key, see [Tx.Give];
-//	            request          since version 11
+//	            request          since version 10
 //	facts       name, value      JSON of what the last pass left for those who ask:
-//	                             asks is a list of [Ask], names are [Names], brought
-//	                             is [Brought]; since version 11
+//	                             asks is a list of [Ask], names are [Names], bounds
+//	                             what [Tx.SetBounds] was given, brought
+//	                             is [Brought]; since version 10
 //	holder      state, place,    who works with the state, see [Holder], in at most
 //	            processes        one row; place is where the file is; since
 //	                             version 8
