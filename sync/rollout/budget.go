@@ -41,7 +41,7 @@ func (p *pass) count() *counts {
 	c := &counts{failed: map[config.Commit][]config.UnitPath{}, inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}}
 	targets := p.bounds.Release.Budget.Units > 0 || p.bounds.Release.Budget.UnitsPerTarget > 0
 	for path, u := range p.state.Units {
-		if u.failed() {
+		if u.failed() && !u.Rollout.Silence { // a network is no fault of the commit
 			c.failed[u.Rollout.Commit] = append(c.failed[u.Rollout.Commit], path)
 		}
 		if !targets {

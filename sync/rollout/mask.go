@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"time"
@@ -118,9 +117,7 @@ func (p *pass) closed(at config.Place) string {
 	if o := p.bounds.under(order.Freeze, at, p.now); o != nil {
 		return "frozen " + o.Text()
 	}
-	var why string
-	var opens time.Time
-	allowed := true
+	shut, open, opens := "", false, time.Time{}
 	for _, w := range p.bounds.Windows {
 		if !w.Where.Has(at) {
 			continue
@@ -132,19 +129,16 @@ func (p *pass) closed(at config.Place) string {
 			return fmt.Sprintf("Window %s lets nothing start before %s%s", w.Name, clock(changes), reasonText(w.Reason))
 		case w.Deny:
 		case is:
-			opens, allowed = time.Time{}, true
-			why = "open"
-		case why != "open":
-			allowed = false
-			why = cmp.Or(why, w.Name)
-			opens = earlier(opens, changes)
+			open = true
+		case shut == "" || changes.Before(opens):
+			shut, opens = w.Name, changes
 		}
 	}
-	if allowed {
+	if open || shut == "" {
 		return ""
 	}
 	p.wakeAt(opens)
-	return fmt.Sprintf("Window %s opens at %s", why, clock(opens))
+	return fmt.Sprintf("Window %s opens at %s", shut, clock(opens))
 }
 
 // clock is a time in a text; zero is never.

@@ -232,10 +232,11 @@ func (u *Unit) idle() bool {
 	return false
 }
 
-// calm says that nothing on any target is open.
+// calm says that nothing on any target is open. What is masked is not: all units are
+// looked at again when masks change.
 func (u *Unit) calm() bool {
 	for _, t := range u.list() {
-		if !t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done {
+		if t.Masked == "" && (!t.done() || t.Leftovers || t.Wanted == "" && u.Rollout.Status == Done) {
 			return false
 		}
 	}
