@@ -28,7 +28,7 @@ func statusCommand() *cobra.Command {
 its targets hold, the number of healthy targets, and the reason when it is not done.
 When several words are true, the first of this list is shown: held, rolling back,
 rolled back, failed, fight, quarantined, blocked, drifted, empty, approval,
-unreachable, unavailable, waiting, progressing, done.
+unreachable, unavailable, masked, waiting, progressing, done.
 
 Then come conditions of the whole fleet: why a newer commit is not known or not
 taken, why a new unit is not released, clusters that cannot be reached, deletions that

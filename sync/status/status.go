@@ -36,6 +36,7 @@ const (
 	Approval    Standing = "approval"     // deletions wait for approval
 	Unreachable Standing = "unreachable"  // of a target nothing is known at the moment
 	Unavailable Standing = "unavailable"  // a target is in trouble that is not the unit's
+	Masked      Standing = "masked"       // a target misses it, and nothing may be written there
 	Waiting     Standing = "waiting"      // a target could not take it yet
 	Leaving     Standing = "leaving"      // the unit is being removed from the target
 	Pending     Standing = "pending"      // the target's turn has not come
@@ -46,7 +47,7 @@ const (
 
 // byBadness are all standings, the worst first.
 var byBadness = []Standing{Held, RollingBack, RolledBack, Failed, Fight, Quarantined,
-	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Waiting, Leaving,
+	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Waiting, Leaving,
 	Pending, Progressing, Healthy, Done}
 
 // worse is the worse of two standings.
@@ -179,7 +180,7 @@ func ofTarget(is Standing) Standing {
 func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 	t := u.Targets[name]
 	is := Target{Target: name, Commit: u.Commits[t.Applied], Health: t.Health, Applied: t.Applied, Wanted: t.Wanted,
-		AppliedAt: t.AppliedAt, Reason: cmp.Or(t.Reason, DriftText(drift, name))}
+		AppliedAt: t.AppliedAt, Reason: cmp.Or(t.Masked, t.Reason, DriftText(drift, name))}
 	if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
 		is.Wave = u.Rollout.Spec.Waves[t.Wave].Name
 	}
@@ -190,6 +191,8 @@ func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, drift []Drift) Standing {
 	on := func(d Drift) bool { return d.Target == name }
 	switch {
+	case t.Masked != "" && (t.Applied != t.Wanted || t.Dirty || t.Health != rollout.HealthGood):
+		return Masked
 	case t.Trouble == rollout.TroubleFailed || t.Health == rollout.HealthFailed:
 		return Failed
 	case t.Trouble == rollout.TroubleUnreachable:
