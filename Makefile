@@ -12,7 +12,7 @@ BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 # than they compute, so that many run at a time; with the race detector (-short) the same
 # daemon runs in simulated ones. Rendering is on all cores: some tests of it run both ways.
 WAITING = ./sync ./sync/apply
-CONCURRENT = ./sync/executor ./sync/fleet ./sync/informer ./sync/source ./sync/store ./render/cache
+CONCURRENT = ./sync/executor ./sync/fleet ./sync/informer ./sync/serve ./sync/source ./sync/store ./render/cache
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
 # Tests of sync with one goroutine.
 ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'

@@ -74,7 +74,7 @@ func (s *Server) watch(ctx context.Context, w http.ResponseWriter, below config.
 	defer context.AfterFunc(s.ending, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	f := &feed{store: s.Store, below: below, last: since, out: sent{w, http.NewResponseController(w)}}
+	f := &feed{store: s.Store, below: below, last: since, most: maxBehind, out: sent{w, http.NewResponseController(w)}}
 	if err := f.begin(); err != nil {
 		return
 	}
@@ -100,6 +100,7 @@ type feed struct {
 	below config.UnitPath
 	last  int64 // number of the last event that it knows; negative: it wants no earlier ones
 	live  bool  // it has had all that there was when it came
+	most  int64 // how many events it may be behind from then on
 	out   sent
 }
 
@@ -131,7 +132,7 @@ func (f *feed) send(ctx context.Context) error {
 				return err
 			}
 			continue
-		case newest < f.last, f.live && newest-f.last > maxBehind: // another state, or a slow client
+		case newest < f.last, f.live && newest-f.last > f.most: // another state, or a slow client
 			if err := f.resync(newest); err != nil {
 				return err
 			}

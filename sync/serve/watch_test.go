@@ -6,10 +6,12 @@ package serve
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,27 +102,29 @@ func TestWatchResumes(t *testing.T) {
 // a client that is too slow: each is one event resync, and no event after it is left out.
 func TestWatchOverflows(t *testing.T) {
 	s := newServed(t, config.API{})
-	s.happen(60_000) // the history keeps the newest 100,000
-	got, _ := s.numbers("", 100, 2)
-	s.saw("what is not kept", got, "resync(100,20000) 20001 20002")
-	s.happen(1)
+	s.happen(30)
+	file := must(sql.Open("sqlite", filepath.Join(filepath.Dir(s.server.API.Socket), "state.db")))(t)
+	must(file.Exec(`DELETE FROM history WHERE seq <= 20`))(t) // as those beyond 100,000 are
+	must(0, file.Close())(t)
+	got, _ := s.numbers("", 5, 2)
+	s.saw("what is not kept", got, "resync(5,20) 21 22")
 	go func() {
 		time.Sleep(2 * watchEvery)
 		s.happen(1)
 	}()
-	got, _ = s.numbers("", 999_999, 2)
-	s.saw("another history", got, "resync(999999,120002) 120003 120004")
+	got, _ = s.numbers("", 999, 2)
+	s.saw("another history", got, "resync(999,60) 61 62")
 
 	answer := httptest.NewRecorder()
-	f := &feed{store: s.store, last: 100_000, out: sent{answer, http.NewResponseController(deadlined{answer})}}
+	f := &feed{store: s.store, last: 22, most: 20, out: sent{answer, http.NewResponseController(deadlined{answer})}}
 	must(0, f.send(t.Context()))(t)
-	if n := strings.Count(answer.Body.String(), "event: event"); n != 20_004 || strings.Contains(answer.Body.String(), "resync") {
+	if n := strings.Count(answer.Body.String(), "event: event"); n != 40 || strings.Contains(answer.Body.String(), "resync") {
 		t.Errorf("%d events are made up for", n)
 	}
 	answer.Body.Reset()
-	s.happen(maxBehind)
+	s.happen(11)
 	must(0, f.send(t.Context()))(t)
-	s.saw("a slow client", answer.Body.String(), "id: 140004\nevent: resync\ndata: {\"after\":120004,\"before\":140004}\n\n")
+	s.saw("a slow client", answer.Body.String(), "id: 84\nevent: resync\ndata: {\"after\":62,\"before\":84}\n\n")
 }
 
 // deadlined is a recorder that takes deadlines.
