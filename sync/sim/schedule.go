@@ -110,8 +110,8 @@ func (w *world) chooseFault(groups [][]*call) {
 		w.burst(groups, 1)
 		return
 	}
+	w.tell("fail %s: %s", w.nameOf(group), f.name) // before: the answer sets the daemon going
 	w.fail(f, group)
-	w.tell("fail %s: %s", w.nameOf(group), f.name)
 	w.stepped()
 }
 
