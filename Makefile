@@ -53,7 +53,7 @@ test-long: bin/devcluster
 # Histories of the whole daemon, with faults: make sim TIME=1h, or SEED=4711 TIME=1ms to play one again.
 sim: TIME = 10m
 sim:
-	SWELL_SIM_TIME=$(TIME) SWELL_SIM_SEED=$(SEED) SWELL_SIM_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestSim$$' -v ./sync/sim
+	SWELL_SIM_TIME=$(TIME) SWELL_SIM_SEED=$(SEED) SWELL_SIM_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestSim$$|TestSameSeed' -v ./sync/sim
 
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }

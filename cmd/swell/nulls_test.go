@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -248,9 +249,11 @@ func (s *crdServer) await(where dynamic.ResourceInterface) {
 	}
 }
 
+// remove has the object gone. A controller may have deleted it before: a pod that no node
+// can have, for one.
 func remove(t *testing.T, where dynamic.ResourceInterface, name string) {
 	t.Helper()
-	if err := where.Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+	if err := where.Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 }
