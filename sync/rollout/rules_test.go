@@ -41,6 +41,7 @@ import (
 //	silent POLICY [limit=] [after=], revert
 //	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
 //	order VERB [by=] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
+//	authors NAME...                     who wrote what the commit brings
 //	lift VERB                           ends the standing orders
 //	answer UNIT yes|no|none [REASON]    to the last question of the unit
 //	asked UNIT                          the last plan has a question of it
@@ -168,6 +169,8 @@ func (s *script) do(words []string) {
 		}
 	case "unit", "needs", "frozen", "clusters", "withheld":
 		s.document(verb, rest)
+	case "authors":
+		s.want.Authors = rest
 	case "decide":
 		s.decide()
 	case "wake":
