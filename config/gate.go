@@ -89,12 +89,10 @@ func Expand(text string, values map[string]string) string {
 // unknownPlaceholder is the first ${name} in a text that stands for nothing; empty when
 // there is none.
 func unknownPlaceholder(text string) string {
-	for rest := Expand(text, nil); ; {
-		_, after, found := strings.Cut(rest, "${")
-		if !found {
-			return ""
-		}
-		name, _, _ := strings.Cut(after, "}")
-		return "${" + name + "}"
+	_, after, found := strings.Cut(Expand(text, nil), "${")
+	if !found {
+		return ""
 	}
+	name, _, _ := strings.Cut(after, "}")
+	return "${" + name + "}"
 }

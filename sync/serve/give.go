@@ -17,7 +17,6 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/order"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -159,7 +158,6 @@ func SinceText(o *order.Order) string {
 type names struct {
 	units []config.UnitPath
 	store.Names
-	state func() (*rollout.State, error) // for what no commit has any more
 }
 
 // known are the names that an order of the verb may have: what ends an order may name what

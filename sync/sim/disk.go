@@ -81,7 +81,6 @@ type process struct {
 	strike  int    // at how many more points of the store it dies; zero is never
 	struck  string // where it died
 	commits int    // transactions that went through
-	at      string // the last commit that a pass said it works with
 }
 
 var errKilled = errors.New("the process was killed")

@@ -81,9 +81,9 @@ type observed struct {
 
 // view is what the daemon says of a unit.
 type view struct {
-	status, reason, blocked, waiting, wave string
-	release                                string
-	targets                                map[string]string // the trouble and its reason
+	status, reason, blocked, waiting string
+	release                          string
+	targets                          map[string]string // the trouble and its reason
 }
 
 func newJudge(w *world) *judge {

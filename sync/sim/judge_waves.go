@@ -18,7 +18,6 @@ import (
 type held struct {
 	target  target
 	bundles map[string]*span
-	last    string // the mark of the last object that swell wrote there
 }
 
 // span is how long a bundle is there as a whole.
