@@ -110,7 +110,6 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 
 // decide plans what is to be done now.
 func (p *pass) decide() error {
-	p.monorepo.wanted.Order(p.orders.standing)
 	p.monorepo.wanted.Authors = p.orders.brought.Authors
 	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)

@@ -26,7 +26,7 @@ type orders struct {
 	standing order.Standing // in force
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
 
-	asks            []store.Ask   // that the store knows
+	asks            []order.Ask   // that the store knows
 	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
 
 	names store.Names      // that the store knows
@@ -212,21 +212,12 @@ func (d *Daemon) hasPlaceIn(cluster string, scope order.Scope) bool {
 			continue
 		}
 		for target := range u.Targets {
-			if target.Cluster() == cluster && scope.Has(placeOf(u, target)) {
+			if target.Cluster() == cluster && scope.Has(u.Place(target)) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// placeOf is where a unit is on one of its targets, as orders see it.
-func placeOf(u *rollout.Unit, target config.TargetName) order.Place {
-	at := order.Place{Unit: u.Path, Target: target, Tenant: u.Tenant}
-	if t := u.Targets[target]; t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
-		at.Wave = u.Rollout.Spec.Waves[t.Wave].Name
-	}
-	return at
 }
 
 // nextEnd is when the first order in force is over; zero is never.
@@ -240,10 +231,7 @@ func (d *Daemon) nextEnd() (next time.Time) {
 // saveFacts stores what operators may name and what waits for their approval, where that
 // changed.
 func (p *pass) saveFacts() error {
-	var asks []store.Ask
-	for _, is := range p.state.Asks() {
-		asks = append(asks, store.Ask{Digest: is.Digest, Unit: is.Unit, Wave: is.Wave, Commit: is.Commit, By: is.By, Authors: is.Authors, Since: is.Since, Expires: is.Expires.String()})
-	}
+	asks := p.state.Asks()
 	if !reflect.DeepEqual(asks, p.orders.asks) {
 		p.orders.asks = asks
 		if err := p.tx.PutAsks(asks); err != nil {

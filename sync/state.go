@@ -49,7 +49,7 @@ type Store interface {
 	Plans() ([]store.Plan, error)
 	Orders() ([]order.Order, error)
 	Standing() (order.Standing, error)
-	Asks() ([]store.Ask, error)
+	Asks() ([]order.Ask, error)
 	Names() (store.Names, error)
 	Brought() (store.Brought, error)
 	Approvals() ([]store.Approval, error)

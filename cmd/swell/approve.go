@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -171,7 +172,7 @@ type planStatus struct {
 	Since     time.Time        `json:"since"`
 	Deletions []store.Deletion `json:"deletions"`
 	Rejected  *store.Rejection `json:"rejected,omitempty"`
-	Gate      *store.Ask       `json:"gate,omitempty"` // nil for a plan
+	Gate      *order.Ask       `json:"gate,omitempty"` // nil for a plan
 }
 
 func plansOf(is serve.Approvals) []planStatus {

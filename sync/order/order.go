@@ -107,16 +107,8 @@ type Scope struct {
 	Wave string `json:"wave,omitempty"`
 }
 
-// Place is where a unit is on a target, as orders see it.
-type Place struct {
-	Unit   config.UnitPath
-	Target config.TargetName
-	Tenant string
-	Wave   string // name of the target's wave for the unit; empty where it has none
-}
-
 // Has says whether the scope has the place.
-func (s Scope) Has(at Place) bool {
+func (s Scope) Has(at config.Place) bool {
 	return s.HasUnit(at.Unit, at.Tenant) && s.HasTarget(at.Target) && (s.Wave == "" || s.Wave == at.Wave)
 }
 
@@ -181,7 +173,7 @@ type Standing []Order
 
 // Holds is the first order of the verb in force that has the place; nil where there is
 // none.
-func (s Standing) Holds(verb Verb, at Place, now time.Time) *Order {
+func (s Standing) Holds(verb Verb, at config.Place, now time.Time) *Order {
 	for i := range s {
 		if o := &s[i]; o.Verb == verb && !o.Over(now) && o.Scope.Has(at) {
 			return o

@@ -134,7 +134,7 @@ func (b *bounded) allowed(a Action) {
 	if a.Kind == Check {
 		return
 	}
-	place := order.Place{Unit: a.Unit, Target: a.Target}
+	place := config.Place{Unit: a.Unit, Target: a.Target}
 	switch {
 	case slices.ContainsFunc(b.bounds.Masks, func(m Mask) bool {
 		return m.Where.Has(config.Place{Unit: a.Unit, Target: a.Target})

@@ -179,28 +179,9 @@ func refuses(gate *config.ApprovalGate, o *order.Order, authors []string, now ti
 	return ""
 }
 
-// Ask is the start of a wave that waits for approval.
-type Ask struct {
-	Digest  render.Digest   `json:"digest"`
-	Unit    config.UnitPath `json:"unit"`
-	Wave    string          `json:"wave"`
-	Commit  config.Commit   `json:"commit"`
-	By      []string        `json:"by,omitempty"`      // who may; empty is every operator but the authors
-	Authors []string        `json:"authors,omitempty"` // who may not
-	Since   time.Time       `json:"since"`
-	// Expires is how long an approval is good for a start.
-	Expires time.Duration `json:"expires"`
-}
-
-// Refuses says why an approval by somebody would not count; empty when it would.
-func (a *Ask) Refuses(by string) string {
-	now := time.Time{}
-	return refuses(&config.ApprovalGate{By: a.By, Expires: time.Hour}, &order.Order{By: by, At: now}, a.Authors, now)
-}
-
 // Asks are the starts of waves that wait for approval, by unit.
-func (s *State) Asks() []Ask {
-	var asks []Ask
+func (s *State) Asks() []order.Ask {
+	var asks []order.Ask
 	for _, u := range s.Units {
 		r := u.Rollout
 		if r.Status != Progressing && r.Status != Done {
@@ -211,10 +192,10 @@ func (s *State) Asks() []Ask {
 			if gate == nil || g.Passed || g.Digest == "" || g.Wave < r.StartsWaived {
 				continue
 			}
-			asks = append(asks, Ask{Digest: g.Digest, Unit: u.Path, Wave: r.Spec.Waves[g.Wave].Name, Commit: r.Commit, By: gate.By, Authors: r.Authors, Since: g.Since, Expires: gate.Expires})
+			asks = append(asks, order.Ask{Digest: g.Digest, Unit: u.Path, Wave: r.Spec.Waves[g.Wave].Name, Commit: r.Commit, By: gate.By, Authors: r.Authors, Since: g.Since, Expires: gate.Expires.String()})
 		}
 	}
-	slices.SortFunc(asks, func(a, b Ask) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Wave, b.Wave)) })
+	slices.SortFunc(asks, func(a, b order.Ask) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Wave, b.Wave)) })
 	return asks
 }
 

@@ -42,6 +42,9 @@ func (p *pass) bound() {
 	}
 }
 
+// Place is one of the unit's targets as documents and orders see it.
+func (u *Unit) Place(name config.TargetName) config.Place { return u.at(name, u.Targets[name]) }
+
 // at is a place of the unit as documents and orders see it.
 func (u *Unit) at(name config.TargetName, t *Target) config.Place {
 	return config.Place{Unit: u.Path, Tenant: u.Tenant, Target: name, Labels: t.Labels, Wave: u.waveName(t)}
@@ -49,7 +52,7 @@ func (u *Unit) at(name config.TargetName, t *Target) config.Place {
 
 // under is the standing order of the verb that holds for a place; nil for none.
 func (b *bounds) under(verb order.Verb, at config.Place, now time.Time) *order.Order {
-	return b.standing.Holds(verb, order.Place{Unit: at.Unit, Target: at.Target, Tenant: at.Tenant, Wave: at.Wave}, now)
+	return b.standing.Holds(verb, at, now)
 }
 
 // mask says why nothing may be written at a place; empty when it may.
@@ -83,7 +86,7 @@ func (s *State) Masked(want *Wanted, place render.Placed, now time.Time) string 
 		at.Tenant, at.Labels = w.Tenant, w.Targets[place.Target].Labels
 	}
 	if u := s.Units[place.Unit]; u != nil && u.Targets[place.Target] != nil {
-		at = u.at(place.Target, u.Targets[place.Target])
+		at = u.Place(place.Target)
 	}
 	return b.mask(at, now)
 }

@@ -306,7 +306,7 @@ type Judge struct {
 
 // approvalOf is the order that approves the start of a wave; the error says that it would
 // not count.
-func approvalOf(ask store.Ask, j Judge, who Who, now time.Time) (order.Order, error) {
+func approvalOf(ask order.Ask, j Judge, who Who, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: order.Approve, Digest: j.Digest, Reason: j.Reason}
 	lasts, err := time.ParseDuration(ask.Expires)
 	switch {
@@ -343,7 +343,7 @@ func (v View) Judge(ctx context.Context, j Judge, who Who, now time.Time, update
 		return done, err
 	}
 	done.Digest = j.Digest
-	if i := slices.IndexFunc(is.Asks, func(ask store.Ask) bool { return ask.Digest == j.Digest }); i >= 0 {
+	if i := slices.IndexFunc(is.Asks, func(ask order.Ask) bool { return ask.Digest == j.Digest }); i >= 0 {
 		if j.Reject {
 			return done, refuse(http.StatusConflict, "gate %s: a gate is not rejected", j.Digest.Short()).hint("swell pause holds the unit, swell rollback takes the release back")
 		}

@@ -36,7 +36,7 @@ type Fleet struct {
 	Running    bool              `json:"running"` // a daemon is at work on the state
 	Conditions []store.Condition `json:"conditions,omitempty"`
 	Plans      []PlanSummary     `json:"plans,omitempty"`
-	Asks       []store.Ask       `json:"asks,omitempty"`
+	Asks       []order.Ask       `json:"asks,omitempty"`
 	Clusters   []Cluster         `json:"clusters,omitempty"`
 	Orders     order.Standing    `json:"orders,omitempty"` // in force
 }
@@ -113,7 +113,7 @@ type Orders struct {
 // Approvals are what waits for approval: deletions, and gates.
 type Approvals struct {
 	Plans []store.Plan `json:"plans"`
-	Asks  []store.Ask  `json:"asks"`
+	Asks  []order.Ask  `json:"asks"`
 }
 
 // Query is a part of the history.

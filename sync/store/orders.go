@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -140,18 +139,6 @@ func (tx *Tx) DropOrder(o *order.Order) error {
 	return tx.exec(`DELETE FROM orders WHERE seq = ?`, o.Seq)
 }
 
-// Ask is the start of a wave that waits for approval.
-type Ask struct {
-	Digest  render.Digest   `json:"digest"`
-	Unit    config.UnitPath `json:"unit"`
-	Wave    string          `json:"wave"`
-	Commit  config.Commit   `json:"commit"`
-	By      []string        `json:"by,omitempty"`      // who may; empty is every operator but the authors
-	Authors []string        `json:"authors,omitempty"` // who may not
-	Since   time.Time       `json:"since,omitzero"`
-	Expires string          `json:"expires"` // how long an approval is good for, like "24h0m0s"
-}
-
 // Names are what operators may name besides units.
 type Names struct {
 	Targets  []config.TargetName `json:"targets"`
@@ -181,10 +168,10 @@ const (
 )
 
 // Asks are the gates that waited for approval when the last pass ended.
-func (s Reader) Asks() (asks []Ask, err error) { return asks, s.fact(factAsks, &asks) }
+func (s Reader) Asks() (asks []order.Ask, err error) { return asks, s.fact(factAsks, &asks) }
 
 // PutAsks makes these the gates that wait.
-func (tx *Tx) PutAsks(asks []Ask) error { return tx.putFact(factAsks, asks) }
+func (tx *Tx) PutAsks(asks []order.Ask) error { return tx.putFact(factAsks, asks) }
 
 // Names are those of the last commit that was taken.
 func (s Reader) Names() (names Names, err error) { return names, s.fact(factNames, &names) }

@@ -123,7 +123,7 @@ func TestOrdersOfAnOlderSchema(t *testing.T) {
 	old := value[*Store](t)(OpenReadOnly(dir))
 	same(t, want, value[[]order.Order](t)(old.Orders()))
 	same(t, 0, len(value[order.Standing](t)(old.Standing())))
-	same(t, 0, len(value[[]Ask](t)(old.Asks())))
+	same(t, 0, len(value[[]order.Ask](t)(old.Asks())))
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}

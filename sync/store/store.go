@@ -58,7 +58,7 @@
 //	order_keys  key, at, seq,    which order was given under a key, see [Tx.Give];
 //	            request          since version 10
 //	facts       name, value      JSON of what the last pass left for those who ask:
-//	                             asks is a list of [Ask], names are [Names], bounds
+//	                             asks is a list of [order.Ask], names are [Names], bounds
 //	                             what [Tx.SetBounds] was given, brought
 //	                             is [Brought]; since version 10
 //	holder      state, place,    who works with the state, see [Holder], in at most
