@@ -17,16 +17,17 @@ import (
 
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "get units|objects|drift|targets",
-		Short: "List units, objects, drift or targets as the daemon knows them",
-		Long: `List units, applied objects, drifted objects or targets as the daemon knows them. It
-asks no cluster. Where no daemon runs, it reads the daemon's state and says so.
+		Use:   "get units|rollouts|objects|drift|targets",
+		Short: "List units, rollouts, objects, drift or targets as the daemon knows them",
+		Long: `List units, rollouts, applied objects, drifted objects or targets as the daemon knows
+them. It asks no cluster. Where no daemon runs, it reads the daemon's state and says so.
 
 Exit codes: 0 listed, 2 the state could not be read.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
 		getVerb("units [UNIT]", "List units with their state and its reason", getUnits),
+		getRolloutsCommand(),
 		getVerb("objects [UNIT]", "List applied objects, and those that may have been applied", getObjects),
 		getVerb("drift [UNIT]", "List drifted objects: who changed which field, and what swell does about it", getDrift),
 		getVerb("targets [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),

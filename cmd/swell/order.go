@@ -177,35 +177,6 @@ func told(w io.Writer, given *serve.Given, running bool) {
 // isCalled is what something is called that an order is in force for.
 var isCalled = map[order.Verb]string{order.Pause: "paused", order.Freeze: "frozen", order.Mask: "masked", order.Retire: "retired"}
 
-// endCommand is the command that ends standing orders of a verb.
-func endCommand(verb order.Verb) string {
-	if verb == order.Retire {
-		return "target restore"
-	}
-	return string(verb.EndVerb())
-}
-
-// scopeArguments are the arguments of a command that is about a scope.
-func scopeArguments(s order.Scope) string {
-	var args []string
-	if s.Unit != "" {
-		args = append(args, string(s.Unit))
-	}
-	if s.Target != "" {
-		args = append(args, string(s.Target))
-	}
-	if s.Tenant != "" {
-		args = append(args, "--tenant "+s.Tenant)
-	}
-	if s.Wave != "" {
-		args = append(args, "--wave "+s.Wave)
-	}
-	if len(args) == 0 {
-		return "--all"
-	}
-	return strings.Join(args, " ")
-}
-
 // endFlag is the value of --for and of --until.
 type endFlag struct {
 	end   *time.Time

@@ -29,6 +29,8 @@ func configFlag(cmd *cobra.Command, file *string) {
 type teller interface {
 	Status(ctx context.Context, unit string) (serve.Status, error)
 	Units(ctx context.Context, unit string) ([]status.Unit, error)
+	Rollouts(ctx context.Context, place string, all bool) ([]status.UnderWay, error)
+	Describe(ctx context.Context, unit string) (status.Description, error)
 	Objects(ctx context.Context, unit string) ([]serve.Object, error)
 	Inventory(ctx context.Context, unit, target string) (serve.Inventory, error)
 	Drift(ctx context.Context, unit string) ([]serve.Drifted, error)

@@ -81,7 +81,7 @@ func fleetLines(f *serve.Fleet) (lines []string) {
 	}
 	for i := range f.Orders {
 		o := &f.Orders[i]
-		lines = append(lines, fmt.Sprintf("%s of %s %s: swell %s %s", o.Verb, o.Scope.Text(), serve.SinceText(o), endCommand(o.Verb), scopeArguments(o.Scope)))
+		lines = append(lines, fmt.Sprintf("%s of %s %s: %s", o.Verb, o.Scope.Text(), serve.SinceText(o), o.EndCommand()))
 	}
 	for _, p := range f.Plans {
 		plan := store.Plan{Digest: render.Digest(p.Plan), Rejected: p.Rejected}

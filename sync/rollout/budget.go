@@ -117,6 +117,17 @@ func someUnits(paths []config.UnitPath) string {
 // full says why a budget lets no further target of the unit be changed now; empty when
 // there is room. What is asked for is counted.
 func (p *pass) full(u *Unit, name config.TargetName) string {
+	text := p.isFull(u, name)
+	if b := p.bounds.Release.Budget; text == "" && b.Units+b.UnitsPerTarget > 0 {
+		c := p.count()
+		c.inFlight[u.Path] = true
+		c.onTarget[name]++
+	}
+	return text
+}
+
+// isFull is [pass.full] that counts nothing.
+func (p *pass) isFull(u *Unit, name config.TargetName) string {
 	b := p.bounds.Release.Budget
 	if b.Units == 0 && b.UnitsPerTarget == 0 {
 		return ""
@@ -128,8 +139,6 @@ func (p *pass) full(u *Unit, name config.TargetName) string {
 	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget {
 		return fmt.Sprintf("budget.unitsPerTarget: %s are in change on %s", countUnits(c.onTarget[name]), name)
 	}
-	c.inFlight[u.Path] = true
-	c.onTarget[name]++
 	return ""
 }
 

@@ -140,6 +140,20 @@ func (c *Client) Units(ctx context.Context, unit string) ([]status.Unit, error) 
 	return items[status.Unit](ctx, c, "/v1/units", below(unit))
 }
 
+// Rollouts is [View.Rollouts].
+func (c *Client) Rollouts(ctx context.Context, place string, all bool) ([]status.UnderWay, error) {
+	query := url.Values{"all": {strconv.FormatBool(all)}}
+	if place != "" {
+		query.Set("place", place)
+	}
+	return items[status.UnderWay](ctx, c, "/v1/rollouts", query)
+}
+
+// Describe is [View.Describe].
+func (c *Client) Describe(ctx context.Context, unit string) (status.Description, error) {
+	return ask[status.Description](ctx, c, http.MethodGet, "/v1/rollouts/"+unit, nil, nil)
+}
+
 // Objects is [View.Objects].
 func (c *Client) Objects(ctx context.Context, unit string) ([]Object, error) {
 	return items[Object](ctx, c, "/v1/objects", below(unit))

@@ -51,6 +51,11 @@ type pathInput struct {
 	Path string `path:"path" doc:"Path of a unit or of a folder of units"`
 }
 
+type rolloutsInput struct {
+	Place string `query:"place" doc:"Only this unit, the units of this folder, or those on this target or in this cluster"`
+	All   bool   `query:"all" doc:"Those that are done, too"`
+}
+
 type inventoryInput struct {
 	Below
 	Target string `query:"target" doc:"Only this target, or this cluster"`
@@ -111,6 +116,13 @@ func (s *Server) register(api huma.API) {
 	get(s, api, "/v1/units/{path...}", "How a unit is, or the units of a folder", func(ctx context.Context, in *pathInput) (List[status.Unit], error) {
 		units, err := v.Units(ctx, strings.Trim(in.Path, "/"))
 		return listOf(units), err
+	})
+	get(s, api, "/v1/rollouts", "Rollouts that are under way, or not done", func(ctx context.Context, in *rolloutsInput) (List[status.UnderWay], error) {
+		lines, err := v.Rollouts(ctx, in.Place, in.All)
+		return listOf(lines), err
+	})
+	get(s, api, "/v1/rollouts/{path...}", "The rollout of a unit: its waves, and what each waits for", func(ctx context.Context, in *pathInput) (status.Description, error) {
+		return v.Describe(ctx, strings.Trim(in.Path, "/"))
 	})
 	get(s, api, "/v1/targets", "How the units stand on each target", func(ctx context.Context, in *Below) (List[TargetCount], error) {
 		targets, err := v.Targets(ctx, in.Unit)

@@ -261,7 +261,7 @@ func TestAnswersAreWhatTheStateHolds(t *testing.T) {
 		return errors.Join(tx.Intend([]store.Entry{e}), tx.Confirm([]store.Entry{e}), tx.SetRepository("shop"), tx.AddHistory([]store.Event{{Time: noon, Unit: "shop/cart", Kind: "started", Text: "x"}}),
 			tx.PutPlans([]store.Plan{store.NewPlan("shop/cart", noon, []store.Deletion{{Target: "dev/a", Unit: "shop/cart", ObjectID: e.ID, UID: "u-1", Why: "too many"}})}))
 	})
-	v := View{s.store}
+	v := View{Store: s.store}
 	same := func(what string, theirs, own any) {
 		t.Helper()
 		if diff := cmp.Diff(own, theirs); diff != "" {
@@ -271,6 +271,7 @@ func TestAnswersAreWhatTheStateHolds(t *testing.T) {
 	ctx := t.Context()
 	same("status", must(s.client.Status(ctx, ""))(t), must(v.Status(ctx, ""))(t))
 	same("units", must(s.client.Units(ctx, "shop"))(t), must(v.Units(ctx, "shop"))(t))
+	same("rollouts", must(s.client.Rollouts(ctx, "dev", true))(t), must(v.Rollouts(ctx, "dev", true))(t))
 	same("objects", must(s.client.Objects(ctx, "shop/cart"))(t), must(v.Objects(ctx, "shop/cart"))(t))
 	same("inventory", must(s.client.Inventory(ctx, "shop", "dev"))(t), must(v.Inventory(ctx, "shop", "dev"))(t))
 	same("targets", must(s.client.Targets(ctx, ""))(t), must(v.Targets(ctx, ""))(t))
@@ -284,7 +285,7 @@ func TestAnswersAreWhatTheStateHolds(t *testing.T) {
 		t.Errorf("the inventory on another target: %v", err)
 	}
 	same("approvals", must(s.client.Approvals(ctx))(t).Plans, must(v.Approvals(ctx))(t).Plans)
-	for _, path := range []string{"/v1/status", "/v1/units", "/v1/units/shop/cart", "/v1/targets", "/v1/objects", "/v1/inventory", "/v1/drift", "/v1/history", "/v1/plans", "/v1/retriable", "/v1/orders"} {
+	for _, path := range []string{"/v1/status", "/v1/units", "/v1/units/shop/cart", "/v1/targets", "/v1/rollouts", "/v1/rollouts/shop/cart", "/v1/objects", "/v1/inventory", "/v1/drift", "/v1/history", "/v1/plans", "/v1/retriable", "/v1/orders"} {
 		code, text := s.ask("GET", path, "", nil)
 		if code != 200 {
 			t.Errorf("%s: %d %s", path, code, text)
@@ -314,7 +315,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	slices.Sort(paths)
 	if diff := cmp.Diff([]string{"get /v1/drift", "get /v1/history", "get /v1/inventory", "get /v1/objects", "get /v1/orders", "get /v1/plans", "get /v1/retriable",
-		"get /v1/status", "get /v1/targets", "get /v1/units", "get /v1/units/{path}", "get /v1/watch", "post /v1/orders", "post /v1/plans/{digest}/approve", "post /v1/plans/{digest}/reject"}, paths); diff != "" || code != 200 || document.OpenAPI != "3.1.0" {
+		"get /v1/rollouts", "get /v1/rollouts/{path}", "get /v1/status", "get /v1/targets", "get /v1/units", "get /v1/units/{path}", "get /v1/watch", "post /v1/orders", "post /v1/plans/{digest}/approve", "post /v1/plans/{digest}/reject"}, paths); diff != "" || code != 200 || document.OpenAPI != "3.1.0" {
 		t.Error(code, document.OpenAPI, diff)
 	}
 }

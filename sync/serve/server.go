@@ -79,7 +79,7 @@ func Listen(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, view: View{o.Store}, operators: map[uint32]Who{}, over: make(chan struct{}),
+	s := &Server{Options: o, view: View{Store: o.Store, Now: o.Now}, operators: map[uint32]Who{}, over: make(chan struct{}),
 		reads: make(chan struct{}, readsAtOnce), watches: make(chan struct{}, watchesAtOnce)}
 	shared := s.findOperators()
 	var err error

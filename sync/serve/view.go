@@ -23,6 +23,8 @@ import (
 // View answers what operators ask, from what is stored. The commands and the API share it.
 type View struct {
 	Store *store.Store
+	// Now is the clock. Nil is the real one.
+	Now func() time.Time
 }
 
 // Status is how the units are, and the fleet.
@@ -200,11 +202,7 @@ func (v View) units(below string) ([]status.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	units := make([]status.Unit, len(found))
-	for i, u := range found {
-		units[i] = status.Of(u, drifts)
-	}
-	return units, nil
+	return status.OfAll(found, drifts), nil
 }
 
 // unitsBelow are the states of the unit with that path and of those below it, sorted by

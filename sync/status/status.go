@@ -97,7 +97,9 @@ type Target struct {
 	Applied   render.Digest  `json:"applied,omitempty"`
 	Wanted    render.Digest  `json:"wanted,omitempty"`
 	AppliedAt time.Time      `json:"appliedAt,omitzero"`
-	Reason    string         `json:"reason,omitempty"`
+	// Since is when Health became what it is.
+	Since  time.Time `json:"since,omitzero"`
+	Reason string    `json:"reason,omitempty"`
 }
 
 // QuarantinedBundle is a bundle that failed.
@@ -180,7 +182,7 @@ func ofTarget(is Standing) Standing {
 func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 	t := u.Targets[name]
 	is := Target{Target: name, Commit: u.Commits[t.Applied], Health: t.Health, Applied: t.Applied, Wanted: t.Wanted,
-		AppliedAt: t.AppliedAt, Reason: cmp.Or(t.Masked, t.Reason, DriftText(drift, name))}
+		AppliedAt: t.AppliedAt, Since: t.Since, Reason: cmp.Or(t.Masked, t.Reason, DriftText(drift, name))}
 	if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
 		is.Wave = u.Rollout.Spec.Waves[t.Wave].Name
 	}

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// fleet plays a rollout with the planner itself, so that a description is held against
+// what the planner does.
+type fleet struct {
+	t     *testing.T
+	state *rollout.State
+	want  *rollout.Wanted
+	now   time.Time
+	ill   map[config.TargetName]rollout.Result // what comes of an apply or a check there
+}
+
+const cart = config.UnitPath("shop/cart")
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// newFleet has a unit on the targets a, b and c of the waves canary, main and rest.
+func newFleet(t *testing.T, spec config.Rollout) *fleet {
+	f := &fleet{t: t, now: noon, state: &rollout.State{}, ill: map[config.TargetName]rollout.Result{}}
+	f.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
+	f.want = &rollout.Wanted{Commit: "c1c1c1c1c1", Units: map[config.UnitPath]*rollout.WantedUnit{}, Authors: []string{"ada@example.com"}}
+	f.commit(spec, "one")
+	return f
+}
+
+func (f *fleet) commit(spec config.Rollout, digest render.Digest) {
+	unit := &rollout.WantedUnit{Rollout: &spec, Targets: map[config.TargetName]rollout.WantedTarget{}}
+	for _, name := range []config.TargetName{"a", "b", "c"} {
+		unit.Targets[name] = rollout.WantedTarget{Digest: digest + render.Digest(name), Objects: 1}
+	}
+	f.want.Units[cart] = unit
+}
+
+// play makes passes until nothing is left to do now.
+func (f *fleet) play() {
+	for range 100 {
+		plan := f.state.Decide(f.want, f.now)
+		for _, a := range plan.Actions {
+			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind]}
+			if is, ok := f.ill[a.Target]; ok {
+				o.Result, o.Reason = is, "Deployment/cart: no such image"
+			}
+			f.state.Record(o, f.now)
+		}
+		if len(plan.Actions) == 0 {
+			return
+		}
+	}
+	f.t.Fatal("it does not come to rest")
+}
+
+func (f *fleet) describe() Description {
+	look := f.state.Look(f.want.Bounds, f.want.Standing, f.now)
+	return Describe(f.state.Units[cart], look, f.want.Standing, nil, f.now)
+}
+
+// told are the phases, what is waited for and the commands of each wave.
+func told(d Description) (lines []string) {
+	for _, w := range d.WaveList {
+		line := fmt.Sprintf("%s %s", w.Name, w.Phase)
+		if w.Waits != "" {
+			line += ": " + w.Waits
+		}
+		for _, h := range w.Holds {
+			line += fmt.Sprintf(" [%s: %s]", h.Kind, h.Text)
+		}
+		for _, c := range w.Commands {
+			line += " > " + c.Command
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (f *fleet) tells(what string, want ...string) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, told(f.describe())); diff != "" {
+		f.t.Errorf("%s:\n%s", what, diff)
+	}
+}
+
+func waves(gates ...config.Gate) config.Rollout {
+	return config.Rollout{Name: "default", OnFailure: config.Rollback, Waves: []config.Wave{
+		{Name: "canary", Targets: []config.TargetName{"a"}, Soak: 10 * time.Minute},
+		{Name: "main", Targets: []config.TargetName{"b"}, Gates: gates},
+		{Name: "rest"},
+	}}
+}
+
+// TestDescribe: what a wave waits for is told, with what ends it.
+func TestDescribe(t *testing.T) {
+	f := newFleet(t, waves(config.Gate{Approval: &config.ApprovalGate{By: []string{"zoe"}, Expires: time.Hour}}))
+	f.play()
+	f.now = f.now.Add(6 * time.Minute)
+	f.tells("during the soak",
+		"canary under way: soaking until 2026-03-01T12:10:00Z > swell promote shop/cart",
+		"main ahead: waits until wave canary is passed",
+		"rest ahead: waits until wave main is passed")
+	if got := f.describe().WaveList[0].Soak; *got != (Soak{"10m0s", noon, noon.Add(10 * time.Minute)}) {
+		t.Errorf("soak %+v", got)
+	}
+	f.now = f.now.Add(5 * time.Minute)
+	f.play()
+	d := f.describe()
+	gate := d.WaveList[1].Gates[0]
+	f.tells("the soak is over",
+		"canary passed",
+		"main under way: gate approval of wave main: swell approve "+gate.Digest.Short()+"; waiting for 1 of 1 targets: target b: not applied yet > swell approve "+gate.Digest.Short(),
+		"rest ahead: waits until wave main is passed")
+	if gate.State != rollout.GateWaits || !slices.Equal(gate.By, []string{"zoe"}) || !slices.Equal(gate.Not, []string{"ada@example.com"}) {
+		t.Errorf("gate %+v", gate)
+	}
+
+	f.want.Order(order.Standing{
+		{Seq: 1, At: f.now, By: "zoe", Verb: order.Approve, Digest: gate.Digest},
+		{Seq: 2, At: f.now, By: "bob", Verb: order.Freeze, Reason: "holidays", Scope: order.Scope{Unit: "shop"}, Until: noon.Add(time.Hour)},
+		{Seq: 3, At: f.now, By: "bob", Verb: order.Mask, Reason: "no power", Scope: order.Scope{Target: "c"}},
+		{Seq: 4, At: f.now, By: "bob", Verb: order.Pause, Scope: order.Scope{Unit: "search"}},
+	})
+	f.play()
+	f.tells("frozen",
+		"canary passed",
+		"main under way: frozen by bob: holidays; waiting for 1 of 1 targets: target b: not applied yet [freeze: frozen by bob: holidays] > swell thaw shop",
+		"rest ahead: waits until wave main is passed [mask: masked by bob: no power] > swell unmask c")
+	if got := f.describe(); len(got.Orders) != 2 || len(got.Debts) != 1 || got.Debts[0].Target != "c" || got.Debts[0].Why != "masked by bob: no power" {
+		t.Errorf("orders %v, debts %v", got.Orders, got.Debts)
+	}
+
+	f.want.Order(f.want.Standing[:1])
+	f.ill["b"] = rollout.Refused
+	f.play()
+	f.tells("the first release fails, and there is nothing to go back to",
+		"canary passed",
+		"main held: target b: Deployment/cart: no such image; not rolled back, no earlier good version: it goes on by itself when this is well; swell retry shop/cart tries it again",
+		"rest not reached")
+	if got := f.describe().Commands; len(got) != 1 || got[0].Command != "swell retry shop/cart" {
+		t.Errorf("commands %v", got)
+	}
+	delete(f.ill, "b")
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	if d := f.describe(); d.Status != Done || d.WaveName != "" || d.Done != 3 {
+		t.Errorf("done: %+v", d.UnderWay)
+	}
+
+	f.commit(waves(), "two")
+	f.want.Commit = "c2c2c2c2c2"
+	f.ill["a"] = rollout.Refused
+	f.play()
+	delete(f.ill, "a")
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	f.tells("rolled back",
+		"canary rolled back: target a: Deployment/cart: no such image; swell retry shop/cart tries it again",
+		"main not reached",
+		"rest not reached")
+	if d := f.describe(); len(d.Quarantine) != 1 || d.Status != RolledBack {
+		t.Errorf("quarantine %v, status %s", d.Quarantine, d.Status)
+	}
+}
+
+// TestDescribeGates: what gates last answered, and when.
+func TestDescribeGates(t *testing.T) {
+	f := newFleet(t, config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all", Soak: time.Hour, Gates: []config.Gate{
+		{HTTP: &config.HTTPGate{Start: true, Every: time.Minute}},
+		{Window: &config.Timetable{Schedule: "0 14 * * *", Duration: time.Hour}},
+		{After: &config.AfterGate{Unit: "shop/db"}},
+		{Prometheus: &config.PrometheusGate{Every: time.Minute}},
+		{Job: &config.JobGate{Name: "smoke"}},
+	}}}})
+	plan := f.state.Decide(f.want, f.now)
+	f.state.Answer(rollout.Answer{Question: plan.Questions[0], Kind: rollout.No, Reason: "503 Service Unavailable"}, f.now)
+	var lines []string
+	for _, g := range f.describe().WaveList[0].Gates {
+		lines = append(lines, strings.Join([]string{g.Gate, g.At, string(g.State), g.Text, g.AskedAt.Format("15:04")}, "|"))
+	}
+	want := []string{
+		"http|start|waits|503 Service Unavailable|12:00",
+		"window|start|waits|opens at 2026-03-01T14:00:00Z|00:00",
+		"after|start|passed||00:00",
+		"prometheus|end|not asked||00:00",
+		"job|end|not asked|Job smoke has succeeded on 0 of 0 targets|00:00",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLookChangesNothing: a state that was read is stored as it was.
+func TestLookChangesNothing(t *testing.T) {
+	f := newFleet(t, waves(config.Gate{Approval: &config.ApprovalGate{Expires: time.Hour}}))
+	zero := 0
+	f.want.Bounds.Release.Budget = config.Budget{Units: 1, UnitsPerTarget: 1, FailedUnits: &zero}
+	f.want.Bounds.Masks = []rollout.Mask{{Name: "power", Where: config.Where{Targets: []config.TargetName{"c"}}}}
+	f.play()
+	f.state.Stored()
+	first := f.describe()
+	if diff := cmp.Diff(first, f.describe()); diff != "" {
+		t.Error(diff)
+	}
+	if kept, dropped := f.state.Changed(); len(kept)+len(dropped) > 0 {
+		t.Errorf("changed %v, dropped %v", kept, dropped)
+	}
+}
+
+// TestBudgetHolds: a unit that waits for its turn in a budget says so, and nobody counts
+// those that only read.
+func TestBudgetHolds(t *testing.T) {
+	f := newFleet(t, waves())
+	f.want.Bounds.Release.Budget = config.Budget{Units: 1}
+	f.want.Units["shop/web"] = f.want.Units[cart]
+	f.play()
+	look := f.state.Look(f.want.Bounds, nil, f.now)
+	web := Describe(f.state.Units["shop/web"], look, nil, nil, f.now)
+	if got := told(web)[0]; !strings.Contains(got, "[budget: budget.units: 1 unit of the fleet are in change]") {
+		t.Errorf("web: %s", got)
+	}
+	if got := f.describe().WaveList[0].Holds; len(got) > 0 {
+		t.Errorf("cart, which is in change: %v", got)
+	}
+}
+
+// TestWorst: what somebody has to look at comes first.
+func TestWorst(t *testing.T) {
+	lines := []UnderWay{{Unit: "a", Status: Progressing, Since: noon}, {Unit: "b", Status: Held, Since: noon}, {Unit: "c", Status: Progressing, Since: noon.Add(-time.Hour)}}
+	Worst(lines)
+	if got := []config.UnitPath{lines[0].Unit, lines[1].Unit, lines[2].Unit}; !slices.Equal(got, []config.UnitPath{"b", "c", "a"}) {
+		t.Error(got)
+	}
+}
