@@ -18,11 +18,11 @@ func demoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch swell work: three real clusters, a Git repository, five commits",
+		Short: "Watch swell work: three real clusters, a Git repository, eight scenes",
 		Long: `Start three Kubernetes control planes on this machine and a Git repository with the
-example monorepo, run the daemon, and tell a story in five commits: the first
-sync, a good change, a bad change, a manual edit, a typing mistake. Each claim is
-read back from the API servers.
+example monorepo, run the daemon, and tell a story: the first sync, a good change, a
+bad change, a manual edit, a typing mistake, nothing to do, a site that is masked while
+it is down, and a bad change of a kind. Each claim is read back from the API servers.
 
 It needs git and the devcluster binary (make bin/devcluster). Everything is in one
 temporary folder and ends with the program. Nothing outside this machine is used.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package demo is the demonstration: three real clusters, the example monorepo, and a
-// story in five commits, in which each claim is read back from the API servers.
+// story in which each claim is read back from the API servers.
 package demo
 
 import (
@@ -33,7 +33,9 @@ type Settings struct {
 }
 
 // Run sets the stage, tells the story and clears up.
-func Run(ctx context.Context, out io.Writer, set Settings) error {
+func Run(ctx context.Context, out io.Writer, set Settings) error { return run(ctx, out, set, scenes) }
+
+func run(ctx context.Context, out io.Writer, set Settings, scenes []scene) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,10 +50,18 @@ func Run(ctx context.Context, out io.Writer, set Settings) error {
 	if err != nil {
 		return err
 	}
-	s := &story{narrator: say, repo: repo, clusters: map[string]*Live{}}
+	s := &story{narrator: say, repo: repo, clusters: map[string]*Live{}, site: newSite()}
+	defer s.site.Close()
 	access := map[string]config.ClusterAccess{}
 	for i, name := range Clusters {
-		access[name] = config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}
+		to := config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}
+		if name == darkSite {
+			if to, err = s.through(to, set.Dir); err != nil {
+				return err
+			}
+			defer s.dark.Close()
+		}
+		access[name] = to
 		if s.clusters[name], err = Connect(clusters, set.Contexts[i]); err != nil {
 			return err
 		}
@@ -60,7 +70,7 @@ func Run(ctx context.Context, out io.Writer, set Settings) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(s.tell(ctx), stop())
+	err = errors.Join(s.tell(ctx, scenes), stop())
 	if err != nil {
 		return err
 	}

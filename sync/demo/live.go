@@ -157,6 +157,20 @@ func (l *Live) UnreadyDeployments(ctx context.Context) (unready, total int, err 
 	return unready, len(list.Items), nil
 }
 
+// Generations are the Deployments that carry swell's label, with how often their spec was
+// changed.
+func (l *Live) Generations(ctx context.Context) ([]string, error) {
+	list, err := l.Client.Resource(Deployments).List(ctx, metav1.ListOptions{LabelSelector: config.ManagedSelector})
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, object := range list.Items {
+		all = append(all, fmt.Sprintf("%s/%s %s %d", object.GetNamespace(), object.GetName(), object.GetUID(), object.GetGeneration()))
+	}
+	return all, nil
+}
+
 // Edit changes a Deployment the way kubectl edit would.
 func (l *Live) Edit(ctx context.Context, namespace, name string, patch any) error {
 	body, err := json.Marshal(patch)

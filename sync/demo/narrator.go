@@ -86,7 +86,7 @@ func (n *narrator) narrate(r sync.Record, state *rollout.State) {
 			n.line("  applied   %s on %s", diff.Count(wrote, "object"), diff.Count(appliedTargets(r), "target"))
 		}
 	} else {
-		for _, t := range r.Transitions {
+		for _, t := range summed(r.Transitions) {
 			n.transition(t)
 		}
 	}
@@ -102,9 +102,37 @@ func appliedTargets(r sync.Record) int {
 	return len(targets)
 }
 
+// summed has one line for many units that are blocked, or not any more, at once.
+func summed(all []rollout.Transition) []rollout.Transition {
+	const most = 2 // of one kind
+	count := map[string]int{}
+	for _, t := range all {
+		count[t.Kind]++
+	}
+	var told []rollout.Transition
+	for _, t := range all {
+		n := count[t.Kind]
+		many := n > most && (t.Kind == "blocked" || t.Kind == "unblocked")
+		switch {
+		case many && n > 0:
+			t.Unit += config.UnitPath(fmt.Sprintf(" and %d more", n-1))
+			count[t.Kind] = -1
+		case count[t.Kind] < 0:
+			continue
+		}
+		told = append(told, t)
+	}
+	return told
+}
+
 func (n *narrator) transition(t rollout.Transition) {
 	where := string(t.Unit)
-	if t.Target != "" {
+	switch {
+	case where == "" && t.Target == "":
+		where = "everything"
+	case where == "":
+		where = string(t.Target)
+	case t.Target != "":
 		where += " on " + string(t.Target)
 	}
 	if t.Wave != "" {

@@ -19,7 +19,9 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
@@ -33,6 +35,10 @@ type story struct {
 	claims   int
 
 	start func() // sets the daemon going
+	state *store.Store
+	wake  func()           // begins a pass, for an order
+	dark  *devcluster.Line // to darkSite
+	site  *site
 
 	mu      gosync.Mutex
 	waiting *waiting      // what the story waits for; nil between
@@ -49,6 +55,9 @@ type waiting struct {
 // patience is how long the story waits for anything.
 const patience = 2 * time.Minute
 
+// more passes show that nothing happens.
+const more = 10
+
 // sweepEvery stands in for a cron schedule, whose finest step is a minute.
 const sweepEvery = 5 * time.Second
 
@@ -64,13 +73,15 @@ func (s *story) startDaemon(ctx context.Context, dir string, access map[string]c
 	}
 	daemon, err := sync.Open(sync.Options{
 		Source: src, Store: state, Clusters: access, Poll: 300 * time.Millisecond,
-		Drift:   config.Drift{Schedule: cron.Every(sweepEvery)},
-		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Observe: s.observe,
+		Drift:     config.Drift{Schedule: cron.Every(sweepEvery)},
+		Log:       slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Endpoints: map[string]config.Endpoint{"site": {URL: s.site.URL}},
+		Observe:   s.observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close(), state.Close())
 	}
+	s.state, s.wake = state, daemon.Wake
 	ctx, cancel := context.WithCancel(ctx)
 	var running gosync.WaitGroup
 	s.ended = make(chan struct{})
@@ -121,10 +132,14 @@ func (s *story) until(ctx context.Context, what string, met func(sync.Record, *r
 	}
 }
 
+func (s *story) untilDone(ctx context.Context, what string) error {
+	return s.until(ctx, what, func(_ sync.Record, state *rollout.State) bool { return allDone(state) })
+}
+
 // allDone says whether every unit's rollout is done, with no debts.
 func allDone(state *rollout.State) bool {
 	for _, unit := range state.Units {
-		if unit.Rollout.Status != rollout.Done || unit.Rollout.Reason != "" {
+		if unit.Rollout.Status != rollout.Done || unit.Rollout.Reason != "" || unit.Blocked != "" {
 			return false
 		}
 	}
@@ -140,9 +155,15 @@ func unitIs(path config.UnitPath, id int, status rollout.Status) func(sync.Recor
 	}
 }
 
-func (s *story) tell(ctx context.Context) error {
-	for _, chapter := range []func(context.Context) error{s.firstSync, s.goodChange, s.badChange, s.somebodysEdit, s.typingMistake, s.nothingLeft} {
-		if err := chapter(ctx); err != nil {
+// scene is a part of the story.
+type scene func(*story, context.Context) error
+
+var scenes = []scene{(*story).firstSync, (*story).goodChange, (*story).badChange, (*story).somebodysEdit, (*story).typingMistake,
+	(*story).nothingLeft, (*story).siteIsDark, (*story).badKind}
+
+func (s *story) tell(ctx context.Context, scenes []scene) error {
+	for _, scene := range scenes {
+		if err := scene(s, ctx); err != nil {
 			return err
 		}
 	}
@@ -156,7 +177,7 @@ func (s *story) firstSync(ctx context.Context) error {
 	}
 	s.setQuiet(true) // 87 bundles would be 400 lines
 	s.start()
-	if err := s.until(ctx, "the first sync", func(_ sync.Record, state *rollout.State) bool { return allDone(state) }); err != nil {
+	if err := s.untilDone(ctx, "the first sync"); err != nil {
 		return err
 	}
 	s.setQuiet(false)
@@ -373,7 +394,13 @@ func (s *story) typingMistake(ctx context.Context) error {
 			return s.claim(false, "ledger runs 5.3.0 in %s (read: %s)", t.namespace, d.Image)
 		}
 	}
-	return s.claim(true, "its neighbour ledger went out to all five cells")
+	if err := s.claim(true, "its neighbour ledger went out to all five cells"); err != nil {
+		return err
+	}
+	if err := errors.Join(s.repo.Replace("services/pay/fraud/runtime.yaml", "replicsa:", "replicas:"), s.repo.Push(ctx, "fraud: mended")); err != nil {
+		return err
+	}
+	return s.untilDone(ctx, "the end of the mistake")
 }
 
 // nothingLeft shows that a daemon with nothing to do writes nothing.
@@ -383,7 +410,9 @@ func (s *story) nothingLeft(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const more = 10
+	if err := s.give(ctx, order.Order{Verb: order.Reconcile}); err != nil {
+		return err
+	}
 	passes, swept := 0, 0
 	if err := s.until(ctx, "ten more passes and a sweep", func(r sync.Record, _ *rollout.State) bool {
 		passes++
