@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// started are real API servers for all tests of this package that need some: dev-1 and
-// dev-2, from the first such test on.
+// started are real API servers for all tests of this package that need some: dev-1, dev-2
+// and dev-3, from the first such test on.
 var started struct {
 	gosync.Mutex
 	clusters *devcluster.Clusters
@@ -87,7 +87,7 @@ func startClusters(binary string) (_ *devcluster.Clusters, err error) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	return devcluster.Start(context.Background(), binary, filepath.Join(started.dir, "clusters"), []string{"dev-1", "dev-2"},
+	return devcluster.Start(context.Background(), binary, filepath.Join(started.dir, "clusters"), []string{"dev-1", "dev-2", "dev-3"},
 		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
 }
 
@@ -354,7 +354,11 @@ func (w *world) start() {
 	w.must(err)
 	if !w.fresh {
 		w.must(w.store.Update(w.Context(), func(tx *store.Tx) error {
-			return errors.Join(tx.Surveyed("dev-1", store.Known, ""), tx.Surveyed("dev-2", store.Known, ""))
+			var errs []error
+			for name := range w.access {
+				errs = append(errs, tx.Surveyed(name, store.Known, ""))
+			}
+			return errors.Join(errs...)
 		}))
 	}
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})

@@ -4,13 +4,9 @@
 package gate
 
 import (
-	"context"
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,6 +14,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/gate/gatetest"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -87,48 +84,10 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// prometheusServer runs a real Prometheus that scrapes metrics, and is where it listens.
-func prometheusServer(t *testing.T, metrics string) string {
-	t.Helper()
-	if _, err := exec.LookPath("prometheus"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("prometheus is not there: install the package prometheus")
-		}
-		t.Skip("needs prometheus, of the package prometheus")
-	}
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		fmt.Fprint(w, metrics)
-	}))
-	t.Cleanup(target.Close)
-	dir, listener := t.TempDir(), must(net.Listen("tcp", "127.0.0.1:0"))
-	address := listener.Addr().String()
-	listener.Close()
-	settings := fmt.Sprintf("scrape_configs: [{job_name: test, scrape_interval: 1s, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(target.URL, "http://"))
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stop(); _ = cmd.Wait() })
-	return "http://" + address
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
 // TestPrometheus asks a real Prometheus server: numbers in and out of bounds, and what is
 // no number, which is no answer.
 func TestPrometheus(t *testing.T) {
-	server := prometheusServer(t, "errors{unit=\"cart\"} 0.2\nerrors{unit=\"web\"} 0.01\n")
+	server := gatetest.Prometheus(t, func() string { return "errors{unit=\"cart\"} 0.2\nerrors{unit=\"web\"} 0.01\n" })
 	endpoints := map[string]config.Endpoint{"main": {URL: server}, "away": {URL: "http://127.0.0.1:1"}}
 	bound := 0.1
 	query := func(endpoint, query string) rollout.Answer {
