@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -67,5 +68,29 @@ func TestAnotherClusterInTheMiddle(t *testing.T) {
 				t.Errorf("%d writes to the other cluster", writes[second])
 			}
 		})
+	}
+}
+
+// TestDoubtedAgainAndAgain: each time that a write's turn comes, another request got no
+// answer meanwhile. The write is given up in the end, and nothing of it is sent.
+func TestDoubtedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	cluster, writes := simulator.New(), 0
+	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodPatch {
+			writes++
+		}
+		return cluster.RoundTrip(r)
+	})}, "test", Options{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.limiter.now = func() time.Time { c.identity.doubt(); return time.Now() }
+	results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	if err := results[0].Err; err == nil || !IsLost(err) || writes > 0 {
+		t.Errorf("%v, %d writes", err, writes)
 	}
 }

@@ -98,27 +98,31 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 	}
 }
 
-// attempt sends a request once. The time-out begins when it is its turn.
+// attempt sends a request once. The time-out begins when it is its turn. Where requests
+// that got no answer make it doubtful again and again which cluster is there, it is not
+// sent.
 func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
-	if err := c.sameCluster(ctx, req); err != nil {
-		return nil, err
+	for range maxAttempts {
+		if err := c.sameCluster(ctx, req); err != nil {
+			return nil, err
+		}
+		turn, refusal, ok := c.limiter.acquire(ctx, req)
+		switch {
+		case refusal != nil:
+			return nil, refusal
+		case !ok:
+			e := transportError(ctx, req, 0, ctx.Err())
+			e.unsent = true
+			return nil, e
+		}
+		if c.probing || !req.writes() || !c.identity.isDoubted() {
+			answer, err := c.guarded(ctx, req, timeout)
+			c.limiter.release(turn, req, err)
+			return answer, err
+		}
+		c.limiter.release(turn, req, unasked(req)) // it is doubted since it began to wait
 	}
-	turn, refusal, ok := c.limiter.acquire(ctx, req)
-	switch {
-	case refusal != nil:
-		return nil, refusal
-	case !ok:
-		e := transportError(ctx, req, 0, ctx.Err())
-		e.unsent = true
-		return nil, e
-	}
-	if !c.probing && req.writes() && c.identity.isDoubted() { // since it began to wait
-		c.limiter.release(turn, req, unasked(req))
-		return c.attempt(ctx, req, timeout)
-	}
-	answer, err := c.guarded(ctx, req, timeout)
-	c.limiter.release(turn, req, err)
-	return answer, err
+	return nil, unasked(req)
 }
 
 // guarded sends a request whose turn it is, unless the cluster does not answer.

@@ -170,15 +170,20 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		u.barred = cmp.Or(u.barred, why)
 		return false
 	}
-	if a.Why != WhyRollback && !t.underway() {
-		if w.free[removing][t.Wave] <= 0 || removing == 0 && !w.takeObjects(t) {
+	if a.Why != WhyRollback {
+		free, counted := &w.free[removing][t.Wave], t.underway()
+		if !counted && (*free <= 0 || removing == 0 && !w.takeObjects(t)) {
 			return false
 		}
-		if why := p.full(u, name); why != "" {
-			u.barred = cmp.Or(u.barred, why)
-			return false
+		if !t.inChange() { // also where a release that was superseded left it half written
+			if why := p.full(u, name); why != "" {
+				u.barred = cmp.Or(u.barred, why)
+				return false
+			}
 		}
-		w.free[removing][t.Wave]--
+		if !counted {
+			*free--
+		}
 	}
 	if t.TriedAt.IsZero() { // what went wrong before was about something else
 		t.forgive(p.now)

@@ -41,7 +41,9 @@ func (p *pass) count() *counts {
 	c := &counts{failed: map[config.Commit][]config.UnitPath{}, inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}}
 	targets := p.bounds.Release.Budget.Units > 0 || p.bounds.Release.Budget.UnitsPerTarget > 0
 	for path, u := range p.state.Units {
-		if u.failed() && !u.Rollout.Silence { // a network is no fault of the commit
+		// A network is no fault of the commit, nor is a state that is older than the
+		// cluster: such a unit, and one that somebody has tried again, begins anew.
+		if u.failed() && !u.Rollout.Silence && u.Rollout.Release != "" {
 			c.failed[u.Rollout.Commit] = append(c.failed[u.Rollout.Commit], path)
 		}
 		if !targets {
@@ -62,8 +64,11 @@ func (p *pass) count() *counts {
 	return c
 }
 
-// inChange says that the target was written and is not healthy since.
-func (t *Target) inChange() bool { return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() }
+// inChange says that the target was written and is not healthy since. One that waits for
+// something that others bring is not: it would keep them from it.
+func (t *Target) inChange() bool {
+	return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() && t.Trouble != TroubleDeferred
+}
 
 // soaks says that the wave under way was written.
 func (u *Unit) soaks() bool {
@@ -71,7 +76,7 @@ func (u *Unit) soaks() bool {
 		return false
 	}
 	for _, t := range u.list() {
-		if t.Touched && t.Wave == u.Rollout.Wave {
+		if t.Touched && t.Wave == u.Rollout.Wave && t.Trouble != TroubleDeferred {
 			return true
 		}
 	}
@@ -115,7 +120,7 @@ func someUnits(paths []config.UnitPath) string {
 }
 
 // full says why a budget lets no further target of the unit be changed now; empty when
-// there is room. What is asked for is counted.
+// there is room, or when units in change wait for the unit. What is asked for is counted.
 func (p *pass) full(u *Unit, name config.TargetName) string {
 	text := p.isFull(u, name)
 	if b := p.bounds.Release.Budget; text == "" && b.Units+b.UnitsPerTarget > 0 {
@@ -133,13 +138,26 @@ func (p *pass) isFull(u *Unit, name config.TargetName) string {
 		return ""
 	}
 	c := p.count()
-	if b.Units > 0 && !c.inFlight[u.Path] && len(c.inFlight) >= b.Units {
+	if b.Units > 0 && !c.inFlight[u.Path] && len(c.inFlight) >= b.Units && !p.awaited(u.Path) {
 		return fmt.Sprintf("budget.units: %s of the fleet are in change", countUnits(len(c.inFlight)))
 	}
-	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget {
+	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget && !p.awaited(u.Path) {
 		return fmt.Sprintf("budget.unitsPerTarget: %s are in change on %s", countUnits(c.onTarget[name]), name)
 	}
 	return ""
+}
+
+// awaited says whether a unit in change waits for this one on some target: without it,
+// that one would keep its room for ever.
+func (p *pass) awaited(path config.UnitPath) bool {
+	for other := range p.count().inFlight {
+		for _, at := range p.state.Units[other].list() {
+			if !at.applied() && p.reaches(other, path, at.name, nil) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pend notes which release of the unit the commit wants that has not begun.

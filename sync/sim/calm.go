@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -33,6 +34,7 @@ func (w *world) recover() {
 	w.calm = true
 	w.heals()
 	w.othersGoOn()
+	w.rollbacksEnd()
 	w.cleanCommit()
 	before, ordered := w.judge.elapsed, map[string]time.Duration{}
 	for i := 0; ; i++ {
@@ -49,6 +51,33 @@ func (w *world) recover() {
 		}
 	}
 	w.rest()
+	if w.judge.objection == nil && w.process != nil {
+		w.judge.carriedOut(w.process)
+	}
+}
+
+// rollbacksEnd expects that no release is still on its way back.
+func (w *world) rollbacksEnd() {
+	if len(w.git.lost) > 0 || len(w.git.head.masks) > 0 {
+		return // of a bundle that cannot be made again it is not known what to put back
+	}
+	before := w.judge.elapsed
+	for i := 0; w.judge.objection == nil; i++ {
+		back := ""
+		for _, path := range sorted(w.judge.units) {
+			if v := w.judge.units[path]; v.status == string(rollout.RollingBack) {
+				back = path + ": " + v.reason
+			}
+		}
+		if back == "" {
+			return
+		}
+		if i > patienceSteps || w.judge.elapsed-before > patienceTime {
+			w.judge.objectf("a rollback ends", "after %d steps and %s: %s\n%s", i, w.judge.elapsed-before, back, w.describe())
+			return
+		}
+		w.calmly(map[string]time.Duration{})
+	}
 }
 
 // othersGoOn expects that a unit with a problem stays alone with it: what the newest
@@ -61,7 +90,7 @@ func (w *world) othersGoOn() {
 			well = append(well, u)
 		}
 	}
-	if head.held || len(well) == 0 || len(well) == len(head.apps()) {
+	if head.held || len(head.masks) > 0 || len(well) == 0 || len(well) == len(head.apps()) {
 		return
 	}
 	before, ordered := w.judge.elapsed, map[string]time.Duration{}
@@ -178,6 +207,7 @@ func (w *world) calmly(ordered map[string]time.Duration) {
 		w.rand.Uint64()
 		w.tell("let %s: %s", w.nameOf(groups[0]), w.let(groups[0]))
 		w.stepped()
+	case w.liftAll():
 	case ordered != nil && w.operate(ordered):
 	default:
 		w.pass(time.Minute)
@@ -206,12 +236,22 @@ func (w *world) operate(ordered map[string]time.Duration) bool {
 	for _, path := range sorted(w.judge.units) {
 		v := w.judge.units[path]
 		at, before := ordered[path]
-		if strings.Contains(v.reason+v.blocked, "swell retry") && (!before || w.judge.elapsed-at > retryPause) {
-			ordered[path] = w.judge.elapsed
-			w.tell("retry: %s", w.order(config.UnitPath(path)))
-			w.stepped()
-			return true
+		if before && w.judge.elapsed-at < retryPause {
+			continue
 		}
+		text, said := v.reason+v.blocked, ""
+		switch {
+		case strings.Contains(text, "swell retry"):
+			said = w.order(config.UnitPath(path))
+		case strings.Contains(text, "swell promote"):
+			said = w.command(order.Promote, order.Scope{Unit: config.UnitPath(path)}, 0)
+		default:
+			continue
+		}
+		ordered[path] = w.judge.elapsed
+		w.tell("as the text says: %s", said)
+		w.stepped()
+		return true
 	}
 	return false
 }

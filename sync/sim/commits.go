@@ -11,7 +11,7 @@ import (
 // commit makes a new commit out of the newest one.
 func (w *world) commit() string {
 	g := w.git
-	next := &commit{held: g.head.held, units: slices.Clone(g.head.units)}
+	next := &commit{held: g.head.held, units: slices.Clone(g.head.units), masks: g.head.masks, windows: g.head.windows}
 	text := ""
 	for range pick(w.rand, 1, 1, 1, 2, 3) {
 		text += w.change(next) + "; "
@@ -41,10 +41,16 @@ func (c *commit) apps() (all []*unit) {
 func (w *world) change(c *commit) string {
 	g, apps := w.git, c.apps()
 	n := w.rand.IntN(100)
-	if n >= 92 {
+	switch {
+	case n >= 92:
 		return w.changeFleet(c, n)
+	case n >= 88:
+		return w.changeBounds(c)
 	}
 	if len(apps) == 0 || n >= 84 {
+		if w.rand.IntN(3) == 0 {
+			return w.toggleGadget(c)
+		}
 		if c.unit("services/crd") == nil {
 			c.units = append(c.units, &unit{path: "services/crd", sort: "crd"})
 			return "adds services/crd"
@@ -103,8 +109,12 @@ func (w *world) change(c *commit) string {
 		case n < 76:
 			next.frozen = !next.frozen
 			said = fmt.Sprintf("frozen %t", next.frozen)
-		case n < 79: // back to how it was in some earlier commit
-			if old := g.order[w.rand.IntN(len(g.order))].unit(u.path); old != nil {
+		case n < 79: // back to how it was in some earlier commit, best one that failed
+			old := g.order[w.rand.IntN(len(g.order))].unit(u.path)
+			if bad := g.bad(u.path); bad != nil && w.rand.IntN(2) == 0 {
+				old = bad
+			}
+			if old != nil {
 				*next = *old
 				said = fmt.Sprintf("revert to %d", old.v)
 			}
@@ -153,7 +163,7 @@ func (w *world) changeFleet(c *commit, n int) string {
 		return fmt.Sprintf("held %t", c.held)
 	case n < 96: // the branch is set back
 		old := w.git.order[w.rand.IntN(len(w.git.order))]
-		c.units, c.held = slices.Clone(old.units), old.held
+		c.units, c.held, c.masks, c.windows = slices.Clone(old.units), old.held, old.masks, old.windows
 		return "back to " + old.id.Short()
 	case n < 97: // and what was there is gone
 		for _, old := range w.git.order {

@@ -114,6 +114,8 @@ func (w *world) letOne(c *call) string {
 		return w.give(c, failing(errRefused), false, "refused")
 	case at.away != "":
 		return w.drop(c, false)
+	case at.sick == tooBusy && c.method != http.MethodGet:
+		return w.give(c, status(429, "TooManyRequests", at.sick, "9"), false, "429")
 	case at.sick != "" && c.method != http.MethodGet && (at.sick != noLeases || c.isLease()):
 		return w.give(c, status(500, "", at.sick, ""), false, "500 in distress")
 	case at.rightsUp && c.writes():

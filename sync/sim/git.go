@@ -36,6 +36,8 @@ type commit struct {
 	id      config.Commit
 	units   []*unit // by path
 	held    bool    // a document of the fleet is wrong
+	masks   []where // of its Masks
+	windows []where // of its Windows, see [shut]
 	tree    config.Tree
 	fetched bool            // some process has it
 	twice   map[string]bool // units that want what another one wants
@@ -44,7 +46,7 @@ type commit struct {
 // unit is one unit as a commit has it. It is not changed any more.
 type unit struct {
 	path string
-	sort string // app, space, or crd
+	sort string // app, space, crd, or gadget
 
 	// Of an app:
 	name     string
@@ -81,6 +83,8 @@ func (u *unit) objects(t target) map[key]string {
 		return map[key]string{{"Namespace", "", ns}: "0"}
 	case "crd":
 		return map[key]string{{"CustomResourceDefinition", "", "widgets.example.com"}: "0"}
+	case "gadget":
+		return map[key]string{{"CustomResourceDefinition", "", "gadgets.example.com"}: "0"}
 	}
 	all := map[key]string{}
 	v, cv := fmt.Sprint(u.v), fmt.Sprint(u.cv)
@@ -98,10 +102,13 @@ func (u *unit) objects(t target) map[key]string {
 	return all
 }
 
+// whole says that the unit goes to clusters, and not to their cells.
+func (u *unit) whole() bool { return u.sort == "crd" || u.sort == "gadget" }
+
 // targets are the places of a unit.
 func (w *world) targets(u *unit) (all []target) {
 	for _, c := range w.shape.clusters {
-		if u.sort == "crd" {
+		if u.whole() {
 			all = append(all, target{name: c, cluster: c, wave: w.waveOf(c, "")})
 			continue
 		}
@@ -197,6 +204,10 @@ func (g *git) treeOf(id config.Commit) (config.Tree, error) {
 func (g *git) files(c *commit) map[string]string {
 	files := maps.Clone(fixedFiles)
 	files["fleet/fleet.yaml"] = g.world.fleetFile()
+	files["swell.yaml"] = g.world.shape.budget.file()
+	if bounds := boundsFile(c); bounds != "" {
+		files["fleet/bounds.yaml"] = bounds
+	}
 	if c.held {
 		files["fleet/more.yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: wrong}\nspec: {cels: []}\n"
 	}
@@ -207,6 +218,9 @@ func (g *git) files(c *commit) map[string]string {
 		case "crd":
 			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: crd}\nspec: {placement: {topology: cluster}}\n"
 			files[u.path+"/crd.yaml"] = widgetDefinition
+		case "gadget":
+			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: gadget}\nspec: {placement: {topology: cluster}}\n"
+			files[u.path+"/crd.yaml"] = strings.NewReplacer("widget", "gadget", "Widget", "Gadget").Replace(widgetDefinition)
 		default:
 			files[u.path+"/app.yaml"] = u.spec()
 		}
@@ -268,7 +282,6 @@ func (w *world) fleetFile() string {
 }
 
 var fixedFiles = map[string]string{
-	"swell.yaml":          "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: sim}\nspec: {}\n",
 	"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: shop, placement: {topology: cell}}\n",
 	"kinds/space/space.proto": `syntax = "proto3";
 package sim;

@@ -36,7 +36,7 @@ type judge struct {
 	known      map[int]*commit      // the last one that a process fetched
 	deleted    map[string]int       // unapproved deletions by commit, unit and target
 	made       map[place]int        // objects that were new, ever
-	failed     map[string]bool      // what was rolled back, since somebody said to try again
+	failed     map[string]string    // what was rolled back, since somebody said to try again, and of which unit
 	first      map[int]*commit      // that a process fetched, as long as it has seen no other
 	lineage    map[int]int          // of the state that a process works with
 	generation int                  // of the state, see lineage
@@ -49,7 +49,18 @@ type judge struct {
 	units     map[string]view
 	writes    int // served, Leases not among them
 	lastWrite string
-	stored    map[string]string // how the rollout of each unit stands, as stored
+
+	rows   map[string]*row // what the state has of each unit
+	rowsOf [2]int          // process and its commits
+	rowsIn int             // the generation of that state
+
+	given      []*given
+	orderCount int
+	promoted   map[string]bool         // units that an operator let go on, since a release of theirs began
+	masks      []where                 // of the fleet
+	windows    []where                 // of the fleet
+	maskEnded  map[place]time.Duration // when a Mask that is not there any more was last
+	ran        map[place]string        // the bundle that each place had when a release was done
 }
 
 // objection is what a judge has against a history.
@@ -73,6 +84,7 @@ type deletion struct {
 // observed is what a pass told.
 type observed struct {
 	process     *process
+	generation  int // of the state
 	commit      config.Commit
 	transitions []rollout.Transition
 	units       map[string]view
@@ -88,7 +100,8 @@ type view struct {
 
 func newJudge(w *world) *judge {
 	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]bool{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{}}
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
+		promoted: map[string]bool{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
 }
 
 // objectf notes the first objection.
@@ -115,6 +128,8 @@ func (j *judge) before(c *call) {
 	j.identity(c, at)
 	j.writer(c, at)
 	k := keyOf(c.path)
+	j.entries(c.process)
+	j.bound(c, at, k)
 	switch {
 	case c.method == http.MethodDelete:
 		j.deletes(c, at, k)
@@ -176,8 +191,6 @@ func (j *judge) approved(p store.Plan) {
 	}
 }
 
-func (j *judge) retried(config.UnitPath) { clear(j.failed) }
-
 // forget is for a state that is lost.
 func (j *judge) forget() {
 	j.pins = map[string]string{}
@@ -188,6 +201,8 @@ func (j *judge) forget() {
 func (j *judge) anew() {
 	j.deleted = map[string]int{}
 	clear(j.failed)
+	clear(j.ran)
+	j.dropOrders()
 	j.generation++
 }
 
@@ -201,7 +216,7 @@ func (j *judge) older(s saved) {
 
 // observe takes in what a pass told. It is called by the process.
 func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
-	o := observed{process: p, commit: r.Commit, transitions: slices.Clone(r.Transitions), units: map[string]view{}}
+	o := observed{process: p, generation: j.lineage[p.number], commit: r.Commit, transitions: slices.Clone(r.Transitions), units: map[string]view{}}
 	for _, err := range r.Errors {
 		o.errs = append(o.errs, err.Error())
 	}
@@ -229,6 +244,10 @@ func (j *judge) look() {
 		j.see(j.world.clusters[name])
 	}
 	j.note()
+	if p := j.world.process; p != nil && !p.isDead() {
+		j.readRows(p)
+		j.readOrders(p)
+	}
 	for _, o := range j.observed {
 		j.hear(o)
 	}
@@ -242,12 +261,23 @@ func (j *judge) look() {
 func (j *judge) hear(o observed) {
 	if c := j.world.git.commits[o.commit]; c != nil {
 		j.inForce[o.process.number] = c
+		if o.generation == j.generation {
+			j.fleetIs(c)
+		}
+	}
+	if o.generation == j.generation {
+		j.ordersWaited(o.process)
 	}
 	for _, t := range o.transitions {
 		j.world.logged.check("the history", t.Text)
 		j.world.stats.situation("told " + t.Kind)
 		unit := string(t.Unit)
 		switch t.Kind {
+		case "started":
+			delete(j.promoted, unit)
+			j.startsAgain(t)
+		case "rolled back":
+			j.isPutBack(t)
 		case "rolling back", "held":
 			if t.Kind == "rolling back" {
 				j.again(t)
@@ -259,6 +289,7 @@ func (j *judge) hear(o observed) {
 				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)
 			}
 		case "done":
+			j.ranThere(unit)
 			if c := j.inForce[o.process.number]; c != nil {
 				if u := c.unit(unit); u != nil && !u.broken && !u.denied {
 					delete(j.causes, unit)
@@ -277,6 +308,11 @@ func (j *judge) hear(o observed) {
 			}
 		}
 	}
+	for content, unit := range j.failed {
+		if _, known := o.units[unit]; !known {
+			delete(j.failed, content) // what is forgotten of it is forgotten
+		}
+	}
 	j.units = o.units
 }
 
@@ -293,7 +329,8 @@ func (j *judge) entries(p *process) []store.Entry {
 		j.objectf("state", "inventory: %v", err)
 	}
 	j.inventory, j.inventoryOf = all, is
-	j.readStatuses(p)
+	j.readRows(p)
+	j.readOrders(p)
 	return all
 }
 

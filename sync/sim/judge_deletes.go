@@ -6,6 +6,7 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -61,13 +62,14 @@ func (j *judge) wrong(c *call, commit *commit, e *store.Entry, k key, uid string
 	if commit.held {
 		return "nothing is deleted in doubt", "it is not known what Git wants"
 	}
-	if by := j.wants(commit, c.cluster, k); len(by) > 0 {
+	by := slices.DeleteFunc(j.wants(commit, c.cluster, k), func(at place) bool { return j.isRetired(at.target) })
+	if len(by) > 0 {
 		return "what Git wants stays", fmt.Sprintf("%v want it", by)
 	}
 	if u := commit.unit(string(e.Unit)); u != nil && !j.goodIn(commit, u) {
 		return "nothing is deleted in doubt", u.path + " has a problem"
 	}
-	if why := j.tooEarly(commit, place{string(e.Unit), string(e.Target)}, k); why != "" {
+	if why := j.tooEarly(commit, place{string(e.Unit), string(e.Target)}, k); why != "" && !j.isRetired(string(e.Target)) {
 		return "deletions come last", why
 	}
 	for _, u := range commit.units {
@@ -114,7 +116,7 @@ func (j *judge) unguarded(commit *commit, e *store.Entry, k key, uid string) str
 		return fmt.Sprintf("it was found after the state was lost, and nobody approved it: %s on %s, %+v", e.Unit, e.Target, e)
 	}
 	u := commit.unit(string(e.Unit))
-	if u == nil {
+	if u == nil || j.isRetired(string(e.Target)) {
 		return ""
 	}
 	if k.kind == "Deployment" && !u.workload {

@@ -16,11 +16,65 @@ func (j *judge) again(t rollout.Transition) {
 	if c == nil || c.unit(string(t.Unit)) == nil {
 		return
 	}
-	content := fmt.Sprintf("%s %+v", t.Unit, *c.unit(string(t.Unit)))
-	if j.failed[content] {
+	content := contentOf(c, t)
+	if j.failed[content] != "" {
 		j.objectf("what failed is not tried again", "%s of commit %s is rolled back for the second time", t.Unit, t.Commit.Short())
 	}
-	j.failed[content] = true
+	for _, at := range j.world.targets(c.unit(string(t.Unit))) {
+		if is := j.ran[place{string(t.Unit), at.name}]; is == nameOf(c.unit(string(t.Unit)).objects(at)) {
+			return // where it failed it may be what is good, and is not put away
+		}
+	}
+	j.failed[content] = string(t.Unit)
+}
+
+func contentOf(c *commit, t rollout.Transition) string {
+	return fmt.Sprintf("%s %+v", t.Unit, *c.unit(string(t.Unit)))
+}
+
+// startsAgain: nor does another commit bring it again.
+func (j *judge) startsAgain(t rollout.Transition) {
+	c := j.world.git.commits[t.Commit]
+	if c == nil || c.unit(string(t.Unit)) == nil {
+		return
+	}
+	if content := contentOf(c, t); j.failed[content] != "" {
+		j.objectf("what failed is not tried again", "%s of commit %s starts, and was rolled back: %s", t.Unit, t.Commit.Short(), content)
+	}
+}
+
+// ranThere notes what each place of a unit has whose release is done.
+func (j *judge) ranThere(unit string) {
+	for at, h := range j.places {
+		if at.unit != unit {
+			continue
+		}
+		for name, s := range h.bundles {
+			if s.now {
+				j.ran[at] = name
+			}
+		}
+	}
+}
+
+// isPutBack: when a release is rolled back, each place that it changed has what it had
+// before.
+func (j *judge) isPutBack(t rollout.Transition) {
+	c := j.world.git.commits[t.Commit]
+	if c == nil || c.unit(string(t.Unit)) == nil {
+		return
+	}
+	u := c.unit(string(t.Unit))
+	for _, to := range j.world.targets(u) {
+		at := place{u.path, to.name}
+		h, ran, brought := j.places[at], j.ran[at], nameOf(u.objects(to))
+		if h == nil || ran == "" || ran == brought || j.masked(at, j.world.process) != "" || j.isRetired(at.target) {
+			continue
+		}
+		if s := h.bundles[brought]; s != nil && s.now {
+			j.objectf("a rollback puts back what ran before", "%v has what commit %s brought: %s", at, t.Commit.Short(), brought)
+		}
+	}
 }
 
 // takesBack: what the newest commit wants, and is there, is not replaced by anything

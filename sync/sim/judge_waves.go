@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,7 +170,7 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 				continue
 			}
 			offered = true
-			if why = j.early(u, t); why == "" {
+			if why = j.early(u, t, c.process); why == "" {
 				inOrder = true
 			}
 		}
@@ -207,14 +206,19 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 }
 
 // early says which earlier wave is not over before a target gets its bundle; empty when all are.
-func (j *judge) early(u *unit, t target) string {
+func (j *judge) early(u *unit, t target, p *process) string {
 	missing := make([]string, len(j.world.shape.waves))
 	lacking := make([]int, len(j.world.shape.waves))
 	for _, other := range j.world.targets(u) {
-		if other.wave >= t.wave {
+		at := place{u.path, other.name}
+		if other.wave >= t.wave || j.wasBound(at, p) {
 			continue
 		}
-		if !j.passed(place{u.path, other.name}, u.objects(other), j.world.shape.waves[other.wave].soak) {
+		soak := j.world.shape.waves[other.wave].soak
+		if j.promoted[u.path] {
+			soak = 0
+		}
+		if !j.passed(at, u.objects(other), soak) {
 			lacking[other.wave]++
 			missing[other.wave] = other.name
 		}
@@ -244,30 +248,7 @@ func (j *judge) spans(path string) string {
 // goesBack says whether a unit's release is being taken back, or held, as the process
 // has stored it: that is before it writes anything for it.
 func (j *judge) goesBack(p *process, path string) bool {
-	j.entries(p) // of the same moment
-	switch rollout.Status(j.stored[path]) {
-	case rollout.RollingBack, rollout.RolledBack, rollout.Held:
-		return true
-	}
-	return false
-}
-
-// readStatuses reads how the rollouts of units stand.
-func (j *judge) readStatuses(p *process) {
-	rows, err := p.store.Units()
-	if err != nil {
-		j.objectf("state", "units: %v", err)
-	}
-	j.stored = make(map[string]string, len(rows))
-	for path, row := range rows {
-		var unit struct {
-			Rollout struct {
-				Status string `json:"status"`
-			} `json:"rollout"`
-		}
-		if err := json.Unmarshal(row, &unit); err != nil {
-			j.objectf("state", "unit %s: %v", path, err)
-		}
-		j.stored[string(path)] = unit.Rollout.Status
-	}
+	j.readRows(p) // of the same moment
+	r := j.rows[path]
+	return r != nil && (r.goesBack() || r.Rollout.Status == rollout.Held)
 }

@@ -65,6 +65,9 @@ var events = []struct {
 	{"approve", 14, (*world).approve},
 	{"reject", 2, (*world).reject},
 	{"retry", 6, (*world).retry},
+	{"order in force", 10, (*world).begin},
+	{"order lifted", 10, (*world).lift},
+	{"order", 6, (*world).once},
 	{"Git away", 3, func(w *world) string { w.git.down = true; return "down" }},
 	{"Git back", 6, func(w *world) string {
 		if !w.git.down {
@@ -197,6 +200,9 @@ func (w *world) comeBack() string {
 // noLeases is a sickness in which a cluster writes all but Leases.
 const noLeases = "etcdserver: request timed out, for Leases"
 
+// tooBusy is a sickness in which a cluster has each write wait.
+const tooBusy = "the server has received too many requests"
+
 func (w *world) sicken() string {
 	c := w.someCluster()
 	if c.sick != "" || c.rightsUp {
@@ -210,7 +216,7 @@ func (w *world) sicken() string {
 		c.sick = noLeases
 		return c.name + " takes no Leases"
 	}
-	c.sick = pick(w.rand, "etcdserver: mvcc: database space exceeded", "etcdserver: no leader", "etcdserver: leader changed")
+	c.sick = pick(w.rand, tooBusy, tooBusy, "etcdserver: mvcc: database space exceeded", "etcdserver: no leader", "etcdserver: leader changed")
 	return c.name + " " + c.sick
 }
 
@@ -382,9 +388,6 @@ func (w *world) reject() string {
 }
 
 func (w *world) retry() string {
-	if w.process == nil {
-		return ""
-	}
 	var unit config.UnitPath
 	if units := w.git.head.units; w.rand.IntN(2) == 0 && len(units) > 0 {
 		unit = config.UnitPath(units[w.rand.IntN(len(units))].path)
@@ -393,15 +396,7 @@ func (w *world) retry() string {
 }
 
 func (w *world) order(unit config.UnitPath) string {
-	w.judge.retried(unit)
-	o := order.Order{At: w.now(), By: "ann", Verb: order.Retry, Scope: order.Scope{Unit: unit}}
-	if err := w.say(func(tx *store.Tx) error {
-		_, err := tx.Give(o, "")
-		return err
-	}); err != nil {
-		w.judge.objectf("state", "retry: %v", err)
-	}
-	return fmt.Sprintf("%q", unit)
+	return w.command(order.Retry, order.Scope{Unit: unit}, 0)
 }
 
 func (w *world) jump() string {

@@ -81,6 +81,13 @@ type shape struct {
 	hold     bool
 	ready    time.Duration // until a workload is ready
 	watch    bool          // drift is watched for
+	budget   budget
+}
+
+// budget bounds what is in change at a time; zero is no bound.
+type budget struct {
+	units, unitsPerTarget int
+	failedUnits           int // and one less is the bound
 }
 
 // wave is one of the Rollout of all units.
@@ -139,6 +146,9 @@ func drawShape(r *rand.Rand) shape {
 		s.waves = append(s.waves, wave{name: "two", label: "site", value: "two", soak: pick(r, 0, s.soak), maxFailures: r.IntN(2)})
 	}
 	s.waves = append(s.waves, wave{name: "rest", maxFailures: r.IntN(2), maxConcurrent: r.IntN(3)})
+	if r.IntN(2) == 0 {
+		s.budget = budget{units: pick(r, 0, 1, 2), unitsPerTarget: pick(r, 0, 1), failedUnits: pick(r, 0, 1, 2)}
+	}
 	return s
 }
 

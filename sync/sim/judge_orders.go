@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
+)
+
+// given is an order that somebody gave.
+type given struct {
+	order.Order
+	seq  int64
+	tag  string // nobody else's, and in each line of the history about it
+	at   time.Duration
+	from int // the first process that finds it when it starts
+
+	taken   bool
+	takenAt time.Duration
+	ended   bool           // another order that ends it was given, or its time is over
+	endedAt time.Duration  // when
+	waited  int            // passes that were told while it was not taken
+	dirty   map[place]bool // where a write was under way when it was taken
+}
+
+// stands says that the order is one that stands, and that nobody has ended it.
+func (g *given) stands() bool { return g.Verb.Stands() && !g.ended }
+
+// holds says whether the order is in force for a place in a process: it was taken, or it
+// was there when the process started.
+func (g *given) holds(verb order.Verb, at place, p *process) bool {
+	return g.Verb == verb && g.stands() && (g.taken || p.number >= g.from) && g.has(at)
+}
+
+func (g *given) has(at place) bool {
+	return g.Scope.Has(config.Place{Unit: config.UnitPath(at.unit), Target: config.TargetName(at.target), Tenant: "shop"})
+}
+
+const (
+	// lateTime is how long after a bound was lifted what was left out because of it
+	// may not be there yet.
+	lateTime = 5 * time.Minute
+	// mostPasses is how many passes an order may wait.
+	mostPasses = 4
+)
+
+// ordered notes an order.
+func (j *judge) ordered(g *given) {
+	switch g.Verb {
+	case order.Retry, order.Clear:
+		clear(j.failed)
+	case order.Rollback:
+		for _, u := range j.world.git.head.units {
+			if g.Scope.HasUnit(config.UnitPath(u.path), "shop") {
+				j.cause(u.path, "an operator's rollback")
+			}
+		}
+	case order.Promote:
+		j.promoted[string(g.Scope.Unit)] = true
+	}
+	for _, other := range j.given {
+		if other.Verb == g.Verb.Ends() && other.stands() && other.Scope.Within(g.Scope) {
+			j.endOrder(other)
+		}
+	}
+	j.given = append(j.given, g)
+	j.world.stats.situation("order " + string(g.Verb))
+}
+
+func (j *judge) endOrder(g *given) { g.ended, g.endedAt = true, j.elapsed }
+
+// endOver ends the orders whose time is over.
+func (j *judge) endOver() {
+	for _, g := range j.given {
+		if g.stands() && g.Over(j.world.now()) {
+			j.endOrder(g)
+		}
+	}
+}
+
+// readOrders looks which orders a process has taken.
+func (j *judge) readOrders(p *process) {
+	if !slices.ContainsFunc(j.given, func(g *given) bool { return !g.taken }) {
+		return
+	}
+	waiting, err := p.store.Orders()
+	if err != nil {
+		j.objectf("state", "orders: %v", err)
+	}
+	for _, g := range j.given {
+		if g.taken || slices.ContainsFunc(waiting, func(o order.Order) bool { return o.Seq == g.seq }) {
+			continue
+		}
+		g.taken, g.takenAt, g.dirty = true, j.elapsed, j.dirtyNow()
+		if told := j.toldOf(p, g); told == 0 {
+			j.objectf("an order is carried out", "%s, %s of %s, is gone, and the history does not have it", g.tag, g.Verb, g.Scope.Text())
+		}
+	}
+}
+
+// toldOf is how many moments of the history an order was carried out at.
+func (j *judge) toldOf(p *process, g *given) int {
+	events, err := p.store.History("", 2000)
+	if err != nil {
+		j.objectf("state", "history: %v", err)
+	}
+	moments := map[time.Time]bool{}
+	for _, e := range events {
+		if e.Kind == string(g.Verb) && strings.Contains(e.Text, g.tag) {
+			moments[e.Time] = true
+		}
+	}
+	return len(moments)
+}
+
+// ordersWaited counts the passes that orders waited for, and objects to one that is left.
+func (j *judge) ordersWaited(p *process) {
+	for _, g := range j.given {
+		if g.taken || j.world.process != p {
+			continue
+		}
+		if g.waited++; g.waited > mostPasses {
+			j.objectf("an order is carried out", "%s, %s of %s, still waits after %d passes", g.tag, g.Verb, g.Scope.Text(), g.waited)
+		}
+	}
+}
+
+// carriedOut: no order was carried out twice.
+func (j *judge) carriedOut(p *process) {
+	for _, g := range j.given {
+		if n := j.toldOf(p, g); g.taken && n != 1 {
+			j.objectf("an order is carried out once", "%s, %s of %s, %d times", g.tag, g.Verb, g.Scope.Text(), n)
+		}
+	}
+}
+
+// masked says by what a place is masked; empty when it is not.
+func (j *judge) masked(at place, p *process) string {
+	for _, g := range j.given {
+		if g.holds(order.Mask, at, p) {
+			return g.tag
+		}
+	}
+	for _, a := range j.masks {
+		newest := j.known[p.number]
+		if a.has(at) && (newest == nil || newest.held || slices.Contains(newest.masks, a)) {
+			return "Mask " + a.String()
+		}
+	}
+	return ""
+}
+
+// wasBound says that a place is masked or retired, or was not long ago.
+func (j *judge) wasBound(at place, p *process) bool {
+	for _, g := range j.given {
+		if (g.Verb == order.Mask || g.Verb == order.Retire) && g.has(at) && (!g.ended || j.elapsed-g.endedAt < lateTime) {
+			return true
+		}
+	}
+	ended, was := j.maskEnded[at]
+	return was && j.elapsed-ended < lateTime || slices.ContainsFunc(j.masks, func(a where) bool { return a.has(at) })
+}
+
+// isRetired says that a target is retired, or was not long ago.
+func (j *judge) isRetired(target string) bool {
+	for _, g := range j.given {
+		if g.Verb == order.Retire && g.has(place{"", target}) && (!g.ended || j.elapsed-g.endedAt < lateTime) {
+			return true
+		}
+	}
+	return false
+}
+
+// fleetIs takes in the Masks of a commit that a process works with.
+func (j *judge) fleetIs(c *commit) {
+	if c.held {
+		return // those of the commit before hold
+	}
+	for at := range j.places {
+		if slices.ContainsFunc(j.masks, func(a where) bool { return a.has(at) }) {
+			j.maskEnded[at] = j.elapsed
+		}
+	}
+	j.masks, j.windows = c.masks, c.windows
+}
+
+// bound: nothing is written at a masked place, and nothing new at a paused one.
+func (j *judge) bound(c *call, at *cluster, k key) {
+	if c.process.isDead() {
+		return // it was on its way
+	}
+	var places []place
+	mark, unit := "", ""
+	if c.method == http.MethodDelete {
+		for _, e := range j.entriesOf(c, k, at.live[k].uid, at.live[k].unit) {
+			places = append(places, place{string(e.Unit), string(e.Target)})
+		}
+	} else if b := bodyOf(c); b.unit() != "" {
+		mark, unit = b.mark(), b.unit()
+		places = append(places, place{unit, j.world.targetOf(c.cluster, k)})
+	}
+	why := ""
+	for _, is := range places {
+		if why = j.masked(is, c.process); why == "" {
+			break
+		}
+	}
+	if why != "" {
+		j.objectf("nothing is written at a masked place", "%s: %v by %s", c.key(), places, why)
+	}
+	if l, there := at.live[k]; unit != "" && there && !l.going && l.mark != mark {
+		j.paused(c, places[0])
+	}
+}
+
+// paused: a write of something new began before the pause.
+func (j *judge) paused(c *call, at place) {
+	for _, g := range j.given {
+		if !g.holds(order.Pause, at, c.process) || !g.taken {
+			continue
+		}
+		if !g.dirty[at] || j.elapsed-g.takenAt > lateTime {
+			j.objectf("what is paused is not written", "%s: %v, by %s", c.key(), at, g.tag)
+		}
+	}
+}
+
+// targetOf is where an object of a unit is.
+func (w *world) targetOf(cluster string, k key) string {
+	cell, ok := strings.CutPrefix(k.namespace, "shop-")
+	if k.kind == "Namespace" {
+		cell, ok = strings.CutPrefix(k.name, "shop-")
+	}
+	if !ok {
+		return cluster
+	}
+	return cluster + "/" + cell
+}
+
+// dropOrders is for a state that has other ones.
+func (j *judge) dropOrders() {
+	j.given, j.masks, j.windows = nil, nil, nil
+	clear(j.promoted)
+}
+
+func (g *given) String() string { return fmt.Sprintf("%s %s %s", g.tag, g.Verb, g.Scope.Text()) }

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// row is what the state has of a unit: it is written before anything is begun, so what
+// begins is seen there.
+type row struct {
+	raw     []byte
+	Rollout struct {
+		ID       int
+		Commit   string
+		Release  string
+		Status   rollout.Status
+		Wave     int
+		Silence  bool
+		Promoted bool
+	}
+	Targets map[string]*rowTarget
+}
+
+type rowTarget struct {
+	Wave            int
+	Wanted, Applied string
+	Dirty, Touched  bool
+	Masked, Trouble string
+	Health          rollout.Health
+	TriedAt         time.Time
+}
+
+// readRows reads how the rollouts of units stand, and looks at what began since.
+func (j *judge) readRows(p *process) {
+	p.mu.Lock()
+	is := [2]int{p.number, p.commits}
+	p.mu.Unlock()
+	if j.rowsOf == is && j.rows != nil {
+		return
+	}
+	j.endOver()
+	raw, err := p.store.Units()
+	if err != nil {
+		j.objectf("state", "units: %v", err)
+	}
+	before, next := j.rows, make(map[string]*row, len(raw))
+	for path, text := range raw {
+		if was := before[string(path)]; was != nil && bytes.Equal(was.raw, text) {
+			next[string(path)] = was
+			continue
+		}
+		r := &row{raw: text}
+		if err := json.Unmarshal(text, r); err != nil {
+			j.objectf("state", "unit %s: %v", path, err)
+		}
+		next[string(path)] = r
+	}
+	j.rows, j.rowsOf = next, is
+	if before != nil && j.rowsIn == j.generation {
+		j.begins(p, before, next)
+	}
+	j.rowsIn = j.generation
+}
+
+// dirtyNow are the places where a write is under way.
+func (j *judge) dirtyNow() map[place]bool {
+	all := map[place]bool{}
+	for path, r := range j.rows {
+		for name, t := range r.Targets {
+			if t.Dirty {
+				all[place{path, name}] = true
+			}
+		}
+	}
+	return all
+}
+
+func (r *row) goesBack() bool {
+	return r.Rollout.Status == rollout.RollingBack || r.Rollout.Status == rollout.RolledBack
+}
+
+// inChange says that the target was written for a release, and is not healthy since.
+func (r *row) inChange(t *rowTarget) bool {
+	underway := t.Trouble != "failed" && t.Trouble != "unreachable" && t.Trouble != "unavailable" && t.Trouble != "deferred" && t.Masked == "" &&
+		(t.Dirty || t.Wanted != "" && t.Applied == t.Wanted && t.Health != rollout.HealthGood)
+	return underway && !t.TriedAt.IsZero() && !r.goesBack()
+}
+
+func (r *row) inFlight() bool {
+	for _, t := range r.Targets {
+		if r.inChange(t) || r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave && t.Trouble != "deferred" {
+			return true
+		}
+	}
+	return false
+}
+
+// begins looks at the releases that began at a target between two commits of the state.
+func (j *judge) begins(p *process, before, next map[string]*row) {
+	for _, path := range sorted(next) {
+		r, was := next[path], before[path]
+		if r == was || r.goesBack() {
+			continue
+		}
+		for _, name := range sorted(r.Targets) {
+			t := r.Targets[name]
+			known := was != nil && was.Rollout.ID == r.Rollout.ID && was.Targets[name] != nil && !was.Targets[name].TriedAt.IsZero()
+			if known || t.TriedAt.IsZero() || !t.Dirty || was != nil && was.goesBack() {
+				continue
+			}
+			j.begun(p, place{path, name}, r, t)
+			j.room(place{path, name}, before, next)
+		}
+	}
+}
+
+// begun: nothing begins that a pause, a freeze, a Window or the commit's breaker keeps from it.
+func (j *judge) begun(p *process, at place, r *row, t *rowTarget) {
+	for _, g := range j.given {
+		for verb, rule := range map[order.Verb]string{order.Pause: "what is paused is not written", order.Freeze: "nothing starts where it is frozen"} {
+			if g.holds(verb, at, p) && g.taken && g.takenAt < j.elapsed {
+				j.objectf(rule, "%v begins in spite of %s", at, g)
+			}
+		}
+	}
+	for _, a := range j.windows {
+		newest := j.known[p.number]
+		if a.has(at) && newest != nil && (newest.held || slices.Contains(newest.windows, a)) && shut(t.TriedAt) {
+			j.objectf("nothing starts outside of a window", "%v begins at %s in spite of Window %s", at, t.TriedAt, a)
+		}
+	}
+}
+
+// awaited is the unit that others wait for: it is let through in any case.
+const awaited = "services/space"
+
+// room: budgets hold.
+func (j *judge) room(at place, before, next map[string]*row) {
+	r, b := next[at.unit], j.world.shape.budget
+	failed, failedBefore, flying, there := 0, 0, 0, 0
+	for path, other := range next {
+		was := before[path]
+		if other.failedOn(r.Rollout.Commit) {
+			failed++
+		}
+		if was.failedOn(r.Rollout.Commit) {
+			failedBefore++
+		}
+		if path == awaited {
+			continue
+		}
+		if other.inFlight() && (was == nil || was.settledOrFlying()) {
+			flying++
+		}
+		if t := other.Targets[at.target]; t != nil && other.inChange(t) && (was == nil || was.Targets[at.target] == nil || was.Targets[at.target].Trouble == "") {
+			there++
+		}
+	}
+	switch {
+	case b.failedUnits > 0 && min(failed, failedBefore) > b.failedUnits-1 && !r.Rollout.Promoted:
+		j.objectf("the commit breaker", "%v begins although %d units failed on commit %s", at, failed, r.Rollout.Commit)
+	case b.unitsPerTarget > 0 && at.unit != awaited && there > b.unitsPerTarget:
+		j.objectf("budgets hold", "%v begins, and %d units are in change there", at, there)
+	case b.units > 0 && at.unit != awaited && flying > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()):
+		j.objectf("budgets hold", "%v begins, and %d units are in change", at, flying)
+	}
+}
+
+// settledOrFlying says that the unit did not come back by itself from trouble.
+func (r *row) settledOrFlying() bool {
+	for _, t := range r.Targets {
+		if t.Trouble != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *row) failedOn(commit string) bool {
+	return r != nil && r.Rollout.Commit == commit && !r.Rollout.Silence && r.Rollout.Release != "" && (r.goesBack() || r.Rollout.Status == rollout.Held)
+}
