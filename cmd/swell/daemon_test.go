@@ -42,6 +42,8 @@ type stage struct {
 	repo     *demo.Repository
 	clusters map[string]*demo.Live
 	config   string
+	logs     string           // where the audit logs of real API servers are
+	read     map[string]int64 // of them, by cluster
 }
 
 // newStage is on simulated clusters: all of swell is real, the program and Git included.
@@ -68,7 +70,7 @@ func newServerStage(t *testing.T) *stage {
 	t.Helper()
 	binary := devtest.Binary(t, filepath.Join("..", "..", "bin", "devcluster"))
 	dir := t.TempDir()
-	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters)
+	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters, "--audit")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,9 @@ func newServerStage(t *testing.T) *stage {
 			t.Fatal(err)
 		}
 	}
-	return stageOn(t, dir, text, configs)
+	s := stageOn(t, dir, text, configs)
+	s.logs, s.read = clusters.Dir, map[string]int64{}
+	return s
 }
 
 // stageOn makes the repository and the configuration. access is what the configuration
@@ -142,7 +146,7 @@ func (s *stage) once(wantCode int) string {
 
 // TestKill kills the daemon again and again in the middle of the first
 // release and of a change with a deletion; what comes after converges to what
-// one undisturbed run gives.
+// one undisturbed run gives. Then it is killed at chosen moments of each wave.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	s := newServerStage(t)
@@ -183,6 +187,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("a run over nothing changed says %q", out)
 	}
 	s.status()
+	s.killInEachWave()
 }
 
 // disturb runs the daemon and sends it a signal after a while of up to 1.2 s.
