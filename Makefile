@@ -71,6 +71,7 @@ bench: bin/devcluster
 	$(BENCH) 'NothingChanged' ./sync
 	$(BENCH) 'DriftOfOne' -benchtime 5x ./sync
 	$(BENCH) 'OneOfTwenty' -benchtime 5x ./sync
+	$(BENCH) 'Waves200' ./sync
 	$(BENCH) 'Sweep|Unchanged|LostState' ./sync/apply
 	$(BENCH) 'Process' ./cmd/swell
 	$(BENCH) 'Many' ./cmd/swell

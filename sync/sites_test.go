@@ -58,7 +58,13 @@ spec:
 
 // newSites is a world on three real clusters, whose daemon is not started yet.
 func newSites(t *testing.T) *world {
+	t.Helper()
 	t.Parallel()
+	return sitesOn(t)
+}
+
+func sitesOn(t testing.TB) *world {
+	t.Helper()
 	clusters := realClusters(t)
 	w := newWorldOn(t, clusters)
 	w.access["dev-3"] = config.ClusterAccess{Name: "dev-3", Kubeconfig: clusters.Kubeconfig, Context: "dev-3"}
