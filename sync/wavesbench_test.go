@@ -142,7 +142,7 @@ func benchmarkWaves(b *testing.B, docs func(namespace, unit string) []string) {
 	}
 	turns := map[string]func() time.Duration{"waves": daemon("waves"), "once": daemon("once"), "plain-after": loops(1), "plain-at-once": loops(3)}
 	took := map[string]time.Duration{}
-	loops(3)() // makes them
+	loops(3)()       // makes them
 	const rounds = 4 // everybody is first once
 	for b.Loop() {
 		for round := range rounds {
