@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -28,18 +29,25 @@ func (d *Daemon) findAuthors(r *Record) {
 		}
 		emails = append(emails, was.Authors...)
 	}
-	for _, email := range emails {
-		is.Authors = append(is.Authors, email)
-		for _, o := range d.Operators {
-			if slices.ContainsFunc(o.Emails, func(known string) bool { return strings.EqualFold(known, email) }) {
-				is.Authors = append(is.Authors, o.User)
-			}
-		}
-	}
+	is.Authors = namedAuthors(emails, d.Operators)
 	if len(d.monorepo.wanted.Withheld)+len(d.guarded.waiting) > 0 {
 		is.Authors = append(is.Authors, was.Authors...)
 	}
 	slices.Sort(is.Authors)
 	is.Authors = slices.Compact(is.Authors)
 	d.orders.brought = is
+}
+
+// namedAuthors are authors by their emails, and by the names of the operators who have
+// them.
+func namedAuthors(emails []string, operators []config.Operator) (names []string) {
+	for _, email := range emails {
+		names = append(names, email)
+		for _, o := range operators {
+			if slices.ContainsFunc(o.Emails, func(known string) bool { return strings.EqualFold(known, email) }) {
+				names = append(names, o.User)
+			}
+		}
+	}
+	return names
 }

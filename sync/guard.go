@@ -140,24 +140,7 @@ func (p *pass) judge(jobs []*executor.Job) (approval.Verdict, error) {
 	if err != nil {
 		return approval.Verdict{}, err
 	}
-	ledger, commit := p.guarded.ledger, p.monorepo.snapshot.Commit
-	in := approval.Input{Limits: p.guarded.limits, Approved: ledger.Approved(), Lost: ledger.Done(render.Placed{}, commit), LostBy: map[config.UnitPath]bool{}}
-	for _, path := range ledger.LostBy(commit) {
-		if p.monorepo.snapshot.Units.Get(path) != nil {
-			in.LostBy[path] = true
-		}
-	}
-	deletes := false
-	for _, l := range losses {
-		in.Losses = append(in.Losses, l)
-		deletes = deletes || len(l.Gone) > 0
-	}
-	if deletes {
-		if in.Fleet, err = p.tx.Count(); err != nil {
-			return approval.Verdict{}, err
-		}
-	}
-	return approval.Judge(in), nil
+	return p.prospect().judge(p.guarded.limits, p.guarded.ledger, losses)
 }
 
 // split parts the entries that may be deleted from those that are held.

@@ -32,24 +32,12 @@ func (p *pass) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, e
 		}
 	}
 	p.guarded.with = with
-	for at, l := range with {
-		l.Done = p.guarded.ledger.Done(at, p.releasedBy(at.Unit))
-		with[at] = l
-	}
 	return with, nil
 }
 
 // prospect is the daemon's, for its newest commit.
 func (p *pass) prospect() *prospect {
-	return &prospect{snapshot: p.monorepo.snapshot, wanted: p.monorepo.wanted, state: p.state, compiler: p.monorepo.compiler, broken: p.monorepo.broken, has: stored{p.tx}, rebuilding: p.rebuilding}
-}
-
-// releasedBy is the commit that the unit's release began with.
-func (p *pass) releasedBy(path config.UnitPath) (commit config.Commit) {
-	if unit := p.state.Units[path]; unit != nil {
-		commit = unit.Rollout.Commit
-	}
-	return commit
+	return &prospect{snapshot: p.monorepo.snapshot, wanted: p.monorepo.wanted, state: p.state, compiler: p.monorepo.compiler, broken: p.monorepo.broken, has: stored{p.tx.Reader}, rebuilding: p.rebuilding}
 }
 
 // besides adds to a loss what a job is about to delete.

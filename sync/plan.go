@@ -38,15 +38,22 @@ func (p *pass) savePlans(v approval.Verdict) error {
 // setWithheld says to the next Decide which releases do not begin, and by which
 // plan they would, and which begin with approval.
 func (d *Daemon) setWithheld(v approval.Verdict, plans []store.Plan) {
-	d.monorepo.wanted.Withheld, d.monorepo.wanted.Approved = map[config.UnitPath]string{}, map[config.UnitPath]bool{}
-	for path, text := range approval.Waits(plans) {
-		if why := v.Withheld[path]; why != "" {
-			d.monorepo.wanted.Withheld[path] = fmt.Sprintf("%s; before that, nothing of commit %s is released: %s", text, d.monorepo.snapshot.Commit.Short(), why)
-		}
-	}
+	d.monorepo.wanted.Withheld, d.monorepo.wanted.Approved = withheldBy(v, plans, d.monorepo.snapshot.Commit), map[config.UnitPath]bool{}
 	for path := range v.Ends {
 		d.monorepo.wanted.Approved[path] = d.monorepo.wanted.Withheld[path] == ""
 	}
+}
+
+// withheldBy says of units why nothing of their release is written, and by which plan it
+// would be.
+func withheldBy(v approval.Verdict, plans []store.Plan, commit config.Commit) map[config.UnitPath]string {
+	withheld := map[config.UnitPath]string{}
+	for path, text := range approval.Waits(plans) {
+		if why := v.Withheld[path]; why != "" {
+			withheld[path] = fmt.Sprintf("%s; before that, nothing of commit %s is released: %s", text, commit.Short(), why)
+		}
+	}
+	return withheld
 }
 
 // setPending tells the units which plan their deletions are in.
@@ -103,7 +110,7 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 			continue
 		}
 		at := j.Place()
-		g.ledger.Count(at, p.releasedBy(j.Unit), j.Unreplaced)
+		g.ledger.Count(at, releasedBy(p.state, j.Unit), j.Unreplaced)
 		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.ledger.Approved()[approval.Of(e)] })
 		g.ledger.Count(render.Placed{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
 		counted[at], counted[render.Placed{}] = true, true

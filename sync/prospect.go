@@ -30,8 +30,8 @@ type inventory interface {
 	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
 }
 
-// stored is the inventory of the store, in a transaction.
-type stored struct{ *store.Tx }
+// stored is the inventory of the store.
+type stored struct{ store.Reader }
 
 func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error {
 	if len(places) > fewPlaces {
@@ -187,4 +187,37 @@ func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.
 	}
 	losses[at] = l
 	return nil
+}
+
+// judge says which deletions wait for approval, by the bounds, and by what was approved
+// and deleted before.
+func (p *prospect) judge(limits config.Guard, ledger *approval.Ledger, losses map[render.Placed]approval.Loss) (approval.Verdict, error) {
+	commit, deletes := p.snapshot.Commit, false
+	in := approval.Input{Limits: limits, Approved: ledger.Approved(), Lost: ledger.Done(render.Placed{}, commit), LostBy: map[config.UnitPath]bool{}}
+	for _, path := range ledger.LostBy(commit) {
+		if p.stays(path) {
+			in.LostBy[path] = true
+		}
+	}
+	for at, l := range losses {
+		l.Done = ledger.Done(at, releasedBy(p.state, at.Unit))
+		losses[at] = l
+		in.Losses = append(in.Losses, l)
+		deletes = deletes || len(l.Gone) > 0
+	}
+	if deletes {
+		var err error
+		if in.Fleet, err = p.has.Count(); err != nil {
+			return approval.Verdict{}, err
+		}
+	}
+	return approval.Judge(in), nil
+}
+
+// releasedBy is the commit that the unit's release began with.
+func releasedBy(state *rollout.State, path config.UnitPath) (commit config.Commit) {
+	if unit := state.Units[path]; unit != nil {
+		commit = unit.Rollout.Commit
+	}
+	return commit
 }

@@ -21,10 +21,10 @@ import (
 )
 
 func approveCommand() *cobra.Command {
-	var file, output, reason string
+	var file, output, reason, plan string
 	var yes, reject bool
 	cmd := &cobra.Command{
-		Use:   "approve [PLAN] --config FILE",
+		Use:   "approve [PLAN | --plan PLAN [REV]] --config FILE",
 		Short: "Approve deletions that the daemon holds back, and gates",
 		Long: `Deletions wait for approval when they are more than the guard of the daemon's
 configuration allows, when they delete other objects or data too (namespaces,
@@ -36,6 +36,10 @@ prefix of it, print every deletion of the plan, ask, and approve the plan: these
 objects, by their UIDs, and no others. The daemon may be running or not. It checks
 each object again before it deletes it. Gates of waves that wait for approval are listed
 and approved in the same way.
+
+With --plan and the digest that swell plan printed, approve all that the plan of a commit
+names, gates and deletions, before the waves come to them. It is refused when the plan has
+become another one since. REV is as for swell plan.
 
 With --reject, record that the plan is rejected, and why. Its deletions wait as
 before, and every verb that shows the plan says who rejected it. To end the plan,
@@ -51,6 +55,7 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 		Example: `  swell approve
   swell approve 3fa9c1d2
   swell approve 3fa9c1d2 --yes
+  swell approve --plan 8c1d2e3f
   swell approve 3fa9c1d2 --reject --reason "the database is still read"`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +70,12 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 			if err := oneLineReason(reason); err != nil {
 				return err
 			}
+			if plan != "" {
+				if reject {
+					return errors.New("--plan and --reject: want one of them")
+				}
+				return approveWholePlan(cmd, file, plan, args, yes)
+			}
 			return asking(cmd, file, func(t teller) error {
 				is, err := t.Approvals(cmd.Context())
 				if err != nil {
@@ -73,20 +84,21 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 				if len(args) == 0 {
 					return planListing(is).write(cmd.OutOrStdout(), output)
 				}
-				plan, err := pickPlan(is, args[0])
+				picked, err := pickPlan(is, args[0])
 				if err != nil {
 					return err
 				}
 				if reject {
-					return rejectPlan(cmd, file, plan, reason)
+					return rejectPlan(cmd, file, picked, reason)
 				}
-				return approvePlan(cmd, file, output, plan, yes)
+				return approvePlan(cmd, file, output, picked, yes)
 			})
 		},
 	}
 	configFlag(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; required where there is no terminal to ask on")
+	cmd.Flags().StringVar(&plan, "plan", "", "approve all that the plan with this digest names, see swell plan")
 	cmd.Flags().BoolVar(&reject, "reject", false, "record that the plan is rejected")
 	cmd.Flags().StringVar(&reason, "reason", "", "with --reject: why")
 	return cmd

@@ -80,6 +80,9 @@ func roundly(d time.Duration) string {
 	if d < 0 {
 		return "0s"
 	}
+	if d >= 10*time.Minute {
+		d = d.Round(time.Minute)
+	}
 	days, hours, minutes, seconds := int(d.Hours())/24, int(d.Hours())%24, int(d.Minutes())%60, int(d.Seconds())%60
 	for _, part := range []struct {
 		big, small int

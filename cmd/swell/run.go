@@ -57,12 +57,12 @@ ended yet; 2 when the daemon could not run.`,
 			if err != nil {
 				return err
 			}
-			daemon, closeAll, err := openDaemon(file, empty, log)
+			daemon, planner, closeAll, err := openDaemon(file, empty, log)
 			if err != nil {
 				return err
 			}
 			defer closeAll()
-			stopServing, err := serveAPI(file, daemon, log)
+			stopServing, err := serveAPI(file, daemon, planner, log)
 			if err != nil {
 				return err
 			}
@@ -120,51 +120,61 @@ func readDaemonConfig(file string) (*config.Daemon, error) {
 }
 
 // openDaemon opens all that a daemon needs. closeAll gives it back.
-func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, closeAll func(), err error) {
+func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, planner *sync.Planner, closeAll func(), err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	state, err := store.Open(settings.State)
 	if err != nil {
-		return nil, nil, stateError(err)
+		return nil, nil, nil, stateError(err)
 	}
-	repo := settings.Repository
-	src, err := source.Open(source.Config{
-		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(settings.State, "git"), AllowRewind: repo.AllowRewind,
-		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
-	})
+	src, kept, err := openCommits(settings)
 	if err != nil {
-		return nil, nil, errors.Join(err, state.Close())
-	}
-	kept, err := cache.Open(filepath.Join(settings.State, "cache"), cacheLimit)
-	if err != nil {
-		return nil, nil, errors.Join(err, src.Close(), state.Close())
+		return nil, nil, nil, errors.Join(err, state.Close())
 	}
 	closeAll = func() {
 		if err := errors.Join(kept.Close(), src.Close(), state.Close()); err != nil {
 			log.Error("close", "err", err)
 		}
 	}
+	repo := settings.Repository
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
 		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()
+		return nil, nil, nil, err
+	}
+	return daemon, daemon.Planner(revisions(src, repo.Branch)), closeAll, nil
+}
+
+// openCommits opens where a daemon has commits, and what it rendered of them.
+func openCommits(settings *config.Daemon) (*source.Source, *cache.Cache, error) {
+	repo := settings.Repository
+	src, err := source.Open(source.Config{
+		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(settings.State, "git"), AllowRewind: repo.AllowRewind,
+		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
+	})
+	if err != nil {
 		return nil, nil, err
 	}
-	return daemon, closeAll, nil
+	kept, err := cache.Open(filepath.Join(settings.State, "cache"), cacheLimit)
+	if err != nil {
+		return nil, nil, errors.Join(err, src.Close())
+	}
+	return src, kept, nil
 }
 
 // serveAPI answers operators until stop is called, which is to be before the state is
 // closed.
-func serveAPI(file string, daemon *sync.Daemon, log *slog.Logger) (stop func(), err error) {
+func serveAPI(file string, daemon *sync.Daemon, planner *sync.Planner, log *slog.Logger) (stop func(), err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, err
 	}
 	beside := daemon.Store.(*store.Store).Beside()
-	server, err := serve.Listen(serve.Options{Store: beside, API: settings.API, Wake: daemon.Wake, Log: log, Version: versionText()})
+	server, err := serve.Listen(serve.Options{Store: beside, API: settings.API, Wake: daemon.Wake, Planner: planner, Log: log, Version: versionText()})
 	if err != nil {
 		return nil, errors.Join(err, beside.Close())
 	}

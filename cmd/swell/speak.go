@@ -103,8 +103,12 @@ func judge(cmd *cobra.Command, file string, j serve.Judge) error {
 				return done, err
 			}
 			defer s.Close()
-			return serve.View{Store: s}.Judge(cmd.Context(), j, whoami(settings), time.Now(),
-				func(ctx context.Context, do func(*store.Tx) error) error { return store.Alone(ctx, settings.State, do) })
+			return serve.View{Store: s}.Judge(cmd.Context(), j, whoami(settings), time.Now(), alone(settings))
 		})
 	return err
+}
+
+// alone writes to a state that no daemon is at work on.
+func alone(settings *config.Daemon) func(context.Context, func(*store.Tx) error) error {
+	return func(ctx context.Context, do func(*store.Tx) error) error { return store.Alone(ctx, settings.State, do) }
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
@@ -37,6 +38,7 @@ type teller interface {
 	Targets(ctx context.Context, unit string) ([]serve.TargetCount, error)
 	History(ctx context.Context, q serve.Query) ([]store.Recorded, error)
 	Approvals(ctx context.Context) (serve.Approvals, error)
+	Plan(ctx context.Context, rev string) (*sync.Forecast, error)
 	Retriable(ctx context.Context) ([]rollout.Retriable, error)
 	Orders(ctx context.Context) (serve.Orders, error)
 }
@@ -70,7 +72,7 @@ func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
 	if err != nil {
 		return err
 	}
-	err = ask(serve.View{Store: s})
+	err = ask(serve.View{Store: s, Planner: planners(settings)})
 	var code exit
 	if err != nil && !errors.As(err, &code) {
 		return err

@@ -121,7 +121,7 @@ func (u *Unit) Unpicked() (names []config.TargetName) {
 	return names
 }
 
-// Hold is what keeps a wave from writing at targets besides its gates.
+// Hold is what keeps a release from writing at targets besides its gates.
 type Hold struct {
 	Kind    HoldKind            `json:"kind"`
 	Text    string              `json:"text"`
@@ -146,62 +146,76 @@ const (
 // holds are what keeps the unfinished targets of a wave from being written.
 func (l *Look) holds(u *Unit, w *WaveLook) []Hold {
 	var holds []Hold
-	add := func(h Hold, name config.TargetName) {
-		if i := slices.IndexFunc(holds, func(is Hold) bool { return is.Kind == h.Kind && is.Text == h.Text }); i >= 0 {
-			holds[i].Targets = append(holds[i].Targets, name)
-			return
-		}
-		h.Targets = []config.TargetName{name}
-		holds = append(holds, h)
-	}
 	for _, name := range w.Targets {
 		t := u.Targets[name]
 		if t.done() {
 			continue
 		}
 		if h := l.HoldAt(u, name, w.Phase == PhaseUnderWay); h.Kind != "" {
-			add(h, name)
+			holds = AddHold(holds, h, name)
 		}
 	}
 	return holds
+}
+
+// AddHold adds a target to the hold that is the same, or to a new one.
+func AddHold(holds []Hold, h Hold, name config.TargetName) []Hold {
+	if i := slices.IndexFunc(holds, func(is Hold) bool { return is.Kind == h.Kind && is.Text == h.Text }); i >= 0 {
+		holds[i].Targets = append(holds[i].Targets, name)
+		return holds
+	}
+	h.Targets = []config.TargetName{name}
+	return append(holds, h)
 }
 
 // HoldAt is what keeps a unit from being written at one of its targets, besides gates;
 // the zero value for nothing. The budget counts only where the target's turn has come.
 func (l *Look) HoldAt(u *Unit, name config.TargetName, turn bool) Hold {
 	p, t := l.p, u.Targets[name]
-	at := u.at(name, t)
-	if text := p.bounds.mask(at, p.now); text != "" {
-		return byOrder(HeldByMask, text, p.bounds.under(order.Mask, at, p.now))
-	}
-	if t.applied() {
+	h := l.HoldOn(u.at(name, t), !t.TriedAt.IsZero())
+	switch {
+	case h.Kind == HeldByMask:
+		return h
+	case t.applied():
 		return Hold{}
-	}
-	if text := p.stopped(u, at); text != "" {
-		return byOrder(HeldByPause, text, p.bounds.under(order.Pause, at, p.now))
-	}
-	if !t.TriedAt.IsZero() {
-		return Hold{}
+	case h.Kind == HeldByPause || !t.TriedAt.IsZero():
+		return h
 	}
 	if !u.Rollout.Promoted && turn {
 		if text := p.broken(u.Rollout.Commit); text != "" {
 			return Hold{Kind: HeldByBreaker, Text: text}
 		}
 	}
-	p.wake = time.Time{}
-	if text := p.closed(at); text != "" {
-		h := Hold{Kind: HeldByWindow, Text: text, Until: p.wake}
-		if o := p.bounds.under(order.Freeze, at, p.now); o != nil {
-			h = byOrder(HeldByFreeze, text, o)
-		}
-		return h
-	}
-	if turn && !t.underway() {
+	if h.Kind == "" && turn && !t.underway() {
 		if text := p.isFull(u, name); text != "" {
 			return Hold{Kind: HeldByBudget, Text: text}
 		}
 	}
-	return Hold{}
+	return h
+}
+
+// HoldOn is what documents and orders keep a release from at a place now; the zero value
+// for nothing. What is only about starts does not hold what has begun.
+func (l *Look) HoldOn(at config.Place, begun bool) Hold {
+	p := l.p
+	if text := p.bounds.mask(at, p.now); text != "" {
+		return byOrder(HeldByMask, text, p.bounds.under(order.Mask, at, p.now))
+	}
+	if o := p.bounds.under(order.Pause, at, p.now); o != nil {
+		return byOrder(HeldByPause, "paused "+o.Text(), o)
+	}
+	if begun {
+		return Hold{}
+	}
+	p.wake = time.Time{}
+	switch text := p.closed(at); {
+	case text == "":
+		return Hold{}
+	case p.bounds.under(order.Freeze, at, p.now) != nil:
+		return byOrder(HeldByFreeze, text, p.bounds.under(order.Freeze, at, p.now))
+	default:
+		return Hold{Kind: HeldByWindow, Text: text, Until: p.wake}
+	}
 }
 
 func byOrder(kind HoldKind, text string, o *order.Order) Hold {

@@ -22,6 +22,10 @@ type Notices struct {
 	RequeueAt map[render.Placed]time.Time
 	// Watched are the places of which all objects are watched.
 	Watched map[render.Placed]bool
+
+	// unwatched says that health never changes by itself: nobody looks at it before a
+	// soak or a timeout ends. See [State.Foresee].
+	unwatched bool
 }
 
 // minWatched is how soon a watched place is checked again without an event: pods are
@@ -31,6 +35,9 @@ const minWatched = 5 * time.Second
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
 func (n *Notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
+	if n.unwatched {
+		return horizon
+	}
 	least := minCheck
 	if n.Watched[at] {
 		least = minWatched

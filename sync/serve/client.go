@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
@@ -213,6 +214,20 @@ func (c *Client) Judge(ctx context.Context, j Judge) (Judgement, error) {
 		verb = "/reject"
 	}
 	return ask[Judgement](ctx, c, http.MethodPost, "/v1/plans/"+string(j.Digest)+verb, nil, map[string]string{"reason": j.Reason})
+}
+
+// Plan is [View.Plan].
+func (c *Client) Plan(ctx context.Context, rev string) (*sync.Forecast, error) {
+	query := url.Values{}
+	if rev != "" {
+		query.Set("rev", rev)
+	}
+	return ask[*sync.Forecast](ctx, c, http.MethodGet, "/v1/plan", query, nil)
+}
+
+// ApprovePlan approves all that a plan names.
+func (c *Client) ApprovePlan(ctx context.Context, a PlanApproval) (PlanApproved, error) {
+	return ask[PlanApproved](ctx, c, http.MethodPost, "/v1/plan/"+string(a.Digest)+"/approve", nil, map[string]string{"commit": string(a.Commit), "reason": a.Reason})
 }
 
 // Watch hands events to take as they happen, those after since first, until ctx ends or

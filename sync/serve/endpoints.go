@@ -152,6 +152,7 @@ func (s *Server) register(api huma.API) {
 	post(api, "/v1/orders", "give-order", "Give an order", s.give)
 	post(api, "/v1/plans/{digest}/approve", "approve", "Approve deletions, or a gate", func(ctx context.Context, in *judgeInput) (Judgement, error) { return s.judge(ctx, in, false) })
 	post(api, "/v1/plans/{digest}/reject", "reject", "Reject deletions", func(ctx context.Context, in *judgeInput) (Judgement, error) { return s.judge(ctx, in, true) })
+	s.registerPlan(api)
 	s.registerWatch(api)
 }
 

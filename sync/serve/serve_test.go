@@ -314,8 +314,8 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	slices.Sort(paths)
-	if diff := cmp.Diff([]string{"get /v1/drift", "get /v1/history", "get /v1/inventory", "get /v1/objects", "get /v1/orders", "get /v1/plans", "get /v1/retriable",
-		"get /v1/rollouts", "get /v1/rollouts/{path}", "get /v1/status", "get /v1/targets", "get /v1/units", "get /v1/units/{path}", "get /v1/watch", "post /v1/orders", "post /v1/plans/{digest}/approve", "post /v1/plans/{digest}/reject"}, paths); diff != "" || code != 200 || document.OpenAPI != "3.1.0" {
+	if diff := cmp.Diff([]string{"get /v1/drift", "get /v1/history", "get /v1/inventory", "get /v1/objects", "get /v1/orders", "get /v1/plan", "get /v1/plans", "get /v1/retriable",
+		"get /v1/rollouts", "get /v1/rollouts/{path}", "get /v1/status", "get /v1/targets", "get /v1/units", "get /v1/units/{path}", "get /v1/watch", "post /v1/orders", "post /v1/plan/{digest}/approve", "post /v1/plans/{digest}/approve", "post /v1/plans/{digest}/reject"}, paths); diff != "" || code != 200 || document.OpenAPI != "3.1.0" {
 		t.Error(code, document.OpenAPI, diff)
 	}
 }

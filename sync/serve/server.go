@@ -22,13 +22,14 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
-	"sync"
+	gosync "sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Wake    func()
 	Log     *slog.Logger
 	Version string // of swell
+	// Planner makes forecasts. Nil: there are none.
+	Planner *sync.Planner
 	// Now is the clock. Nil is the real one.
 	Now func() time.Time
 }
@@ -55,9 +58,10 @@ type Server struct {
 	over      chan struct{}      // closed when it answers no more
 	reads     chan struct{}      // a token for each answer that takes memory
 	watches   chan struct{}      // a token for each client that watches
+	plans     chan struct{}      // a token for the forecast under way
 	ending    context.Context    // ends what would not end by itself
 	end       context.CancelFunc // of ending
-	closed    sync.Once
+	closed    gosync.Once
 }
 
 const (
@@ -79,8 +83,8 @@ func Listen(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, view: View{Store: o.Store, Now: o.Now}, operators: map[uint32]Who{}, over: make(chan struct{}),
-		reads: make(chan struct{}, readsAtOnce), watches: make(chan struct{}, watchesAtOnce)}
+	s := &Server{Options: o, view: View{Store: o.Store, Now: o.Now, Planner: o.planner}, operators: map[uint32]Who{}, over: make(chan struct{}),
+		reads: make(chan struct{}, readsAtOnce), watches: make(chan struct{}, watchesAtOnce), plans: make(chan struct{}, 1)}
 	shared := s.findOperators()
 	var err error
 	if s.listener, err = listen(o.API.Socket, shared); err != nil {

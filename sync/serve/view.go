@@ -25,6 +25,8 @@ type View struct {
 	Store *store.Store
 	// Now is the clock. Nil is the real one.
 	Now func() time.Time
+	// Planner opens what makes forecasts; done gives it back.
+	Planner func() (planner *sync.Planner, done func(), err error)
 }
 
 // Status is how the units are, and the fleet.

@@ -109,6 +109,9 @@ func (s *Source) resolveName(name string) (plumbing.Hash, error) {
 	if name == "" || strings.ContainsAny(name, ": \\") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
 		return plumbing.ZeroHash, errors.New("want a branch, a tag or a hash")
 	}
+	if s.repository.Load() == nil {
+		return plumbing.ZeroHash, fmt.Errorf("no Git repository at %s", s.local)
+	}
 	for _, rule := range plumbing.RefRevParseRules {
 		full := plumbing.ReferenceName(fmt.Sprintf(rule, name))
 		if !full.IsSafe() {
