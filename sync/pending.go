@@ -105,10 +105,11 @@ func (d *Daemon) noteLost(j *executor.Job) {
 // ends says which work the good bundle of a place has and the job's does not,
 // without approval: whatever became of the objects, such a target is not healthy.
 // What the commit wants of another unit goes on, and what is marked to be kept stays.
-// The error is that it is not known, which is no fault of the bundle.
+// While the cluster is rebuilt nothing is deleted there, and no plan asks for it: nothing
+// ends. The error is that it is not known, which is no fault of the bundle.
 func (d *Daemon) ends(j *executor.Job) (string, error) {
 	unit := d.state.Units[j.Unit]
-	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.monorepo.snapshot == nil || d.monorepo.snapshot.Units.Get(j.Unit) == nil {
+	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.monorepo.snapshot == nil || d.monorepo.snapshot.Units.Get(j.Unit) == nil || d.rebuilding(j.Cluster) {
 		return "", nil
 	}
 	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}

@@ -222,7 +222,7 @@ func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) string 
 	}
 	if !u.Rollout.Promoted {
 		if text := p.broken(u.Rollout.Commit); text != "" {
-			return text
+			return text + "; " + u.promoteText()
 		}
 	}
 	if text := p.closed(at); text != "" {

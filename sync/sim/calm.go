@@ -137,6 +137,8 @@ func (w *world) rest() {
 // heals ends all that is wrong.
 func (w *world) heals() {
 	w.git.down = false
+	w.killRival()
+	w.disk.full.Store(false)
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
 		c.away, c.sick, c.rightsUp = "", "", false
@@ -152,7 +154,11 @@ func (w *world) heals() {
 
 // bringBack has the clusters stand under their names that the state knows by them.
 func (w *world) bringBack() {
-	if w.process == nil {
+	made := 0
+	for _, name := range w.shape.clusters {
+		made += len(w.clusters[name].all)
+	}
+	if w.process == nil || made == len(w.clusters) {
 		return
 	}
 	known, err := w.process.store.Clusters()
@@ -163,7 +169,7 @@ func (w *world) bringBack() {
 		c := w.clusters[name]
 		if is, ok := c.all[known[name].UID]; ok && is != c.Cluster {
 			w.gate.cut(name)
-			c.Cluster, c.version = is, ""
+			c.Cluster = is
 			w.tell("cluster %s is the old one again", name)
 		}
 	}

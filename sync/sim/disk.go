@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	gosync "sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -28,7 +30,12 @@ type disk struct {
 	world  *world
 	dir    string
 	copies []saved
+	full   atomic.Bool       // nothing more can be written
+	pins   map[string]string // what the judge knew of it when another daemon took over
 }
+
+// errFull is what a transaction ends with when the disk is full.
+var errFull = fmt.Errorf("write state: %w", syscall.ENOSPC)
 
 // saved is a copy of the state, with what the judge knew that it holds.
 type saved struct {
@@ -70,6 +77,7 @@ func (d *disk) putBack(s saved) {
 // process is one run of the daemon's program.
 type process struct {
 	world  *world
+	disk   *disk
 	number int
 	store  *store.Store
 	cancel context.CancelFunc
@@ -131,6 +139,9 @@ func (s *state) Update(ctx context.Context, do func(*store.Tx) error) error {
 		if err := do(tx); err != nil {
 			return err
 		}
+		if p.disk.full.Load() {
+			return errFull
+		}
 		if p.point("before a commit") {
 			return errKilled
 		}
@@ -152,6 +163,9 @@ func (s *state) PinCluster(ctx context.Context, name, uid string) (string, error
 	if s.process.point("before a pin") {
 		return "", errKilled
 	}
+	if s.process.disk.full.Load() {
+		return "", errFull
+	}
 	return s.Store.PinCluster(ctx, name, uid)
 }
 
@@ -168,13 +182,20 @@ func (s source) Tree(id config.Commit) (config.Tree, error) {
 
 // start starts the daemon on the state that is there.
 func (w *world) start() {
-	p := &process{world: w, number: w.processes, over: make(chan struct{})}
+	if w.process = w.run(w.disk); w.process != nil {
+		w.judge.lineage[w.process.number] = w.judge.generation
+	}
+}
+
+// run starts a daemon on a disk; nil where that fails.
+func (w *world) run(on *disk) *process {
+	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{})}
 	w.processes++
 	w.stats.now.processes++
 	var err error
-	if p.store, err = store.Open(w.disk.dir); err != nil {
+	if p.store, err = store.Open(on.dir); err != nil {
 		w.judge.objectf("state", "the state cannot be opened: %v", err)
-		return
+		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
@@ -195,15 +216,14 @@ func (w *world) start() {
 	})
 	if err != nil {
 		w.judge.objectf("state", "the daemon does not open: %v", err)
-		return
+		return nil
 	}
-	w.process = p
-	w.judge.lineage[p.number] = w.judge.generation
 	go func() {
 		p.err = d.Run(ctx)
 		close(p.over)
 		w.arrive()
 	}()
+	return p
 }
 
 // every is a schedule.
@@ -231,5 +251,9 @@ func (w *world) end(p *process) {
 	if err := p.store.Close(); err != nil {
 		panic(fmt.Sprintf("sim: close: %v", err))
 	}
-	w.process = nil
+	if w.rival == p {
+		w.rival = nil
+	} else {
+		w.process = nil
+	}
 }

@@ -39,7 +39,8 @@ type judge struct {
 	failed     map[string]string    // what was rolled back, since somebody said to try again, and of which unit
 	first      map[int]*commit      // that a process fetched, as long as it has seen no other
 	lineage    map[int]int          // of the state that a process works with
-	generation int                  // of the state, see lineage
+	generation int                  // of the state that is talked to, see lineage
+	lineages   int                  // how many there were
 	renewed    map[string]time.Time // the Lease of each cluster
 
 	inventory   []store.Entry
@@ -125,8 +126,11 @@ func (j *judge) before(c *call) {
 	j.world.stats.now.writes++
 	at := j.world.clusters[c.cluster]
 	j.see(at)
-	j.identity(c, at)
 	j.writer(c, at)
+	if c.process == j.world.rival && !c.process.isDead() {
+		j.world.takeOver()
+	}
+	j.identity(c, at)
 	k := keyOf(c.path)
 	j.entries(c.process)
 	j.bound(c, at, k)
@@ -203,7 +207,15 @@ func (j *judge) anew() {
 	clear(j.failed)
 	clear(j.ran)
 	j.dropOrders()
-	j.generation++
+	j.lineages++
+	j.generation = j.lineages
+}
+
+// takenOver is for a daemon with another state that writes from now on.
+func (j *judge) takenOver(p *process) {
+	j.anew()
+	j.generation = j.lineage[p.number]
+	j.isOlder, j.pins, j.units = true, p.disk.pins, map[string]view{}
 }
 
 func (j *judge) keepPins() map[string]string { return maps.Clone(j.pins) }
@@ -216,6 +228,9 @@ func (j *judge) older(s saved) {
 
 // observe takes in what a pass told. It is called by the process.
 func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
+	if r.Err != nil {
+		return // nothing of it is stored
+	}
 	o := observed{process: p, generation: j.lineage[p.number], commit: r.Commit, transitions: slices.Clone(r.Transitions), units: map[string]view{}}
 	for _, err := range r.Errors {
 		o.errs = append(o.errs, err.Error())
@@ -264,6 +279,9 @@ func (j *judge) hear(o observed) {
 		if o.generation == j.generation {
 			j.fleetIs(c)
 		}
+	}
+	if o.process == j.world.rival {
+		return // it is not in force anywhere
 	}
 	if o.generation == j.generation {
 		j.ordersWaited(o.process)

@@ -64,10 +64,11 @@ func (j *judge) readRows(p *process) {
 		next[string(path)] = r
 	}
 	j.rows, j.rowsOf = next, is
-	if before != nil && j.rowsIn == j.generation {
+	if lineage := j.lineage[p.number]; before != nil && j.rowsIn == lineage {
 		j.begins(p, before, next)
+	} else {
+		j.rowsIn = lineage
 	}
-	j.rowsIn = j.generation
 }
 
 // dirtyNow are the places where a write is under way.

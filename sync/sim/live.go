@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -70,12 +69,11 @@ func pathOf(k key) string {
 
 // see looks at what a cluster holds, if anything has changed.
 func (j *judge) see(c *cluster) {
-	c.Look("", "namespaces", func(simulator.Object) {}) // the controllers do what they have to
-	version := fmt.Sprint(c.identity(), " ", c.Version())
-	if version == c.version {
+	c.Look("", "", func(simulator.Object) {}) // the controllers do what they have to
+	if c.seen == c.Cluster && c.version == c.Version() {
 		return
 	}
-	c.version, c.live = version, map[key]live{}
+	c.seen, c.version, c.live = c.Cluster, c.Version(), map[key]live{}
 	for _, is := range kinds {
 		c.Look(is.group, is.plural, func(o simulator.Object) {
 			l := live{uid: string(o.GetUID()), mark: o.GetAnnotations()[markKey], ready: true, going: o.GetDeletionTimestamp() != nil}

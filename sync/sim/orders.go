@@ -16,7 +16,7 @@ import (
 // command writes an operator's order. It says which one; empty when there is no state to
 // write it to.
 func (w *world) command(verb order.Verb, scope order.Scope, lasts time.Duration) string {
-	if _, err := os.Stat(w.disk.file()); err != nil {
+	if _, err := os.Stat(w.disk.file()); err != nil || w.disk.full.Load() {
 		return ""
 	}
 	w.judge.orderCount++
@@ -84,6 +84,13 @@ func (w *world) liftAll() bool {
 	if w.process == nil {
 		return false
 	}
+	w.process.mu.Lock()
+	is := [3]int{w.process.number, w.process.commits, w.judge.orderCount}
+	w.process.mu.Unlock()
+	if is == w.lifted {
+		return false // nothing has changed since
+	}
+	w.lifted = is
 	standing, err := w.process.store.Standing()
 	if err != nil {
 		w.judge.objectf("state", "orders: %v", err)

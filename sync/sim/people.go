@@ -77,6 +77,10 @@ var events = []struct {
 		return "up"
 	}},
 	{"clock", 2, (*world).jump},
+	{"second daemon", 4, (*world).startRival},
+	{"second daemon killed", 2, (*world).killRival},
+	{"disk full", 2, func(w *world) string { return w.fill(true) }},
+	{"disk has room", 6, func(w *world) string { return w.fill(false) }},
 }
 
 // someCluster is one of the clusters.
@@ -263,7 +267,7 @@ func (w *world) bringOldBack() string {
 		return ""
 	}
 	w.reset(c)
-	c.Cluster, c.version = c.first, ""
+	c.Cluster = c.first
 	return c.name
 }
 
@@ -334,8 +338,16 @@ func (w *world) putBackState() string {
 	return fmt.Sprintf("%d of %d", n, len(w.disk.copies))
 }
 
+// fill makes the disk of the state full, or makes room there.
+func (w *world) fill(full bool) string {
+	if w.disk.full.Swap(full) == full {
+		return ""
+	}
+	return w.disk.dir[len(w.dir):]
+}
+
 func (w *world) plans() []store.Plan {
-	if w.process == nil {
+	if w.process == nil || w.disk.full.Load() {
 		return nil
 	}
 	plans, err := w.process.store.Plans()

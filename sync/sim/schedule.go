@@ -4,9 +4,11 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -46,7 +48,7 @@ func (w *world) choose(choice uint64) {
 	groups := w.gate.groups()
 	n := w.rand.IntN(100)
 	switch {
-	case w.process == nil && n < 60:
+	case w.process == nil && n < 60 && !(w.disk.full.Load() && n < 45): // it would end at once
 		w.startAgain()
 	case len(groups) > 20 && n < 80: // a survey
 		w.burst(groups, 100)
@@ -138,6 +140,7 @@ func (w *world) stepped() {
 
 // reap notices that a process is over.
 func (w *world) reap() {
+	w.reapRival()
 	p := w.process
 	if p == nil {
 		return
@@ -152,7 +155,9 @@ func (w *world) reap() {
 	}
 	select {
 	case <-p.over:
-		if p.err != nil {
+		if errors.Is(p.err, syscall.ENOSPC) {
+			w.stats.situation("ended, the disk is full")
+		} else if p.err != nil {
 			w.judge.objectf("state", "the daemon ended: %v", p.err)
 		}
 		w.tell("process %d is over", p.number)
@@ -185,6 +190,7 @@ func (w *world) startAgain() {
 
 // shutDown ends what is left, so that the bubble can end.
 func (w *world) shutDown() {
+	w.killRival()
 	if p := w.process; p != nil {
 		p.struck = "at the end"
 		p.die()

@@ -57,6 +57,8 @@ type world struct {
 	clusters  map[string]*cluster
 	disk      *disk
 	process   *process // nil while none runs
+	rival     *process // a second daemon, with a state of its own; nil while none runs
+	rivals    int
 	skew      time.Duration
 	uids      int
 	processes int
@@ -67,6 +69,7 @@ type world struct {
 	calm    bool // no fault happens any more
 
 	arrived chan struct{} // told when a request came to the gate, or a process ended
+	lifted  [3]int        // process, its commits and the orders when nothing stood any more
 	gate    gate
 	logged  secretWatch
 }
@@ -103,12 +106,13 @@ type wave struct {
 type cluster struct {
 	*simulator.Cluster
 	name     string
-	made     int    // how often it was made anew
-	away     string // how it does not answer; empty when it does
-	sick     string // what it answers to each write; empty when it is well
-	mute     bool   // its watches tell nothing
-	rightsUp bool   // the daemon has lost its rights
-	version  string // when the judge looked last
+	made     int                // how often it was made anew
+	away     string             // how it does not answer; empty when it does
+	sick     string             // what it answers to each write; empty when it is well
+	mute     bool               // its watches tell nothing
+	rightsUp bool               // the daemon has lost its rights
+	seen     *simulator.Cluster // when the judge looked last
+	version  string             // of it then
 	live     map[key]live
 	first    *simulator.Cluster
 	all      map[string]*simulator.Cluster // that ever stood under this name, by identity
@@ -162,7 +166,7 @@ func (w *world) make(c *cluster) {
 		return types.UID(fmt.Sprintf("%08d-0000-4000-8000-%012d", c.made, w.uids))
 	})
 	c.Ready = simulator.Readiness{After: w.shape.ready}
-	c.version, c.live = "", map[key]live{}
+	c.seen, c.live = nil, map[key]live{}
 	if c.all == nil {
 		c.first = c.Cluster
 		c.all = map[string]*simulator.Cluster{}

@@ -136,10 +136,11 @@ func (c *Cluster) define(d *definition) error {
 	if builtin().documents["/apis/"+d.Spec.Group] != nil {
 		return unmodelled("definitions in the group %s", d.Spec.Group)
 	}
-	models, err := models()
+	own, err := models()
 	if err != nil {
 		return err
 	}
+	models := maps.Clone(own)
 	of := map[string]*custom{}
 	for _, v := range d.Spec.Versions {
 		if of[v.Name], err = d.model(v, models); err != nil {

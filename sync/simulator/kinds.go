@@ -169,8 +169,10 @@ func (k *kind) manage(types managedfields.TypeConverter, status bool) error {
 	return nil
 }
 
-// models are the OpenAPI schemas of Kubernetes' own kinds.
-func models() (map[string]*spec.Schema, error) {
+// models are the OpenAPI schemas of Kubernetes' own kinds. They are not to be changed.
+var models = sync.OnceValues(readModels)
+
+func readModels() (map[string]*spec.Schema, error) {
 	types, kinds, err := apischema.Published(kubernetes)
 	if err != nil {
 		return nil, err
