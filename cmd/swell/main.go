@@ -102,7 +102,7 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(),
 		runCommand(), statusCommand(), describeCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),
 		pauseCommand(), resumeCommand(), promoteCommand(), rollbackCommand(), maskCommand(), unmaskCommand(), freezeCommand(), thawCommand(), reconcileCommand(),
-		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), demoCommand(), versionCommand())
+		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), watchCommand(), demoCommand(), versionCommand())
 	return root
 }
 

@@ -110,7 +110,7 @@ func shown(r rune) string {
 }
 
 // raw is the output behind a screen, for what writes colours or moves the cursor
-// itself, and makes the texts in between fit to be shown: [problemText] and the
+// itself, and makes the texts in between fit to be shown: [problemText], [watcher] and the
 // demonstration. Nothing else may use it.
 func raw(w io.Writer) io.Writer {
 	if s, ok := w.(*screen); ok {

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/serve"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// terminal is what a watcher wrote, and fails when it is told to.
+type terminal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	gone bool
+	size [2]int
+}
+
+func (s *terminal) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return 0, io.ErrClosedPipe
+	}
+	return s.text.Write(p)
+}
+
+// shows waits until the newest picture has a text.
+func (s *terminal) shows(t *testing.T, text string) {
+	t.Helper()
+	for range 300 {
+		s.mu.Lock()
+		all := s.text.String()
+		s.mu.Unlock()
+		if i := strings.LastIndex(all, screenHome); i >= 0 && strings.Contains(all[i:], text) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%q is not shown; all that was: %q", text, s.text.String())
+}
+
+// TestWatch: the picture follows the daemon, also after it was away, and the terminal's
+// size; Ctrl-C and a terminal that goes end it without an error.
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	s, err := store.Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put := func(path config.UnitPath, event string) {
+		u := &rollout.Unit{Path: path, Rollout: &rollout.Rollout{Status: rollout.Progressing, StartedAt: time.Now(), Spec: config.Rollout{Waves: []config.Wave{{Name: "canary"}}}},
+			Targets: map[config.TargetName]*rollout.Target{"dev/a": {Wanted: "d1"}}}
+		row, err := json.Marshal(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Update(context.Background(), func(tx *store.Tx) error {
+			return errors.Join(tx.PutUnit(path, row), tx.AddHistory([]store.Event{{Time: time.Now(), Unit: path, Kind: event}}))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("shop/cart", "started")
+	file := filepath.Join(dir, "daemon.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: %s}, state: %s}\n", dir, state), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := readDaemonConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var server *serve.Server
+	listen := func() {
+		if server, err = serve.Listen(serve.Options{Store: s, API: settings.API, Wake: func() {}, Log: slog.New(slog.DiscardHandler)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listen()
+	out := &terminal{size: [2]int{80, 24}}
+	begin := func() (end func(), over chan error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		over = make(chan error, 1)
+		w := &watcher{out: out, size: func() (int, int, error) {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			return out.size[0], out.size[1], nil
+		}}
+		go func() { over <- w.run(ctx, file) }()
+		return cancel, over
+	}
+	end, over := begin()
+	out.shows(t, "shop/cart progressing 1/1 canary  0/1  since 0s")
+	put("shop/web", "began")
+	out.shows(t, "shop/web began")
+	out.shows(t, "2 rollouts under way")
+	out.mu.Lock()
+	out.size = [2]int{20, 5}
+	out.mu.Unlock()
+	out.shows(t, "2 rollout…")
+	out.mu.Lock()
+	out.size = [2]int{80, 24}
+	out.mu.Unlock()
+
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out.shows(t, "the daemon does not answer since ")
+	put("shop/search", "meanwhile")
+	listen()
+	out.shows(t, "3 rollouts under way")
+	out.shows(t, "shop/search meanwhile")
+	end()
+	if err := <-over; err != nil {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+	if text := out.text.String(); !strings.HasPrefix(text, screenOpen) || !strings.HasSuffix(text, screenClose) {
+		t.Errorf("the terminal is not as it was: %q", text)
+	}
+
+	end, over = begin()
+	defer end()
+	out.mu.Lock()
+	out.gone = true
+	out.mu.Unlock()
+	if err := <-over; err != nil {
+		t.Errorf("the terminal is gone: %v", err)
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
