@@ -65,6 +65,8 @@ lint:
 bench: bin/devcluster
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
 	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 100x ./sync
+	$(GO) test -run '^$$' -bench 'LargeFleet' -benchtime 10x ./sync/rollout
+	$(GO) test -run '^$$' -bench 'Restart' -benchtime 1x ./sync
 	$(GO) test -run '^$$' -bench 'KindChanged' -benchtime 1x -timeout 30m ./sync
 	$(BENCH) 'FirstApply' ./sync/apply
 	$(BENCH) 'FirstRelease' ./sync

@@ -239,3 +239,6 @@ type Budget struct {
 	// UnitsPerTarget how many may be in change on one target; 0 is no bound.
 	Units, UnitsPerTarget int
 }
+
+// Counts says that the budget bounds how many units are in change.
+func (b *Budget) Counts() bool { return b.Units > 0 || b.UnitsPerTarget > 0 }

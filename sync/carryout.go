@@ -14,35 +14,49 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// prepare makes jobs of the plan's actions, with the bundles and the inventory that they
-// need. Those of an action that cannot be tried now end here.
+// prepare makes jobs of the actions that are due, with the bundles and the inventory that
+// they need. Those of an action that cannot be tried now end here.
 func (p *pass) prepare() error {
 	var ended []*executor.Job
-	for _, action := range p.plan.Actions {
-		if !p.executor.Idle(action) || !p.executor.Room(action.Target.Cluster()) {
-			continue // under way already, or for a later pass
+	for _, cluster := range p.agenda.Clusters() {
+		if !p.executor.Room(cluster) {
+			continue // for a later pass
 		}
-		if !p.mayBegin(action) {
-			continue
-		}
-		j := &executor.Job{Action: action, Cluster: action.Target.Cluster()}
-		if barred, why := p.barred(j.Cluster); why != nil {
-			j.Ended(executor.Unreached(why), why.Error())
-			ended = append(ended, j)
-		} else if barred {
-			continue // not for long
-		} else if err := p.resolve(j); err != nil {
-			// Not the bundle's fault: it is tried again, and fails no wave.
-			j.Ended(rollout.Unavailable, err.Error())
-			ended = append(ended, j)
-		} else if j.Kind == rollout.Prove && len(j.Work.Objects) == 0 { // the unit has no such Job
-			j.Ended(rollout.Healthy, "")
-			ended = append(ended, j)
-		} else if p.executor.TryLock(j) { // else something is being written or deleted of what it writes
-			p.jobs = append(p.jobs, j)
+		for _, action := range p.agenda.At(cluster) {
+			if j := p.jobOf(action); j == nil {
+				continue
+			} else if j.Outcome.Result != "" {
+				ended = append(ended, j)
+			} else if p.executor.TryLock(j) { // else something is being written or deleted of what it writes
+				p.jobs = append(p.jobs, j)
+			}
 		}
 	}
 	return p.record(ended)
+}
+
+// jobOf makes the job of an action; nil when it is under way already, or is for a later
+// pass. One that cannot be tried now has ended.
+func (p *pass) jobOf(action rollout.Action) *executor.Job {
+	if !p.executor.Idle(action) || !p.executor.Room(action.Target.Cluster()) || !p.mayBegin(action) {
+		return nil
+	}
+	j := &executor.Job{Action: action, Cluster: action.Target.Cluster()}
+	barred, why := p.barred(j.Cluster)
+	switch {
+	case why != nil:
+		j.Ended(executor.Unreached(why), why.Error())
+		return j
+	case barred:
+		return nil // not for long
+	}
+	if err := p.resolve(j); err != nil {
+		// Not the bundle's fault: it is tried again, and fails no wave.
+		j.Ended(rollout.Unavailable, err.Error())
+	} else if j.Kind == rollout.Prove && len(j.Work.Objects) == 0 { // the unit has no such Job
+		j.Ended(rollout.Healthy, "")
+	}
+	return j
 }
 
 // writeAhead stores every object that the jobs may write. After it, and not before,

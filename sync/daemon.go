@@ -90,6 +90,7 @@ type Daemon struct {
 	branch   *branch        // when Git is looked at
 	monorepo monorepo       // what Git wants
 	state    *rollout.State // where each unit is on its way there
+	agenda   rollout.Agenda // what is due of that
 	fleet    *fleet.Fleet   // how clusters are reached
 	surveys  surveys        // how well each cluster is known
 	executor *executor.Executor
@@ -126,7 +127,6 @@ func Open(options Options) (*Daemon, error) {
 	if d.state, err = LoadState(options.Store); err != nil {
 		return nil, err
 	}
-	d.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	swept, err := options.Store.SweptAt()
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (w *world) still(what string, ok func() bool) {
 }
 
 func (w *world) heard() bool {
-	return w.daemon.State().Notices.Watched[render.Placed{Unit: "services/slow", Target: "dev-1/a"}]
+	return w.daemon.State().IsWatched(render.Placed{Unit: "services/slow", Target: "dev-1/a"})
 }
 
 // TestHealthIsHeard: what becomes healthy is seen although no look is due, a

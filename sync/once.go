@@ -112,6 +112,7 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 func (p *pass) decide() error {
 	p.monorepo.wanted.Authors = p.orders.brought.Authors
 	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
+	p.agenda.Take(&p.plan)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)
 	return nil
 }
@@ -132,7 +133,7 @@ func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 	if len(p.in.sweeps)+len(p.in.jobs) > 0 {
 		d.suppress(r.At)
 	}
-	d.syncWatches(ctx, r, p.plan.Open)
+	d.syncWatches(ctx, r, p.agenda.Open())
 	d.informer.Busy(d.executor.Clusters())
 	d.gates.Ask(ctx, p.plan.Questions)
 	begun := d.startSweeps(ctx, r)

@@ -212,7 +212,6 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout], base.Repository.Release)
 	}))
-	d.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	earlier, err := render.NewCommit(baseTree, shared, "")
 	f.must(err)
 	d.monorepo.commits[base.Commit] = earlier

@@ -9,7 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -64,13 +69,24 @@ func LoadState(s Store) (*rollout.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	paths := slices.Sorted(maps.Keys(rows))
+	units := make([]*rollout.Unit, len(paths))
+	var decoding errgroup.Group
+	decoding.SetLimit(runtime.GOMAXPROCS(0))
+	for i, path := range paths {
+		decoding.Go(func() (err error) {
+			if units[i], err = decodeUnit(path, rows[path]); err != nil {
+				return fmt.Errorf("state of unit %s: %w", path, err)
+			}
+			return nil
+		})
+	}
+	if err := decoding.Wait(); err != nil {
+		return nil, err
+	}
 	state := &rollout.State{Units: make(map[config.UnitPath]*rollout.Unit, len(rows))}
-	for path, row := range rows {
-		unit, err := decodeUnit(path, row)
-		if err != nil {
-			return nil, fmt.Errorf("state of unit %s: %w", path, err)
-		}
-		state.Units[path] = unit
+	for i, path := range paths {
+		state.Units[path] = units[i]
 	}
 	return state, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -132,7 +131,7 @@ func (d *Daemon) suppress(now time.Time) {
 // subscribe notes what a job is about that is about to begin.
 func (d *Daemon) subscribe(j *executor.Job, now time.Time) {
 	at := j.Place()
-	delete(d.state.Notices.RequeueAt, at)
+	d.state.Begins(at)
 	if j.Bundle == nil {
 		return
 	}
@@ -143,26 +142,14 @@ func (d *Daemon) subscribe(j *executor.Job, now time.Time) {
 // takeEvents makes checks due where something happened since the last time.
 func (p *pass) takeEvents() error {
 	for at, begun := range p.informer.DrainDue() {
-		if _, known := p.state.Notices.RequeueAt[at]; !known {
-			p.state.Notices.RequeueAt[at] = begun.Add(requeuePause)
-		}
+		p.state.Requeue(at, begun.Add(requeuePause))
 	}
 	return nil
 }
 
 // syncWatches has the watches that the open places of a plan need, and only those.
 func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []render.Placed) {
-	watched := d.informer.Sync(ctx, r.At, open, d.linked)
-	maps.DeleteFunc(d.state.Notices.RequeueAt, func(at render.Placed, _ time.Time) bool {
-		_, subscribed := watched[at]
-		return !subscribed
-	})
-	clear(d.state.Notices.Watched)
-	for at, all := range watched {
-		if all {
-			d.state.Notices.Watched[at] = true
-		}
-	}
+	d.state.Watch(d.informer.Sync(ctx, r.At, open, d.linked))
 }
 
 // linked is the connection to a cluster, nil where there is none.

@@ -85,19 +85,17 @@ func (p *pass) openWaves(u *Unit) waves {
 		w.soaks = u.tally(w.apply, false).soakEnd()
 	}
 	quiet := true
-	for i := range r.Spec.Waves {
-		y := u.tally(i, false)
-		w.objects, w.bounds = append(w.objects, u.objectsInChange(i)), append(w.bounds, r.Spec.Waves[i].MaxObjects)
-		w.free[0] = append(w.free[0], y.slots()-u.underway(i, false))
+	for i, y := range u.tallies(false) {
+		w.objects, w.bounds = append(w.objects, y.objects), append(w.bounds, y.wave.MaxObjects)
+		w.free[0] = append(w.free[0], y.slots()-y.underway)
 		if quiet = quiet && y.quiet(); !quiet {
 			// a wave that was passed can come to life again, by drift or
 			// because a debt was paid: nothing behind it is written then
 			w.apply = min(w.apply, i)
 		}
 	}
-	for i := range r.Spec.Waves {
-		y := u.tally(i, true)
-		w.free[1] = append(w.free[1], y.slots()-u.underway(i, true))
+	for i, y := range u.tallies(true) {
+		w.free[1] = append(w.free[1], y.slots()-y.underway)
 		if reached := r.Status == Done || r.Removing && i <= r.Wave; quiet && reached && p.known(u.Path) {
 			w.remove = i
 		}
@@ -111,28 +109,7 @@ func (p *pass) openWaves(u *Unit) waves {
 	return w
 }
 
-// objectsInChange is how many objects the bundles have that are in change in a wave.
-func (u *Unit) objectsInChange(wave int) (n int) {
-	for _, t := range u.list() {
-		if t.Wave == wave && t.Wanted != "" && t.underway() {
-			n += t.Objects
-		}
-	}
-	return n
-}
-
-// underway counts the targets of a wave that are changed and not yet healthy.
-// Those that failed or cannot be reached are not waited for.
-func (u *Unit) underway(wave int, removing bool) int {
-	n := 0
-	for _, t := range u.list() {
-		if t.Wave == wave && (t.Wanted == "") == removing && t.underway() {
-			n++
-		}
-	}
-	return n
-}
-
+// underway says that the target is changed and not yet healthy, and may become so.
 func (t *Target) underway() bool {
 	return !t.debt() && (t.Dirty || t.Wanted != "" && t.Applied == t.Wanted && t.Health != HealthGood)
 }
@@ -166,24 +143,24 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if !t.TriedAt.IsZero() && p.early(u, name, t) {
 		return false
 	}
-	if why := p.bars(u, name, t, a.Why); why != "" {
-		u.barred = cmp.Or(u.barred, why)
-		return false
-	}
-	if a.Why != WhyRollback {
+	why, until := p.bars(u, name, t, a.Why)
+	if why == "" && a.Why != WhyRollback {
 		free, counted := &w.free[removing][t.Wave], t.underway()
 		if !counted && (*free <= 0 || removing == 0 && !w.takeObjects(t)) {
+			p.wakeAt(until)
 			return false
 		}
 		if !t.inChange() { // also where a release that was superseded left it half written
-			if why := p.full(u, name); why != "" {
-				u.barred = cmp.Or(u.barred, why)
-				return false
-			}
+			why = p.full(u, name)
 		}
-		if !counted {
+		if why == "" && !counted {
 			*free--
 		}
+	}
+	if why != "" {
+		u.barred = cmp.Or(u.barred, why)
+		p.wakeAt(until)
+		return false
 	}
 	if t.TriedAt.IsZero() { // what went wrong before was about something else
 		t.forgive(p.now)
@@ -210,35 +187,34 @@ func (w *waves) takeObjects(t *Target) bool {
 	return true
 }
 
-// bars says what keeps a release, or a rollback, from writing at a target now; empty when
-// nothing does. What has started is not kept from going on by what is about starts only.
-func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) string {
+// bars says what keeps a release, or a rollback, from writing at a target now, empty when
+// nothing does, and until when that holds. What has started is not kept from going on by
+// what is about starts only.
+func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) (text string, until time.Time) {
 	at := u.at(name, t)
 	if text := p.stopped(u, at); text != "" {
-		return text
+		return text, time.Time{}
 	}
 	if why == WhyRollback || !t.TriedAt.IsZero() {
-		return ""
+		return "", time.Time{}
 	}
 	if !u.Rollout.Promoted {
 		if text := p.broken(u.Rollout.Commit); text != "" {
-			return text + "; " + u.promoteText()
+			return text + "; " + u.promoteText(), time.Time{}
 		}
 	}
-	if text := p.closed(at); text != "" {
-		return text
+	if text, until = p.closed(at); text != "" || t.Wanted == "" || t.Fast {
+		return text, until
 	}
-	if t.Wanted == "" || t.Fast {
-		return ""
-	}
-	return p.notStarted(u, name, t)
+	text, changes := p.notStarted(u, name, t)
+	return text, earlier(until, changes)
 }
 
 // early says that it is too early to go on with a write, or to try it again.
 func (p *pass) early(u *Unit, name config.TargetName, t *Target) bool {
 	due, waits := t.RetryAt, t.Step != "" && t.Attempts == 0
 	if waits {
-		due = p.state.Notices.earlier(render.Placed{Unit: u.Path, Target: name}, due)
+		due = p.state.notices.earlier(render.Placed{Unit: u.Path, Target: name}, due)
 	}
 	if !due.After(p.now) {
 		return false
@@ -260,6 +236,7 @@ func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
 		return false
 	}
 	t.Dirty = true
+	u.restless = true // from the next Decide on it is a write like any other
 	p.state.touch(u.Path)
 	p.open(u, name)
 	p.plan.Actions = append(p.plan.Actions, Action{
@@ -309,10 +286,10 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 	at, most, waited := render.Placed{Unit: u.Path, Target: name}, maxCheck, t.CheckedAt.Sub(t.Since)
 	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
 		most = maxBackoff
-	} else if t.Health == HealthGood && p.state.Notices.Watched[at] {
+	} else if t.Health == HealthGood && p.state.notices.watched[at] {
 		most, waited = maxBackoff, 10*maxBackoff // what flaps has events
 	}
-	due := t.CheckedAt.Add(p.state.Notices.pause(at, waited, most))
+	due := t.CheckedAt.Add(p.state.notices.pause(at, waited, most))
 	ends := soaks
 	if t.Health != HealthGood {
 		ends = t.Since.Add(u.timeout(t))
@@ -321,7 +298,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 		due = ends
 	}
 	if t.Health != HealthGood || !soaks.IsZero() {
-		due = p.state.Notices.earlier(at, due)
+		due = p.state.notices.earlier(at, due)
 	}
 	if t.Attempts > 0 && t.RetryAt.After(due) {
 		due = t.RetryAt

@@ -29,7 +29,6 @@ type Pending struct {
 
 // counts are sums over all units, made when they are first asked for.
 type counts struct {
-	failed   map[config.Commit][]config.UnitPath // by the commit that they failed on
 	inFlight map[config.UnitPath]bool
 	onTarget map[config.TargetName]int // units that are in change there
 }
@@ -38,25 +37,15 @@ func (p *pass) count() *counts {
 	if p.counts != nil {
 		return p.counts
 	}
-	c := &counts{failed: map[config.Commit][]config.UnitPath{}, inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}}
-	targets := p.bounds.Release.Budget.Units > 0 || p.bounds.Release.Budget.UnitsPerTarget > 0
+	c := &counts{inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}}
 	for path, u := range p.state.Units {
-		// A network is no fault of the commit, nor is a state that is older than the
-		// cluster: such a unit, and one that somebody has tried again, begins anew.
-		if u.failed() && !u.Rollout.Silence && u.Rollout.Release != "" {
-			c.failed[u.Rollout.Commit] = append(c.failed[u.Rollout.Commit], path)
+		if !u.settled {
+			u.changes = u.inChange()
 		}
-		if !targets {
-			continue
+		for _, name := range u.changes.on {
+			c.onTarget[name]++
 		}
-		for _, at := range u.list() {
-			name, t := at.name, at.Target
-			if t.inChange() {
-				c.onTarget[name]++
-				c.inFlight[path] = true
-			}
-		}
-		if u.soaks() {
+		if len(u.changes.on) > 0 || u.changes.soaks {
 			c.inFlight[path] = true
 		}
 	}
@@ -64,10 +53,43 @@ func (p *pass) count() *counts {
 	return c
 }
 
+// inChange is how a unit counts in budgets.
+type inChange struct {
+	on    []config.TargetName // where it is in change
+	soaks bool
+}
+
+func (u *Unit) inChange() (is inChange) {
+	for _, at := range u.list() {
+		if at.inChange() {
+			is.on = append(is.on, at.name)
+		}
+	}
+	is.soaks = u.soaks()
+	return is
+}
+
 // inChange says that the target was written and is not healthy since. One that waits for
 // something that others bring is not: it would keep them from it.
 func (t *Target) inChange() bool {
 	return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() && t.Trouble != TroubleDeferred
+}
+
+// failures are the units that failed, by the commit that they failed on, sorted; nil when
+// no budget bounds them.
+func (p *pass) failures() map[config.Commit][]config.UnitPath {
+	if p.bounds.Release.Budget.FailedUnits == nil || p.failed != nil {
+		return p.failed
+	}
+	p.failed = map[config.Commit][]config.UnitPath{}
+	for _, path := range slices.Sorted(maps.Keys(p.state.Units)) {
+		// A network is no fault of the commit, nor is a state that is older than the
+		// cluster: such a unit, and one that somebody has tried again, begins anew.
+		if u := p.state.Units[path]; u.failed() && !u.Rollout.Silence && u.Rollout.Release != "" {
+			p.failed[u.Rollout.Commit] = append(p.failed[u.Rollout.Commit], path)
+		}
+	}
+	return p.failed
 }
 
 // soaks says that the wave under way was written.
@@ -89,11 +111,10 @@ func (p *pass) broken(commit config.Commit) string {
 	if most == nil {
 		return ""
 	}
-	failed := p.count().failed[commit]
+	failed := p.failures()[commit]
 	if len(failed) <= *most {
 		return ""
 	}
-	slices.Sort(failed)
 	return fmt.Sprintf("commit %s broke %s, more than budget.failedUnits %d: %s: nothing more of it is released", commit.Short(), countUnits(len(failed)), *most, someUnits(failed))
 }
 
@@ -122,11 +143,18 @@ func someUnits(paths []config.UnitPath) string {
 // full says why a budget lets no further target of the unit be changed now; empty when
 // there is room, or when units in change wait for the unit. What is asked for is counted.
 func (p *pass) full(u *Unit, name config.TargetName) string {
+	if !p.bounds.Release.Budget.Counts() {
+		return ""
+	}
 	text := p.isFull(u, name)
-	if b := p.bounds.Release.Budget; text == "" && b.Units+b.UnitsPerTarget > 0 {
+	if text == "" {
 		c := p.count()
 		c.inFlight[u.Path] = true
 		c.onTarget[name]++
+	}
+	u.crowded = u.crowded || text != ""
+	if !u.Targets[name].TriedAt.IsZero() { // what is tried again is not counted after this Decide
+		u.restless, p.uncounted = true, true
 	}
 	return text
 }
@@ -134,7 +162,7 @@ func (p *pass) full(u *Unit, name config.TargetName) string {
 // isFull is [pass.full] that counts nothing.
 func (p *pass) isFull(u *Unit, name config.TargetName) string {
 	b := p.bounds.Release.Budget
-	if b.Units == 0 && b.UnitsPerTarget == 0 {
+	if !b.Counts() {
 		return ""
 	}
 	c := p.count()
@@ -150,14 +178,33 @@ func (p *pass) isFull(u *Unit, name config.TargetName) string {
 // awaited says whether a unit in change waits for this one on some target: without it,
 // that one would keep its room for ever.
 func (p *pass) awaited(path config.UnitPath) bool {
-	for other := range p.count().inFlight {
-		for _, at := range p.state.Units[other].list() {
-			if !at.applied() && p.reaches(other, path, at.name, nil) {
-				return true
+	if p.sought == nil {
+		p.sought = map[config.UnitPath]bool{}
+		for other := range p.count().inFlight {
+			for _, at := range p.state.Units[other].list() {
+				if !at.applied() {
+					p.seek(at.Needs, at.name)
+				}
 			}
 		}
 	}
-	return false
+	return p.sought[path]
+}
+
+// seek notes units that are waited for on a target, and those that they wait for there.
+func (p *pass) seek(needs []config.UnitPath, name config.TargetName) {
+	seen := map[config.UnitPath]bool{}
+	for len(needs) > 0 {
+		path := needs[0]
+		needs = needs[1:]
+		if seen[path] {
+			continue
+		}
+		seen[path], p.sought[path] = true, true
+		if u := p.state.Units[path]; u != nil && u.Targets[name] != nil {
+			needs = slices.Concat(needs, u.Targets[name].Needs)
+		}
+	}
 }
 
 // pend notes which release of the unit the commit wants that has not begun.
@@ -225,19 +272,30 @@ func (p *pass) earlierTiers(u *Unit, w *WantedUnit) []config.UnitPath {
 			}
 		}
 	}
-	var waits []config.UnitPath
-	for _, tier := range slices.Sorted(maps.Keys(p.tiers)) {
-		if tier >= w.Tier {
-			break
-		}
-		for _, path := range p.tiers[tier] {
-			if p.inTheWay(path, u.Pending.Since) {
+	at := turn{w.Tier, u.Pending.Since}
+	waits, known := p.before[at]
+	if known {
+		return waits
+	}
+	for tier, paths := range p.tiers {
+		for _, path := range paths {
+			if tier < at.tier && p.inTheWay(path, at.since) {
 				waits = append(waits, path)
 			}
 		}
 	}
 	slices.Sort(waits)
+	if p.before == nil {
+		p.before = map[turn][]config.UnitPath{}
+	}
+	p.before[at] = waits
 	return waits
+}
+
+// turn is what it depends on which units come before another.
+type turn struct {
+	tier  int
+	since time.Time
 }
 
 func (p *pass) inTheWay(path config.UnitPath, since time.Time) bool {

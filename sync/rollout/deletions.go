@@ -49,30 +49,37 @@ const (
 const ForgottenText = "its cluster left the fleet; its objects stay as they are"
 
 // FateOf is the fate of the unit's objects on the target.
-func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate { return w.fates(u)(name) }
+func (w *Wanted) FateOf(u *Unit, name config.TargetName) Fate {
+	fate, _ := w.fates(u)(name)
+	return fate
+}
 
-// fates is [Wanted.FateOf] for the targets of one unit.
-func (w *Wanted) fates(u *Unit) func(config.TargetName) Fate {
+// fates is [Wanted.FateOf] for the targets of one unit, with the wave of one that is
+// brought; else -1.
+func (w *Wanted) fates(u *Unit) func(config.TargetName) (Fate, int) {
 	refused, known, unit, spec := w.Refused() != "", w.Known(u.Path), w.Units[u.Path], &u.Rollout.Spec
 	if unit != nil && known && u.Rollout.Release != unit.Release() {
 		spec = unit.Rollout
 	}
-	return func(name config.TargetName) Fate {
+	return func(name config.TargetName) (Fate, int) {
 		switch {
 		case !refused && w.Clusters != nil && !w.Clusters[name.Cluster()]:
-			return Forgotten
+			return Forgotten, -1
 		case !known:
-			return Stays
+			return Stays, -1
 		case unit == nil:
-			return Cleaned
+			return Cleaned, -1
 		}
 		switch want, placed := unit.Targets[name]; {
 		case !placed:
-			return Cleaned
-		case want.Digest == "" || unit.waveOf(spec, name) < 0:
-			return Stays
+			return Cleaned, -1
+		case want.Digest == "":
+			return Stays, -1
 		}
-		return Brought
+		if wave := unit.waveOf(spec, name); wave >= 0 {
+			return Brought, wave
+		}
+		return Stays, -1
 	}
 }
 
@@ -108,7 +115,7 @@ func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 
 // Settled says that the last Decide found nothing to do and nothing to wait for in the
 // commit's release of the unit: the unit then deletes nothing.
-func (u *Unit) Settled(w *Wanted) bool { return u.settled && u.Begun(w) }
+func (u *Unit) Settled(w *Wanted) bool { return u.settled && u.over && u.Begun(w) }
 
 // Starts lists the units whose release the next Decide begins unless it is
 // withheld, sorted: of those that there are, and that stay.
@@ -168,7 +175,6 @@ func (s *State) Nudge(path config.UnitPath) {
 			if t.Leftovers {
 				t.CheckedAt = time.Time{}
 			}
-			u.settled = false
 			s.touch(path)
 		}
 	}
@@ -197,7 +203,6 @@ func (s *State) Adopt(path config.UnitPath, name config.TargetName, commit confi
 	} else {
 		u.put(name, &Target{Wave: len(u.Rollout.Spec.Waves) - 1, Dirty: true})
 	}
-	u.settled = false
 	s.touch(path)
 	s.Nudge(path)
 }

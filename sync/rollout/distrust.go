@@ -31,7 +31,6 @@ func (s *State) Distrust(cluster, why string, now time.Time) []Transition {
 			transitions = append(transitions, u.transition(instant(now), "", string(Held), why))
 		}
 		u.keepCommits()
-		u.settled = false
 		s.touch(path)
 	}
 	return transitions

@@ -79,12 +79,12 @@ func (r *Rollout) forgetEnds(wave int) {
 	})
 }
 
-// notStarted says why a release may not start at a target because of its wave's gates;
-// empty when it may.
-func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) string {
+// notStarted says why a release may not start at a target because of its wave's gates,
+// empty when it may, and until when that holds.
+func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text string, until time.Time) {
 	r := u.Rollout
 	if t.Wave < r.StartsWaived || t.Wave < 0 {
-		return ""
+		return "", time.Time{}
 	}
 	for n := range r.Spec.Waves[t.Wave].Gates {
 		gate := &r.Spec.Waves[t.Wave].Gates[n]
@@ -96,18 +96,19 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) string {
 		case gate.HTTP != nil:
 			why = p.unanswered(u, t.Wave, n)
 		case gate.After != nil:
+			u.restless = true
 			why = p.notAfter(gate.After.Unit, name)
 		case gate.Window != nil:
-			if is, changes := gate.Window.At(p.now); !is {
-				p.wakeAt(changes)
+			is, changes := gate.Window.At(p.now)
+			if until = earlier(until, changes); !is {
 				why = "the window opens at " + clock(changes)
 			}
 		}
 		if why != "" {
-			return fmt.Sprintf("gate %s of wave %s: %s", gate.Word(), u.waveName(t), why)
+			return fmt.Sprintf("gate %s of wave %s: %s", gate.Word(), u.waveName(t), why), until
 		}
 	}
-	return ""
+	return "", until
 }
 
 // ApprovalDigest is what is approved for the start of a wave: the unit, the wave and the
@@ -228,6 +229,7 @@ func (p *pass) ask(u *Unit, wave, n int, every time.Duration) {
 		p.wakeAt(due)
 		return
 	}
+	u.restless = true
 	p.plan.Questions = append(p.plan.Questions, Question{Unit: u.Path, Rollout: u.Rollout.ID, Wave: wave, Gate: n, Of: u.Rollout.Spec.Waves[wave].Gates[n], Values: u.values(wave)})
 }
 
@@ -352,6 +354,5 @@ func (s *State) Answer(a Answer, now time.Time) {
 	case a.Kind == No && g.NoSince.IsZero():
 		g.NoSince = instant(now)
 	}
-	u.settled = false
 	s.touch(u.Path)
 }

@@ -207,14 +207,13 @@ func (l *Look) HoldOn(at config.Place, begun bool) Hold {
 	if begun {
 		return Hold{}
 	}
-	p.wake = time.Time{}
-	switch text := p.closed(at); {
+	switch text, until := p.closed(at); {
 	case text == "":
 		return Hold{}
 	case p.bounds.under(order.Freeze, at, p.now) != nil:
 		return byOrder(HeldByFreeze, text, p.bounds.under(order.Freeze, at, p.now))
 	default:
-		return Hold{Kind: HeldByWindow, Text: text, Until: p.wake}
+		return Hold{Kind: HeldByWindow, Text: text, Until: until}
 	}
 }
 

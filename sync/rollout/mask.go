@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -14,7 +13,7 @@ import (
 )
 
 // bounds are what keeps releases from writing, as far as it is known from documents and
-// orders. All units are looked at again when they change.
+// orders.
 type bounds struct {
 	Bounds
 	standing order.Standing // those whose time is not over
@@ -33,13 +32,6 @@ func (p *pass) bound() {
 		}
 	}
 	p.bounds = is
-	if reflect.DeepEqual(is, p.state.bounds) {
-		return
-	}
-	p.state.bounds = is
-	for _, u := range p.state.Units {
-		u.settled = false
-	}
 }
 
 // Place is one of the unit's targets as documents and orders see it.
@@ -114,11 +106,11 @@ func (p *pass) stopped(u *Unit, at config.Place) string {
 	return ""
 }
 
-// closed says why no release starts at a place now; empty when it may. The unit is looked
-// at again when that changes.
-func (p *pass) closed(at config.Place) string {
+// closed says why no release starts at a place now, empty when it may, and until when
+// that holds; zero is for as long as nothing happens.
+func (p *pass) closed(at config.Place) (why string, until time.Time) {
 	if o := p.bounds.under(order.Freeze, at, p.now); o != nil {
-		return "frozen " + o.Text()
+		return "frozen " + o.Text(), time.Time{}
 	}
 	shut, open, opens := "", false, time.Time{}
 	for _, w := range p.bounds.Windows {
@@ -126,10 +118,10 @@ func (p *pass) closed(at config.Place) string {
 			continue
 		}
 		is, changes := w.Time.At(p.now)
+		until = earlier(until, changes)
 		switch {
 		case w.Deny && is:
-			p.wakeAt(changes)
-			return fmt.Sprintf("Window %s lets nothing start before %s%s", w.Name, clock(changes), reasonText(w.Reason))
+			return fmt.Sprintf("Window %s lets nothing start before %s%s", w.Name, clock(changes), reasonText(w.Reason)), until
 		case w.Deny:
 		case is:
 			open = true
@@ -138,10 +130,9 @@ func (p *pass) closed(at config.Place) string {
 		}
 	}
 	if open || shut == "" {
-		return ""
+		return "", until
 	}
-	p.wakeAt(opens)
-	return fmt.Sprintf("Window %s opens at %s", shut, clock(opens))
+	return fmt.Sprintf("Window %s opens at %s", shut, clock(opens)), until
 }
 
 // clock is a time in a text; zero is never.

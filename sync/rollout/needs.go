@@ -34,6 +34,7 @@ func (p *pass) waits(u *Unit, name config.TargetName, t *Target) bool {
 	for _, path := range t.Needs {
 		begun := t.Dirty && !t.TriedAt.IsZero() // it is not left half-written
 		withheld := u.Rollout.Status == Progressing && !begun && p.withheld(path, name)
+		u.restless = u.restless || path != u.Path
 		if path == u.Path || p.met(path, name) && !withheld || p.reaches(path, u.Path, name, nil) {
 			continue
 		}
@@ -105,9 +106,13 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 // leaveLater says that other units have to leave the target first, because
 // they need what this one has there, and notes one as the reason.
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
+	u.restless = true
 	if p.dependents == nil {
 		p.dependents = map[render.Placed][]config.UnitPath{}
 		for path, other := range p.state.Units {
+			if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) {
+				continue
+			}
 			for target, t := range other.Targets {
 				for _, need := range p.needsOf(path, target, t) {
 					at := render.Placed{Unit: need, Target: target}

@@ -6,26 +6,78 @@ package rollout
 import (
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 )
 
-// Notices are what watches tell the caller of live objects between two checks.
+// notices are what watches tell the caller of live objects between two checks.
 // They move the time of the next check of a target that waits for its objects, and
 // nothing else: whatever they say, and if they are lost, the same checks decide the
-// same. The zero value has no event, and nothing is watched.
-//
-// The caller changes them between [State.Decide] and the next; they are not
-// stored.
-type Notices struct {
-	// RequeueAt is when a place with an event is checked, if that is before its
-	// turn. The caller deletes it when the check begins.
-	RequeueAt map[render.Placed]time.Time
-	// Watched are the places of which all objects are watched.
-	Watched map[render.Placed]bool
+// same. The zero value has no event, and nothing is watched. They are not stored.
+type notices struct {
+	requeueAt map[render.Placed]time.Time // when a place with an event is checked, if that is before its turn
+	watched   map[render.Placed]bool      // places of which all objects are watched
 
 	// unwatched says that health never changes by itself: nobody looks at it before a
 	// soak or a timeout ends. See [State.Foresee].
 	unwatched bool
+}
+
+// Requeue has a place checked at a time, if that is before its turn, because something
+// happened to its objects. The first event since the last check counts.
+func (s *State) Requeue(at render.Placed, due time.Time) {
+	if _, known := s.notices.requeueAt[at]; known {
+		return
+	}
+	if s.notices.requeueAt == nil {
+		s.notices.requeueAt = map[render.Placed]time.Time{}
+	}
+	s.notices.requeueAt[at] = due
+	s.look(at.Unit)
+}
+
+// Begins notes that a check of the place begins: it sees all that happened before.
+func (s *State) Begins(at render.Placed) {
+	if _, known := s.notices.requeueAt[at]; known {
+		delete(s.notices.requeueAt, at)
+		s.look(at.Unit)
+	}
+}
+
+// Watch says which places are watched, and which of them with all their objects. Events of
+// others are forgotten.
+func (s *State) Watch(all map[render.Placed]bool) {
+	for at := range s.notices.requeueAt {
+		if _, watched := all[at]; !watched {
+			s.Begins(at)
+		}
+	}
+	for at := range s.notices.watched {
+		if !all[at] {
+			delete(s.notices.watched, at)
+			s.look(at.Unit)
+		}
+	}
+	for at, whole := range all {
+		if !whole || s.notices.watched[at] {
+			continue
+		}
+		if s.notices.watched == nil {
+			s.notices.watched = map[render.Placed]bool{}
+		}
+		s.notices.watched[at] = true
+		s.look(at.Unit)
+	}
+}
+
+// IsWatched says that all objects of the place are watched.
+func (s *State) IsWatched(at render.Placed) bool { return s.notices.watched[at] }
+
+// look has the unit looked at in the next Decide.
+func (s *State) look(path config.UnitPath) {
+	if u := s.Units[path]; u != nil {
+		u.settled = false
+	}
 }
 
 // minWatched is how soon a watched place is checked again without an event: pods are
@@ -34,20 +86,20 @@ const minWatched = 5 * time.Second
 
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
-func (n *Notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
+func (n *notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
 	if n.unwatched {
 		return horizon
 	}
 	least := minCheck
-	if n.Watched[at] {
+	if n.watched[at] {
 		least = minWatched
 	}
 	return min(max(waited/10, least), most)
 }
 
 // earlier is the earlier of a time and that at which an event has the place checked.
-func (n *Notices) earlier(at render.Placed, due time.Time) time.Time {
-	if requeue, ok := n.RequeueAt[at]; ok && requeue.Before(due) {
+func (n *notices) earlier(at render.Placed, due time.Time) time.Time {
+	if requeue, ok := n.requeueAt[at]; ok && requeue.Before(due) {
 		return requeue
 	}
 	return due

@@ -27,7 +27,6 @@ func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
 		}
 		if text := p.obey(u, &o); text != "" {
 			done = true
-			u.settled = false
 			s.touch(path)
 			p.note(u, "", string(o.Verb), joined(o.Text(), text))
 		}

@@ -13,21 +13,26 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Plan has the actions that are due now.
+// Plan is what is due now of the units that a Decide looked at. What earlier plans say of
+// the others still holds: an [Agenda] has all of it.
 type Plan struct {
+	// Looked are the units that were looked at, sorted: those that something happened to,
+	// and those whose time had come. What is said of them here replaces what any earlier
+	// plan said.
+	Looked []config.UnitPath
 	// Actions by unit, then by target; at most one for a unit on a target. The
 	// order between units carries no meaning.
 	Actions []Action
-	// Wake is when something can change by itself: a soak or a timeout ends, a
-	// retry or a look at health is due. Zero: never. It holds as long as
-	// nothing is recorded.
-	Wake time.Time
 	// Open are the places that something is done at, or that wait for what
-	// their objects will be: where [Notices] are of use. In no order.
+	// their objects will be: where notices are of use. By unit, then by target.
 	Open []render.Placed
 	// Questions are what gates are to be asked. Their answers go to [State.Answer]; a
 	// question is planned again until then.
 	Questions []Question
+	// Wake is when something can change by itself, of any unit: a soak or a timeout ends,
+	// a retry or a look at health is due. Zero: never. It holds as long as
+	// nothing is recorded.
+	Wake time.Time
 	// Transitions that Decide made.
 	Transitions []Transition
 }
@@ -49,6 +54,8 @@ type Action struct {
 	// Job is the name of the Job of a Prove.
 	Job string
 }
+
+func (a Action) place() render.Placed { return render.Placed{Unit: a.Unit, Target: a.Target} }
 
 // Kind of an [Action].
 type Kind string
@@ -109,7 +116,8 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	p.bound()
 	p.forgetLeft()
-	paths := p.unsettled()
+	p.rouse()
+	paths := p.concerned()
 	for _, path := range paths {
 		p.pend(path)
 	}
@@ -117,25 +125,43 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 		p.release(path)
 	}
 	for _, path := range paths {
-		if u := s.Units[path]; u != nil {
+		if u := s.Units[path]; u != nil && !u.settled {
 			p.advance(u)
 		}
 	}
-	p.counts = nil // units may have failed, or be done
+	paths = p.recount(paths)
 	for _, path := range paths {
 		if u := s.Units[path]; u != nil && u.BlockedBy == ObstacleTurn {
 			p.release(path) // its turn may have come
-			p.advance(u)
+			if !u.settled {
+				p.advance(u)
+			}
 		}
 	}
 	for _, path := range paths {
-		if u := s.Units[path]; u != nil {
+		if u := s.Units[path]; u != nil && !u.settled {
+			p.unit = u
 			p.act(u)
 			p.explain(u)
 			p.settle(u)
 		}
 	}
+	p.plan.Wake = earlier(p.plan.Wake, p.others)
+	p.keepCounts()
+	sortByPlace(p.plan.Actions, Action.place)
+	sortByPlace(p.plan.Open, func(at render.Placed) render.Placed { return at })
 	return p.plan
+}
+
+// sortByPlace sorts what is mostly sorted.
+func sortByPlace[T any](list []T, place func(T) render.Placed) {
+	compare := func(a, b T) int {
+		x, y := place(a), place(b)
+		return cmp.Or(cmp.Compare(x.Unit, y.Unit), cmp.Compare(x.Target, y.Target))
+	}
+	if !slices.IsSortedFunc(list, compare) {
+		slices.SortStableFunc(list, compare)
+	}
 }
 
 // pass is one Decide under way.
@@ -145,51 +171,21 @@ type pass struct {
 	held  string // why nothing may be taken from the commit
 	now   time.Time
 	plan  Plan
-	wake  time.Time // of the unit at hand
 
+	unit   *Unit     // at hand
+	others time.Time // when the first of the units wakes that are not looked at
 	bounds bounds
 	counts *counts
-	tiers  map[int][]config.UnitPath // units of the commit by tier
+	failed map[config.Commit][]config.UnitPath // see failures
+	tiers  map[int][]config.UnitPath           // units of the commit by tier
+	before map[turn][]config.UnitPath          // see earlierTiers
+	sought map[config.UnitPath]bool            // see awaited
+	// uncounted says that counts has something that is not in change.
+	uncounted bool
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.
 	dependents map[render.Placed][]config.UnitPath
-}
-
-// unsettled are the units that something may have to be done for, sorted. The
-// others cost one look-up.
-func (p *pass) unsettled() []config.UnitPath {
-	var paths []config.UnitPath
-	known := 0
-	for path, u := range p.state.Units {
-		w := p.want.Units[path]
-		if w != nil {
-			known++
-		}
-		if !u.settled || p.held == "" && !u.current(w) {
-			paths = append(paths, path)
-		}
-	}
-	if p.held == "" && known < len(p.want.Units) {
-		for path := range p.want.Units {
-			if p.state.Units[path] == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-// current says that the commit wants of the unit what its rollout brought.
-func (u *Unit) current(w *WantedUnit) bool {
-	if w == nil {
-		return false
-	}
-	if w.Frozen != "" {
-		return u.Blocked == w.Frozen
-	}
-	return u.Blocked == "" && u.Rollout.Release == w.Release()
 }
 
 // known says whether the wish of the commit for the unit is known, so that its
@@ -205,20 +201,6 @@ func (p *pass) wants(path config.UnitPath, name config.TargetName) bool {
 	}
 	_, placed := w.Targets[name]
 	return placed
-}
-
-// settle notes whether the unit has to be looked at again before something
-// happens, and drops it when nothing is left of it.
-func (p *pass) settle(u *Unit) {
-	if p.held == "" && p.want.Units[u.Path] == nil && len(u.Targets) == 0 {
-		delete(p.state.Units, u.Path)
-		p.state.touch(u.Path)
-		return
-	}
-	waits := !p.wake.IsZero()
-	p.plan.Wake = earlier(p.plan.Wake, p.wake)
-	p.wake = time.Time{}
-	u.settled = !waits && u.idle()
 }
 
 // idle says that the unit's rollout is over and nothing on any target is open.
@@ -243,7 +225,8 @@ func (u *Unit) calm() bool {
 	return true
 }
 
-func (p *pass) wakeAt(at time.Time) { p.wake = earlier(p.wake, at) }
+// wakeAt has the unit at hand looked at again at a time.
+func (p *pass) wakeAt(at time.Time) { p.unit.wake = earlier(p.unit.wake, at) }
 
 // earlier is the earlier of two times, of which zero is never.
 func earlier(a, b time.Time) time.Time {
@@ -298,11 +281,13 @@ func (u *Unit) drop(name config.TargetName) {
 	u.listed = nil
 }
 
+// touch notes that the unit changed: it is to be stored, and to be looked at again.
 func (s *State) touch(path config.UnitPath) {
 	if s.changed == nil {
 		s.changed = map[config.UnitPath]bool{}
 	}
 	s.changed[path] = true
+	s.look(path)
 }
 
 // Changed are the units that are different from when [State.Stored] was last

@@ -74,7 +74,7 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	if u == nil || u.Targets[o.Target] == nil {
 		return nil
 	}
-	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], notices: &s.Notices, now: instant(now)}
+	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], notices: &s.notices, now: instant(now)}
 	before := *r.t
 	r.t.clamp(r.now)
 	r.known()
@@ -96,7 +96,6 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	default:
 		return nil
 	}
-	u.settled = false
 	s.touch(u.Path)
 	r.notable(&before)
 	return r.transitions
@@ -107,7 +106,7 @@ type recording struct {
 	Outcome
 	u           *Unit
 	t           *Target
-	notices     *Notices
+	notices     *notices
 	now         time.Time
 	transitions []Transition
 }

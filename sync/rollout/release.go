@@ -86,7 +86,6 @@ func (p *pass) forgetLeft() {
 		}
 		if left {
 			u.keepCommits()
-			u.settled = false
 			p.state.touch(path)
 		}
 	}
@@ -171,7 +170,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		u.Targets = map[config.TargetName]*Target{}
 	}
 	if u.Commits == nil {
-		u.Commits = map[render.Digest]config.Commit{}
+		u.Commits = make(map[render.Digest]config.Commit, len(w.Targets))
 	}
 	for name, wt := range w.Targets {
 		if wt.Digest == "" {
@@ -185,7 +184,8 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	fateOf := p.want.fates(u)
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
-		wt, fate := w.Targets[name], fateOf(name)
+		wt := w.Targets[name]
+		fate, wave := fateOf(name)
 		switch {
 		case fate == Forgotten, fate == Cleaned && t.nothing():
 			u.drop(name)
@@ -198,9 +198,9 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 			}
 		default:
 			t.Labels, t.Wanted, t.Objects = wt.Labels, wt.Digest, wt.Objects
-			t.Wave = w.waveOf(&next.Spec, name)
+			t.Wave = wave
 			if fate == Stays {
-				t.Wave, t.Wanted = -1, t.Applied
+				t.Wanted = t.Applied
 			}
 			if fate == Stays && t.nothing() {
 				u.drop(name)
@@ -239,10 +239,22 @@ func (u *Unit) shape() string {
 // more.
 func (u *Unit) keepCommits() {
 	kept := make(map[render.Digest]config.Commit, len(u.Commits))
+	keep := func(digest render.Digest) {
+		if commit, ok := u.Commits[digest]; ok {
+			kept[digest] = commit
+		}
+	}
 	for _, t := range u.list() {
-		for _, digest := range append([]render.Digest{t.Wanted, t.Applied, t.Good}, t.Ran...) {
-			if commit, ok := u.Commits[digest]; ok {
-				kept[digest] = commit
+		keep(t.Wanted)
+		if t.Applied != t.Wanted {
+			keep(t.Applied)
+		}
+		if t.Good != t.Applied {
+			keep(t.Good)
+		}
+		for _, digest := range t.Ran {
+			if digest != t.Good {
+				keep(digest)
 			}
 		}
 	}

@@ -59,7 +59,6 @@ func (s *State) Retry(below config.UnitPath, at config.TargetName, text string, 
 		if !u.retry(at, instant(now)) {
 			continue
 		}
-		u.settled = false
 		s.touch(path)
 		all = append(all, u.transition(instant(now), "", "retry", text))
 	}
@@ -95,7 +94,7 @@ func (s *State) Resume(cluster string) {
 	for path, u := range s.Units {
 		for name, t := range u.Targets {
 			if name.Cluster() == cluster && (t.Trouble == TroubleUnreachable || t.Trouble == TroubleUnavailable) {
-				t.Attempts, t.RetryAt, u.settled = 0, time.Time{}, false
+				t.Attempts, t.RetryAt = 0, time.Time{}
 				s.touch(path)
 			}
 		}

@@ -51,7 +51,7 @@ import (
 //	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
 //	+DURATION, -DURATION                moves the clock
 //	restart                             through JSON, as it would be stored
-//	event UNIT TARGET DURATION        see Notices: from then on
+//	event UNIT TARGET DURATION        see State.Requeue: from then on
 //	watched UNIT TARGET
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
@@ -82,7 +82,8 @@ type script struct {
 	spec   *config.Rollout
 	labels map[config.TargetName]map[string]string
 	want   *Wanted
-	plan   Plan
+	agenda Agenda
+	plan   Plan                     // with what is due of all units
 	last   map[render.Placed]Action // the last action planned for a place
 	// What goes into each commit's Wanted:
 	bounds   Bounds
@@ -184,7 +185,7 @@ func (s *script) do(words []string) {
 	case "mask", "window", "gate", "silent", "revert", "tiers", "tier", "budget", "order", "lift", "answer", "asked":
 		s.bound(verb, rest)
 	case "restart":
-		s.state = reload(s.t, &s.state)
+		s.state, s.agenda = reload(s.t, &s.state), Agenda{}
 	case "event", "watched":
 		s.notice(verb, rest)
 	case "settle":
@@ -306,24 +307,21 @@ func (s *script) decide() {
 			s.asked[q.Unit] = q
 		}
 	}()
-	s.plan = s.state.Decide(s.want, s.now)
+	s.plan = s.agenda.all(s.state.Decide(s.want, s.now))
 	for _, a := range s.plan.Actions {
 		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
-		delete(s.state.Notices.RequeueAt, at)
+		s.state.Begins(at)
 	}
 }
 
 func (s *script) notice(verb string, rest []string) {
-	if s.state.Notices.Watched == nil {
-		s.state.Notices = noNotices()
-	}
 	at := render.Placed{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	if verb == "watched" {
-		s.state.Notices.Watched[at] = true
+		s.state.Watch(map[render.Placed]bool{at: true})
 		return
 	}
-	s.state.Notices.RequeueAt[at] = s.now.Add(s.duration(rest[2]))
+	s.state.Requeue(at, s.now.Add(s.duration(rest[2])))
 }
 
 func (s *script) outcome(verb string, rest []string) {

@@ -23,12 +23,13 @@ func Settled(w *Wanted) *State {
 		if unit.frozen() != "" {
 			continue
 		}
-		u := &Unit{Path: path, settled: true}
+		u := &Unit{Path: path}
 		p.start(u, *unit.Rollout, unit)
 		u.Rollout.Status = Done
 		for _, t := range u.list() {
 			t.Applied, t.Good, t.Health = t.Wanted, t.Wanted, HealthGood
 		}
+		u.settled, u.over = true, true
 		s.Units[path] = u
 	}
 	s.changed = nil

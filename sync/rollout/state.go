@@ -63,14 +63,12 @@ import (
 // It is not safe for concurrent use.
 type State struct {
 	Units map[config.UnitPath]*Unit
-	// Notices are no part of what decisions depend on, only of their time.
-	Notices Notices
 
+	notices notices // no part of what decisions depend on, only of their time
 	changed map[config.UnitPath]bool
 	// fleet are the clusters of the fleet that targets were last compared with.
-	fleet map[string]bool
-	// bounds are what kept releases from writing at the last Decide.
-	bounds bounds
+	fleet  map[string]bool
+	common common // of the last Decide
 }
 
 // Unit is the state of one unit. It exists from the unit's first rollout until
@@ -106,8 +104,15 @@ type Unit struct {
 	// barred says what keeps the unit from writing, or its wave from ending, at the
 	// Decide under way: the first reason.
 	barred string
-	// settled says that nothing can change before a new commit or an outcome.
-	settled bool
+	// settled says that the unit need not be looked at before its wake, if nothing happens
+	// to it; and over, that there is nothing to wait for either.
+	settled, over bool
+	wake          time.Time // zero: never
+	// restless says that it has to be looked at in the next Decide in any case, and
+	// crowded when other units are in change.
+	restless, crowded bool
+	wanted            *WantedUnit // what the commit wanted of it when it was last looked at
+	changes           inChange    // since then, while a budget counts them
 }
 
 // Obstacle is a kind of reason why the newest commit is not released. The zero value

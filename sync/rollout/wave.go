@@ -24,6 +24,9 @@ type tally struct {
 	waiting []config.TargetName // neither done nor debts
 	masked  []config.TargetName // not done, and nothing may be written there
 	excused []config.TargetName // do not answer, and are not waited for
+	// underway counts the targets that are changed and not yet healthy, those that failed
+	// or cannot be reached left out; objects are those of what is wanted there.
+	underway, objects int
 	// touched counts the targets that are done and were written. They are all
 	// healthy since last, and were all seen so at checked.
 	touched       int
@@ -33,45 +36,64 @@ type tally struct {
 func (u *Unit) tally(wave int, removing bool) *tally {
 	y := &tally{wave: &u.Rollout.Spec.Waves[wave]}
 	for _, at := range u.list() {
-		name, t := at.name, at.Target
-		if t.Wave != wave || (t.Wanted == "") != removing {
-			continue
-		}
-		if t.Masked != "" && !t.done() {
-			y.masked = append(y.masked, name)
-			continue
-		}
-		if t.Excused && !t.done() {
-			y.excused = append(y.excused, name)
-			continue
-		}
-		y.size++
-		switch {
-		case t.done():
-			if !t.Touched || t.Fast {
-				break
-			}
-			checked := t.CheckedAt
-			if removing {
-				checked = t.AppliedAt // there is nothing to look at
-			}
-			if y.touched == 0 || checked.Before(y.checked) {
-				y.checked = checked
-			}
-			if t.Since.After(y.last) {
-				y.last = t.Since
-			}
-			y.touched++
-		case t.debt():
-			y.debts = append(y.debts, name)
-			if t.Touched && t.Trouble == TroubleFailed {
-				y.failed = append(y.failed, name)
-			}
-		default:
-			y.waiting = append(y.waiting, name)
+		if at.Wave == wave && (at.Wanted == "") == removing {
+			y.add(at.name, at.Target, removing)
 		}
 	}
 	return y
+}
+
+// tallies are those of all waves.
+func (u *Unit) tallies(removing bool) []tally {
+	all := make([]tally, len(u.Rollout.Spec.Waves))
+	for i := range all {
+		all[i].wave = &u.Rollout.Spec.Waves[i]
+	}
+	for _, at := range u.list() {
+		if at.Wave >= 0 && (at.Wanted == "") == removing {
+			all[at.Wave].add(at.name, at.Target, removing)
+		}
+	}
+	return all
+}
+
+func (y *tally) add(name config.TargetName, t *Target, removing bool) {
+	if t.underway() {
+		y.underway++
+		y.objects += t.Objects
+	}
+	done := t.done()
+	switch {
+	case t.Masked != "" && !done:
+		y.masked = append(y.masked, name)
+		return
+	case t.Excused && !done:
+		y.excused = append(y.excused, name)
+		return
+	}
+	y.size++
+	switch {
+	case done && t.Touched && !t.Fast:
+		checked := t.CheckedAt
+		if removing {
+			checked = t.AppliedAt // there is nothing to look at
+		}
+		if y.touched == 0 || checked.Before(y.checked) {
+			y.checked = checked
+		}
+		if t.Since.After(y.last) {
+			y.last = t.Since
+		}
+		y.touched++
+	case done:
+	case t.debt():
+		y.debts = append(y.debts, name)
+		if t.Touched && t.Trouble == TroubleFailed {
+			y.failed = append(y.failed, name)
+		}
+	default:
+		y.waiting = append(y.waiting, name)
+	}
 }
 
 // tolerated is how many targets of the wave may fail. A share below 100 % never
@@ -118,7 +140,8 @@ func (y *tally) soaked(removing bool, now time.Time) bool {
 
 // advance moves the unit's rollout on as far as the known outcomes allow.
 func (p *pass) advance(u *Unit) {
-	u.barred = ""
+	p.unit = u
+	u.barred, u.wake, u.restless, u.crowded = "", time.Time{}, false, false
 	p.mask(u)
 	if u.idle() {
 		return
@@ -203,10 +226,10 @@ func (p *pass) step(u *Unit) bool {
 		case waits != "":
 			u.barred = cmp.Or(u.barred, waits)
 		}
-		if end := y.soakEnd(); end.After(p.now) {
-			p.wakeAt(end)
-		}
 		if waits != "" || r.Wave >= r.EndsWaived && !y.soaked(false, p.now) {
+			if end := y.soakEnd(); end.After(p.now) {
+				p.wakeAt(end)
+			}
 			return false
 		}
 	} else if !y.soaked(true, p.now) {
@@ -475,14 +498,14 @@ func (u *Unit) reason(why string) string {
 	case Done:
 		return joined(why, u.why(open), u.debtText())
 	}
-	for wave := range r.Spec.Waves {
-		if reason := u.tally(wave, false).reason(u, r.Removing || wave < r.Wave); reason != "" || wave == r.Wave && why != "" && !r.Removing {
-			return fmt.Sprintf("wave %s: %s", r.Spec.Waves[wave].Name, joined(why, reason))
+	for wave, y := range u.tallies(false) {
+		if reason := y.reason(u, r.Removing || wave < r.Wave); reason != "" || wave == r.Wave && why != "" && !r.Removing {
+			return fmt.Sprintf("wave %s: %s", y.wave.Name, joined(why, reason))
 		}
 	}
-	for wave := range r.Spec.Waves {
-		if reason := u.tally(wave, true).reason(u, wave < r.Wave); reason != "" {
-			return fmt.Sprintf("cleaning wave %s: %s", r.Spec.Waves[wave].Name, joined(why, reason))
+	for wave, y := range u.tallies(true) {
+		if reason := y.reason(u, wave < r.Wave); reason != "" {
+			return fmt.Sprintf("cleaning wave %s: %s", y.wave.Name, joined(why, reason))
 		}
 	}
 	return joined(why, u.debtText())

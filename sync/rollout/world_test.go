@@ -30,8 +30,9 @@ type world struct {
 	state  State
 	disk   map[config.UnitPath][]byte
 	want   *Wanted
-	plan   Plan
-	count  int // of commits
+	agenda Agenda
+	plan   Plan // with what is due of all units
+	count  int  // of commits
 	passes int
 	calm   bool
 	cured  bool // no bundle has anything wrong with it
@@ -40,6 +41,7 @@ type world struct {
 	down     map[config.TargetName]bool
 	distress map[config.TargetName]bool
 	ill      map[render.Placed]bool
+	watched  map[render.Placed]bool
 	underway map[render.Placed]Action
 	// orphans are what was live when the state was lost: nobody here finds it.
 	orphans map[render.Placed]bool
@@ -72,9 +74,8 @@ func (w *world) tamper(do func(*State)) {
 		return
 	}
 	do(&w.state)
-	for path, u := range w.state.Units {
+	for path := range w.state.Units {
 		w.state.touch(path)
-		u.settled = false
 	}
 }
 
@@ -90,16 +91,11 @@ func newWorld(t *rapid.T, m mutation) *world {
 	w := &world{
 		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
-		live: map[render.Placed]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[render.Placed]bool{}, underway: map[render.Placed]Action{}, orphans: map[render.Placed]bool{},
+		live: map[render.Placed]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[render.Placed]bool{}, watched: map[render.Placed]bool{}, underway: map[render.Placed]Action{}, orphans: map[render.Placed]bool{},
 		judge: newJudge(),
 	}
 	w.stored = w.judge.clone()
-	w.state.Notices = noNotices()
 	return w
-}
-
-func noNotices() Notices {
-	return Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 }
 
 func (w *world) draw(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
@@ -171,9 +167,15 @@ func (w *world) happen() {
 	case 5:
 		w.restart()
 	case 12:
-		w.state.Notices.RequeueAt[at] = w.now.Add(time.Duration(w.draw(2)) * time.Second)
+		w.state.Requeue(at, w.now.Add(time.Duration(w.draw(2))*time.Second))
 	case 13:
-		w.state.Notices.Watched[at] = !w.state.Notices.Watched[at]
+		if w.watched[at] = true; w.draw(2) == 0 {
+			delete(w.watched, at)
+		}
+		for at := range w.state.notices.requeueAt {
+			w.watched[at] = w.watched[at]
+		}
+		w.state.Watch(w.watched)
 	case 6:
 		w.elapse([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
 	default:
@@ -285,7 +287,7 @@ func (w *world) pass() {
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
-		delete(w.state.Notices.RequeueAt, at)
+		w.state.Begins(at)
 		if w.underway[at] = a; w.rarely(6) {
 			continue // takes longer
 		}
@@ -314,15 +316,28 @@ func comparePlaces(a, b render.Placed) int {
 // decide also asks a daemon that was started just now.
 func (w *world) decide() {
 	if w.passes++; w.calm && w.passes%8 != 0 { // it is expensive
-		w.plan = w.state.Decide(w.want, w.now)
+		w.plan = w.agenda.all(w.state.Decide(w.want, w.now))
 		return
 	}
 	twin := reload(w.t, &w.state)
-	twin.Notices = w.state.Notices
-	w.plan = w.state.Decide(w.want, w.now)
-	if plan := twin.Decide(w.want, w.now); !reflect.DeepEqual(plan, w.plan) {
+	twin.notices = w.state.notices
+	w.plan = w.agenda.all(w.state.Decide(w.want, w.now))
+	var agenda Agenda
+	if plan := agenda.all(twin.Decide(w.want, w.now)); !reflect.DeepEqual(plan, w.plan) {
 		w.judge.objectf("a restart decides differently:\n%s", gocmp.Diff(plan, w.plan))
 	}
+}
+
+// all takes a plan in, and returns it with what is due of all units.
+func (a *Agenda) all(plan Plan) Plan {
+	a.Take(&plan)
+	plan.Looked, plan.Actions, plan.Open = nil, nil, a.Open()
+	for _, cluster := range a.Clusters() {
+		plan.Actions = append(plan.Actions, a.At(cluster)...)
+	}
+	sortByPlace(plan.Actions, Action.place)
+	sortByPlace(plan.Open, func(at render.Placed) render.Placed { return at })
+	return plan
 }
 
 func (w *world) save() {
@@ -349,7 +364,7 @@ func (w *world) restart() {
 		}
 	}
 	clear(w.underway)
-	w.state = State{Units: map[config.UnitPath]*Unit{}, Notices: noNotices()}
+	w.state, w.agenda = State{Units: map[config.UnitPath]*Unit{}}, Agenda{}
 	for path, row := range w.disk {
 		w.state.Units[path] = unmarshal(w.t, row)
 	}
@@ -363,7 +378,7 @@ func (w *world) restart() {
 func (w *world) lose() {
 	w.restart()
 	clear(w.disk)
-	w.state = State{Units: map[config.UnitPath]*Unit{}, Notices: noNotices()}
+	w.state, w.agenda = State{Units: map[config.UnitPath]*Unit{}}, Agenda{}
 	fresh := newJudge()
 	fresh.offered, fresh.elapsed, fresh.objection = w.judge.offered, w.judge.elapsed, w.judge.objection
 	w.judge, w.stored = fresh, fresh.clone()

@@ -35,7 +35,6 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // newFleet has a unit on the targets a, b and c of the waves canary, main and rest.
 func newFleet(t *testing.T, spec config.Rollout) *fleet {
 	f := &fleet{t: t, now: noon, state: &rollout.State{}, ill: map[config.TargetName]rollout.Result{}}
-	f.state.Notices = rollout.Notices{RequeueAt: map[render.Placed]time.Time{}, Watched: map[render.Placed]bool{}}
 	f.want = &rollout.Wanted{Commit: "c1c1c1c1c1", Units: map[config.UnitPath]*rollout.WantedUnit{}, Authors: []string{"ada@example.com"}}
 	f.commit(spec, "one")
 	return f

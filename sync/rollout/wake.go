@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// A Decide looks at the units that something may have to be done for, and leaves the
+// others alone: those cost it a look-up. A unit is looked at when
+//
+//   - it was changed, by an outcome for one, or a watch noticed something;
+//   - its own time has come: a soak, a pause, a window;
+//   - the commit wants something else of it;
+//   - it waits for room in a budget, and other units are in change than before;
+//   - it waits for another unit, or is restless for another reason;
+//   - what concerns all units changed.
+//
+// That this leaves nothing out is what TestWorld and TestBounds look at: a state that was
+// read from disk, of which every unit is looked at, has to decide the same.
+
+// common is what decisions about any unit depend on besides that unit and its wake.
+type common struct {
+	bounds   bounds
+	held     string
+	withheld map[config.UnitPath]string
+	failed   map[config.Commit][]config.UnitPath // while a budget bounds them
+	counts   counts                              // while a budget bounds those
+	at       time.Time
+}
+
+// rouse has all units looked at when what concerns all of them changed since the last
+// Decide, or the clock was set back.
+func (p *pass) rouse() {
+	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, at: p.now}, p.state.common
+	p.state.common = is
+	if is.held == was.held && maps.Equal(is.withheld, was.withheld) && !is.at.Before(was.at) &&
+		equalFailed(is.failed, was.failed) && reflect.DeepEqual(is.bounds, was.bounds) {
+		return
+	}
+	for _, u := range p.state.Units {
+		u.settled = false
+	}
+}
+
+func equalFailed(a, b map[config.Commit][]config.UnitPath) bool {
+	return maps.EqualFunc(a, b, slices.Equal[[]config.UnitPath])
+}
+
+// recount counts again after units may have failed, or be done, and has those looked at
+// that it concerns: all of them when other units have failed than before, and those that
+// wait for room in a budget when other units are in change. It returns the units that are
+// to be looked at now.
+func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
+	p.counts, p.failed, p.before = nil, nil, nil
+	all, room := !equalFailed(p.failures(), p.state.common.failed), false
+	if b := &p.bounds.Release.Budget; b.Counts() {
+		c, was := p.count(), p.state.common.counts
+		room = was.inFlight == nil || !maps.Equal(c.inFlight, was.inFlight) || b.UnitsPerTarget > 0 && !maps.Equal(c.onTarget, was.onTarget)
+	}
+	if !all && !room {
+		return paths
+	}
+	p.state.common.failed, p.others = p.failures(), time.Time{}
+	for _, path := range slices.Sorted(maps.Keys(p.state.Units)) {
+		switch u := p.state.Units[path]; {
+		case u.settled && (all || u.crowded):
+			u.settled = false
+			p.advance(u)
+			paths = append(paths, path)
+		case u.settled:
+			p.others = earlier(p.others, u.wake)
+		}
+	}
+	p.counts = nil
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// keepCounts keeps what the next Decide compares its counts with.
+func (p *pass) keepCounts() {
+	p.state.common.counts = counts{}
+	if p.counts = nil; p.bounds.Release.Budget.Counts() && !p.uncounted {
+		p.state.common.counts = *p.count()
+	}
+}
+
+// concerned are the units of which the commit wants something new, and those that are to
+// be looked at, sorted. The latter are not settled any more.
+func (p *pass) concerned() []config.UnitPath {
+	var paths []config.UnitPath
+	known := 0
+	for path, u := range p.state.Units {
+		w := p.want.Units[path]
+		if w != nil {
+			known++
+		}
+		if !u.wake.IsZero() && !u.wake.After(p.now) || !u.over && u.wanted != w {
+			u.settled = false
+		}
+		if !u.settled || p.held == "" && !u.current(w) {
+			paths = append(paths, path)
+		}
+		if u.settled {
+			p.others = earlier(p.others, u.wake)
+		}
+	}
+	if p.held == "" && known < len(p.want.Units) {
+		for path := range p.want.Units {
+			if p.state.Units[path] == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// current says that the commit wants of the unit what its rollout brought.
+func (u *Unit) current(w *WantedUnit) bool {
+	if w == nil {
+		return false
+	}
+	if w.Frozen != "" {
+		return u.Blocked == w.Frozen
+	}
+	return u.Blocked == "" && u.Rollout.Release == w.Release()
+}
+
+// settle notes whether and when the unit has to be looked at again, and drops it when nothing is left
+// of it.
+func (p *pass) settle(u *Unit) {
+	p.plan.Looked = append(p.plan.Looked, u.Path)
+	if p.held == "" && p.want.Units[u.Path] == nil && len(u.Targets) == 0 {
+		delete(p.state.Units, u.Path)
+		p.state.touch(u.Path)
+		return
+	}
+	p.plan.Wake = earlier(p.plan.Wake, u.wake)
+	u.wanted, u.settled = p.want.Units[u.Path], !u.restless
+	u.over = u.settled && u.wake.IsZero() && u.idle()
+	if p.bounds.Release.Budget.Counts() {
+		u.changes = u.inChange()
+	}
+}
