@@ -36,8 +36,8 @@ func largeFleet(version string) *Wanted {
 }
 
 // BenchmarkLargeFleet has 1,000,000 placements: a new commit that changes all of them, the
-// decision after one outcome while all units are on their way, and one after drift was
-// found in a fleet at rest.
+// decision after one outcome while all units are on their way, the same with a budget, and
+// one after drift was found in a fleet at rest.
 func BenchmarkLargeFleet(b *testing.B) {
 	before, after := largeFleet("1"), largeFleet("2")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -52,7 +52,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 			}
 			u := s.Units[drifted.Unit]
 			u.Targets[drifted.Target].Drifted, u.Targets[drifted.Target].Dirty = false, false
-			u.settled = false
+			s.touch(u.Path)
 			s.Decide(before, now)
 		}
 	})
@@ -67,6 +67,17 @@ func BenchmarkLargeFleet(b *testing.B) {
 	})
 	plan := s.Decide(after, now)
 	b.Run("UnderWay", func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			a := plan.Actions[i%len(plan.Actions)]
+			i++
+			s.Record(Outcome{Action: a, Result: Deferred, Reason: "later"}, now)
+			s.Decide(after, now)
+		}
+	})
+	after.Release.Budget = config.Budget{FailedUnits: new(int), Units: 20}
+	s.Decide(after, now)
+	b.Run("UnderWayWithBudget", func(b *testing.B) {
 		i := 0
 		for b.Loop() {
 			a := plan.Actions[i%len(plan.Actions)]

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -82,12 +81,15 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 		return p.failed
 	}
 	p.failed = map[config.Commit][]config.UnitPath{}
-	for _, path := range slices.Sorted(maps.Keys(p.state.Units)) {
+	for path, u := range p.state.Units {
 		// A network is no fault of the commit, nor is a state that is older than the
 		// cluster: such a unit, and one that somebody has tried again, begins anew.
-		if u := p.state.Units[path]; u.failed() && !u.Rollout.Silence && u.Rollout.Release != "" {
+		if u.failed() && !u.Rollout.Silence && u.Rollout.Release != "" {
 			p.failed[u.Rollout.Commit] = append(p.failed[u.Rollout.Commit], path)
 		}
+	}
+	for _, paths := range p.failed {
+		slices.Sort(paths)
 	}
 	return p.failed
 }

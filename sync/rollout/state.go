@@ -10,16 +10,17 @@
 // How a caller uses it:
 //
 //	plan := state.Decide(want, now)
+//	agenda.Take(plan)                        // with what earlier plans said of other units
 //	store(state.Changed()); state.Stored()   // before the first action
-//	for each action, at most one at a time per target:
+//	for each action on the agenda, at most one at a time per target:
 //		state.Record(outcome, now)
 //	store(state.Changed()); state.Stored()
 //	decide again; without actions, sleep until plan.Wake or a new commit
 //
 // The order matters. Decide marks a target as dirty before anything is written
 // to it, so a process that is killed at any instruction finds on disk that the
-// target may hold anything, and writes it again. Actions that are under way may
-// be planned again; the caller drops those.
+// target may hold anything, and writes it again. Actions that are under way stay on the
+// agenda, or are planned again; the caller leaves those.
 //
 // # Stored data
 //
