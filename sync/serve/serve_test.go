@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -137,6 +138,49 @@ func TestOrderOverTheAPI(t *testing.T) {
 	}
 	if got := must(s.client.Orders(t.Context()))(t); len(got.Waiting) != 3 || len(got.Standing) != 0 {
 		t.Errorf("orders %+v", got)
+	}
+}
+
+// TestTwoOperatorsAtOnce: orders that are given at the same time, while the daemon writes,
+// are all stored, once each, in one order.
+func TestTwoOperatorsAtOnce(t *testing.T) {
+	s := newServed(t, config.API{})
+	const each = 40
+	var over sync.WaitGroup
+	for who := range 2 {
+		over.Go(func() {
+			for n := range each {
+				r := Request{Verb: order.Freeze, About: []string{"shop/cart"}, Reason: fmt.Sprintf("%d of %d", n, who), IdempotencyKey: fmt.Sprint(who, n)}
+				if _, err := s.client.Give(t.Context(), r); err != nil {
+					t.Errorf("operator %d: %v", who, err)
+				}
+				r = Request{Verb: order.Thaw, All: true, IdempotencyKey: fmt.Sprint("end", who, n)}
+				var refused *Error
+				if _, err := s.client.Give(t.Context(), r); err != nil && (!errors.As(err, &refused) || refused.Status != http.StatusConflict) {
+					t.Errorf("operator %d: %v", who, err) // the other one ended it
+				}
+			}
+		})
+	}
+	for range each {
+		s.update(func(tx *store.Tx) error { return tx.PutNames(store.Names{Clusters: []string{"dev"}}) })
+	}
+	over.Wait()
+	var seqs []int64
+	in := 0
+	for _, o := range must(s.store.Orders())(t) {
+		seqs = append(seqs, o.Seq)
+		switch {
+		case o.Verb == order.Freeze && in == 0:
+			in = 1
+		case o.Verb == order.Thaw && in == 1:
+			in = 0
+		default:
+			t.Fatalf("order %d is %s, with %d in force", o.Seq, o.Verb, in)
+		}
+	}
+	if sorted := slices.Compact(slices.Sorted(slices.Values(seqs))); len(seqs) < 2 || !slices.Equal(seqs, sorted) {
+		t.Errorf("numbers %d", seqs)
 	}
 }
 
