@@ -239,25 +239,18 @@ func (w *world) operate(ordered map[string]time.Duration) bool {
 			}
 		}
 	}
-	for _, path := range sorted(w.judge.units) {
-		v := w.judge.units[path]
-		at, before := ordered[path]
-		if before && w.judge.elapsed-at < retryPause {
-			continue
+	for _, verb := range []order.Verb{order.Promote, order.Retry} { // before what failed is under way again
+		for _, path := range sorted(w.judge.units) {
+			v := w.judge.units[path]
+			at, before := ordered[path]
+			if before && w.judge.elapsed-at < retryPause || !strings.Contains(v.reason+v.blocked, "swell "+string(verb)) {
+				continue
+			}
+			ordered[path] = w.judge.elapsed
+			w.tell("as the text says: %s", w.command(verb, order.Scope{Unit: config.UnitPath(path)}, 0))
+			w.stepped()
+			return true
 		}
-		text, said := v.reason+v.blocked, ""
-		switch {
-		case strings.Contains(text, "swell retry"):
-			said = w.order(config.UnitPath(path))
-		case strings.Contains(text, "swell promote"):
-			said = w.command(order.Promote, order.Scope{Unit: config.UnitPath(path)}, 0)
-		default:
-			continue
-		}
-		ordered[path] = w.judge.elapsed
-		w.tell("as the text says: %s", said)
-		w.stepped()
-		return true
 	}
 	return false
 }

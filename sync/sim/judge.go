@@ -42,6 +42,7 @@ type judge struct {
 	generation int                  // of the state that is talked to, see lineage
 	lineages   int                  // how many there were
 	renewed    map[string]time.Time // the Lease of each cluster
+	holder     string               // of the Lease that a call is about, before it is served
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -115,8 +116,8 @@ func (j *judge) objectf(rule, format string, args ...any) {
 
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
-	if c.isLease() && c.method != http.MethodGet {
-		j.takesOver(c, j.world.clusters[c.cluster].holder())
+	if c.isLease() {
+		j.holder = j.world.clusters[c.cluster].holder()
 	}
 	if c.isLease() || !c.writes() {
 		return
@@ -145,6 +146,7 @@ func (j *judge) before(c *call) {
 // after takes in what the cluster did.
 func (j *judge) after(c *call, code int) {
 	if c.isLease() && code < 300 && c.method != http.MethodGet {
+		j.takesOver(c, j.holder)
 		var lease struct {
 			Spec struct{ HolderIdentity string }
 		}
