@@ -58,6 +58,7 @@ type judge struct {
 
 	given      []*given
 	orderCount int
+	ordersOf   [3]int                  // process, its commits and the orders when it was looked which were taken
 	promoted   map[string]bool         // units that an operator let go on, since a release of theirs began
 	masks      []where                 // of the fleet
 	windows    []where                 // of the fleet

@@ -87,9 +87,13 @@ func (j *judge) endOver() {
 
 // readOrders looks which orders a process has taken.
 func (j *judge) readOrders(p *process) {
-	if !slices.ContainsFunc(j.given, func(g *given) bool { return !g.taken }) {
+	p.mu.Lock()
+	is := [3]int{p.number, p.commits, j.orderCount}
+	p.mu.Unlock()
+	if is == j.ordersOf || !slices.ContainsFunc(j.given, func(g *given) bool { return !g.taken }) {
 		return
 	}
+	j.ordersOf = is
 	waiting, err := p.store.Orders()
 	if err != nil {
 		j.objectf("state", "orders: %v", err)

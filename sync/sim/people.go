@@ -161,11 +161,15 @@ func (w *world) heal() string {
 
 func (w *world) healAll(c *cluster) (n int) {
 	w.judge.see(c)
-	for _, k := range sortedKeys(c.live) {
-		if l := c.live[k]; l.flapped {
-			w.setReady(c, k, true)
-			n++
+	ill := map[key]live{}
+	for k, l := range c.live {
+		if l.flapped {
+			ill[k] = l
 		}
+	}
+	for _, k := range sortedKeys(ill) {
+		w.setReady(c, k, true)
+		n++
 	}
 	return n
 }

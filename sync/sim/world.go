@@ -9,12 +9,14 @@
 // A world is made from a seed. Every request of the daemon stops at a gate (gate.go).
 // When all goroutines wait, the next event is chosen by the seed (schedule.go): a
 // request is let through or answered with a fault (faults.go), time passes, somebody
-// commits (git.go), people and controllers change live objects (people.go), the
-// process is killed, the state is lost or an older one is put back (disk.go). After
-// each step a judge (judge.go and those beside it) looks at what must always hold. It has its own knowledge:
-// what the commits want, what the clusters hold, each write that was served and which
-// process sent it. It calls no function of the daemon and believes nothing that the
-// daemon says but what it says to people.
+// commits (git.go), with Masks and Windows (bounds.go) too, people and controllers change
+// live objects (people.go), operators give orders (orders.go), a second daemon comes
+// (rival.go), the process is killed, the state is lost or an older one is put back, or its
+// disk is full (disk.go). After each step a judge (judge.go and those beside it) looks at
+// what must always hold. It has its own knowledge: what the commits want, what operators
+// said, what the clusters hold, each write that was served and which process sent it. It
+// calls no function of the daemon and believes nothing that the daemon says but what it
+// says to people, and what it has stored before it begins something.
 //
 // At the end all faults stop, and everything has to arrive (calm.go).
 //
