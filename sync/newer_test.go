@@ -57,10 +57,28 @@ func TestNewerThan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Daemon{state: &rollout.State{}}
-			got := d.newerThan(c.inventory, []store.Entry{c.live})
+			got := d.newerThan(c.inventory, []store.Entry{c.live}, nil)
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestUnlistedIsNoOlderState: what the last survey could not list is not on record, and
+// proves nothing when it is found.
+func TestUnlistedIsNoOlderState(t *testing.T) {
+	d := &Daemon{state: &rollout.State{}}
+	for unknown, older := range map[string]bool{"": true, "ConfigMap": false, "v1": false, "Secret": true, "apps/v1": true, "ConfigMap.example.com": true} {
+		found := []store.Entry{{Unit: "shop", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}, UID: "1", Written: "2026-03-01T11:00:00Z"}}
+		if got := d.newerThan(nil, found, []string{unknown}); (got != "") != older {
+			t.Errorf("%q unknown: got %q", unknown, got)
+		}
+	}
+	widget := []store.Entry{{ID: render.ObjectID{Group: "example.com", Kind: "Widget", Name: "one"}, Written: "2026-03-01T11:00:00Z"}}
+	for _, unknown := range []string{"Widget.example.com", "example.com/v1"} {
+		if got := d.newerThan(nil, widget, []string{"Node", unknown}); got != "" {
+			t.Errorf("%q unknown: got %q", unknown, got)
+		}
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
@@ -64,7 +67,10 @@ func (d *Daemon) distrustTerms() {
 // A cluster whose own storage was put back to an earlier time holds older times
 // than the record: that is drift. Somebody who applies by hand under swell's name
 // cannot be told from an older state; to go forward is right for both.
-func (d *Daemon) newerThan(inventory, found []store.Entry) string {
+//
+// unknown are the kinds that the last survey could not list, see [apply.Cluster.Survey]:
+// what is found of them now is not on record for that reason.
+func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string) string {
 	on, last := make(map[render.ObjectID][]store.Entry, len(inventory)), ""
 	for _, e := range inventory {
 		on[e.ID] = append(on[e.ID], e)
@@ -77,11 +83,21 @@ func (d *Daemon) newerThan(inventory, found []store.Entry) string {
 			if newer := d.newer(entries, live); newer != "" {
 				return newer
 			}
-		case !live.Keep && live.Written >= last: // what is kept may have been orphaned
+		case !live.Keep && live.Written >= last && !isAmong(unknown, live.ID): // what is kept may have been orphaned
 			return fmt.Sprintf("%s was made by swell at %s, and the state does not know it", live.ID, live.Written)
 		}
 	}
 	return ""
+}
+
+// isAmong says whether an object is of one of the kinds, or of one of the groups with
+// their versions, that could not be listed.
+func isAmong(unknown []string, id render.ObjectID) bool {
+	return slices.ContainsFunc(unknown, func(name string) bool {
+		gv, err := schema.ParseGroupVersion(name)
+		ofGroup := err == nil && gv.Group == id.Group && (gv.Group != "" || name == "v1")
+		return ofGroup || schema.ParseGroupKind(name) == schema.GroupKind{Group: id.Group, Kind: id.Kind}
+	})
 }
 
 // newer says why an object was written later than any of its entries knows.

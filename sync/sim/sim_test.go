@@ -122,7 +122,7 @@ func coded(events []uint64) string {
 	return strings.Join(words, ",")
 }
 
-// TestChoices plays the history of SWELL_SIM_CHOICES, and prints it.
+// TestChoices plays the history of SWELL_SIM_CHOICES, and prints it and the daemon's log.
 func TestChoices(t *testing.T) {
 	text, ok := os.LookupEnv("SWELL_SIM_CHOICES")
 	if !ok {
@@ -137,7 +137,7 @@ func TestChoices(t *testing.T) {
 		events = append(events, e)
 	}
 	w := run(t, uint64(number(t, "SWELL_SIM_SEED", 0)), events, newStats())
-	t.Log(strings.Join(w.history, "\n"))
+	t.Logf("%s\nlog of the daemon:\n%s", strings.Join(w.history, "\n"), strings.Join(w.logged.recent, ""))
 	if w.judge.objection != nil {
 		t.Error(w.judge.objection)
 	}
