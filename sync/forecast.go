@@ -216,20 +216,18 @@ func (f *forecast) unit(path config.UnitPath, c *rollout.Course, silent map[rend
 	if c.Started {
 		u.Goes = Starts
 	}
-	spec, unit := config.Rollout{}, f.wanted.Units[path]
-	switch is := f.state.Units[path]; {
+	spec, unit := c.Spec, f.wanted.Units[path]
+	if unit == nil {
+		u.Goes = Leaves
+	} else if tiers := f.wanted.Bounds.Release.Tiers; unit.Tier < len(tiers) {
+		u.Tier = tiers[unit.Tier]
+	}
+	switch {
+	case spec != nil:
 	case unit != nil:
-		spec = *unit.Rollout
-		if tiers := f.wanted.Bounds.Release.Tiers; unit.Tier < len(tiers) {
-			u.Tier = tiers[unit.Tier]
-		}
-		if is != nil && is.Begun(f.wanted) {
-			spec = is.Rollout.Spec
-		}
-	case is != nil:
-		u.Goes, spec = Leaves, is.Rollout.Spec
+		spec = unit.Rollout
 	default:
-		u.Goes, u.Left = Leaves, ""
+		spec = &config.Rollout{}
 	}
 	u.Rollout = spec.Name
 	if f.Cut { // it would go on
@@ -247,7 +245,7 @@ func (f *forecast) unit(path config.UnitPath, c *rollout.Course, silent map[rend
 		}
 		u.Waves = append(u.Waves, w)
 	}
-	f.hold(&u, &spec)
+	f.hold(&u, spec)
 	return u
 }
 

@@ -6,6 +6,7 @@ package sync
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -22,27 +23,54 @@ import (
 // or keeps. compiler is the one that made head, as the last of the two. What only
 // the clusters know is not in it: marks on live objects, a server's refusal.
 func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
+	_, report, err := previewed(base, head, compiler, guard)
+	return report, err
+}
+
+// PreviewPlan is [Preview], and the way of the release through waves and gates, by the
+// fleet's documents: orders of operators are not known.
+func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
+	p, report, err := previewed(base, head, compiler, guard)
+	if err != nil || report.Refused != "" {
+		return report, nil, err
+	}
+	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld}
+	f.Commit = head.Commit
+	was, is := *p.baseWanted, *p.wanted
+	was.Bounds, is.Bounds = boundsOf(base.Repository), boundsOf(head.Repository)
+	is.Approved = p.verdict.Ends
+	f.state, f.wanted = rollout.Settled(&was), &is
+	ends := time.Now().Add(previewFor)
+	f.run(func() bool { return time.Now().Before(ends) })
+	return report, &f.Forecast, nil
+}
+
+// previewFor is how long the way of the releases may take to work out.
+const previewFor = 5 * time.Second
+
+func previewed(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*preview, *diff.Report, error) {
 	p := newPreview(base, head, compiler)
 	if why := p.wanted.Refused(); why != "" {
-		return &diff.Report{Changes: []diff.Change{}, Refused: why}, nil
+		return p, &diff.Report{Changes: []diff.Change{}, Refused: why}, nil
 	}
 	if err := p.findMoved(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	losses, err := p.losses(nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in := approval.Input{Limits: guard}
 	for _, l := range losses {
 		in.Losses = append(in.Losses, l)
 	}
 	if in.Fleet, err = p.has.Count(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.verdict = approval.Judge(in)
 	p.simulate()
-	return diff.Compare(base, head, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+	report, err := diff.Compare(base, head, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+	return p, report, err
 }
 
 // preview is the prospect of a fleet that has what base wants.

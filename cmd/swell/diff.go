@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,8 @@ type diffOptions struct {
 	asks         bool   // --live
 	config       string // of the daemon
 	unit, target string // with --live
+
+	plan *sync.Forecast // the way of the releases; nil with --live
 }
 
 func diffCommand() *cobra.Command {
@@ -42,7 +45,9 @@ code: the deletions that wait for approval and why, the units that are not relea
 before that, and the objects that are orphaned, left, or forgotten with their cluster.
 The bounds on deletions are the defaults, or those of the daemon's configuration with
 -c. Facts that only the clusters know, such as a field that cannot be changed, are
-missing: see --live.
+missing: see --live. Below the changes stands how they are released, as swell plan shows
+it: the waves with their soaks and gates, who may approve them, masked targets and closed
+windows, by the documents of HEAD and without the orders of operators.
 
 With --live, ask the clusters for the changes that an apply of HEAD would make now, by
 a dry run for each object, which writes nothing. The clusters and the credentials are
@@ -63,7 +68,7 @@ or the daemon would refuse HEAD as a whole.`,
 			return arguments(1, 2)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := func(w io.Writer, r *diff.Report) error { return writeReport(w, o.output, r) }
+			write := func(w io.Writer, r *diff.Report) error { return writeReport(w, o.output, r, o.plan) }
 			if o.asks {
 				return o.live(cmd, where.argument(args, 0), write)
 			}
@@ -101,10 +106,11 @@ or the daemon would refuse HEAD as a whole.`,
 				}
 				guard = settings.Guard
 			}
-			report, err := sync.Preview(base, head, compiler, guard)
+			report, plan, err := sync.PreviewPlan(base, head, compiler, guard, time.Now())
 			if err != nil {
 				return err
 			}
+			o.plan = plan
 			printBaseProblems(cmd.ErrOrStderr(), args[0], base, report)
 			if err := write(cmd.OutOrStdout(), report); err != nil {
 				return err
@@ -141,16 +147,21 @@ func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.
 	}
 }
 
-func writeReport(w io.Writer, format string, r *diff.Report) error {
+func writeReport(w io.Writer, format string, r *diff.Report, plan *sync.Forecast) error {
 	switch format {
 	case formatJSON, formatYAML:
-		return writeData(w, format, struct {
+		is := struct {
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 			*diff.Report
-		}{config.APIVersion, "Diff", r})
+			Releases []sync.UnitForecast `json:"releases,omitempty"`
+		}{config.APIVersion, "Diff", r, nil}
+		if plan != nil {
+			is.Releases = plan.Units
+		}
+		return writeData(w, format, is)
 	case formatMarkdown:
-		return writeReportMarkdown(w, r)
+		return writeReportMarkdown(w, r, plan)
 	case formatName:
 		for _, c := range r.Changes {
 			if _, err := fmt.Fprintf(w, "%s %s %s\n", c.Action, c.Unit, c.Object); err != nil {
@@ -159,12 +170,23 @@ func writeReport(w io.Writer, format string, r *diff.Report) error {
 		}
 		return nil
 	}
-	return r.Write(w)
+	return writeReportText(w, r, plan, widthOf(w))
 }
 
-func writeReportMarkdown(w io.Writer, r *diff.Report) error {
+// writeReportText writes the changes, then how they are released.
+func writeReportText(w io.Writer, r *diff.Report, plan *sync.Forecast, width int) error {
+	if err := r.Write(w); err != nil || plan == nil || len(plan.Units) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprint(w, "\nreleases, if all goes well\n"); err != nil {
+		return err
+	}
+	return (&planWriter{f: plan, brief: true, indent: 2, width: width}).write(w)
+}
+
+func writeReportMarkdown(w io.Writer, r *diff.Report, plan *sync.Forecast) error {
 	var text strings.Builder
-	if err := r.Write(&text); err != nil {
+	if err := writeReportText(&text, r, plan, pipeWidth); err != nil {
 		return err
 	}
 	// A value may itself hold a fence: ours is longer than any in it.

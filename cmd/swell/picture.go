@@ -21,6 +21,7 @@ type picture struct {
 	rollouts []status.UnderWay // the worst first
 	events   []store.Recorded  // the newest last
 	note     string            // about the daemon that does not answer
+	unknown  bool              // the daemon has not answered yet
 	now      time.Time
 	width    int // columns
 	height   int // lines at most; 0 is any number
@@ -163,7 +164,10 @@ func (p *picture) head() []string {
 		counts[p.rollouts[i].Status]++
 	}
 	text := diff.Count(len(p.rollouts), "rollout") + " under way"
-	if len(p.rollouts) == 0 {
+	switch {
+	case p.unknown:
+		text = "asking the daemon"
+	case len(p.rollouts) == 0:
 		text = "no rollout is under way"
 	}
 	if parts := countTexts(counts); len(parts) > 1 {

@@ -24,7 +24,9 @@ type planWriter struct {
 	all   bool
 	brief bool // without digests and times of day: of a fleet that nobody knows
 	width int
-	text  strings.Builder
+	// indent is that of all lines.
+	indent int
+	text   strings.Builder
 }
 
 func (w *planWriter) write(out io.Writer) error {
@@ -48,6 +50,7 @@ func (w *planWriter) write(out io.Writer) error {
 
 func (w *planWriter) line(indent int, format string, args ...any) {
 	text := visible(fmt.Sprintf(format, args...))
+	indent += w.indent
 	for i, part := range fold(text, w.width-indent-2) {
 		if i == 1 {
 			indent += 2
@@ -137,7 +140,10 @@ func (w *planWriter) course(g courseGroup) {
 		text += ", rollout " + u.Rollout
 	}
 	w.line(0, "%s", text)
-	if u.Withheld != "" && !w.brief {
+	switch {
+	case u.Withheld != "" && w.brief: // why stands above
+		w.line(2, "not before deletions are approved")
+	case u.Withheld != "":
 		w.line(2, "not before deletions are approved: %s", u.Withheld)
 	}
 	for i := range u.Waves {

@@ -46,7 +46,7 @@ Exit codes: 0 ended, 2 there is no such unit or target, or the state could not b
 			if once || !ok || !term.IsTerminal(int(out.Fd())) {
 				return pictureOnce(cmd, file, place)
 			}
-			w := &watcher{place: place, out: out, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+			w := &watcher{place: place, out: out, is: picture{unknown: true}, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 				size: func() (int, int, error) { return term.GetSize(int(out.Fd())) }}
 			return w.run(cmd.Context(), file)
 		},
@@ -168,12 +168,17 @@ func (w *watcher) draw(now time.Time) error {
 	p := w.is
 	w.mu.Unlock()
 	p.now, p.width, p.height, p.color = now, columns, lines, w.color
-	text := screenHome + strings.Join(p.lines(), clearLine+"\r\n") + clearLine + clearBelow
+	// A line is cleared before it is written: behind one that is as wide as the terminal
+	// the cursor stands on its last character.
+	drawn := p.lines()
+	text := screenHome + clearLine + strings.Join(drawn, "\r\n"+clearLine)
+	if len(drawn) < lines {
+		text += "\r\n" + clearBelow
+	}
 	if size := [2]int{columns, lines}; text == w.last && size == w.lastSize {
 		return nil
-	} else {
-		w.last, w.lastSize = text, size
 	}
+	w.last, w.lastSize = text, [2]int{columns, lines}
 	_, err = io.WriteString(w.out, text)
 	return err
 }
@@ -282,7 +287,7 @@ func (w *watcher) ask(ctx context.Context, c *serve.Client) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.is.rollouts, w.is.note = p.rollouts, ""
+	w.is.rollouts, w.is.note, w.is.unknown = p.rollouts, "", false
 	if n := len(p.events); n > 0 && p.events[n-1].Seq > w.seq {
 		w.seq, w.is.events = p.events[n-1].Seq, concerning(p.events, w.place)
 	}

@@ -29,6 +29,8 @@ type Course struct {
 	Started bool      // anew; else it goes on with the one under way
 	Done    time.Time // when it was done; zero: it was not
 	Legs    []Leg     // in order of time
+	// Spec is the rollout that it follows.
+	Spec *config.Rollout
 }
 
 // Leg is the part of a wave in a [Course].
@@ -104,7 +106,7 @@ func (f *foresight) step() bool {
 
 func (f *foresight) course(path config.UnitPath) *Course {
 	if f.Courses[path] == nil {
-		f.Courses[path] = &Course{}
+		f.Courses[path] = &Course{Spec: &f.state.Units[path].Rollout.Spec}
 	}
 	return f.Courses[path]
 }
@@ -118,19 +120,19 @@ func (c *Course) leg(wave int, cleans bool) *Leg {
 	return &c.Legs[len(c.Legs)-1]
 }
 
-// see takes in a transition that a pass made.
+// see takes in a transition that a pass made. The unit may have left the state by now.
 func (f *foresight) see(tr *Transition) {
-	u := f.state.Units[tr.Unit]
+	u, c := f.state.Units[tr.Unit], f.Courses[tr.Unit]
 	switch {
-	case tr.Kind == "started":
-		c := f.course(tr.Unit)
-		c.Started, c.Done, c.Legs = true, time.Time{}, nil
-	case tr.Kind == "done" && f.Courses[tr.Unit] != nil:
-		f.Courses[tr.Unit].Done = tr.Time
-	case tr.Kind == "passed" && u != nil:
-		i := slices.IndexFunc(u.Rollout.Spec.Waves, func(w config.Wave) bool { return w.Name == tr.Wave })
-		cleans := u.Rollout.Removing && slices.ContainsFunc(f.course(tr.Unit).Legs, func(l Leg) bool { return l.Wave == i && l.Cleans })
-		f.course(tr.Unit).leg(i, cleans).Passed = tr.Time
+	case tr.Kind == "started" && u != nil:
+		f.Courses[tr.Unit] = &Course{Started: true, Spec: &u.Rollout.Spec}
+	case tr.Kind == "done" && c != nil:
+		c.Done = tr.Time
+	case tr.Kind == "passed" && (c != nil || u != nil):
+		c = f.course(tr.Unit)
+		i := slices.IndexFunc(c.Spec.Waves, func(w config.Wave) bool { return w.Name == tr.Wave })
+		cleans := slices.ContainsFunc(c.Legs, func(l Leg) bool { return l.Wave == i && l.Cleans })
+		c.leg(i, cleans).Passed = tr.Time
 	}
 }
 
@@ -196,20 +198,24 @@ func approver(ask *order.Ask) string {
 	return anybody
 }
 
-// patient is the same commit, the gates of which are asked as rarely as their soaks allow.
+// patient is the same commit, the queries of which are asked as rarely as their soaks
+// allow.
 func (w *Wanted) patient() *Wanted {
 	quick := *w
-	quick.Units = make(map[config.UnitPath]*WantedUnit, len(w.Units))
 	specs := map[*config.Rollout]*config.Rollout{}
 	for path, unit := range w.Units {
-		u := *unit
-		if u.Rollout != nil {
-			if specs[u.Rollout] == nil {
-				spec := patient(u.Rollout)
-				specs[u.Rollout] = &spec
-			}
-			u.Rollout = specs[u.Rollout]
+		if unit.Rollout == nil || !hasQueries(unit.Rollout) {
+			continue
 		}
+		if len(specs) == 0 {
+			quick.Units = maps.Clone(w.Units)
+		}
+		if specs[unit.Rollout] == nil {
+			spec := patient(unit.Rollout)
+			specs[unit.Rollout] = &spec
+		}
+		u := *unit
+		u.Rollout = specs[unit.Rollout]
 		quick.Units[path] = &u
 	}
 	quick.all = nil // what retired targets hide is hidden already
@@ -218,8 +224,19 @@ func (w *Wanted) patient() *Wanted {
 
 func (s *State) makePatient() {
 	for _, u := range s.Units {
-		u.Rollout.Spec = patient(&u.Rollout.Spec)
+		if hasQueries(&u.Rollout.Spec) {
+			u.Rollout.Spec = patient(&u.Rollout.Spec)
+		}
 	}
+}
+
+func hasQueries(spec *config.Rollout) bool {
+	for i := range spec.Waves {
+		if slices.ContainsFunc(spec.Waves[i].Gates, func(g config.Gate) bool { return g.Prometheus != nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 func patient(spec *config.Rollout) config.Rollout {

@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -51,9 +52,9 @@ func drawCommit(t *rapid.T) *Wanted {
 			}
 		}
 		unit := &WantedUnit{Rollout: &spec, Tier: i % 2, Targets: map[config.TargetName]WantedTarget{}}
-		for name, labels := range targets {
+		for _, name := range slices.Sorted(maps.Keys(targets)) {
 			if pick(4) > 0 {
-				unit.Targets[name] = WantedTarget{Labels: labels, Digest: render.Digest("d-" + string(path) + string(name)), Objects: 1}
+				unit.Targets[name] = WantedTarget{Labels: targets[name], Digest: render.Digest("d-" + string(path) + string(name)), Objects: 1}
 			}
 		}
 		w.Units[path] = unit
@@ -62,9 +63,9 @@ func drawCommit(t *rapid.T) *Wanted {
 }
 
 // happens carries a commit out as a daemon does, at the times that the planner asks for, in
-// a fleet in which all goes well.
-func happens(t *rapid.T, s *State, w *Wanted, now time.Time) (passed []string) {
-	for range 5000 {
+// a fleet in which all goes well, until a time. rests says that nothing comes after that.
+func happens(t *rapid.T, s *State, w *Wanted, now, ends time.Time) (passed []string, rests bool) {
+	for range 20_000 {
 		plan := s.Decide(w, now)
 		for _, tr := range plan.Transitions {
 			if tr.Kind == "passed" || tr.Kind == "done" {
@@ -87,20 +88,22 @@ func happens(t *rapid.T, s *State, w *Wanted, now time.Time) (passed []string) {
 		}
 		switch {
 		case len(plan.Actions)+len(plan.Questions) > 0 || approved:
-		case plan.Wake.IsZero():
-			return passed
+		case plan.Wake.IsZero(), plan.Wake.After(ends):
+			return passed, plan.Wake.IsZero()
 		default:
 			now = plan.Wake
 		}
 	}
-	t.Fatal("it does not come to rest")
-	return nil
+	plan := s.Decide(w, now)
+	t.Fatalf("it does not come to rest at %s: %+v", now, plan)
+	return nil, false
 }
 
 // TestForeseeIsWhatHappens: waves are passed when it was foreseen, in the same order, and
 // what is left is the same.
 func TestForeseeIsWhatHappens(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ends := now.Add(5 * time.Hour) // what waits for ever is looked at for ever
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawCommit(t)
 		ahead, real := &State{}, &State{}
@@ -108,23 +111,24 @@ func TestForeseeIsWhatHappens(t *testing.T) {
 		got := map[string]bool{}
 		for path, c := range seen.Courses {
 			for _, l := range c.Legs {
-				if !l.Passed.IsZero() {
+				if !l.Passed.IsZero() && !l.Passed.After(ends) {
 					got[fmt.Sprint(path, " ", w.Units[path].Rollout.Waves[l.Wave].Name, " passed ", l.Passed.Format(time.TimeOnly))] = true
 				}
 			}
-			if !c.Done.IsZero() {
+			if !c.Done.IsZero() && !c.Done.After(ends) {
 				got[fmt.Sprint(path, "  done ", c.Done.Format(time.TimeOnly))] = true
 			}
 		}
 		want := map[string]bool{}
-		for _, line := range happens(t, real, w, now) {
+		passed, rests := happens(t, real, w, now, ends)
+		for _, line := range passed {
 			want[line] = true
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("passed: %s", diff)
 		}
 		for _, path := range units {
-			if was, is := ahead.Left(path, w), real.Left(path, w); was != is {
+			if was, is := ahead.Left(path, w), real.Left(path, w); was != is && rests {
 				t.Errorf("%s: %q was foreseen, and it is %q", path, was, is)
 			}
 		}
