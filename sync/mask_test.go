@@ -229,4 +229,10 @@ func testReconcileOrder(t *testing.T, w *world) {
 	if said := w.events("app", "reconcile"); len(said) != 1 || said[0] != "dev-2 by ann (Git, and 1 cluster for drift)" {
 		t.Errorf("said %q", said)
 	}
+	w.give(maskOf(order.Scope{Target: "dev-2"}))
+	w.give(order.Order{Verb: order.Reconcile})
+	w.pass()
+	events, err := w.store.History("", 1)
+	w.must(err)
+	w.want("said of a masked cluster", events[0].Text, "by ann (Git, and 1 cluster for drift; 1 masked, which are looked at after that)")
 }

@@ -111,7 +111,7 @@ func (p *pass) obey(o *order.Order) error {
 	if o.Verb == order.Reconcile {
 		clusters := p.clustersIn(o.Scope)
 		p.askSweeps(clusters)
-		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s for drift)", o.Text(), diff.Count(len(clusters), "cluster")))
+		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s)", o.Text(), p.sweptText(clusters)))
 	} else {
 		p.monorepo.wanted.Order(p.orders.standing)
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
@@ -169,6 +169,22 @@ func (p *pass) lookAgain(ended order.Standing) {
 	for _, o := range ended.Of(order.Mask) {
 		p.askSweeps(p.clustersIn(o.Scope))
 	}
+}
+
+// sweptText says how many clusters are looked at for drift now. Those that are masked are
+// when the mask is over.
+func (p *pass) sweptText(clusters []string) string {
+	masked := 0
+	for _, name := range clusters {
+		if p.isMasked(name) {
+			masked++
+		}
+	}
+	text := diff.Count(len(clusters)-masked, "cluster") + " for drift"
+	if masked > 0 {
+		text += fmt.Sprintf("; %d masked, which are looked at after that", masked)
+	}
+	return text
 }
 
 func (p *pass) askSweeps(clusters []string) {

@@ -22,8 +22,9 @@ func historyCommand() *cobra.Command {
 		Use:   "history [UNIT] --config FILE",
 		Short: "Show the events of units: rollouts, waves, failures, drift",
 		Long: `Show the events of a unit, of the units below a folder, or of all units: rollouts,
-waves, failures, drift, orders. The newest event comes last. Where no daemon runs, it
-reads the daemon's state and says so.
+waves, failures, drift, orders. Orders about a folder that the unit is in, and about
+everything, are among them. The newest event comes last. Where no daemon runs, it reads
+the daemon's state and says so.
 
 Exit codes: 0 shown, 2 the state could not be read.`,
 		Args: arguments(0, 1),

@@ -168,6 +168,10 @@ func told(w io.Writer, given *serve.Given, running bool) {
 		is := &given.Besides[i]
 		fmt.Fprintf(w, "swell: besides, %s is %s %s\n", is.Scope.Text(), isCalled[is.Verb], visible(serve.SinceText(is)))
 	}
+	for i := range given.HeldBy {
+		is := &given.HeldBy[i]
+		fmt.Fprintf(w, "swell: %s is %s %s: %s there before %s\n", is.Scope.Text(), isCalled[is.Verb], visible(serve.SinceText(is)), heldBack[is.Verb], is.EndCommand())
+	}
 	for i := range given.Ends {
 		is := &given.Ends[i]
 		fmt.Fprintf(w, "swell: it ends %s of %s %s\n", is.Verb, is.Scope.Text(), visible(serve.SinceText(is)))
@@ -176,6 +180,9 @@ func told(w io.Writer, given *serve.Given, running bool) {
 
 // isCalled is what something is called that an order is in force for.
 var isCalled = map[order.Verb]string{order.Pause: "paused", order.Freeze: "frozen", order.Mask: "masked", order.Retire: "retired"}
+
+// heldBack is what does not happen while an order is in force.
+var heldBack = map[order.Verb]string{order.Pause: "nothing is released or put back", order.Freeze: "no release starts", order.Mask: "nothing is written"}
 
 // endFlag is the value of --for and of --until.
 type endFlag struct {

@@ -58,6 +58,9 @@ const (
 	Clear Verb = "clear"
 )
 
+// Verbs are all verbs.
+var Verbs = []Verb{Pause, Freeze, Mask, Retire, Resume, Thaw, Unmask, Restore, Retry, Promote, Rollback, Reconcile, Clear, Approve}
+
 // ends are the verbs that end a standing order.
 var ends = map[Verb]Verb{Resume: Pause, Thaw: Freeze, Unmask: Mask, Restore: Retire}
 
@@ -146,10 +149,9 @@ const maxReason = 1000
 
 // Check says what is wrong with an order, whatever is known of the fleet.
 func (o *Order) Check(now time.Time) error {
-	all := []Verb{Pause, Freeze, Mask, Retire, Resume, Thaw, Unmask, Restore, Retry, Promote, Rollback, Reconcile, Clear, Approve}
 	switch {
-	case !slices.Contains(all, o.Verb):
-		return fmt.Errorf("verb %q: want one of %v", o.Verb, all)
+	case !slices.Contains(Verbs, o.Verb):
+		return fmt.Errorf("verb %q: want one of %v", o.Verb, Verbs)
 	case strings.ContainsFunc(o.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("reason: want one line without control characters")
 	case len(o.Reason) > maxReason:

@@ -14,6 +14,25 @@ func (s Scope) Within(outer Scope) bool {
 		(outer.Wave == "" || s.Wave == outer.Wave)
 }
 
+// Meets says whether something may be in both scopes, as far as their fields tell.
+func (s Scope) Meets(other Scope) bool {
+	units := config.Within(string(s.Unit), string(other.Unit)) || config.Within(string(other.Unit), string(s.Unit))
+	targets := s.Target == "" || other.HasTarget(s.Target) || s.HasTarget(other.Target)
+	return units && targets && (s.Tenant == "" || other.Tenant == "" || s.Tenant == other.Tenant) && (s.Wave == "" || other.Wave == "" || s.Wave == other.Wave)
+}
+
+// HeldBy are the verbs whose standing orders keep what the verb begins from being written;
+// empty where nothing does.
+func (v Verb) HeldBy() []Verb {
+	switch v {
+	case Rollback:
+		return []Verb{Pause, Mask}
+	case Retry, Promote:
+		return []Verb{Pause, Freeze, Mask}
+	}
+	return nil
+}
+
 // EndedBy parts the orders in force from those that an order ends: those of the verb that
 // it ends, with its scope or one that lies within it.
 func (s Standing) EndedBy(o *Order) (left, ended Standing) {

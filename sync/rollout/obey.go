@@ -25,10 +25,13 @@ func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
 		if !o.Scope.HasUnit(path, u.Tenant) || o.Scope.Wave != "" && !u.hasWave(o.Scope.Wave) {
 			continue
 		}
+		caused := len(p.plan.Transitions)
 		if text := p.obey(u, &o); text != "" {
 			done = true
 			s.touch(path)
 			p.note(u, "", string(o.Verb), joined(o.Text(), text))
+			is := p.plan.Transitions // the order first, and then what it caused
+			p.plan.Transitions = append(append(is[:caused:caused], is[len(is)-1]), is[caused:len(is)-1]...)
 		}
 	}
 	if !done {

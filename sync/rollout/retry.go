@@ -101,5 +101,12 @@ func (s *State) Resume(cluster string) {
 	}
 }
 
-// again names the verb that starts a rollout again.
-func (u *Unit) again() string { return fmt.Sprintf("swell retry %s tries it again", u.Path) }
+// again names the verb that starts a rollout again, and the one that takes it back where
+// it stands.
+func (u *Unit) again() string {
+	text := fmt.Sprintf("swell retry %s tries it again", u.Path)
+	if u.Rollout.Status == Held && u.canGoBack() {
+		text += fmt.Sprintf(", swell rollback %s puts back what ran before", u.Path)
+	}
+	return text
+}

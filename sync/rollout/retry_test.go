@@ -50,8 +50,12 @@ func TestRetry(t *testing.T) {
 		if u.Rollout.Status != status || u.Rollout.ID != 2 || s.Decide(want, now).Actions != nil {
 			t.Fatalf("%s: %+v", onFailure, u.Rollout)
 		}
-		if want := "wave canary: target sas-1/a: no; swell retry shop/cart tries it again"; u.Rollout.Reason != want {
-			t.Errorf("reason %q, want %q", u.Rollout.Reason, want)
+		reason := "wave canary: target sas-1/a: no; swell retry shop/cart tries it again"
+		if status == Held {
+			reason += ", swell rollback shop/cart puts back what ran before"
+		}
+		if u.Rollout.Reason != reason {
+			t.Errorf("reason %q, want %q", u.Rollout.Reason, reason)
 		}
 		if diff := cmp.Diff([]Retriable{{Unit: "shop/cart", State: string(status), Reason: "wave canary: target sas-1/a: no"}}, u.Retriable()[:1]); diff != "" {
 			t.Error(diff)

@@ -45,6 +45,9 @@ type Given struct {
 	Already *order.Order `json:"already,omitempty"`
 	// Besides are other orders of the verb in force, or about to be, that have some of the same places.
 	Besides []order.Order `json:"besides,omitempty"`
+	// HeldBy are orders in force, or about to be, that keep what this one begins from being
+	// written.
+	HeldBy []order.Order `json:"heldBy,omitempty"`
 	// Ends are the orders that this one ends.
 	Ends []order.Order `json:"ends,omitempty"`
 }
@@ -115,8 +118,15 @@ func Give(tx *store.Tx, o order.Order, key string) (given Given, err error) {
 		for _, is := range standing.Of(o.Verb) {
 			if is.Scope == o.Scope && is.Digest == o.Digest && (is.Until.IsZero() || !o.Until.IsZero() && !o.Until.After(is.Until)) {
 				given.Already = &is
-			} else if is.Scope.Within(o.Scope) || o.Scope.Within(is.Scope) {
+			} else if is.Scope.Meets(o.Scope) {
 				given.Besides = append(given.Besides, is)
+			}
+		}
+	}
+	for _, verb := range o.Verb.HeldBy() {
+		for _, is := range standing.Of(verb) {
+			if is.Scope.Meets(o.Scope) {
+				given.HeldBy = append(given.HeldBy, is)
 			}
 		}
 	}

@@ -388,7 +388,8 @@ func (v View) History(_ context.Context, q Query) (events []store.Recorded, err 
 	} else {
 		events, err = v.Store.After(q.Since, q.Below, q.Limit)
 	}
-	if err == nil && len(events) == 0 {
+	own := func(e store.Recorded) bool { return config.Within(string(e.Unit), string(q.Below)) }
+	if err == nil && !slices.ContainsFunc(events, own) { // orders about everything are about any name
 		err = v.noUnits(string(q.Below))
 	}
 	return events, err

@@ -5,10 +5,12 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // Event is one line of the history. Fields that it is not about are empty. A
@@ -49,7 +51,8 @@ type Recorded struct {
 }
 
 // History is the newest events, newest first, limit at most: of a unit and the
-// units below that path, or of everything when it is empty.
+// units below that path, with the orders about folders that it is in or about everything;
+// or of everything when the path is empty.
 func (s Reader) History(below config.UnitPath, limit int) ([]Event, error) {
 	recorded, err := s.Newest(below, limit)
 	var events []Event
@@ -71,9 +74,19 @@ func (s Reader) After(seq int64, below config.UnitPath, limit int) ([]Recorded, 
 }
 
 func (s Reader) events(direction string, below config.UnitPath, seq int64, limit int) ([]Recorded, error) {
-	where := `seq > ?3`
+	where, args := `seq > ?3`, []any{limit, string(below), seq}
 	if below != "" { // "0" is the character after "/"
-		where += ` AND (unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0')`
+		folders, err := json.Marshal(foldersOf(below))
+		if err != nil {
+			return nil, err
+		}
+		verbs, err := json.Marshal(order.Verbs)
+		if err != nil {
+			return nil, err
+		}
+		where += ` AND (unit = ?2 OR unit > ?2 || '/' AND unit < ?2 || '0' OR
+			unit IN (SELECT value FROM json_each(?4)) AND kind IN (SELECT value FROM json_each(?5)))`
+		args = append(args, string(folders), string(verbs))
 	}
 	var events []Recorded
 	err := s.query(func(rows *sql.Rows) error {
@@ -83,8 +96,19 @@ func (s Reader) events(direction string, below config.UnitPath, seq int64, limit
 		e.Time = at.Time
 		events = append(events, e)
 		return err
-	}, `SELECT seq, at, "commit", unit, target, rollout, wave, kind, text FROM history WHERE `+where+` ORDER BY seq `+direction+` LIMIT ?1`, limit, string(below), seq)
+	}, `SELECT seq, at, "commit", unit, target, rollout, wave, kind, text FROM history WHERE `+where+` ORDER BY seq `+direction+` LIMIT ?1`, args...)
 	return events, err
+}
+
+// foldersOf are the folders that a unit is in, the root among them, which is empty.
+func foldersOf(unit config.UnitPath) []string {
+	folders := []string{""}
+	for i, c := range unit {
+		if c == '/' {
+			folders = append(folders, string(unit[:i]))
+		}
+	}
+	return folders
 }
 
 // Range is the numbers of the oldest and the newest event that are kept; both are 0 when

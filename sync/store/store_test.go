@@ -326,8 +326,16 @@ func TestHistory(t *testing.T) {
 	same(t, []Event{events[3], events[2]}, history("", 2))
 	same(t, []Event{events[2], events[0]}, history("a", 10))
 
+	// Orders about folders of a unit, and about everything, are about the unit too.
+	orders := []Event{{Kind: "pause", Unit: "x"}, {Kind: "freeze", Unit: "x/y"}, {Kind: "mask", Target: "dev"}, {Kind: "pause", Unit: "xx"}, {Kind: "thaw", Unit: "x/y/z"},
+		{Kind: "rebuilt"}, {Kind: "drifted", Unit: "x"}}
+	update(t, s, func(tx *Tx) error { return tx.AddHistory(orders) })
+	same(t, []Event{orders[4], orders[2], orders[1], orders[0]}, history("x/y/z", 10))
+	same(t, []Event{orders[4], orders[2], orders[1], orders[0]}, history("x/y", 10))
+	same(t, []Event{orders[6], orders[4], orders[2], orders[1], orders[0]}, history("x", 10))
+
 	// as if 100,000 more had come
-	if _, err := s.writer.Exec(`UPDATE history SET seq = seq + ? WHERE kind = 'stopped'`, maxHistory-1); err != nil {
+	if _, err := s.writer.Exec(`UPDATE history SET seq = seq + ? WHERE kind = 'drifted'`, maxHistory-1); err != nil {
 		t.Fatal(err)
 	}
 	update(t, s, func(tx *Tx) error { return tx.AddHistory([]Event{{Kind: "newest"}}) })
@@ -335,7 +343,7 @@ func TestHistory(t *testing.T) {
 	for _, e := range history("", 10) {
 		kinds = append(kinds, e.Kind)
 	}
-	same(t, []string{"newest", "stopped"}, kinds)
+	same(t, []string{"newest", "drifted"}, kinds)
 }
 
 func TestOneWriter(t *testing.T) {
