@@ -97,7 +97,7 @@ func TestReadmeDocuments(t *testing.T) {
 
 // clusterVerbs are those that need clusters or a daemon's state: TestReadmeDaemon
 // runs them.
-var clusterVerbs = regexp.MustCompile(`^swell (run|status|history|get|tree|approve|retry|pause|freeze|mask|promote|rollback|quarantine|target|reconcile|orders|events)\b|--live\b`)
+var clusterVerbs = regexp.MustCompile(`^swell (run|status|history|get|tree|approve|retry|pause|freeze|mask|promote|rollback|quarantine|target|reconcile|orders|events|describe|watch)\b|--live\b`)
 
 // TestReadmeCommands runs the console blocks in the example monorepo, in a Git
 // repository of its own, and compares what they print. A line of three dots

@@ -131,7 +131,7 @@ func waits(u *rollout.Unit, look *rollout.WaveLook, i int, all []rollout.WaveLoo
 	r := u.Rollout
 	switch look.Phase {
 	case rollout.PhaseAhead:
-		return fmt.Sprintf("waits until wave %s is passed", all[i-1].Name)
+		return fmt.Sprintf("wave %s is not passed yet", all[i-1].Name)
 	case rollout.PhaseUnderWay, rollout.PhaseCleaning:
 		for _, before := range []string{"cleaning wave ", "wave "} {
 			if text, is := strings.CutPrefix(r.Reason, before+look.Name+": "); is {

@@ -111,8 +111,8 @@ func TestDescribe(t *testing.T) {
 	f.now = f.now.Add(6 * time.Minute)
 	f.tells("during the soak",
 		"canary under way: soaking until 2026-03-01T12:10:00Z > swell promote shop/cart",
-		"main ahead: waits until wave canary is passed",
-		"rest ahead: waits until wave main is passed")
+		"main ahead: wave canary is not passed yet",
+		"rest ahead: wave main is not passed yet")
 	if got := f.describe().WaveList[0].Soak; *got != (Soak{"10m0s", noon, noon.Add(10 * time.Minute)}) {
 		t.Errorf("soak %+v", got)
 	}
@@ -123,7 +123,7 @@ func TestDescribe(t *testing.T) {
 	f.tells("the soak is over",
 		"canary passed",
 		"main under way: gate approval of wave main: swell approve "+gate.Digest.Short()+"; waiting for 1 of 1 targets: target b: not applied yet > swell approve "+gate.Digest.Short(),
-		"rest ahead: waits until wave main is passed")
+		"rest ahead: wave main is not passed yet")
 	if gate.State != rollout.GateWaits || !slices.Equal(gate.By, []string{"zoe"}) || !slices.Equal(gate.Not, []string{"ada@example.com"}) {
 		t.Errorf("gate %+v", gate)
 	}
@@ -138,7 +138,7 @@ func TestDescribe(t *testing.T) {
 	f.tells("frozen",
 		"canary passed",
 		"main under way: frozen by bob: holidays; waiting for 1 of 1 targets: target b: not applied yet [freeze: frozen by bob: holidays] > swell thaw shop",
-		"rest ahead: waits until wave main is passed [mask: masked by bob: no power] > swell unmask c")
+		"rest ahead: wave main is not passed yet [mask: masked by bob: no power] > swell unmask c")
 	if got := f.describe(); len(got.Orders) != 2 || len(got.Debts) != 1 || got.Debts[0].Target != "c" || got.Debts[0].Why != "masked by bob: no power" {
 		t.Errorf("orders %v, debts %v", got.Orders, got.Debts)
 	}
