@@ -115,6 +115,9 @@ func (u *Unit) unstarted(wave int) bool {
 	return false
 }
 
+// byHand is how the failure of a release begins that an operator took back.
+const byHand = "rollback "
+
 // rollBack puts back what the unit had before the release under way; or before the last
 // one, where none is.
 func (p *pass) rollBack(u *Unit, o *order.Order) string {
@@ -132,7 +135,7 @@ func (p *pass) rollBack(u *Unit, o *order.Order) string {
 		}
 	}
 	r.Stalled, r.Silence = false, false
-	r.Failure = "rolled back " + o.Text()
+	r.Failure = byHand + o.Text()
 	var written []config.TargetName
 	for _, t := range u.list() {
 		if t.Touched {

@@ -53,6 +53,8 @@
 package rollout
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -132,6 +134,14 @@ type Quarantined struct {
 	Target config.TargetName `json:"target"`
 	Reason string            `json:"reason"`
 	At     time.Time         `json:"at"`
+}
+
+// why says why the bundle was put away.
+func (q *Quarantined) why() string {
+	if strings.HasPrefix(q.Reason, byHand) {
+		return q.Reason
+	}
+	return fmt.Sprintf("it failed on target %s: %s", q.Target, q.Reason)
 }
 
 // Rollout is one release of a unit on its way through the waves.
