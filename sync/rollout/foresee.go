@@ -83,7 +83,7 @@ const horizon = 366 * 24 * time.Hour
 
 // step makes one pass, and reports whether there is more to see.
 func (f *foresight) step() bool {
-	plan := f.state.Decide(f.want, f.now)
+	plan, passed := f.state.Decide(f.want, f.now), f.now
 	for _, tr := range plan.Transitions {
 		f.see(&tr)
 	}
@@ -101,6 +101,9 @@ func (f *foresight) step() bool {
 		return false
 	}
 	f.now = plan.Wake
+	if !f.now.After(passed) { // nothing came of it
+		f.now = passed.Add(time.Second)
+	}
 	return true
 }
 
