@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,7 @@ type follower struct {
 	out   io.Writer
 	log   io.Writer
 	said  string // about the daemon that does not answer
+	met   bool   // it has answered once: a socket that was just made may be closed to others for a moment
 }
 
 // followPause is how long after a lost connection the daemon is looked for again.
@@ -81,7 +83,7 @@ func (f *follower) follow(ctx context.Context, file string) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		if err := f.connected(ctx, settings.API.Socket); isProblem(err) {
+		if err := f.connected(ctx, settings.API.Socket); isProblem(err) || !f.met && errors.Is(err, fs.ErrPermission) {
 			return err
 		} else if err != nil && ctx.Err() == nil && f.said == "" {
 			f.said = "swell: the daemon does not answer; waiting for it"
@@ -112,6 +114,7 @@ func (f *follower) connected(ctx context.Context, socket string) error {
 		return err
 	}
 	defer c.Close()
+	f.met = true
 	if f.since < 0 {
 		if err := f.begin(ctx, c); err != nil {
 			return err

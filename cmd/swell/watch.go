@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -187,10 +189,11 @@ func (w *watcher) draw(now time.Time) error {
 func (w *watcher) follow(ctx context.Context, socket string) error {
 	for ctx.Err() == nil {
 		err := w.connected(ctx, socket)
-		if isProblem(err) {
+		w.mu.Lock()
+		if isProblem(err) || w.is.unknown && errors.Is(err, fs.ErrPermission) {
+			w.mu.Unlock()
 			return err
 		}
-		w.mu.Lock()
 		if w.is.note == "" && ctx.Err() == nil {
 			w.is.note = "the daemon does not answer since " + time.Now().Format(time.TimeOnly) + ": waiting for it"
 		}

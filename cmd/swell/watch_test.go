@@ -10,11 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,5 +149,44 @@ func TestWatch(t *testing.T) {
 	}
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWatchOfAnothersDaemon: who may not reach the socket is told so, and does not wait for
+// a daemon that is there. As root it is another user's process that asks.
+func TestWatchOfAnothersDaemon(t *testing.T) {
+	dir, err := os.MkdirTemp("", "swell") // others may pass it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	closed := filepath.Join(dir, "closed")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(closed, 0)); err != nil {
+		t.Fatal(err)
+	}
+	file, self := filepath.Join(dir, "daemon.yaml"), filepath.Join(dir, "swell")
+	text := fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: %s}, state: %s, api: {socket: %s/swell.sock}}\n", dir, dir, closed)
+	program, err := os.ReadFile(os.Args[0])
+	if err := errors.Join(err, os.WriteFile(file, []byte(text), 0o644), os.WriteFile(self, program, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"events", "-f"}, {"describe", "x"}, {"plan"}, {"watch"}} {
+		cmd := exec.CommandContext(t.Context(), self, append(args, "-c", file)...)
+		cmd.Dir, cmd.Env = "/", append(os.Environ(), asProgram+"=1")
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "permission denied: the daemon's own user, root and spec.api.operators may") {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if os.Getuid() != 0 { // root passes every folder
+		w := &watcher{is: picture{unknown: true}, out: io.Discard, size: func() (int, int, error) { return 80, 24, nil }}
+		if err := w.run(ctx, file); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("watch: %v", err)
+		}
 	}
 }
