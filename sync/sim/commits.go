@@ -64,6 +64,9 @@ func (w *world) change(c *commit) string {
 		}
 		return "nothing"
 	}
+	if said := w.again(c); said != "" {
+		return said
+	}
 	u := apps[w.rand.IntN(len(apps))]
 	said := ""
 	c.alter(u, func(next *unit) {
@@ -124,6 +127,24 @@ func (w *world) change(c *commit) string {
 		return fmt.Sprintf("%s: %s", u.path, said)
 	}
 	return w.restructure(c, c.apps()[slices.Index(apps, u)], n)
+}
+
+// again brings what was rolled back once more, or takes it away so that it can come again;
+// empty when it does neither.
+func (w *world) again(c *commit) string {
+	for _, path := range sorted(w.judge.turnedBack) {
+		bad, is := w.judge.turnedBack[path], c.unit(path)
+		if is == nil || w.rand.IntN(3) > 0 {
+			continue
+		}
+		if is.v == bad.v && is.cv == bad.cv {
+			c.alter(is, func(next *unit) { next.v, next.broken, next.denied = w.git.version(), false, false })
+			return path + ": content"
+		}
+		c.alter(is, func(next *unit) { *next = *bad })
+		return path + ": what failed"
+	}
+	return ""
 }
 
 // restructure removes, renames or moves.

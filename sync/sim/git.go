@@ -209,7 +209,7 @@ func (g *git) files(c *commit) map[string]string {
 		files["fleet/bounds.yaml"] = bounds
 	}
 	if c.held {
-		files["fleet/more.yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: wrong}\nspec: {cels: []}\n"
+		files["fleet/more.yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: wrong}\nspec: {cells: [{name: w}], cels: []}\n"
 	}
 	for _, u := range c.units {
 		switch u.sort {

@@ -37,11 +37,12 @@ type judge struct {
 	deleted    map[string]int       // unapproved deletions by commit, unit and target
 	made       map[place]int        // objects that were new, ever
 	failed     map[string]string    // what was rolled back, since somebody said to try again, and of which unit
+	turnedBack map[string]*unit     // what was rolled back last
 	first      map[int]*commit      // that a process fetched, as long as it has seen no other
 	lineage    map[int]int          // of the state that a process works with
 	generation int                  // of the state that is talked to, see lineage
 	lineages   int                  // how many there were
-	renewed    map[string]time.Time // the Lease of each cluster
+	renewed    map[string]time.Time // the Lease of each cluster, by its identity
 	holder     string               // of the Lease that a call is about, before it is served
 
 	inventory   []store.Entry
@@ -104,7 +105,7 @@ type view struct {
 func newJudge(w *world) *judge {
 	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
-		promoted: map[string]bool{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
+		promoted: map[string]bool{}, turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
 }
 
 // objectf notes the first objection.
@@ -128,14 +129,15 @@ func (j *judge) before(c *call) {
 	j.world.stats.now.writes++
 	at := j.world.clusters[c.cluster]
 	j.see(at)
-	j.writer(c, at)
 	if c.process == j.world.rival && !c.process.isDead() {
+		j.writer(c, at)
 		j.world.takeOver()
 	}
-	j.identity(c, at)
 	k := keyOf(c.path)
 	j.entries(c.process)
 	j.bound(c, at, k)
+	j.identity(c, at)
+	j.writer(c, at)
 	switch {
 	case c.method == http.MethodDelete:
 		j.deletes(c, at, k)
@@ -152,7 +154,7 @@ func (j *judge) after(c *call, code int) {
 			Spec struct{ HolderIdentity string }
 		}
 		if json.Unmarshal(c.body, &lease) == nil {
-			j.renewed[c.cluster] = time.Now()
+			j.renewed[j.world.clusters[c.cluster].identity()] = time.Now()
 			if j.holders[c.process.number] == nil {
 				j.holders[c.process.number] = map[string]string{}
 			}
@@ -370,7 +372,7 @@ func (j *judge) writer(c *call, at *cluster) {
 	if is, own := at.holder(), j.holders[c.process.number][c.cluster]; own == "" || is != own {
 		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, own)
 	}
-	if since := time.Since(j.renewed[c.cluster]); since > leaseTime {
+	if since := time.Since(j.renewed[j.world.clusters[c.cluster].identity()]); since > leaseTime {
 		j.objectf("one writer", "%s is written %s after the last renewal of the Lease", c.key(), since)
 	}
 }

@@ -26,6 +26,7 @@ func (j *judge) again(t rollout.Transition) {
 		}
 	}
 	j.failed[content] = string(t.Unit)
+	j.turnedBack[string(t.Unit)] = c.unit(string(t.Unit))
 }
 
 func contentOf(c *commit, t rollout.Transition) string {
@@ -49,9 +50,10 @@ func (j *judge) ranThere(unit string) {
 		if at.unit != unit {
 			continue
 		}
-		for name, s := range h.bundles {
-			if s.now {
-				j.ran[at] = name
+		most := -1
+		for _, name := range sorted(h.bundles) {
+			if s := h.bundles[name]; s.now && len(s.objects) > most { // one may be a part of another
+				j.ran[at], most = name, len(s.objects)
 			}
 		}
 	}
@@ -71,7 +73,7 @@ func (j *judge) isPutBack(t rollout.Transition) {
 		if h == nil || ran == "" || ran == brought || j.masked(at, j.world.process) != "" || j.isRetired(at.target) {
 			continue
 		}
-		if s := h.bundles[brought]; s != nil && s.now {
+		if s, was := h.bundles[brought], h.bundles[ran]; s != nil && s.now && !was.now && !s.within(was) {
 			j.objectf("a rollback puts back what ran before", "%v has what commit %s brought: %s", at, t.Commit.Short(), brought)
 		}
 	}
@@ -112,8 +114,18 @@ func (j *judge) takesOver(c *call, before string) {
 		if number == c.process.number || by[c.cluster] != before || before == "" {
 			continue
 		}
-		if since := time.Since(j.renewed[c.cluster]); j.lineage[number] != j.lineage[c.process.number] && since < leaseTime {
+		if since := time.Since(j.renewed[j.world.clusters[c.cluster].identity()]); j.lineage[number] != j.lineage[c.process.number] && since < leaseTime {
 			j.objectf("one writer", "%s takes the Lease of process %d, which has another state, %s after its last renewal", c.key(), number, since)
 		}
 	}
+}
+
+// within says that all of a bundle is in another one too.
+func (s *span) within(other *span) bool {
+	for k, mark := range s.objects {
+		if other.objects[k] != mark {
+			return false
+		}
+	}
+	return true
 }

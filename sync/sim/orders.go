@@ -45,6 +45,11 @@ var standingVerbs = []order.Verb{order.Pause, order.Pause, order.Freeze, order.M
 // begin gives an order that stands.
 func (w *world) begin() string {
 	verb, a := pick(w.rand, standingVerbs...), w.someWhere()
+	if name := w.writtenTo(); name != "" && w.rand.IntN(3) == 0 { // a job is to notice it
+		said := w.command(order.Mask, order.Scope{Target: config.TargetName(name)}, 0)
+		w.elapse(time.Second)
+		return said
+	}
 	if verb == order.Retire {
 		a.unit = ""
 		if a.target == "" || w.rand.IntN(3) > 0 {

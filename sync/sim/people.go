@@ -53,6 +53,7 @@ var events = []struct {
 	{"cluster back", 12, (*world).comeBack},
 	{"cluster sick", 4, (*world).sicken},
 	{"cluster well", 8, (*world).cure},
+	{"Leases stall", 4, (*world).stall},
 	{"cluster anew", 3, (*world).makeAnew},
 	{"old cluster again", 8, (*world).bringOldBack},
 	{"streams cut", 4, (*world).cutStreams},
@@ -228,6 +229,40 @@ func (w *world) sicken() string {
 	return c.name + " " + c.sick
 }
 
+// stallTime is longer than a Lease lasts.
+const stallTime = 70 * time.Second
+
+// stall has a cluster tell a job's writes to come again until its Lease has run out.
+func (w *world) stall() string {
+	name := w.writtenTo()
+	if name == "" || w.clusters[name].sick != "" {
+		return ""
+	}
+	c := w.clusters[name]
+	c.sick = tooBusy
+	for began := w.judge.elapsed; w.judge.elapsed-began < stallTime && w.judge.objection == nil && w.process != nil; {
+		groups := w.gate.groups()
+		if i := slices.IndexFunc(groups, func(g []*call) bool { return g[0].cluster == name }); i >= 0 {
+			w.tell("let %s: %s", w.nameOf(groups[i]), w.let(groups[i]))
+			w.stepped()
+		} else {
+			w.pass(5 * time.Second)
+		}
+	}
+	c.sick = noLeases
+	return name
+}
+
+// writtenTo is a cluster that a request waits for that writes; empty when there is none.
+func (w *world) writtenTo() string {
+	for _, group := range w.gate.groups() {
+		if group[0].writes() {
+			return group[0].cluster
+		}
+	}
+	return ""
+}
+
 func (w *world) cure() string {
 	c := w.someCluster()
 	if c.sick == "" && !c.rightsUp {
@@ -240,11 +275,8 @@ func (w *world) cure() string {
 // makeAnew takes a cluster away and brings another one back under its name.
 func (w *world) makeAnew() string {
 	c := w.someCluster()
-	for _, group := range w.gate.groups() {
-		if group[0].writes() { // there it matters most
-			c = w.clusters[group[0].cluster]
-			break
-		}
+	if name := w.writtenTo(); name != "" { // there it matters most
+		c = w.clusters[name]
 	}
 	w.reset(c)
 	w.make(c)

@@ -17,6 +17,11 @@ import (
 func play(seed uint64, choices []uint64, dir string, s *stats) *world {
 	w := newWorld(seed, dir, s)
 	s.now.histories++
+	for i := 0; w.shape.settled && i < patienceSteps && w.judge.objection == nil; i++ {
+		if w.calmly(map[string]time.Duration{}); w.left() == "" {
+			break
+		}
+	}
 	for _, choice := range choices {
 		if w.judge.objection != nil {
 			break

@@ -87,6 +87,7 @@ type shape struct {
 	ready    time.Duration // until a workload is ready
 	watch    bool          // drift is watched for
 	budget   budget
+	settled  bool // everything has arrived before anything goes wrong
 }
 
 // budget bounds what is in change at a time; zero is no bound.
@@ -155,6 +156,7 @@ func drawShape(r *rand.Rand) shape {
 	if r.IntN(2) == 0 {
 		s.budget = budget{units: pick(r, 0, 1, 2), unitsPerTarget: pick(r, 0, 1), failedUnits: pick(r, 0, 1, 2)}
 	}
+	s.settled = r.IntN(2) == 0
 	return s
 }
 
