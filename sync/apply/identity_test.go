@@ -94,3 +94,32 @@ func TestDoubtedAgainAndAgain(t *testing.T) {
 		t.Errorf("%v, %d writes", err, writes)
 	}
 }
+
+// TestAnotherClusterAfterAPause: a server asks to come again later, and then another
+// cluster stands at the address. Nothing is written there.
+func TestAnotherClusterAfterAPause(t *testing.T) {
+	t.Parallel()
+	first, second := simulator.New(), simulator.New()
+	now, writes := first, 0
+	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPatch {
+			return now.RoundTrip(r)
+		}
+		if now == first {
+			now = second
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}, Body: http.NoBody, Request: r}, nil
+		}
+		writes++
+		return now.RoundTrip(r)
+	})}, "test", Options{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	if err := results[0].Err; err == nil || !strings.Contains(err.Error(), "another cluster answers than before") || writes > 0 {
+		t.Errorf("%v, %d writes", err, writes)
+	}
+}

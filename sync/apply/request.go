@@ -27,6 +27,8 @@ const (
 	// of the cluster's requests wait and fewer come then.
 	maxThrottled = 10
 	firstDelay   = 100 * time.Millisecond // doubled for each further attempt, with jitter
+	// doubtAfter is the pause after which another cluster may stand at the address.
+	doubtAfter = time.Second
 	// maxRetryAfter is the longest a server may make us wait. A longer wish is
 	// an error that the next pass will meet again, or not.
 	maxRetryAfter = 10 * time.Second
@@ -92,8 +94,12 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
 			c.probe(ctx)
 		}
-		if !again || !wait(ctx, max(err.after, c.backoff(attempt))) {
+		pause := max(err.after, c.backoff(attempt))
+		if !again || !wait(ctx, pause) {
 			return nil, c.judgeRights(ctx, req, err)
+		}
+		if pause >= doubtAfter {
+			c.identity.doubt()
 		}
 	}
 }
