@@ -201,7 +201,7 @@ func plansOf(is serve.Approvals) []planStatus {
 func planListing(is serve.Approvals) *listing {
 	l := &listing{kind: "DeletionPlanList", columns: heads("PLAN", "DELETIONS", "OF", "SINCE", "WHY"), nothing: "nothing waits for approval"}
 	for _, p := range plansOf(is) {
-		l.add(p, p.Plan.Short(), p.Plan.Short(), strconv.Itoa(len(p.Deletions)), wholeFleet(p.Unit), p.Since.Format(time.RFC3339), planWhy(p))
+		l.add(p, p.Plan.Short(), p.Plan.Short(), strconv.Itoa(len(p.Deletions)), wholeFleet(p.Unit), fullTime(p.Since), planWhy(p))
 	}
 	return l
 }

@@ -257,7 +257,7 @@ func (w *describer) rest() {
 		w.line(0, "in quarantine:")
 	}
 	for _, q := range d.Quarantine {
-		w.line(2, "bundle %s of commit %s since %s: it failed on %s: %s", q.Bundle.Short(), q.Commit.Short(), shortTime(q.At, d.Now), q.Target, q.Reason)
+		w.line(2, "bundle %s of commit %s since %s: %s", q.Bundle.Short(), q.Commit.Short(), shortTime(q.At, d.Now), q.Why)
 	}
 	if len(d.Orders) > 0 {
 		w.line(0, "orders in force:")

@@ -16,7 +16,7 @@ import (
 	"github.com/swell-sh/swell/sync/status"
 )
 
-var describedAt = time.Date(2026, 3, 1, 12, 6, 0, 0, time.Local)
+var describedAt = time.Date(2026, 3, 1, 12, 6, 0, 0, time.UTC)
 
 // largeWave is a description with a wave of 300 targets, some of which have texts of others.
 func largeWave() *status.Description {
@@ -44,14 +44,14 @@ func TestDescribeLargeWave(t *testing.T) {
 		return b.String()
 	}
 	got := write(&describer{d: largeWave(), width: 80})
-	want := `shop/cart: progressing since 12:00:00 (6m)
+	want := `shop/cart: progressing since 12:00:00Z (6m)
   commit c1c1c1c1, rollout -, 298 of 300 targets done
 wave 1/1 all: under way, 300 targets
   298 targets, sas-000/rz00a, sas-001/rz00a, sas-002/rz00a and 295 more:
     healthy, commit c1c1c1c1
   sas-007/rz00a, sas-009/rz00a: failed, commit c1c1c1c1: Deployment/cart:
     \x1b[31mno\nsuch image\u202e
-  soak 6m of 10m, ends 12:10:00
+  soak 6m of 10m, ends 12:10:00Z
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -161,7 +161,7 @@ func (f *follower) take(e store.Recorded) error {
 	if e.Text != "" {
 		what += ": " + visible(e.Text)
 	}
-	_, err := fmt.Fprintf(f.out, "%s %s %s %s %s\n", e.Time.Local().Format(time.DateTime), orDash(string(e.Unit)), orDash(string(e.Target)), orDash(e.Wave), what)
+	_, err := fmt.Fprintf(f.out, "%s %s %s %s %s\n", fullTime(e.Time), orDash(string(e.Unit)), orDash(string(e.Target)), orDash(e.Wave), what)
 	return f.printed(err)
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +83,7 @@ func getDrift(ctx context.Context, t teller, below string) (*listing, error) {
 	}
 	l := &listing{kind: "DriftList", columns: heads("OBJECT", "TARGET", "UNIT", "MODE", "FOUND", "WHAT"), nothing: "no drift is known"}
 	for _, d := range drifted {
-		l.add(d, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(d.Unit), d.Mode, d.Found.Local().Format(time.DateTime), d.Text)
+		l.add(d, string(d.Target)+" "+d.Object, d.Object, string(d.Target), string(d.Unit), d.Mode, fullTime(d.Found), d.Text)
 	}
 	return l, nil
 }
@@ -98,7 +97,7 @@ func getTargets(ctx context.Context, t teller, below string) (*listing, error) {
 	for _, c := range targets {
 		at := "-"
 		if !c.SweptAt.IsZero() {
-			at = c.SweptAt.Local().Format(time.DateTime)
+			at = fullTime(c.SweptAt)
 		}
 		var orders []string
 		for _, verb := range c.Orders {

@@ -30,7 +30,7 @@ func someState(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "daemon.yaml")
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cart := &rollout.Unit{
 		Path:    "services/shop/cart",
 		Rollout: &rollout.Rollout{ID: 2, Commit: "aaaaaaaaaaaa", Status: rollout.Progressing, Reason: "wave canary waits for sas/a"},
@@ -77,7 +77,7 @@ func someState(t *testing.T) (file string) {
 
 func TestGetAndHistory(t *testing.T) {
 	file := someState(t)
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct{ args, want string }{
 		{"get units", `
 UNIT                STATUS   WAVE  COMMIT       TARGETS  REASON
@@ -117,8 +117,8 @@ Service/shop/cart       vla     services/shop/cart  to be applied again  u-2
 }
 `},
 		{"get drift services/shop", `
-OBJECT             TARGET  UNIT                MODE    FOUND                WHAT
-Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05
+OBJECT             TARGET  UNIT                MODE    FOUND                 WHAT
+Service/shop/cart  vla     services/shop/cart  report  2026-01-02T03:04:05Z
     Service/shop/cart: .spec.type: kubectl-edit (Update, ` + at.UTC().Format(time.RFC3339) + `)
 `},
 		{"get drift services/search -o json", `
@@ -129,14 +129,14 @@ Service/shop/cart  vla     services/shop/cart  report  2026-01-02 03:04:05
 }
 `},
 		{"get targets", `
-TARGET  UNITS  READY  FAILED  WAITING  DRIFTED  SWEPT                REASON
-sas/a   1      0/1    0       1        0        -                    cluster sas: no answer within 5s
-vla     2      0/2    1       0        1        2026-01-02 03:04:05  services/search: Pod/x: CrashLoopBackOff
+TARGET  UNITS  READY  FAILED  WAITING  DRIFTED  SWEPT                 REASON
+sas/a   1      0/1    0       1        0        -                     cluster sas: no answer within 5s
+vla     2      0/2    1       0        1        2026-01-02T03:04:05Z  services/search: Pod/x: CrashLoopBackOff
 `},
 		{"history services/shop", `
-TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
-2026-01-02 03:04:05  aaaaaaaa  services/shop/cart  -       -     started  2 targets in 2 waves
-2026-01-02 03:04:07  -         services/shop/cart  vla     rest  healthy
+TIME                  COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
+2026-01-02T03:04:05Z  aaaaaaaa  services/shop/cart  -       -     started  2 targets in 2 waves
+2026-01-02T03:04:07Z  -         services/shop/cart  vla     rest  healthy
 `},
 		{"history -n 1 -o json", `
 {
@@ -145,7 +145,7 @@ TIME                 COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
   "items": [
     {
       "seq": 3,
-      "time": "` + time.Date(2026, 1, 2, 3, 4, 7, 0, time.Local).UTC().Format(time.RFC3339) + `",
+      "time": "` + time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC).Format(time.RFC3339) + `",
       "unit": "services/shop/cart",
       "target": "vla",
       "rollout": 2,

@@ -43,7 +43,7 @@ func rolloutListing(lines []status.UnderWay) *listing {
 	l := &listing{kind: "RolloutList", columns: heads("UNIT", "COMMIT", "STATUS", "WAVE", "TARGETS", "SINCE", "WAITS FOR"), nothing: "no rollout is under way"}
 	for i := range lines {
 		u := &lines[i]
-		l.add(u, string(u.Unit), string(u.Unit), orDash(u.Commit.Short()), string(u.Status), waveText(u), fmt.Sprintf("%d/%d", u.Done, u.Targets), sinceText(u.Since), u.Waits)
+		l.add(u, string(u.Unit), string(u.Unit), orDash(u.Commit.Short()), string(u.Status), waveText(u), fmt.Sprintf("%d/%d", u.Done, u.Targets), fullTime(u.Since), u.Waits)
 	}
 	return l
 }
@@ -54,25 +54,6 @@ func waveText(u *status.UnderWay) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d %s", u.Wave, u.Waves, u.WaveName)
-}
-
-func sinceText(at time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-// shortTime is a time of a day, or of another day than that of now.
-func shortTime(at, now time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	at, now = at.Local(), now.Local()
-	if y, m, d := at.Date(); now.Year() == y && now.Month() == m && now.Day() == d {
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format(time.DateTime)
 }
 
 // roundly is a duration without more than two units: "2h5m", "6m", "40s".

@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +54,7 @@ func eventListing(events []store.Recorded) *listing {
 		if e.Rollout > 0 {
 			number = strconv.Itoa(e.Rollout)
 		}
-		l.add(e, "", e.Time.Local().Format(time.DateTime), orDash(e.Commit.Short()), orDash(string(e.Unit)), number,
+		l.add(e, "", fullTime(e.Time), orDash(e.Commit.Short()), orDash(string(e.Unit)), number,
 			orDash(string(e.Target)), orDash(e.Wave), e.Kind, e.Text)
 	}
 	return l

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,14 +45,14 @@ func orderListing(is serve.Orders) *listing {
 		for i := range orders {
 			o, until := &orders[i], "-"
 			if !o.Until.IsZero() {
-				until = o.Until.UTC().Format(time.RFC3339)
+				until = fullTime(o.Until)
 			}
 			item := struct {
 				*order.Order
 				State string `json:"state"`
 			}{o, state}
 			number := strconv.FormatInt(o.Seq, 10)
-			l.add(item, number, number, string(o.Verb), o.Scope.Text(), state, o.At.UTC().Format(time.RFC3339), until, o.By, orDash(o.Reason))
+			l.add(item, number, number, string(o.Verb), o.Scope.Text(), state, fullTime(o.At), until, o.By, orDash(o.Reason))
 		}
 	}
 	add(is.Standing, "in force")
@@ -91,7 +90,7 @@ func getQuarantine(ctx context.Context, t teller, below string) (*listing, error
 				Unit string `json:"unit"`
 				status.QuarantinedBundle
 			}{string(u.Path), q}
-			l.add(item, string(u.Path), string(u.Path), q.Bundle.Short(), q.Commit.Short(), string(q.Target), q.At.UTC().Format(time.RFC3339), q.Reason)
+			l.add(item, string(u.Path), string(u.Path), q.Bundle.Short(), q.Commit.Short(), string(q.Target), fullTime(q.At), q.Why)
 		}
 	}
 	return l, nil

@@ -173,7 +173,7 @@ func (p *picture) head() []string {
 	if parts := countTexts(counts); len(parts) > 1 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	clock := p.now.Local().Format(time.TimeOnly)
+	clock := p.now.UTC().Format(clockLayout)
 	lines := []string{p.painted(shortened(clock+"  "+text, p.width), colorPlace)}
 	if p.note != "" {
 		lines = append(lines, p.painted(shortened(p.note, p.width), colorMark))
@@ -395,7 +395,7 @@ func (p *picture) eventLines(most int) (lines []string) {
 				about = append(about, name)
 			}
 		}
-		lines = append(lines, shortened(fmt.Sprintf("%s %s %s", e.Time.Local().Format(time.TimeOnly), strings.Join(about, " "), what), p.width))
+		lines = append(lines, shortened(fmt.Sprintf("%s %s %s", e.Time.UTC().Format(clockLayout), strings.Join(about, " "), what), p.width))
 	}
 	return lines
 }

@@ -72,7 +72,7 @@ func (w *planWriter) head() {
 		w.line(0, "nothing would change")
 	}
 	if f.Cut {
-		w.line(0, "only the beginning was worked out, up to %s", f.Until.Local().Format(time.DateTime))
+		w.line(0, "only the beginning was worked out, up to %s", fullTime(f.Until))
 	}
 }
 

@@ -56,12 +56,12 @@ func TestPlanText(t *testing.T) {
 200 units, services/u000, services/u001, services/u002 and 197 more: start, tier early, rollout careful
   wave canary now: dev/a, soaks 1h
     gate prometheus at the end: prom: up
-  wave sas 13:06:00 (in 1h): 30 targets, sas-00/rz00a, sas-01/rz00a, sas-02/rz00a and 27 more
+  wave sas 13:06:00Z (in 1h): 30 targets, sas-00/rz00a, sas-01/rz00a, sas-02/rz00a and 27 more
     gate approval at the start: zoe may approve
     window: Window night opens at 2026-03-01T22:00:00Z (sas-00/rz00a, sas-01/rz00a): nothing starts before that
     mask: masked by Mask power: \x1b[2Jno\npower (vla-1): waves go on without, and they catch up when it ends
     no answer now from sas-00/rz00a
-  done at the earliest 13:16:00 (in 1h10m)
+  done at the earliest 13:16:00Z (in 1h10m)
 services/old: leaves, rollout careful
   cleans wave canary now: dev/a
   done at the earliest now
@@ -91,7 +91,7 @@ deletions that wait for approval:
 	}
 	cut := largeForecast()
 	cut.Cut, cut.Until = true, describedAt.Add(time.Hour)
-	if text := write(&planWriter{f: cut, width: 140}); !strings.Contains(text, "only the beginning was worked out, up to 2026-03-01 13:06:00") || strings.Contains(text, "approve --plan") {
+	if text := write(&planWriter{f: cut, width: 140}); !strings.Contains(text, "only the beginning was worked out, up to 2026-03-01T13:06:00Z") || strings.Contains(text, "approve --plan") {
 		t.Errorf("cut: %s", text)
 	}
 	early := largeForecast()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +76,7 @@ func ails(f *serve.Fleet) bool {
 // fleetLines is what there is to say of the fleet, a line each.
 func fleetLines(f *serve.Fleet) (lines []string) {
 	for _, t := range f.Conditions {
-		lines = append(lines, fmt.Sprintf("%s: %s (since %s)", t.About, strings.TrimPrefix(t.Text, t.About+": "), t.Since.Format(time.RFC3339)))
+		lines = append(lines, fmt.Sprintf("%s: %s (since %s)", t.About, strings.TrimPrefix(t.Text, t.About+": "), fullTime(t.Since)))
 	}
 	for i := range f.Orders {
 		o := &f.Orders[i]
@@ -85,10 +84,10 @@ func fleetLines(f *serve.Fleet) (lines []string) {
 	}
 	for _, p := range f.Plans {
 		plan := store.Plan{Digest: render.Digest(p.Plan), Rejected: p.Rejected}
-		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, diff.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), p.Since.Format(time.RFC3339), plan.Ask()))
+		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, diff.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), fullTime(p.Since), plan.Ask()))
 	}
 	for _, ask := range f.Asks {
-		lines = append(lines, fmt.Sprintf("gate %s: wave %s of %s waits for approval since %s: swell approve %s", ask.Digest.Short(), ask.Wave, ask.Unit, ask.Since.UTC().Format(time.RFC3339), ask.Digest.Short()))
+		lines = append(lines, fmt.Sprintf("gate %s: wave %s of %s waits for approval since %s: swell approve %s", ask.Digest.Short(), ask.Wave, ask.Unit, fullTime(ask.Since), ask.Digest.Short()))
 	}
 	for _, c := range f.Clusters {
 		if c.Survey == store.Rebuilding {

@@ -195,7 +195,7 @@ func (w *watcher) follow(ctx context.Context, socket string) error {
 			return err
 		}
 		if w.is.note == "" && ctx.Err() == nil {
-			w.is.note = "the daemon does not answer since " + time.Now().Format(time.TimeOnly) + ": waiting for it"
+			w.is.note = "the daemon does not answer since " + time.Now().UTC().Format(clockLayout) + ": waiting for it"
 		}
 		w.mu.Unlock()
 		select {

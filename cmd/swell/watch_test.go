@@ -118,7 +118,7 @@ func TestWatch(t *testing.T) {
 	out.mu.Lock()
 	out.size = [2]int{20, 5}
 	out.mu.Unlock()
-	out.shows(t, "2 rollout…")
+	out.shows(t, "2 rollou…")
 	out.mu.Lock()
 	out.size = [2]int{80, 24}
 	out.mu.Unlock()

@@ -130,7 +130,7 @@ func (p *pass) rollBack(u *Unit, o *order.Order) string {
 			return ""
 		}
 	default:
-		if !u.canGoBack() {
+		if !u.CanGoBack() {
 			return ""
 		}
 	}

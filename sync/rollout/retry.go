@@ -105,7 +105,7 @@ func (s *State) Resume(cluster string) {
 // it stands.
 func (u *Unit) again() string {
 	text := fmt.Sprintf("swell retry %s tries it again", u.Path)
-	if u.Rollout.Status == Held && u.canGoBack() {
+	if u.Rollout.Status == Held && u.CanGoBack() {
 		text += fmt.Sprintf(", swell rollback %s puts back what ran before", u.Path)
 	}
 	return text

@@ -136,8 +136,8 @@ type Quarantined struct {
 	At     time.Time         `json:"at"`
 }
 
-// why says why the bundle was put away.
-func (q *Quarantined) why() string {
+// Why says why the bundle was put away.
+func (q *Quarantined) Why() string {
 	if strings.HasPrefix(q.Reason, byHand) {
 		return q.Reason
 	}

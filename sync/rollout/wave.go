@@ -328,7 +328,7 @@ func (p *pass) fail(u *Unit, why string, wave *config.Wave, failed []config.Targ
 		p.note(u, "", "held", r.Failure)
 		return
 	}
-	if !u.canGoBack() {
+	if !u.CanGoBack() {
 		r.Status, r.Stalled, r.FinishedAt = Held, true, p.now
 		r.Failure += "; not rolled back, no earlier good version: it goes on by itself when this is well"
 		p.note(u, "", "held", r.Failure)
@@ -345,7 +345,7 @@ func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
 			p.quarantine(u, name, t)
 		}
 	}
-	r.Status = RollingBack
+	r.Status, r.FinishedAt = RollingBack, time.Time{}
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
 		switch {
@@ -362,8 +362,8 @@ func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
 	p.restored(u)
 }
 
-// canGoBack says that the rollout wrote to a target that had a good bundle.
-func (u *Unit) canGoBack() bool {
+// CanGoBack says that the rollout wrote to a target that had a good bundle.
+func (u *Unit) CanGoBack() bool {
 	for _, t := range u.list() {
 		if t.Touched && t.Good != "" {
 			return true

@@ -200,6 +200,9 @@ func commandsOf(u *rollout.Unit) (all []Command) {
 	if u.Waiting != "" {
 		all = append(all, Command{"swell approve", "lists the deletions that wait"})
 	}
+	if u.Rollout.Status == rollout.Held && u.CanGoBack() {
+		all = append(all, Command{fmt.Sprintf("swell rollback %s", u.Path), "puts back what ran before"})
+	}
 	switch u.Rollout.Status {
 	case rollout.Held, rollout.RolledBack, rollout.RollingBack:
 		all = append(all, Command{fmt.Sprintf("swell retry %s", u.Path), "begins the release again at its first wave"})

@@ -102,12 +102,12 @@ type Target struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// QuarantinedBundle is a bundle that failed.
+// QuarantinedBundle is a bundle that failed, or was taken back by hand.
 type QuarantinedBundle struct {
 	Bundle render.Digest     `json:"bundle"`
 	Commit config.Commit     `json:"commit"`
 	Target config.TargetName `json:"target"`
-	Reason string            `json:"reason"`
+	Why    string            `json:"why"`
 	At     time.Time         `json:"at"`
 }
 
@@ -135,7 +135,7 @@ func Of(u *rollout.Unit, drifts []store.Drift) Unit {
 	})...)
 	for _, digest := range slices.Sorted(maps.Keys(u.Quarantine)) {
 		q := u.Quarantine[digest]
-		is.Quarantine = append(is.Quarantine, QuarantinedBundle{digest, q.Commit, q.Target, q.Reason, q.At})
+		is.Quarantine = append(is.Quarantine, QuarantinedBundle{digest, q.Commit, q.Target, q.Why(), q.At})
 	}
 	is.Reason = is.reason(u)
 	return is
