@@ -151,7 +151,10 @@ func (p *pass) full(u *Unit, name config.TargetName) string {
 	text := p.isFull(u, name)
 	if text == "" {
 		c := p.count()
-		c.inFlight[u.Path] = true
+		if !c.inFlight[u.Path] {
+			c.inFlight[u.Path] = true
+			p.seekFor(u)
+		}
 		c.onTarget[name]++
 	}
 	u.crowded = u.crowded || text != ""
@@ -181,16 +184,26 @@ func (p *pass) isFull(u *Unit, name config.TargetName) string {
 // that one would keep its room for ever.
 func (p *pass) awaited(path config.UnitPath) bool {
 	if p.sought == nil {
-		p.sought = map[config.UnitPath]bool{}
-		for other := range p.count().inFlight {
-			for _, at := range p.state.Units[other].list() {
-				if !at.applied() {
-					p.seek(at.Needs, at.name)
-				}
-			}
-		}
+		p.seekAll()
 	}
 	return p.sought[path]
+}
+
+// seekAll notes the units that units in change wait for.
+func (p *pass) seekAll() {
+	p.sought = map[config.UnitPath]bool{}
+	for path := range p.count().inFlight {
+		p.seekFor(p.state.Units[path])
+	}
+}
+
+// seekFor notes the units that one waits for.
+func (p *pass) seekFor(u *Unit) {
+	for _, at := range u.list() {
+		if !at.applied() {
+			p.seek(at.Needs, at.name)
+		}
+	}
 }
 
 // seek notes units that are waited for on a target, and those that they wait for there.

@@ -130,13 +130,8 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 		}
 	}
 	paths = p.recount(paths)
-	for _, path := range paths {
-		if u := s.Units[path]; u != nil && u.BlockedBy == ObstacleTurn {
-			p.release(path) // its turn may have come
-			if !u.settled {
-				p.advance(u)
-			}
-		}
+	if p.takeTurns(paths) {
+		paths = p.recount(paths) // what began anew is not in change any more
 	}
 	for _, path := range paths {
 		if u := s.Units[path]; u != nil && !u.settled {
@@ -151,6 +146,21 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	sortByPlace(p.plan.Actions, Action.place)
 	sortByPlace(p.plan.Open, func(at render.Placed) render.Placed { return at })
 	return p.plan
+}
+
+// takeTurns begins the releases whose turn has come meanwhile, and says whether there
+// were any.
+func (p *pass) takeTurns(paths []config.UnitPath) (begun bool) {
+	for _, path := range paths {
+		if u := p.state.Units[path]; u != nil && u.BlockedBy == ObstacleTurn {
+			p.release(path)
+			begun = begun || u.BlockedBy != ObstacleTurn
+			if !u.settled {
+				p.advance(u)
+			}
+		}
+	}
+	return begun
 }
 
 // sortByPlace sorts what is mostly sorted.

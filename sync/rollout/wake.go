@@ -32,13 +32,14 @@ type common struct {
 	withheld map[config.UnitPath]string
 	failed   map[config.Commit][]config.UnitPath // while a budget bounds them
 	counts   counts                              // while a budget bounds those
+	sought   map[config.UnitPath]bool            // see [pass.awaited], while it does
 	at       time.Time
 }
 
 // rouse has all units looked at when what concerns all of them changed since the last
 // Decide, or the clock was set back.
 func (p *pass) rouse() {
-	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, at: p.now}, p.state.common
+	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, sought: p.state.common.sought, at: p.now}, p.state.common
 	p.state.common = is
 	if is.held == was.held && maps.Equal(is.withheld, was.withheld) && !is.at.Before(was.at) &&
 		equalFailed(is.failed, was.failed) && reflect.DeepEqual(is.bounds, was.bounds) {
@@ -55,14 +56,17 @@ func equalFailed(a, b map[config.Commit][]config.UnitPath) bool {
 
 // recount counts again after units may have failed, or be done, and has those looked at
 // that it concerns: all of them when other units have failed than before, and those that
-// wait for room in a budget when other units are in change. It returns the units that are
-// to be looked at now.
+// wait for room in a budget when other units are in change, or wait for others. It returns
+// the units that are to be looked at now.
 func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
-	p.counts, p.failed, p.before = nil, nil, nil
+	p.counts, p.failed, p.before, p.sought = nil, nil, nil, nil
 	all, room := !equalFailed(p.failures(), p.state.common.failed), false
 	if b := &p.bounds.Release.Budget; b.Counts() {
 		c, was := p.count(), p.state.common.counts
 		room = was.inFlight == nil || !maps.Equal(c.inFlight, was.inFlight) || b.UnitsPerTarget > 0 && !maps.Equal(c.onTarget, was.onTarget)
+		p.seekAll()
+		room = room || !maps.Equal(p.sought, p.state.common.sought)
+		p.state.common.sought = maps.Clone(p.sought)
 	}
 	if !all && !room {
 		return paths
