@@ -192,7 +192,7 @@ func (w *waves) takeObjects(t *Target) bool {
 // what is about starts only.
 func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) (text string, until time.Time) {
 	at := u.at(name, t)
-	if text := p.stopped(u, at); text != "" {
+	if text := p.stopped(at); text != "" {
 		return text, time.Time{}
 	}
 	if why == WhyRollback || !t.TriedAt.IsZero() {
@@ -253,7 +253,7 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	}
 	r := u.Rollout
 	soaking := r.Status == Progressing && !r.Removing && t.Wave == r.Wave && t.Touched && !w.soaks.IsZero()
-	prune := t.Leftovers && t.applied() && p.known(u.Path)
+	prune := t.Leftovers && t.applied() && p.known(u.Path) && p.stopped(u.at(name, t)) == ""
 	if t.Health == HealthGood && t.Trouble == NoTrouble && !soaking && !prune {
 		return
 	}

@@ -281,8 +281,12 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 			why, failed = p.unproved(u, n, y)
 		case gate.HTTP != nil && soaked:
 			why = p.unanswered(u, r.Wave, n)
-			if g := r.gate(r.Wave, n); gate.HTTP.Timeout > 0 && why != "" && !p.now.Before(g.Since.Add(gate.HTTP.Timeout)) {
-				why, failed = fmt.Sprintf("no yes within %s: %s", gate.HTTP.Timeout, why), true
+			if ends := r.gate(r.Wave, n).Since.Add(gate.HTTP.Timeout); gate.HTTP.Timeout > 0 && why != "" {
+				if failed = !p.now.Before(ends); failed {
+					why = fmt.Sprintf("no yes within %s: %s", gate.HTTP.Timeout, why)
+				} else {
+					p.wakeAt(ends)
+				}
 			}
 		case gate.Job != nil && soaked:
 			why, failed = p.unfinished(u, gate.Job)
@@ -325,7 +329,11 @@ func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed boo
 		if t.GateFailed != "" {
 			return fmt.Sprintf("Job %s on target %s: %s", gate.Name, name, t.GateFailed), true
 		}
-		why = cmp.Or(why, fmt.Sprintf("Job %s on target %s: %s", gate.Name, name, cmp.Or(t.Reason, "not started")))
+		stopped := p.stopped(u.at(name, t))
+		why = cmp.Or(why, fmt.Sprintf("Job %s on target %s: %s", gate.Name, name, cmp.Or(stopped, t.Reason, "not started")))
+		if stopped != "" {
+			continue
+		}
 		if t.RetryAt.After(p.now) {
 			p.wakeAt(t.RetryAt)
 			continue

@@ -85,7 +85,7 @@ func (s *State) Masked(want *Wanted, place render.Placed, now time.Time) string 
 
 // mask brings up to date which targets of the unit are masked.
 func (p *pass) mask(u *Unit) {
-	if w := p.want.Units[u.Path]; w != nil && p.held == "" && u.Tenant != w.Tenant {
+	if w := p.want.Units[u.Path]; p.held == "" && u.changesTenant(w) {
 		u.Tenant = w.Tenant
 		p.state.touch(u.Path)
 	}
@@ -98,8 +98,15 @@ func (p *pass) mask(u *Unit) {
 	}
 }
 
-// stopped says why no release, and no rollback, writes at a place; empty when they may.
-func (p *pass) stopped(u *Unit, at config.Place) string {
+// changesTenant says that the commit gives the unit to another tenant. One that cannot tell
+// whose the unit is, because the folder's Defaults have a problem, does not.
+func (u *Unit) changesTenant(w *WantedUnit) bool {
+	return w != nil && u.Tenant != w.Tenant && (w.Tenant != "" || w.Frozen == "")
+}
+
+// stopped says why no release, and no rollback, writes or deletes at a place; empty when
+// they may.
+func (p *pass) stopped(at config.Place) string {
 	if o := p.bounds.under(order.Pause, at, p.now); o != nil {
 		return "paused " + o.Text()
 	}

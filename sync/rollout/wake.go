@@ -105,7 +105,7 @@ func (p *pass) concerned() []config.UnitPath {
 		if w != nil {
 			known++
 		}
-		if !u.wake.IsZero() && !u.wake.After(p.now) || !u.over && u.wanted != w {
+		if !u.wake.IsZero() && !u.wake.After(p.now) || !u.over && u.wanted != w || p.held == "" && u.changesTenant(w) {
 			u.settled = false
 		}
 		if !u.settled || p.held == "" && !u.current(w) {

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+)
+
+// TestTenantOfAUnitAtRest: a Mask of a tenant holds for a unit that the commit gives to that
+// tenant, also where nothing else of it changes; and goes on to hold while a problem in the
+// folder's Defaults hides whose the unit is.
+func TestTenantOfAUnitAtRest(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	spec := &config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+	want := func(u WantedUnit) *Wanted {
+		u.Targets = map[config.TargetName]WantedTarget{"sas-1/a": {Digest: "1"}}
+		if u.Frozen != "" {
+			u.Targets = nil
+		} else {
+			u.Rollout = spec
+		}
+		return &Wanted{Commit: "c", Units: map[config.UnitPath]*WantedUnit{"cart": &u},
+			Bounds: Bounds{Masks: []Mask{{Name: "m", Where: config.Where{Tenants: []string{"pay"}}}}}}
+	}
+	s := &State{}
+	s.Simulate(want(WantedUnit{Tenant: "shop"}))
+	at := render.Placed{Unit: "cart", Target: "sas-1/a"}
+	for _, c := range []struct {
+		is     WantedUnit
+		masked bool
+	}{
+		{WantedUnit{Tenant: "shop"}, false},
+		{WantedUnit{Tenant: "pay"}, true},
+		{WantedUnit{Frozen: "swell.yaml:3:1: tenant: unknown"}, true},
+		{WantedUnit{Tenant: "pay"}, true},
+		{WantedUnit{}, false},
+	} {
+		w := want(c.is)
+		s.Decide(w, now)
+		if got := s.Masked(w, at, now); (got != "") != c.masked {
+			t.Errorf("tenant %q, frozen %q: got mask %q, want one: %t", c.is.Tenant, c.is.Frozen, got, c.masked)
+		}
+		if got := s.Units["cart"].Targets["sas-1/a"].Masked; (got != "") != c.masked {
+			t.Errorf("tenant %q, frozen %q: the target is masked by %q, want a mask: %t", c.is.Tenant, c.is.Frozen, got, c.masked)
+		}
+	}
+}
