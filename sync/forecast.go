@@ -257,6 +257,7 @@ func describeWave(w *WaveForecast, spec *config.Wave, asks []order.Ask) {
 	if spec.Soak > 0 {
 		w.Soak = spec.Soak.String()
 	}
+	asks = slices.Clone(asks)
 	for n := range spec.Gates {
 		gate := &spec.Gates[n]
 		g := GateForecast{Gate: gate.Word(), At: "end", Text: gateText(gate)}
@@ -264,10 +265,12 @@ func describeWave(w *WaveForecast, spec *config.Wave, asks []order.Ask) {
 			g.At = "start"
 		}
 		if gate.Approval != nil {
-			if len(asks) == 0 {
+			i := slices.IndexFunc(asks, func(ask order.Ask) bool { return slices.Equal(ask.By, gate.Approval.By) })
+			if i < 0 {
 				continue // approved already, or nothing comes to it
 			}
-			g.Ask, g.Digest, g.By, g.Not = asks[0], asks[0].Digest, asks[0].By, asks[0].Authors
+			g.Ask, g.Digest, g.By, g.Not = asks[i], asks[i].Digest, asks[i].By, asks[i].Authors
+			asks = slices.Delete(asks, i, i+1)
 		}
 		w.Gates = append(w.Gates, g)
 	}

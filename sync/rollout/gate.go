@@ -111,32 +111,22 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text stri
 	return "", until
 }
 
-// ApprovalDigest is what is approved for the start of a wave: the unit, the wave and the
-// bundles that it brings.
-func ApprovalDigest(unit config.UnitPath, wave string, bundles map[config.TargetName]render.Digest) render.Digest {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %s\n%d %s\n", len(unit), unit, len(wave), wave)
-	names := make([]config.TargetName, 0, len(bundles))
-	for name := range bundles {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(sum, "%d %s %s\n", len(name), name, bundles[name])
-	}
-	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
-}
-
-// digestOf is the [ApprovalDigest] of a wave of the unit's rollout.
-func (u *Unit) digestOf(wave int) render.Digest {
-	bundles := map[config.TargetName]render.Digest{}
+// digestOf is what is approved at a gate for the start of a wave: the unit, the wave, the
+// bundles that it brings and, where the wave has several such gates, which one it is.
+func (u *Unit) digestOf(wave, n int) render.Digest {
+	sum, spec := sha256.New(), &u.Rollout.Spec.Waves[wave]
+	fmt.Fprintf(sum, "%d %s\n%d %s\n", len(u.Path), u.Path, len(spec.Name), spec.Name)
 	for _, at := range u.list() {
-		name, t := at.name, at.Target
-		if t.Wave == wave && t.Wanted != "" {
-			bundles[name] = t.Wanted
+		if at.Wave == wave && at.Wanted != "" {
+			fmt.Fprintf(sum, "%d %s %s\n", len(at.name), at.name, at.Wanted)
 		}
 	}
-	return ApprovalDigest(u.Path, u.Rollout.Spec.Waves[wave].Name, bundles)
+	for i := range spec.Gates[:n] {
+		if spec.Gates[i].Approval != nil {
+			fmt.Fprintln(sum, "after another gate")
+		}
+	}
+	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // unapproved says that nobody approved the start of a wave; empty when somebody did.
@@ -146,7 +136,7 @@ func (p *pass) unapproved(u *Unit, wave, n int) string {
 		return ""
 	}
 	if g.Digest == "" {
-		g.Digest, g.Since = u.digestOf(wave), p.now
+		g.Digest, g.Since = u.digestOf(wave, n), p.now
 		p.state.touch(u.Path)
 		p.note(u, "", "waiting", fmt.Sprintf("wave %s waits for approval: swell approve %s", u.Rollout.Spec.Waves[wave].Name, g.Digest.Short()))
 	}

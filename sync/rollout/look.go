@@ -262,7 +262,7 @@ func (l *Look) gate(u *Unit, wave, n int, w *WaveLook) GateLook {
 	known := u.gateState(wave, n)
 	g.AskedAt, g.Since, g.Text = known.AskedAt, known.Since, known.Reason
 	if gate.Approval != nil {
-		g.By, g.Not, g.Digest = gate.Approval.By, r.Authors, cmp.Or(known.Digest, u.digestOf(wave))
+		g.By, g.Not, g.Digest = gate.Approval.By, r.Authors, cmp.Or(known.Digest, u.digestOf(wave, n))
 	}
 	switch {
 	case waived:

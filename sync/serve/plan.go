@@ -61,6 +61,8 @@ func (v View) ApprovePlan(ctx context.Context, a PlanApproval, who Who, now time
 		return done, err
 	}
 	switch {
+	case f.Commit != a.Commit: // a branch goes on to commits that have the same bundles and other gates
+		return done, refuse(http.StatusUnprocessableEntity, "commit %q: want the whole hash of the plan's commit", a.Commit)
 	case f.Digest != a.Digest:
 		return done, refuse(http.StatusConflict, "plan %s: the plan of commit %s is now %s", a.Digest.Short(), f.Commit.Short(), f.Digest.Short()).hint("swell plan " + f.Commit.Short() + " shows it")
 	case f.Cut:
