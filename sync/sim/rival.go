@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,10 +60,7 @@ func (w *world) reapRival() {
 	if p := w.rival; p != nil {
 		select {
 		case <-p.over:
-			if p.err != nil && !errors.Is(p.err, errKilled) {
-				w.judge.objectf("state", "the second daemon ended: %v", p.err)
-			}
-			w.tell("process %d is over", p.number)
+			w.ended(p)
 			w.endRival()
 		default:
 		}

@@ -160,16 +160,22 @@ func (w *world) reap() {
 	}
 	select {
 	case <-p.over:
-		if errors.Is(p.err, syscall.ENOSPC) {
-			w.stats.situation("ended, the disk is full")
-		} else if p.err != nil {
-			w.judge.objectf("state", "the daemon ended: %v", p.err)
-		}
-		w.tell("process %d is over", p.number)
+		w.ended(p)
 		w.end(p)
 		w.disk.keep()
 	default:
 	}
+}
+
+// ended objects to a daemon that ended for another reason than a full disk.
+func (w *world) ended(p *process) {
+	switch {
+	case errors.Is(p.err, syscall.ENOSPC):
+		w.stats.situation("ended, the disk is full")
+	case p.err != nil:
+		w.judge.objectf("state", "process %d ended: %v", p.number, p.err)
+	}
+	w.tell("process %d is over", p.number)
 }
 
 // finishInFlight decides which requests of a dead process arrive all the same.
