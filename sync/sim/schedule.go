@@ -167,12 +167,12 @@ func (w *world) reap() {
 	}
 }
 
-// ended objects to a daemon that ended for another reason than a full disk.
+// ended objects to a daemon that ended for another reason than a full disk or a kill.
 func (w *world) ended(p *process) {
 	switch {
 	case errors.Is(p.err, syscall.ENOSPC):
 		w.stats.situation("ended, the disk is full")
-	case p.err != nil:
+	case p.err != nil && !p.isDead():
 		w.judge.objectf("state", "process %d ended: %v", p.number, p.err)
 	}
 	w.tell("process %d is over", p.number)
