@@ -94,13 +94,14 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 	return p.failed
 }
 
-// soaks says that the wave under way was written.
+// soaks says that the wave under way was written, and not by a release that this one
+// supersedes.
 func (u *Unit) soaks() bool {
 	if u.Rollout.Status != Progressing {
 		return false
 	}
 	for _, t := range u.list() {
-		if t.Touched && t.Wave == u.Rollout.Wave && t.Trouble != TroubleDeferred {
+		if t.Touched && t.Wave == u.Rollout.Wave && t.Trouble != TroubleDeferred && (t.applied() || !t.TriedAt.IsZero()) {
 			return true
 		}
 	}

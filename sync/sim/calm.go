@@ -184,7 +184,10 @@ func (w *world) cleanCommit() {
 	taken := map[string]bool{}
 	for _, u := range next.apps() {
 		next.alter(u, func(u *unit) {
-			u.v, u.broken, u.denied, u.frozen = w.git.version(), false, false, false
+			if !w.shape.keeps || u.broken || u.denied {
+				u.v = w.git.version()
+			}
+			u.broken, u.denied, u.frozen = false, false, false
 			u.configs = slices.DeleteFunc(u.configs, func(name string) bool { return taken[name] })
 			if len(u.configs) == 0 {
 				u.configs = []string{fmt.Sprintf("%s-c%d", u.name, 10+w.git.version())}

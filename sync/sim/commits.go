@@ -11,13 +11,25 @@ import (
 // commit makes a new commit out of the newest one.
 func (w *world) commit() string {
 	g := w.git
-	next := &commit{held: g.head.held, units: slices.Clone(g.head.units), masks: g.head.masks, windows: g.head.windows}
+	next := &commit{held: g.head.held && w.rand.IntN(3) > 0, units: slices.Clone(g.head.units), masks: g.head.masks, windows: g.head.windows}
 	text := ""
 	for range pick(w.rand, 1, 1, 1, 2, 3) {
 		text += w.change(next) + "; "
 	}
 	g.push(next)
 	return next.id.Short() + " " + text
+}
+
+// takeBack kills the process while it writes, and commits what was there before.
+func (w *world) takeBack() string {
+	g := w.git
+	if w.writtenTo() == "" || len(g.order) < 2 {
+		return ""
+	}
+	before := g.order[len(g.order)-2]
+	w.killNow()
+	g.push(&commit{held: before.held, units: slices.Clone(before.units), masks: before.masks, windows: before.windows})
+	return "killed, and " + g.head.id.Short() + " is as " + before.id.Short()
 }
 
 // alter replaces a unit by a changed copy.
@@ -179,7 +191,7 @@ func (w *world) restructure(c *commit, u *unit, n int) string {
 // changeFleet changes what all units share, or the branch.
 func (w *world) changeFleet(c *commit, n int) string {
 	switch {
-	case n < 94:
+	case n < 95:
 		c.held = !c.held
 		return fmt.Sprintf("held %t", c.held)
 	case n < 96: // the branch is set back

@@ -204,6 +204,9 @@ func (w *world) run(on *disk) *process {
 		clusters[name] = config.ClusterAccess{}
 	}
 	schedule := every(10 * time.Minute)
+	if w.shape.seldom {
+		schedule = every(24 * time.Hour)
+	}
 	d, err := sync.Open(sync.Options{
 		Source: source{p}, Store: &state{p.store, p}, Clusters: clusters, Poll: 30 * time.Second,
 		Reach: func(name string) *rest.Config {

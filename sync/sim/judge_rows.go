@@ -97,7 +97,7 @@ func (r *row) inChange(t *rowTarget) bool {
 
 func (r *row) inFlight() bool {
 	for _, t := range r.Targets {
-		if r.inChange(t) || r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave && t.Trouble != "deferred" {
+		if r.inChange(t) || r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave && t.Trouble != "deferred" && (t.Wanted == t.Applied && !t.Dirty || !t.TriedAt.IsZero()) {
 			return true
 		}
 	}

@@ -44,6 +44,7 @@ var events = []struct {
 	do     func(*world) string
 }{
 	{"commit", 30, (*world).commit},
+	{"commit taken back", 4, (*world).takeBack},
 	{"edit", 10, (*world).edit},
 	{"delete", 5, (*world).deleteByHand},
 	{"scale", 4, (*world).scale},

@@ -88,6 +88,8 @@ type shape struct {
 	watch    bool          // drift is watched for
 	budget   budget
 	settled  bool // everything has arrived before anything goes wrong
+	keeps    bool // the last commit leaves alone what nothing is wrong with
+	seldom   bool // drift is only watched for: nothing is due for hours
 }
 
 // budget bounds what is in change at a time; zero is no bound.
@@ -156,7 +158,8 @@ func drawShape(r *rand.Rand) shape {
 	if r.IntN(2) == 0 {
 		s.budget = budget{units: pick(r, 0, 1, 2), unitsPerTarget: pick(r, 0, 1), failedUnits: pick(r, 0, 1, 2)}
 	}
-	s.settled = r.IntN(2) == 0
+	s.settled, s.keeps = r.IntN(2) == 0, r.IntN(2) == 0
+	s.seldom = s.watch && r.IntN(2) == 0
 	return s
 }
 
