@@ -173,7 +173,9 @@ func (w *world) happen() {
 			delete(w.watched, at)
 		}
 		for at := range w.state.notices.requeueAt {
-			w.watched[at] = w.watched[at]
+			if _, known := w.watched[at]; !known {
+				w.watched[at] = false
+			}
 		}
 		w.state.Watch(w.watched)
 	case 6:
