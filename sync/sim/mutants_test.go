@@ -27,7 +27,8 @@ const (
 )
 
 // TestMutants: the judge finds each broken rule. The short form tries two of them, and
-// SWELL_MUTANTS=all every one, or those whose names it gives.
+// that the patches of all fit the code; SWELL_MUTANTS=all tries every one, or those whose
+// names it gives.
 func TestMutants(t *testing.T) {
 	if os.Getenv("SWELL_SIM_MUTANT") != "" {
 		t.Log("this is a mutant itself")
@@ -49,6 +50,10 @@ func TestMutants(t *testing.T) {
 		}
 		m := mutant{name: strings.TrimSuffix(filepath.Base(file), ".patch")}
 		m.text, m.patch, _ = strings.Cut(string(text), "\n")
+		if _, err := m.overlay(t.TempDir()); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+			continue
+		}
 		if !slices.Contains(chosen, m.name) && !slices.Contains(chosen, "all") {
 			continue
 		}
