@@ -30,8 +30,8 @@ type disk struct {
 	world  *world
 	dir    string
 	copies []saved
-	full   atomic.Bool       // nothing more can be written
-	pins   map[string]string // what the judge knew of it when another daemon took over
+	full   atomic.Bool // nothing more can be written
+	memory             // what the judge knew of it when another daemon took over
 }
 
 // errFull is what a transaction ends with when the disk is full.
@@ -40,7 +40,7 @@ var errFull = fmt.Errorf("write state: %w", syscall.ENOSPC)
 // saved is a copy of the state, with what the judge knew that it holds.
 type saved struct {
 	content []byte
-	pins    map[string]string
+	memory
 }
 
 func (d *disk) file() string { return filepath.Join(d.dir, "state.db") }
@@ -57,7 +57,7 @@ func (d *disk) keep() {
 	if len(d.copies) > 8 {
 		d.copies = d.copies[1:]
 	}
-	d.copies = append(d.copies, saved{content, d.world.judge.keepPins()})
+	d.copies = append(d.copies, saved{content, d.world.judge.memory.clone()})
 }
 
 func (d *disk) lose() {

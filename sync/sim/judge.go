@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -27,7 +28,7 @@ type judge struct {
 	isOlder   bool          // a copy of the state was put back
 	elapsed   time.Duration // all that the daemon's clock went forward
 
-	pins       map[string]string // the identity of each cluster that the state has written to
+	memory     // of the state that is talked to
 	holders    map[int]map[string]string
 	allowed    map[deletion]bool    // approved deletions
 	places     map[place]*held      // what each place holds
@@ -57,14 +58,35 @@ type judge struct {
 	rowsOf [2]int          // process and its commits
 	rowsIn int             // the generation of that state
 
-	given      []*given
 	orderCount int
 	ordersOf   [3]int                  // process, its commits and the orders when it was looked which were taken
-	promoted   map[string]bool         // units that an operator let go on, since a release of theirs began
-	masks      []where                 // of the fleet
-	windows    []where                 // of the fleet
 	maskEnded  map[place]time.Duration // when a Mask that is not there any more was last
 	ran        map[place]string        // the bundle that each place had when a release was done
+}
+
+// memory is what the judge knows of a state: what orders it has, and what the fleet of its
+// commit was. A copy of the state has what was so when it was made.
+type memory struct {
+	pins     map[string]string // the identity of each cluster that the state has written to
+	given    []*given
+	promoted map[string]bool // units that an operator let go on, since a release of theirs began
+	masks    []where         // of the fleet
+	windows  []where         // of the fleet
+}
+
+func newMemory() memory {
+	return memory{pins: map[string]string{}, promoted: map[string]bool{}}
+}
+
+// clone is a memory that goes on by itself.
+func (m memory) clone() memory {
+	m.pins, m.promoted = maps.Clone(m.pins), maps.Clone(m.promoted)
+	m.given = slices.Clone(m.given)
+	for i, g := range m.given {
+		is := *g
+		m.given[i] = &is
+	}
+	return m
 }
 
 // objection is what a judge has against a history.
@@ -103,9 +125,9 @@ type view struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, pins: map[string]string{}, holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
-		promoted: map[string]bool{}, turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
+		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
 }
 
 // objectf notes the first objection.
@@ -202,7 +224,7 @@ func (j *judge) approved(p store.Plan) {
 
 // forget is for a state that is lost.
 func (j *judge) forget() {
-	j.pins = map[string]string{}
+	j.memory = newMemory()
 	j.anew()
 }
 
@@ -211,7 +233,6 @@ func (j *judge) anew() {
 	j.deleted = map[string]int{}
 	clear(j.failed)
 	clear(j.ran)
-	j.dropOrders()
 	j.lineages++
 	j.generation = j.lineages
 }
@@ -220,14 +241,12 @@ func (j *judge) anew() {
 func (j *judge) takenOver(p *process) {
 	j.anew()
 	j.generation = j.lineage[p.number]
-	j.isOlder, j.pins, j.units = true, p.disk.pins, map[string]view{}
+	j.isOlder, j.memory, j.units = true, p.disk.memory, map[string]view{}
 }
-
-func (j *judge) keepPins() map[string]string { return maps.Clone(j.pins) }
 
 func (j *judge) older(s saved) {
 	j.isOlder = true
-	j.pins = maps.Clone(s.pins)
+	j.memory = s.memory.clone()
 	j.anew()
 }
 
@@ -297,8 +316,15 @@ func (j *judge) hear(o observed) {
 		unit := string(t.Unit)
 		switch t.Kind {
 		case "started":
-			delete(j.promoted, unit)
+			if !slices.ContainsFunc(j.given, func(g *given) bool { return g.Verb == order.Promote && !g.heard && string(g.Scope.Unit) == unit }) {
+				delete(j.promoted, unit)
+			}
 			j.startsAgain(t)
+		case "promote":
+			j.promoted[unit] = true
+			for _, g := range j.given {
+				g.heard = g.heard || strings.Contains(t.Text, g.tag)
+			}
 		case "rolled back":
 			j.isPutBack(t)
 		case "rolling back", "held":

@@ -24,6 +24,7 @@ type given struct {
 
 	taken   bool
 	takenAt time.Duration
+	heard   bool           // a pass told that it was carried out
 	ended   bool           // another order that ends it was given, or its time is over
 	endedAt time.Duration  // when
 	waited  int            // passes that were told while it was not taken
@@ -246,12 +247,6 @@ func (w *world) targetOf(cluster string, k key) string {
 		return cluster
 	}
 	return cluster + "/" + cell
-}
-
-// dropOrders is for a state that has other ones.
-func (j *judge) dropOrders() {
-	j.given, j.masks, j.windows = nil, nil, nil
-	clear(j.promoted)
 }
 
 func (g *given) String() string { return fmt.Sprintf("%s %s %s", g.tag, g.Verb, g.Scope.Text()) }

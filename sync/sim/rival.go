@@ -19,11 +19,11 @@ func (w *world) startRival() string {
 		return ""
 	}
 	w.rivals++
-	d := &disk{world: w, dir: filepath.Join(w.dir, fmt.Sprintf("rival-%d", w.rivals)), pins: map[string]string{}}
+	d := &disk{world: w, dir: filepath.Join(w.dir, fmt.Sprintf("rival-%d", w.rivals)), memory: newMemory()}
 	text := "with no state"
 	if n := len(w.disk.copies); n > 0 && w.rand.IntN(3) > 0 {
 		d.putBack(w.disk.copies[n-1])
-		d.pins, text = w.disk.copies[n-1].pins, "with a copy of the state"
+		d.memory, text = w.disk.copies[n-1].memory.clone(), "with a copy of the state"
 	}
 	if w.rival = w.run(d); w.rival == nil {
 		return ""
@@ -71,7 +71,7 @@ func (w *world) reapRival() {
 func (w *world) takeOver() {
 	w.tell("process %d takes over", w.rival.number)
 	w.stats.situation("a second daemon takes over")
-	w.disk.pins = w.judge.pins
+	w.disk.memory = w.judge.memory
 	before, after := w.process, w.rival
 	w.disk, w.process, w.rival = after.disk, after, before
 	w.judge.takenOver(after)
