@@ -5,6 +5,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +56,16 @@ const (
 	maxWatchPause = time.Minute
 )
 
+const (
+	// watchLife is about how old a stream may become: the server is asked to end it then.
+	// Left alone, it would do so after half an hour or a whole one. client-go asks for
+	// five to ten minutes.
+	watchLife = 8 * time.Minute
+	// watchGrace is how much later a stream is taken for lost that nobody ended: what is
+	// between may keep a connection open over which nothing comes any more.
+	watchGrace = 30 * time.Second
+)
+
 // Watch is what to watch.
 type Watch struct {
 	Kind      schema.GroupVersionKind
@@ -71,8 +83,8 @@ type Watch struct {
 
 // Watch tells what happens to objects of a kind with our label. It asks for
 // metadata only, on the connection that all requests share, and keeps nothing
-// of any object. A stream that breaks or ends is taken up again where it was,
-// after a pause that grows up to a minute while that fails.
+// of any object. A stream that breaks, ends, does not begin, or is not ended in time is
+// taken up again where it was, after a pause that grows up to a minute while that fails.
 //
 // It returns nil when ctx ends, [ErrExpired] when only another sweep can tell
 // what was missed, and any other error when the server refuses the watch, or to say
@@ -159,23 +171,31 @@ func (w *watching) stream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	life := w.options.Jitter(watchLife).Truncate(time.Second)
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
-		"labelSelector": {w.ours()},
+		"labelSelector": {w.ours()}, "timeoutSeconds": {strconv.Itoa(int(life / time.Second))},
 	}
 	req := &request{op: "watch", object: w.Kind.GroupKind().String(), method: http.MethodGet, path: found.within(w.Namespace), query: query.Encode(), accept: acceptWatch}
-	httpReq, err := w.httpRequest(ctx, req)
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	waited := w.options.Timeout
+	timer := time.AfterFunc(waited, func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
+	httpReq, err := w.httpRequest(bounded, req)
 	if err != nil {
 		return err
 	}
 	resp, err := w.client.Do(httpReq)
 	if err != nil {
-		return transportError(ctx, req, 0, err)
+		return transportError(ctx, req, waited, cmp.Or(context.Cause(bounded), err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return w.refused(req, resp)
 	}
+	waited = life + watchGrace
+	timer.Reset(waited)
 	next, err := frames(resp)
 	if err != nil {
 		return watchError(req, resp.StatusCode, ErrUnreachable, err)
@@ -186,7 +206,7 @@ func (w *watching) stream(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return transportError(ctx, req, 0, err)
+			return transportError(ctx, req, waited, cmp.Or(context.Cause(bounded), err))
 		}
 		if err := w.event(req, event); err != nil {
 			return err
