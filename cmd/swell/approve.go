@@ -60,10 +60,13 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case reject && len(args) == 0:
-				return hinted{errors.New("--reject: want a plan"), "swell approve lists them"}
+			case reject && plan != "":
+				return errors.New("--plan and --reject: want one of them")
 			case reject && yes:
 				return errors.New("--reject and --yes: want one of them")
+			case (reject || yes) && plan == "" && len(args) == 0:
+				flag := map[bool]string{true: "--reject", false: "--yes"}[reject]
+				return hinted{fmt.Errorf("%s: want a plan", flag), "swell approve lists them"}
 			case reason != "" && !reject:
 				return errors.New("--reason: want --reject with it")
 			}
@@ -71,9 +74,6 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 				return err
 			}
 			if plan != "" {
-				if reject {
-					return errors.New("--plan and --reject: want one of them")
-				}
 				return approveWholePlan(cmd, file, plan, args, yes)
 			}
 			return asking(cmd, file, func(t teller) error {

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,21 @@ func arguments(least, most int) cobra.PositionalArgs {
 		verb := strings.TrimPrefix(cmd.CommandPath(), "swell ")
 		return hinted{fmt.Errorf("%s: want %s, got %s", verb, argumentCount(least, most), quotedArguments(args)), cmd.CommandPath() + " --help shows what it takes"}
 	}
+}
+
+// noEmptyTexts refuses arguments and flags that are given and empty, as from a variable that
+// is not set: without them a verb is about more. An empty reason is none.
+func noEmptyTexts(cmd *cobra.Command, args []string) (err error) {
+	verb := strings.TrimPrefix(cmd.CommandPath(), "swell ")
+	if slices.Contains(args, "") {
+		return fmt.Errorf("%s: want no empty argument, got %s", verb, quotedArguments(args))
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && f.Name != "reason" && err == nil {
+			err = fmt.Errorf("%s: --%s is empty", verb, f.Name)
+		}
+	})
+	return err
 }
 
 func argumentCount(least, most int) string {
@@ -61,7 +77,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		cause := value.Unwrap()
 		var number *strconv.NumError
 		if errors.As(cause, &number) {
-			cause = errors.New(map[string]string{"bool": "want true or false", "int": "want a whole number"}[value.GetFlag().Value.Type()])
+			cause = errors.New(map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number"}[value.GetFlag().Value.Type()])
 		}
 		err = fmt.Errorf("%s %q: %w", flag, value.GetValue(), cause)
 	}

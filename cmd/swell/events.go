@@ -42,12 +42,15 @@ Exit codes: 0 shown; 2 the state could not be read; 130 interrupted.`,
 			}
 			f.unit = config.UnitPath(unitArgument(args))
 			if follow {
+				if output != formatTable && output != formatJSON {
+					return fmt.Errorf("-f and -o %s: want -o json, or none", output)
+				}
 				f.json, f.out, f.log = output == formatJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()
 				return f.follow(cmd.Context(), file)
 			}
 			return asking(cmd, file, func(t teller) error {
 				events, err := t.History(cmd.Context(), serve.Query{Below: f.unit, Since: f.since, Limit: f.limit})
-				if err != nil || len(events) == 0 {
+				if err != nil {
 					return err
 				}
 				return eventListing(events).write(cmd.OutOrStdout(), output)

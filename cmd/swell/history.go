@@ -33,7 +33,7 @@ Exit codes: 0 shown, 2 the state could not be read.`,
 			}
 			return asking(cmd, file, func(t teller) error {
 				events, err := t.History(cmd.Context(), serve.Query{Below: config.UnitPath(unitArgument(args)), Since: -1, Limit: limit})
-				if err != nil || len(events) == 0 {
+				if err != nil {
 					return err
 				}
 				return eventListing(events).write(cmd.OutOrStdout(), output)
@@ -48,7 +48,7 @@ Exit codes: 0 shown, 2 the state could not be read.`,
 
 func eventListing(events []store.Recorded) *listing {
 	l := &listing{kind: "EventList", columns: []column{{head: "TIME"}, {head: "COMMIT"}, {head: "UNIT"}, {head: "ROLLOUT", wide: true},
-		{head: "TARGET"}, {head: "WAVE"}, {head: "EVENT"}, {head: "TEXT"}}}
+		{head: "TARGET"}, {head: "WAVE"}, {head: "EVENT"}, {head: "TEXT"}}, nothing: "no event"}
 	for _, e := range events {
 		number := "-"
 		if e.Rollout > 0 {

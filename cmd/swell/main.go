@@ -93,9 +93,11 @@ without touching a network, checks them, and applies them to many clusters in
 canary waves.
 
 render, check, diff and blame need no cluster and no daemon. run is the daemon.`,
-		Version:       versionText(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Version: versionText(),
+
+		PersistentPreRunE: noEmptyTexts,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
 	}
 	root.SetVersionTemplate("swell {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)

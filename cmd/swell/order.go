@@ -31,6 +31,9 @@ type orderVerb struct {
 // whatAbout is what an order may be about.
 const whatAbout = "[UNIT | FOLDER] [TARGET | CLUSTER] [--tenant NAME] [--wave NAME] | --all"
 
+// whatUnits is what an order may be about that is about units as a whole.
+const whatUnits = "[UNIT | FOLDER] [--tenant NAME] | --all"
+
 const orderHelp = `
 
 What it is about is a unit or a folder of units, a target or a cluster, or one of each,
@@ -56,16 +59,18 @@ func resumeCommand() *cobra.Command {
 }
 
 func promoteCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Promote, short: "Go on to the next wave now",
+	return orderCommand(orderVerb{verb: order.Promote, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all", short: "Go on to the next wave now",
 		long: `End the soak and the gates of the wave under way, and the gates at the start of the next
-one. What is not applied and healthy is waited for all the same.`,
+one. What is not applied and healthy is waited for all the same. It is about units as a
+whole: no target is named, and --wave is that of the wave under way.`,
 		example: "  swell promote services/shop/cart --reason \"the fix has to get out\""})
 }
 
 func rollbackCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Rollback, short: "Put back what ran before",
+	return orderCommand(orderVerb{verb: order.Rollback, about: whatUnits, short: "Put back what ran before",
 		long: `Put back the bundles that ran before the last rollout, and quarantine those that run, so
-that the next look at Git does not bring them again. --reason is required.`,
+that the next look at Git does not bring them again. It is about units as a whole: no
+target and no wave is named. --reason is required.`,
 		example: "  swell rollback services/shop/cart --reason \"checkout fails since 14:00\""})
 }
 
@@ -119,6 +124,9 @@ func orderCommand(v orderVerb) *cobra.Command {
 		Example: v.example,
 		Args:    arguments(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("for") && cmd.Flags().Changed("until") {
+				return errors.New("--for and --until: want one of them")
+			}
 			r.About, r.Until = args, until
 			return runOrder(cmd, file, r)
 		},
@@ -129,7 +137,6 @@ func orderCommand(v orderVerb) *cobra.Command {
 		now := time.Now()
 		cmd.Flags().Var(&endFlag{&until, func(text string) (time.Time, error) { return afterDuration(now, text) }}, "for", "how long it is in force, like 90m or 7d; without it, until it is ended")
 		cmd.Flags().Var(&endFlag{&until, parseTime}, "until", "when it ends by itself: RFC 3339, or local time like \"2026-12-27 06:00\"")
-		cmd.MarkFlagsMutuallyExclusive("for", "until")
 	}
 	return cmd
 }
@@ -163,7 +170,11 @@ func told(w io.Writer, given *serve.Given, running bool) {
 	if !running {
 		when = "the daemon does not run: it takes it up when it starts"
 	}
-	fmt.Fprintf(w, "swell: %s of %s ordered: %s\n", o.Verb, o.Scope.Text(), when)
+	until := ""
+	if !o.Until.IsZero() { // the operator may have said it in another zone
+		until = " until " + fullTime(o.Until)
+	}
+	fmt.Fprintf(w, "swell: %s of %s%s ordered: %s\n", o.Verb, o.Scope.Text(), until, when)
 	for i := range given.Besides {
 		is := &given.Besides[i]
 		fmt.Fprintf(w, "swell: besides, %s is %s %s\n", is.Scope.Text(), isCalled[is.Verb], visible(serve.SinceText(is)))
@@ -195,6 +206,9 @@ func (f *endFlag) Type() string   { return "time" }
 
 func (f *endFlag) Set(text string) (err error) {
 	*f.end, err = f.parse(text)
+	if err == nil && f.end.IsZero() { // which would be no end
+		err = errors.New("that is over")
+	}
 	return err
 }
 
@@ -205,8 +219,8 @@ func afterDuration(now time.Time, text string) (time.Time, error) {
 		n, err = strconv.Atoi(days)
 		d = time.Duration(n) * 24 * time.Hour
 	}
-	if err != nil || d <= 0 || d > 10*365*24*time.Hour {
-		return time.Time{}, errors.New("want a duration like 90m, 2h30m or 7d")
+	if err != nil || d < time.Second || d > 3650*24*time.Hour {
+		return time.Time{}, errors.New("want a duration like 90m, 2h30m or 7d, from 1s to 3650d")
 	}
 	return now.Add(d).UTC().Round(time.Second), nil
 }

@@ -19,8 +19,8 @@ func ordersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orders --config FILE",
 		Short: "List the orders in force, and those that wait to be carried out",
-		Long: `List the orders in force (pauses, freezes, masks, retired targets) and those that the
-daemon has not taken up yet. Orders that were carried out are in swell history.
+		Long: `List the orders in force (pauses, freezes, masks, retired targets, approvals of gates) and
+those that the daemon has not taken up yet. Orders that were carried out are in swell history.
 
 Exit codes: 0 listed, 2 the state could not be read.`,
 		Args: arguments(0, 0),
@@ -72,7 +72,7 @@ Exit codes: 0 listed or ordered, 2 it could not be.`,
 	}
 	cmd.AddCommand(
 		getVerb("list [UNIT]", "List the bundles in quarantine", getQuarantine),
-		orderCommand(orderVerb{verb: order.Clear, command: "clear", short: "End the quarantine of bundles",
+		orderCommand(orderVerb{verb: order.Clear, command: "clear", about: whatUnits, short: "End the quarantine of bundles",
 			long:    `End the quarantine of bundles: the next pass releases them again if Git still wants them.`,
 			example: "  swell quarantine clear services/shop/cart --reason \"the registry is back\""}))
 	return cmd

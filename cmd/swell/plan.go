@@ -141,7 +141,8 @@ func approveWholePlan(cmd *cobra.Command, file, digits string, args []string, ye
 			return err
 		}
 		if !hasPrefixFold(string(f.Digest), digits) {
-			return hinted{fmt.Errorf("plan %q: the plan of commit %s is now %s", digits, f.Commit.Short(), f.Digest.Short()), "swell plan shows it"}
+			return hinted{fmt.Errorf("plan %q: the plan of commit %s is now %s", digits, f.Commit.Short(), f.Digest.Short()),
+				"swell plan " + f.Commit.Short() + " shows it; the plan of another commit takes its REV: swell approve --plan PLAN REV"}
 		}
 		if err := (&planWriter{f: f, width: widthOf(cmd.OutOrStdout())}).write(cmd.OutOrStdout()); err != nil {
 			return err

@@ -259,7 +259,11 @@ func (w *planWriter) commands() {
 	case deletions > 0 && !w.f.Taken:
 		w.line(0, "deletions can be approved when the daemon is at work on the commit")
 	default:
-		w.line(0, "-> swell approve --plan %s: approves %s", w.f.Digest.Short(), approvedText(gates, deletions))
+		rev := ""
+		if !w.f.Taken { // the plan of the branch is another one
+			rev = " " + w.f.Commit.Short()
+		}
+		w.line(0, "-> swell approve --plan %s%s: approves %s", w.f.Digest.Short(), rev, approvedText(gates, deletions))
 	}
 }
 

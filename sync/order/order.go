@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -71,6 +72,9 @@ func (v Verb) Stands() bool {
 
 // Ends is the verb whose standing orders this one ends; empty where it ends none.
 func (v Verb) Ends() Verb { return ends[v] }
+
+// OfUnits says that orders of the verb are about units as a whole: they name no target.
+func (v Verb) OfUnits() bool { return v == Promote || v == Rollback || v == Clear }
 
 // Order is an operator's order.
 type Order struct {
@@ -152,6 +156,8 @@ func (o *Order) Check(now time.Time) error {
 	switch {
 	case !slices.Contains(Verbs, o.Verb):
 		return fmt.Errorf("verb %q: want one of %v", o.Verb, Verbs)
+	case !utf8.ValidString(o.Reason):
+		return errors.New("reason: want UTF-8")
 	case strings.ContainsFunc(o.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("reason: want one line without control characters")
 	case len(o.Reason) > maxReason:
@@ -166,6 +172,8 @@ func (o *Order) Check(now time.Time) error {
 		return fmt.Errorf("%s: it has no digest", o.Verb)
 	case o.Verb == Retire && (o.Scope.Target == "" || o.Scope != Scope{Target: o.Scope.Target}):
 		return errors.New("retire: want a target or a cluster, and nothing else")
+	case o.Verb.OfUnits() && (o.Scope.Target != "" || o.Scope.Wave != "" && o.Verb != Promote):
+		return fmt.Errorf("%s: it is about units as a whole: want units, a folder or a tenant, and no target or wave", o.Verb)
 	}
 	return nil
 }

@@ -162,16 +162,16 @@ func (f *foresight) act(a Action) {
 
 // approve gives the approvals that waves wait for, where somebody may.
 func (f *foresight) approve(seen []Transition) (given bool) {
-	if !slices.ContainsFunc(seen, func(tr Transition) bool { return tr.Kind == "waiting" }) {
+	if f.asked != nil && !slices.ContainsFunc(seen, func(tr Transition) bool { return tr.Kind == "waiting" }) {
 		return false
+	}
+	if f.asked == nil { // the first time, there is what waited before
+		f.asked = map[render.Digest]bool{}
 	}
 	standing := slices.Clone(f.want.Standing)
 	for _, ask := range f.state.Asks() {
 		if f.asked[ask.Digest] {
 			continue
-		}
-		if f.asked == nil {
-			f.asked = map[render.Digest]bool{}
 		}
 		f.asked[ask.Digest] = true
 		u := f.state.Units[ask.Unit]

@@ -162,3 +162,20 @@ func BenchmarkForesee(b *testing.B) {
 		}
 	}
 }
+
+// TestForeseeAnApprovalThatWaits: a plan of the release under way names the approval that
+// its wave already waits for, and goes on behind it.
+func TestForeseeAnApprovalThatWaits(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	spec := &config.Rollout{Waves: []config.Wave{{Name: "all", Gates: []config.Gate{{Approval: &config.ApprovalGate{Expires: 24 * time.Hour}}}}}}
+	want := &Wanted{Commit: "c", Units: map[config.UnitPath]*WantedUnit{"cart": {Rollout: spec, Targets: map[config.TargetName]WantedTarget{"sas-1": {Digest: "a"}}}}}
+	s := &State{}
+	for range 3 {
+		s.Decide(want, now)
+	}
+	asks := s.Asks()
+	course := s.Foresee(want, now, func() bool { return true }).Courses["cart"]
+	if len(asks) != 1 || course == nil || course.Done.IsZero() || len(course.Legs) != 1 || !slices.ContainsFunc(course.Legs[0].Asks, func(a order.Ask) bool { return a.Digest == asks[0].Digest }) {
+		t.Errorf("asks %+v, course %+v", asks, course)
+	}
+}

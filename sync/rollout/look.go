@@ -37,9 +37,10 @@ type Phase string
 const (
 	PhasePassed     Phase = "passed"
 	PhaseUnderWay   Phase = "under way"
-	PhaseAhead      Phase = "ahead"       // its turn has not come
-	PhaseHeld       Phase = "held"        // the rollout is held in it
-	PhaseBack       Phase = "rolled back" // or on its way back
+	PhaseAhead      Phase = "ahead" // its turn has not come
+	PhaseHeld       Phase = "held"  // the rollout is held in it
+	PhaseGoesBack   Phase = "rolling back"
+	PhaseBack       Phase = "rolled back"
 	PhaseNotReached Phase = "not reached" // the rollout ended before it
 	PhaseCleaning   Phase = "cleaning"    // all are passed, and the unit leaves targets of this one
 )
@@ -107,6 +108,8 @@ func (u *Unit) phase(wave int) Phase {
 		return PhasePassed
 	case r.Status == Held:
 		return PhaseHeld
+	case r.Status == RollingBack:
+		return PhaseGoesBack
 	}
 	return PhaseBack
 }

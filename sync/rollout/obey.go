@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -19,23 +20,30 @@ import (
 func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	p.bound()
-	done := false
+	done, why := false, map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
 		u := s.Units[path]
 		if !o.Scope.HasUnit(path, u.Tenant) || o.Scope.Wave != "" && !u.hasWave(o.Scope.Wave) {
 			continue
 		}
 		caused := len(p.plan.Transitions)
-		if text := p.obey(u, &o); text != "" {
+		text, idle := p.obey(u, &o)
+		if text != "" {
 			done = true
 			s.touch(path)
 			p.note(u, "", string(o.Verb), joined(o.Text(), text))
 			is := p.plan.Transitions // the order first, and then what it caused
 			p.plan.Transitions = append(append(is[:caused:caused], is[len(is)-1]), is[caused:len(is)-1]...)
+		} else if idle != "" {
+			why[idle] = true
 		}
 	}
 	if !done {
-		p.plan.Transitions = append(p.plan.Transitions, Transition{Time: p.now, Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: o.Text() + " (there was nothing to do)"})
+		text := "there was nothing to do"
+		if len(why) > 0 {
+			text += ": " + strings.Join(slices.Sorted(maps.Keys(why)), "; ")
+		}
+		p.plan.Transitions = append(p.plan.Transitions, Transition{Time: p.now, Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: fmt.Sprintf("%s (%s)", o.Text(), text)})
 	}
 	return p.plan.Transitions
 }
@@ -49,14 +57,15 @@ func (u *Unit) hasWave(name string) bool {
 	return false
 }
 
-// obey carries the order out for one unit, and says what it did; empty when there was
-// nothing to do.
-func (p *pass) obey(u *Unit, o *order.Order) string {
+// obey carries the order out for one unit, and says what it did; or why there was nothing
+// to do, in words that are the same for many units.
+func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
 	switch o.Verb {
 	case order.Retry:
 		if u.retry(o.Scope.Target, p.now) {
-			return "tried again"
+			return "tried again", ""
 		}
+		return "", "nothing failed or waits"
 	case order.Promote:
 		return p.promote(u, o.Scope.Wave)
 	case order.Rollback:
@@ -64,41 +73,42 @@ func (p *pass) obey(u *Unit, o *order.Order) string {
 	case order.Clear:
 		if n := len(u.Quarantine); n > 0 {
 			u.Quarantine = nil
-			return fmt.Sprintf("%d bundles are out of quarantine", n)
+			return fmt.Sprintf("%d bundles are out of quarantine", n), ""
 		}
+		return "", "nothing is in quarantine"
 	}
-	return ""
+	return "", ""
 }
 
 // promote opens what the unit's release waits for: its turn; the gates at the start of the
 // wave under way; else the soak and the gates at its end, and those at the start of the
 // next one.
-func (p *pass) promote(u *Unit, wave string) string {
+func (p *pass) promote(u *Unit, wave string) (did, idle string) {
 	r := u.Rollout
 	if u.Pending != nil && !u.Pending.Promoted && u.BlockedBy == ObstacleTurn {
 		u.Pending.Promoted = true
-		return "its release begins before its turn"
+		return "its release begins before its turn", ""
 	}
 	if r.Status != Progressing || r.Removing || r.Wave >= len(r.Spec.Waves) {
-		return ""
-	}
-	if wave != "" && r.Spec.Waves[r.Wave].Name != wave {
-		return ""
+		return "", "no wave of a release is under way"
 	}
 	name := r.Spec.Waves[r.Wave].Name
+	if wave != "" && name != wave {
+		return "", fmt.Sprintf("the wave under way is %s", name)
+	}
 	if text := p.broken(r.Commit); text != "" && !r.Promoted {
 		r.Promoted = true
-		return "it goes on although other units failed on its commit"
+		return "it goes on although other units failed on its commit", ""
 	}
 	if r.StartsWaived <= r.Wave && u.unstarted(r.Wave) {
 		r.StartsWaived = r.Wave + 1
-		return fmt.Sprintf("wave %s starts whatever its gates say", name)
+		return fmt.Sprintf("wave %s starts whatever its gates say", name), ""
 	}
 	if r.EndsWaived > r.Wave {
-		return ""
+		return "", fmt.Sprintf("wave %s is promoted already", name)
 	}
 	r.EndsWaived, r.StartsWaived = r.Wave+1, r.Wave+2
-	return fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
+	return fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name), ""
 }
 
 // unstarted says that a wave has gates at its start, and a target that was not written.
@@ -120,19 +130,13 @@ const byHand = "rollback "
 
 // rollBack puts back what the unit had before the release under way; or before the last
 // one, where none is.
-func (p *pass) rollBack(u *Unit, o *order.Order) string {
+func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 	r := u.Rollout
-	switch r.Status {
-	case RollingBack, RolledBack:
-		return ""
-	case Done:
-		if !u.stepBack() {
-			return ""
-		}
-	default:
-		if !u.CanGoBack() {
-			return ""
-		}
+	switch {
+	case r.Status == RollingBack || r.Status == RolledBack:
+		return "", fmt.Sprintf("it is %s already", r.Status)
+	case r.Status == Done && !u.stepBack(), r.Status != Done && !u.CanGoBack():
+		return "", "no earlier bundle that passed its wave is known"
 	}
 	r.Stalled, r.Silence = false, false
 	r.Failure = byHand + o.Text()
@@ -143,7 +147,7 @@ func (p *pass) rollBack(u *Unit, o *order.Order) string {
 		}
 	}
 	p.turnBack(u, written)
-	return "what ran before is put back"
+	return "what ran before is put back", ""
 }
 
 // stepBack makes what was good before the good bundle of each target that has one.

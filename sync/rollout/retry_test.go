@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // retryWorld is a unit on two targets whose second release failed.
@@ -102,6 +103,38 @@ func TestRetryOfTrouble(t *testing.T) {
 	}
 	if plan := s.Decide(want, now); len(plan.Actions) != 1 || u.Rollout.ID != 3 {
 		t.Errorf("%+v, %+v", plan, u.Rollout)
+	}
+}
+
+// TestNothingToDo: an order that does nothing says why.
+func TestNothingToDo(t *testing.T) {
+	s, want, now := retryWorld(config.Rollback)
+	obey := func(verb order.Verb, wave string) string {
+		o := order.Order{Verb: verb, By: "ann", Scope: order.Scope{Unit: "shop/cart", Wave: wave}}
+		return s.Obey(o, want, now)[0].Text
+	}
+	for _, c := range []struct{ got, want string }{
+		{obey(order.Rollback, ""), "by ann (there was nothing to do: it is rolled back already)"},
+		{obey(order.Promote, ""), "by ann (there was nothing to do: no wave of a release is under way)"},
+		{obey(order.Clear, ""), "by ann; 1 bundles are out of quarantine"},
+		{obey(order.Clear, ""), "by ann (there was nothing to do: nothing is in quarantine)"},
+		{obey(order.Retry, ""), "by ann; tried again"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	s.Decide(want, now)
+	if got := obey(order.Promote, "rest"); got != "by ann (there was nothing to do: the wave under way is canary)" {
+		t.Error(got)
+	}
+	s = &State{}
+	s.Decide(want, now)
+	if got := obey(order.Rollback, ""); got != "by ann (there was nothing to do: no earlier bundle that passed its wave is known)" {
+		t.Error(got)
+	}
+	if got := obey(order.Retry, ""); got != "by ann (there was nothing to do: nothing failed or waits)" {
+		t.Error(got)
 	}
 }
 

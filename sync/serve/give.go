@@ -317,7 +317,7 @@ type Judge struct {
 // approvalOf is the order that approves the start of a wave; the error says that it would
 // not count.
 func approvalOf(ask order.Ask, j Judge, who Who, now time.Time) (order.Order, error) {
-	o := order.Order{At: now.UTC(), By: who.Name, Verb: order.Approve, Digest: j.Digest, Reason: j.Reason}
+	o := order.Order{At: now.UTC(), By: who.Name, Verb: order.Approve, Scope: order.Scope{Unit: ask.Unit, Wave: ask.Wave}, Digest: j.Digest, Reason: j.Reason}
 	lasts, err := time.ParseDuration(ask.Expires)
 	switch {
 	case err != nil:

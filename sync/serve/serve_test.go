@@ -207,6 +207,10 @@ func TestRefusedOrders(t *testing.T) {
 		{Request{Verb: order.Pause, All: true, Reason: strings.Repeat("x", 2000)}, 422, "reason: want at most 1000 bytes, got 2000"},
 		{Request{Verb: order.Pause, All: true, Until: noon.AddDate(-10, 0, 0)}, 422, "until 2016-03-01T12:00:00Z: that is over"},
 		{Request{Verb: order.Retry, All: true, Until: noon.AddDate(1000, 0, 0)}, 422, "retry: it is carried out once, so it has no end"},
+		{Request{Verb: order.Rollback, About: []string{"dev"}, Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
+		{Request{Verb: order.Rollback, About: []string{"shop/cart"}, Wave: "canary", Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
+		{Request{Verb: order.Promote, About: []string{"shop/cart", "dev"}}, 422, "promote: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
+		{Request{Verb: order.Clear, About: []string{"dev"}}, 422, "clear: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
 		{Request{Verb: order.Approve, Digest: "abc"}, 422, "approve: want POST /v1/plans/abc/approve"},
 		{Request{Verb: order.Resume, About: []string{"dev"}}, 409, "resume: no pause is in force"},
 	} {

@@ -221,7 +221,7 @@ func (v View) unitsBelow(below string) ([]*rollout.Unit, error) {
 		}
 	}
 	if len(state.Units) == 0 {
-		return nil, refuse(http.StatusNotFound, "no unit has been released yet").hint("swell run says what it waits for")
+		return nil, refuse(http.StatusNotFound, "no unit has been released yet").hint("swell status says what that waits for")
 	}
 	if len(units) == 0 {
 		return nil, refuse(http.StatusNotFound, "%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))

@@ -139,7 +139,7 @@ func waits(u *rollout.Unit, look *rollout.WaveLook, i int, all []rollout.WaveLoo
 			}
 		}
 		return r.Reason // of an earlier wave that came to life again
-	case rollout.PhaseHeld, rollout.PhaseBack:
+	case rollout.PhaseHeld, rollout.PhaseGoesBack, rollout.PhaseBack:
 		if i == r.Wave {
 			return strings.TrimPrefix(cmp.Or(r.Reason, r.Failure), "wave "+look.Name+": ")
 		}
@@ -201,7 +201,7 @@ func commandsOf(u *rollout.Unit) (all []Command) {
 		all = append(all, Command{"swell approve", "lists the deletions that wait"})
 	}
 	if u.Rollout.Status == rollout.Held && u.CanGoBack() {
-		all = append(all, Command{fmt.Sprintf("swell rollback %s", u.Path), "puts back what ran before"})
+		all = append(all, Command{fmt.Sprintf("swell rollback %s --reason TEXT", u.Path), "puts back what ran before"})
 	}
 	switch u.Rollout.Status {
 	case rollout.Held, rollout.RolledBack, rollout.RollingBack:
