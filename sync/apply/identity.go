@@ -59,6 +59,12 @@ func (i *identity) doubt() {
 	i.doubted = i.uid != ""
 }
 
+func (i *identity) isKnown() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.uid != ""
+}
+
 func (i *identity) isDoubted() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,6 +89,21 @@ func (c *call) sameCluster(ctx context.Context, req *request) *Error {
 		return &Error{Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, Message: fmt.Sprintf("not tried: it is not known whether it is still the same cluster: %v", err)}
 	case c.identity.isDoubted():
 		return &Error{Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, Message: "not tried: another cluster answers than before"}
+	}
+	return nil
+}
+
+// stayed is the error for what was read since the identity was known, if not all of it
+// may be the same cluster's. Where nobody asked who it is, nothing is compared.
+func (c *call) stayed(ctx context.Context) error {
+	if !c.identity.isKnown() {
+		return nil
+	}
+	if _, err := c.Identity(ctx); err != nil {
+		return err
+	}
+	if c.identity.isDoubted() {
+		return &Error{Op: "survey", Object: "all kinds", class: ErrUnreachable, Message: "another cluster answers than before"}
 	}
 	return nil
 }

@@ -123,3 +123,25 @@ func TestAnotherClusterAfterAPause(t *testing.T) {
 		t.Errorf("%v, %d writes", err, writes)
 	}
 }
+
+// TestAnotherClusterDuringASurvey: what two clusters hold is no inventory of one.
+func TestAnotherClusterDuringASurvey(t *testing.T) {
+	t.Parallel()
+	first, second := simulator.New(), simulator.New()
+	now := first
+	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/configmaps") {
+			now = second
+		}
+		return now.RoundTrip(r)
+	})}, testRepository, Options{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _, err := c.Survey(t.Context()); err == nil || !IsLost(err) || err.Error() != "survey all kinds: another cluster answers than before" {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+}

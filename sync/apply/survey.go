@@ -30,7 +30,7 @@ import (
 // known. err is set when the cluster does not answer; then nothing is known.
 //
 // It costs a discovery request for each group and version, and one metadata
-// LIST per 500 labelled objects of each kind.
+// LIST per 500 labelled objects of each kind, and another look at the identity.
 func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []string, err error) {
 	return c.survey(ctx, c.ours())
 }
@@ -58,6 +58,9 @@ func (c *Cluster) survey(ctx context.Context, selector string) (entries []store.
 		default:
 			s.unknown = append(s.unknown, gvk.GroupKind().String())
 		}
+	}
+	if err := s.stayed(ctx); err != nil {
+		return nil, nil, err
 	}
 	slices.SortFunc(entries, func(a, b store.Entry) int { return a.ID.Compare(b.ID) })
 	slices.Sort(s.unknown)
