@@ -140,6 +140,50 @@ func testAnOlderStateIsNoticed(t *testing.T, w *world) {
 	}))
 }
 
+// TestCutShortIsNoLostState: an apply that was cut short is no reason to hold deletions until
+// all units of the cluster are done.
+func TestCutShortIsNoLostState(t *testing.T) {
+	simulatedWith(t, surveying, testCutShortIsNoLostState)
+}
+
+func testCutShortIsNoLostState(t *testing.T, w *world) {
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.release()
+	w.want("before", string(w.survey("dev-1").Survey), "known")
+	two := w.entries("dev-1", "ConfigMap", "two")
+	if len(two) != 2 {
+		t.Fatalf("%d entries", len(two))
+	}
+	// As if the daemon had been killed before it had the server's answers.
+	w.must(w.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.Forget(two), tx.Intend(two)) }))
+	w.stop()
+	w.start()
+	w.idle(time.Minute)
+	w.want("after", string(w.survey("dev-1").Survey), "known")
+	w.want("what was taken in", strings.Join(w.fleetEvents("rebuilding"), "; "), "")
+	w.app("app", "1", "one")
+	w.commit()
+	w.soaked("app", 2)
+	w.want("what is left of it", fmt.Sprint(len(w.entries("dev-1", "ConfigMap", "two"))), "0")
+	for _, at := range w.uids() {
+		if strings.Contains(at, " two ") {
+			t.Errorf("%s is still there", at)
+		}
+	}
+}
+
+// entries are what the inventory has of a kind and name in a cluster.
+func (w *world) entries(cluster, kind, name string) (found []store.Entry) {
+	w.Helper()
+	w.must(w.store.Update(w.Context(), func(tx *store.Tx) error {
+		all, err := tx.ClusterInventory(cluster)
+		found = slices.DeleteFunc(all, func(e store.Entry) bool { return e.ID.Kind != kind || e.ID.Name != name })
+		return err
+	}))
+	return found
+}
+
 // TestALostLog: the process was killed, and somebody removed the -wal.
 func TestALostLog(t *testing.T) { simulatedWith(t, surveying, testALostLog) }
 

@@ -271,13 +271,19 @@ func (p *pass) fleetEvent(kind, text string) {
 	p.r.Transitions = append(p.r.Transitions, t)
 }
 
-// unowned are the objects found that the inventory does not hold.
+// unowned are the objects found that the inventory does not hold. What a unit has that was
+// about to apply it is of an apply that was cut short: the next one notes its UID.
 func unowned(inventory, found []store.Entry) []store.Entry {
-	known := make(map[render.ObjectID]bool, len(inventory))
+	type intended struct {
+		unit config.UnitPath
+		id   render.ObjectID
+	}
+	known, begun := make(map[render.ObjectID]bool, len(inventory)), map[intended]bool{}
 	for _, e := range inventory {
 		known[e.ID] = known[e.ID] || e.UID != ""
+		begun[intended{e.Unit, e.ID}] = true
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(e store.Entry) bool { return known[e.ID] })
+	return slices.DeleteFunc(slices.Clone(found), func(e store.Entry) bool { return known[e.ID] || begun[intended{e.Unit, e.ID}] })
 }
 
 // assign gives objects that were found in a cluster to the bundles that want

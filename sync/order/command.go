@@ -3,7 +3,12 @@
 
 package order
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/swell-sh/swell/config"
+)
 
 // EndCommand is the command that ends a standing order; empty where none does.
 func (o *Order) EndCommand() string {
@@ -22,11 +27,28 @@ func (s Scope) arguments() string {
 	var args []string
 	for _, part := range []struct{ flag, name string }{{"", string(s.Unit)}, {"", string(s.Target)}, {"--tenant ", s.Tenant}, {"--wave ", s.Wave}} {
 		if part.name != "" {
-			args = append(args, part.flag+part.name)
+			args = append(args, part.flag+argument(part.name))
 		}
 	}
 	if len(args) == 0 {
 		return "--all"
 	}
 	return strings.Join(args, " ")
+}
+
+// Command is a command about a unit, as an operator can paste it into a shell.
+func Command(verb string, unit config.UnitPath) string {
+	return "swell " + verb + " " + argument(string(unit))
+}
+
+// argument is a text as one word of a shell: folders and waves are named by whoever may
+// commit.
+func argument(text string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/-._@:+,=%", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !plain(r) }) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
 }

@@ -26,3 +26,18 @@ func TestMeets(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandInAShell: what commits name is a word of a shell, and no command of it.
+func TestCommandInAShell(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Command("promote", "services/shop_2/cart-1.x"), "swell promote services/shop_2/cart-1.x"},
+		{Command("retry", "services/käse"), "swell retry services/käse"},
+		{Command("promote", "services/a $(reboot); b"), "swell promote 'services/a $(reboot); b'"},
+		{Command("promote", "services/it's"), `swell promote 'services/it'\''s'`},
+		{(&Order{Verb: Pause, Scope: Scope{Wave: "a; reboot", Target: "sas-1/a"}}).EndCommand(), "swell resume sas-1/a --wave 'a; reboot'"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // Pending is a release that the commit wants and that has not begun.
@@ -270,7 +271,7 @@ func (p *pass) delayed(u *Unit, w *WantedUnit) string {
 }
 
 func (u *Unit) promoteText() string {
-	return fmt.Sprintf("swell promote %s releases it all the same", u.Path)
+	return order.Command("promote", u.Path) + " releases it all the same"
 }
 
 // earlierTiers are the units of earlier tiers whose release began, or was wanted, since

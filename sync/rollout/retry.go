@@ -4,11 +4,11 @@
 package rollout
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // Retriable is something that [State.Retry] would start again: a unit, or one of
@@ -104,9 +104,9 @@ func (s *State) Resume(cluster string) {
 // again names the verb that starts a rollout again, and the one that takes it back where
 // it stands.
 func (u *Unit) again() string {
-	text := fmt.Sprintf("swell retry %s tries it again", u.Path)
+	text := order.Command("retry", u.Path) + " tries it again"
 	if u.Rollout.Status == Held && u.CanGoBack() {
-		text += fmt.Sprintf(", swell rollback %s puts back what ran before", u.Path)
+		text += ", " + order.Command("rollback", u.Path) + " puts back what ran before"
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // tally is how the targets of one wave stand: those to be written, or, when it
@@ -212,7 +213,7 @@ func (p *pass) step(u *Unit) bool {
 	case !r.Removing && p.holdForSilence(u):
 		return false
 	case !r.Removing && r.Wave >= r.EndsWaived && u.unproved(y):
-		u.barred = cmp.Or(u.barred, fmt.Sprintf("nothing can be written to its targets, and no earlier wave has proved the release: swell promote %s goes on without them", u.Path))
+		u.barred = cmp.Or(u.barred, fmt.Sprintf("nothing can be written to its targets, and no earlier wave has proved the release: %s goes on without them", order.Command("promote", u.Path)))
 		return false
 	case !y.quiet():
 		return false

@@ -175,16 +175,16 @@ func waveCommands(u *rollout.Unit, look *rollout.WaveLook) (all []Command) {
 	broken := slices.ContainsFunc(look.Holds, func(h rollout.Hold) bool { return h.Kind == rollout.HeldByBreaker })
 	switch {
 	case broken:
-		add("releases it although other units failed on the commit", "swell promote %s", u.Path)
+		add("releases it although other units failed on the commit", "%s", order.Command("promote", u.Path))
 	case look.Unproved:
-		add("goes on without these targets", "swell promote %s", u.Path)
+		add("goes on without these targets", "%s", order.Command("promote", u.Path))
 	case !look.SoakEnds.IsZero():
-		add("ends the soak and the gates of the wave", "swell promote %s", u.Path)
+		add("ends the soak and the gates of the wave", "%s", order.Command("promote", u.Path))
 	case gates:
-		add("goes on whatever the gates say", "swell promote %s", u.Path)
+		add("goes on whatever the gates say", "%s", order.Command("promote", u.Path))
 	}
 	if trouble {
-		add("tries what failed or waits again now", "swell retry %s", u.Path)
+		add("tries what failed or waits again now", "%s", order.Command("retry", u.Path))
 	}
 	return all
 }
@@ -193,19 +193,19 @@ func waveCommands(u *rollout.Unit, look *rollout.WaveLook) (all []Command) {
 func commandsOf(u *rollout.Unit) (all []Command) {
 	switch {
 	case u.BlockedBy == rollout.ObstacleTurn:
-		all = append(all, Command{fmt.Sprintf("swell promote %s", u.Path), "releases it before its turn"})
+		all = append(all, Command{order.Command("promote", u.Path), "releases it before its turn"})
 	case u.Blocked != "" && len(u.Quarantine) > 0:
-		all = append(all, Command{fmt.Sprintf("swell quarantine clear %s", u.Path), "lets the bundles that failed be released again"})
+		all = append(all, Command{order.Command("quarantine clear", u.Path), "lets the bundles that failed be released again"})
 	}
 	if u.Waiting != "" {
 		all = append(all, Command{"swell approve", "lists the deletions that wait"})
 	}
 	if u.Rollout.Status == rollout.Held && u.CanGoBack() {
-		all = append(all, Command{fmt.Sprintf("swell rollback %s --reason TEXT", u.Path), "puts back what ran before"})
+		all = append(all, Command{order.Command("rollback", u.Path) + " --reason TEXT", "puts back what ran before"})
 	}
 	switch u.Rollout.Status {
 	case rollout.Held, rollout.RolledBack, rollout.RollingBack:
-		all = append(all, Command{fmt.Sprintf("swell retry %s", u.Path), "begins the release again at its first wave"})
+		all = append(all, Command{order.Command("retry", u.Path), "begins the release again at its first wave"})
 	}
 	return all
 }
@@ -226,7 +226,7 @@ func debtsOf(u *rollout.Unit, look *rollout.Look) (debts []Debt) {
 			}
 		case t.Excused:
 			d.Why, d.Since = "it does not answer: "+t.Reason, t.BlindSince
-		case t.Owes:
+		case t.Owes && t.Wanted != "": // a unit that leaves owes nothing
 			d.Why = cmp.Or(t.Reason, "its wave was passed without it")
 		default:
 			continue
