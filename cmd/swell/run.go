@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -222,7 +223,7 @@ func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
 		}
 		fmt.Fprintf(w, "%s: %s: %s\n", path, unit.Rollout.Status, unit.Rollout.Reason)
 	}
-	fmt.Fprintf(w, "commit %s: %s, %s written\n", r.Commit.Short(), diff.Count(len(state.Units), "unit"),
+	fmt.Fprintf(w, "commit %s: %s, %s written\n", cmp.Or(r.Commit.Short(), "not known"), diff.Count(len(state.Units), "unit"),
 		diff.Count(r.Objects["created"]+r.Objects["configured"]+r.Objects["deleted"], "object"))
 	if failed {
 		return exit(exitProblems)

@@ -536,12 +536,12 @@ func joined(texts ...string) string {
 // reason says why a wave is not passed, or no longer quiet.
 func (y *tally) reason(u *Unit, passed bool) string {
 	end := y.soakEnd()
-	switch {
+	switch { // a soak that is over may be followed by a gate
 	case len(y.debts) > y.tolerated():
 		return u.why(y.debts)
 	case len(y.waiting) > 0:
 		return fmt.Sprintf("waiting for %d of %d targets: %s", len(y.waiting), y.size, u.why(y.waiting))
-	case !passed && !end.IsZero():
+	case !passed && y.checked.Before(end):
 		return "soaking until " + end.Format(time.RFC3339)
 	}
 	return ""
