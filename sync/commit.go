@@ -66,6 +66,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 	d.guarded.newCommit()
 	known := drift.ReadModes(snapshot, d.sweeps.modes)
 	d.sweeps.modes = known
+	d.sweepWhereJudged(before, snapshot)
 	d.policies.Store(&policies{d.monorepo.snapshot, known})
 	owners := d.owners(d.Store)
 	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {

@@ -6,6 +6,7 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 			for _, of := range d.sweeps.ledger.DueFights(name, r.At) {
 				l.few = append(l.few, informer.Suspect{ID: of.ID, Anyway: true})
 			}
+			for _, of := range d.reconsidered(name) {
+				l.few = append(l.few, informer.Suspect{ID: of.ID, Anyway: true})
+			}
 		}
 		if l.full || len(l.few) > 0 || l.deep.due {
 			due = append(due, l)
@@ -79,6 +83,36 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	}
 	slices.SortFunc(due, func(a, b *sweep) int { return strings.Compare(a.cluster, b.cluster) })
 	return due
+}
+
+// reconsidered are the objects of a cluster whose drift a watch saw that was not to be
+// corrected then, and is now: a Mask is gone, a commit says so, or it is known again what
+// the unit says. Where nothing is watched, the next sweep corrects them.
+func (d *Daemon) reconsidered(cluster string) []store.Object {
+	if !d.Drift.Watch {
+		return nil
+	}
+	return d.sweeps.ledger.Reconsider(cluster, func(of store.Object) bool {
+		return d.sweeps.modes.Of(of.Unit, of.Target) == config.DriftCorrect && d.masked(render.Placed{Unit: of.Unit, Target: of.Target}) == ""
+	})
+}
+
+// sweepWhereJudged has the clusters of units swept of which a commit says something else
+// about drift: watches told nothing of what was not looked at.
+func (d *Daemon) sweepWhereJudged(before, now *render.Snapshot) {
+	if !d.Drift.Watch || before == nil {
+		return
+	}
+	for path, unit := range now.Units.All() {
+		was := before.Units.Get(path)
+		if was == nil || was == unit || len(unit.Problems) > 0 ||
+			reflect.DeepEqual(was.Policy.Drift, unit.Policy.Drift) && reflect.DeepEqual(was.Policy.Ignore, unit.Policy.Ignore) {
+			continue
+		}
+		for _, p := range unit.Placements {
+			d.sweeps.timetable.Ask(p.Target.Name.Cluster())
+		}
+	}
 }
 
 // maxFew is how many objects are looked at one by one.

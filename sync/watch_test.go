@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -271,4 +272,47 @@ func testWatchLeavesAloneWhatIsOff(t *testing.T, w *world) {
 	w.edit("dev-1/b", configMaps, "one", data, "kubectl-edit")
 	w.until("the correction", func() bool { return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == "" })
 	w.want("data", w.image("dev-2/c", "one"), "stolen")
+}
+
+// TestWatchTakesUpWhatWasLeft: drift that was not to be corrected when a watch saw it, or
+// that nobody looked at, is corrected as soon as it may be. There is no schedule.
+func TestWatchTakesUpWhatWasLeft(t *testing.T) {
+	for name, test := range map[string]struct{ left, taken func(*world) }{
+		"reported": {
+			func(w *world) { w.policy("app", `{drift: [{mode: report}]}`) },
+			func(w *world) { w.policy("app", `{drift: [{mode: correct}]}`) },
+		},
+		"off": {
+			func(w *world) { w.policy("app", `{drift: [{mode: "off"}]}`) },
+			func(w *world) { w.policy("app", `{drift: [{mode: correct}]}`) },
+		},
+		"ignored": {
+			func(w *world) { w.policy("app", `{ignore: [{kind: ConfigMap, fields: [/data/image]}]}`) },
+			func(w *world) { w.policy("app", `{drift: [{mode: correct}]}`) },
+		},
+		"masked": {
+			func(w *world) {
+				w.give(order.Order{Verb: order.Mask, Scope: order.Scope{Unit: "services/app"}, Reason: "we look into it"})
+			},
+			func(w *world) { w.give(order.Order{Verb: order.Unmask, Scope: order.Scope{Unit: "services/app"}}) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(t *testing.T, w *world) {
+				w.watching()
+				test.left(w)
+				w.commit()
+				w.until("rest", w.quiet)
+				w.edit("dev-1/b", configMaps, "one", data, "kubectl-edit")
+				for range 10 {
+					w.pass()
+					pause(t)
+				}
+				w.want("data", w.image("dev-1/b", "one"), "stolen")
+				test.taken(w)
+				w.commit()
+				w.until("the correction", func() bool { return w.quiet() && w.image("dev-1/b", "one") != "stolen" && w.drifts() == "" })
+			})
+		})
+	}
 }

@@ -33,6 +33,8 @@ type Ledger struct {
 	// resumed are the fights that were to be taken up again, and when: an object
 	// that cannot be swept is left alone for a while.
 	resumed map[store.Object]time.Time
+	// again are the drifts that [Ledger.Reconsider] named.
+	again map[store.Object]bool
 
 	changedDrifts, changedFights map[store.Object]bool
 }
@@ -42,7 +44,7 @@ func Open(s interface {
 	Drifts() ([]store.Drift, error)
 	Fights() ([]store.Fight, error)
 }) (*Ledger, error) {
-	l := &Ledger{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, resumed: map[store.Object]time.Time{}}
+	l := &Ledger{drifts: map[store.Object]store.Drift{}, fights: map[store.Object]store.Fight{}, seen: map[store.Object]string{}, resumed: map[store.Object]time.Time{}, again: map[store.Object]bool{}}
 	l.Stored()
 	drifts, err := s.Drifts()
 	if err != nil {
@@ -125,6 +127,7 @@ func (l *Ledger) Clear(of store.Object) (was store.Drift, ok bool) {
 	if was, ok = l.drifts[of]; ok {
 		delete(l.drifts, of)
 		delete(l.seen, of)
+		delete(l.again, of)
 		l.changedDrifts[of] = true
 	}
 	return was, ok
@@ -215,6 +218,23 @@ func (l *Ledger) DueFights(cluster string, now time.Time) []store.Object {
 	for of, f := range l.fights {
 		if at := l.resumesAt(of, f); of.Target.Cluster() == cluster && !at.IsZero() && !now.Before(at) {
 			l.resumed[of] = now
+			due = append(due, of)
+		}
+	}
+	return due
+}
+
+// Reconsider are the objects of a cluster whose drift was only reported and is to be
+// corrected now. They are named once, until corrected says otherwise.
+func (l *Ledger) Reconsider(cluster string, corrected func(store.Object) bool) []store.Object {
+	var due []store.Object
+	for of, d := range l.drifts {
+		switch {
+		case d.Mode != string(config.DriftReport) || of.Target.Cluster() != cluster:
+		case !corrected(of):
+			delete(l.again, of)
+		case !l.again[of]:
+			l.again[of] = true
 			due = append(due, of)
 		}
 	}
