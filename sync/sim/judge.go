@@ -320,6 +320,8 @@ func (j *judge) hear(o observed) {
 				delete(j.promoted, unit)
 			}
 			j.startsAgain(t)
+		case "retry", "clear":
+			clear(j.failed) // what failed since the order was given is meant too
 		case "promote":
 			j.promoted[unit] = true
 			for _, g := range j.given {
