@@ -300,6 +300,9 @@ func (p *pass) unproved(u *Unit, n int, y *tally) (why string, failed bool) {
 	}
 	switch {
 	case !g.NoSince.IsZero() && !g.AskedAt.Before(g.NoSince.Add(gate.Tolerate)):
+		if u.Rollout.Stalled { // it goes on when the query is well
+			p.ask(u, u.Rollout.Wave, n, gate.Every)
+		}
 		return g.Reason, true
 	case g.Reason == "" && !g.AskedAt.IsZero() && !g.AskedAt.Before(y.soakEnd()):
 		return "", false

@@ -173,14 +173,20 @@ func (p *pass) advance(u *Unit) {
 	}
 }
 
-// resume continues a stalled rollout once its wave is healthy.
+// resume continues a stalled rollout once its wave is healthy and no gate of it fails.
 func (p *pass) resume(u *Unit) {
 	r := u.Rollout
 	if !r.Stalled {
 		return
 	}
-	if y := u.tally(r.Wave, false); len(y.failed) > y.tolerated() {
+	y := u.tally(r.Wave, false)
+	if len(y.failed) > y.tolerated() {
 		return
+	}
+	if y.quiet() {
+		if _, failed := p.ends(u, y); failed { // which asks again
+			return
+		}
 	}
 	if r.Silence && p.silence(u) != "" {
 		return
@@ -223,6 +229,9 @@ func (p *pass) step(u *Unit) bool {
 		switch {
 		case failed:
 			p.fail(u, waits, y.wave, u.written(r.Wave))
+			if r.Stalled {
+				p.ends(u, y) // they are asked on
+			}
 			return false
 		case waits != "":
 			u.barred = cmp.Or(u.barred, waits)
@@ -330,8 +339,12 @@ func (p *pass) fail(u *Unit, why string, wave *config.Wave, failed []config.Targ
 		return
 	}
 	if !u.CanGoBack() {
-		r.Status, r.Stalled, r.FinishedAt = Held, true, p.now
-		r.Failure += "; not rolled back, no earlier good version: it goes on by itself when this is well"
+		r.Status, r.FinishedAt = Held, p.now
+		r.Failure += "; not rolled back, no earlier good version"
+		failedJob := func(name config.TargetName) bool { return u.Targets[name].GateFailed != "" } // it is not run again
+		if r.Stalled = !slices.ContainsFunc(failed, failedJob); r.Stalled {
+			r.Failure += ": it goes on by itself when this is well"
+		}
 		p.note(u, "", "held", r.Failure)
 		return
 	}
