@@ -96,17 +96,22 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 }
 
 // soaks says that the wave under way was written, and not by a release that this one
-// supersedes.
-func (u *Unit) soaks() bool {
+// supersedes. One with a target that waits for something that others bring does not end
+// without them, and takes no room from them.
+func (u *Unit) soaks() (soaks bool) {
 	if u.Rollout.Status != Progressing {
 		return false
 	}
 	for _, t := range u.list() {
-		if t.Touched && t.Wave == u.Rollout.Wave && t.Trouble != TroubleDeferred && (t.applied() || !t.TriedAt.IsZero()) {
-			return true
+		if !t.Touched || t.Wave != u.Rollout.Wave {
+			continue
 		}
+		if t.Trouble == TroubleDeferred {
+			return false
+		}
+		soaks = soaks || t.applied() || !t.TriedAt.IsZero()
 	}
-	return false
+	return soaks
 }
 
 // broken says why nothing more of a commit is released: too many units failed on it.
