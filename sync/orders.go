@@ -66,7 +66,7 @@ func (p *pass) takeOrders() error {
 	if err := p.endOverdue(); err != nil {
 		return err
 	}
-	p.monorepo.wanted.Order(p.orders.standing)
+	p.putInForce()
 	p.stopMasked()
 	return nil
 }
@@ -92,6 +92,14 @@ func (p *pass) readOrders() error {
 	return nil
 }
 
+// putInForce has the orders in force count from now on. Where other targets are retired,
+// other objects are to be deleted than were found before.
+func (p *pass) putInForce() {
+	if p.monorepo.wanted.Order(p.orders.standing) {
+		p.guarded.pending, p.guarded.stale = nil, true
+	}
+}
+
 // obey carries out one order, or puts it in force.
 func (p *pass) obey(o *order.Order) error {
 	switch err := o.Check(p.r.At); {
@@ -113,7 +121,7 @@ func (p *pass) obey(o *order.Order) error {
 		p.askSweeps(clusters)
 		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s)", o.Text(), p.sweptText(clusters)))
 	} else {
-		p.monorepo.wanted.Order(p.orders.standing)
+		p.putInForce()
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
 	}
 	return p.tx.DropOrder(o)

@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -97,6 +98,35 @@ func TestPendingOfManyUnits(t *testing.T) {
 	}
 	if diff := gocmp.Diff(apart, together, gocmpopts.IgnoreFields(approval.Loss{}, "Made")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRetiredTargetIsCountedAnew: what a retired target comes to lose was taken from what
+// had been found before the order, which is nothing. A job counted its own deletions
+// besides, so that two plans took turns, and one pass followed the other at once.
+func TestRetiredTargetIsCountedAnew(t *testing.T) {
+	t.Parallel()
+	d := manyUnits(t, 1)
+	at := render.Placed{Unit: "unit-000000", Target: "dev/a"}
+	d.guarded.pending = map[render.Placed]approval.Loss{at: {Placed: at, Stays: true, Have: 4}} // all that it has is wanted
+	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
+	err := p.store(t.Context(), []func() error{func() error {
+		if _, err := p.tx.Give(order.Order{At: time.Now(), By: "ann", Verb: order.Retire, Scope: order.Scope{Target: at.Target}}, ""); err != nil {
+			return err
+		}
+		d.orders.read = -1
+		err := p.readOrders()
+		p.putInForce()
+		return err
+	}, p.decide, func() error {
+		losses, err := p.pending(nil)
+		if is := losses[at]; len(is.Gone) != 3 {
+			t.Errorf("%d objects are to be deleted of %d, want 3 of 4", len(is.Gone), is.Have)
+		}
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -48,8 +48,8 @@ type Wanted struct {
 }
 
 // Order makes orders the ones in force. Where they retire targets, units leave those,
-// whatever the commit wants there.
-func (w *Wanted) Order(standing order.Standing) {
+// whatever the commit wants there. It reports whether other targets are retired than before.
+func (w *Wanted) Order(standing order.Standing) (changed bool) {
 	w.Standing = standing
 	var retired []config.TargetName
 	for _, o := range standing {
@@ -59,7 +59,7 @@ func (w *Wanted) Order(standing order.Standing) {
 	}
 	slices.Sort(retired)
 	if slices.Equal(retired, w.retired) {
-		return
+		return false
 	}
 	if w.all == nil {
 		w.all = w.Units
@@ -67,12 +67,13 @@ func (w *Wanted) Order(standing order.Standing) {
 	w.retired, w.Units = retired, w.all
 	if len(retired) == 0 {
 		w.all = nil
-		return
+		return true
 	}
 	w.Units = make(map[config.UnitPath]*WantedUnit, len(w.all))
 	for path, unit := range w.all {
 		w.Units[path] = unit.without(w.IsRetired)
 	}
+	return true
 }
 
 // IsRetired says whether units leave the target because an operator said so.
