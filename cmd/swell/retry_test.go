@@ -43,7 +43,7 @@ swell: hint: swell get units and swell get targets list them
 		{"retry .", 2, "\nswell: error: \".\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
 		{"retry ./", 2, "\nswell: error: \"./\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
 		{"retry services/..", 2, "\nswell: error: \"services/..\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
-		{"retry EMPTY", 2, "\nswell: error: \"\": want a unit, a target or a cluster\nswell: hint: --all is everything\n"},
+		{"retry EMPTY", 2, "\nswell: error: retry: want no empty argument, got \"\"\n"},
 		{"retry services/shop/ --reason because", 0, "\nswell: retry of services/shop ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry sas/a", 0, "\nswell: retry of sas/a ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry vla", 0, "\nswell: retry of vla ordered: the daemon does not run: it takes it up when it starts\n"},

@@ -119,7 +119,9 @@ func (j *judge) plan(w *world) {
 		at := render.Placed{Unit: a.Unit, Target: a.Target}
 		s := j.seen[at]
 		s.writing, s.correctly = true, a.Why == WhyDrift
-		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && j.units[a.Unit].status == Progressing
+		// What a release that is done owes is changed for it, and put back if the next one fails.
+		progressing := j.units[a.Unit].status == Progressing || w.state.Units[a.Unit].Targets[a.Target].Owes
+		s.touched = s.touched || (a.Why == WhyRollout || a.Why == WhyRetry) && progressing
 		if !s.hasTried && a.Why != WhyDrift {
 			s.tried, s.hasTried = j.elapsed, true
 		}

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 type held struct {
 	target  target
 	bundles map[string]*span
+	last    map[key]string // what each object was when a bundle with it was last there as a whole
 }
 
 // span is how long a bundle is there as a whole.
@@ -40,13 +42,13 @@ func (j *judge) offer(c *commit) {
 		for _, t := range j.world.targets(u) {
 			at := place{u.path, t.name}
 			if j.places[at] == nil {
-				j.places[at] = &held{target: t, bundles: map[string]*span{}}
+				j.places[at] = &held{target: t, bundles: map[string]*span{}, last: map[key]string{}}
 			}
 			objects := u.objects(t)
 			if name := nameOf(objects); j.places[at].bundles[name] == nil {
 				s := &span{objects: objects}
 				j.places[at].bundles[name] = s
-				j.measure(j.world.clusters[t.cluster], s)
+				j.measure(j.world.clusters[t.cluster], j.places[at], s)
 			}
 		}
 	}
@@ -65,13 +67,13 @@ func (j *judge) hold(c *cluster) {
 	for _, at := range j.places {
 		if at.target.cluster == c.name {
 			for _, s := range at.bundles {
-				j.measure(c, s)
+				j.measure(c, at, s)
 			}
 		}
 	}
 }
 
-func (j *judge) measure(c *cluster, s *span) {
+func (j *judge) measure(c *cluster, h *held, s *span) {
 	s.now = true
 	for k, mark := range s.objects {
 		if l, ok := c.live[k]; !ok || l.mark != mark || !l.ready || l.going {
@@ -80,6 +82,7 @@ func (j *judge) measure(c *cluster, s *span) {
 	}
 	if s.now && !s.whole {
 		s.whole, s.first = true, j.elapsed
+		maps.Copy(h.last, s.objects)
 	}
 	if s.now {
 		s.latest = j.elapsed
@@ -197,12 +200,23 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 			}
 		}
 	}
-	if !inOrder && !j.goesBack(c.process, path) {
+	if !inOrder && !j.goesBack(c.process, path) && !j.wasThere(path, c.cluster, k, mark) {
 		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))
 	}
 	if j.objection == nil {
 		j.overwritten(c.cluster, k, mark)
 	}
+}
+
+// wasThere says that an object was like this when a bundle with it was last there as a
+// whole: that is drift which is corrected, whatever the newest release is doing.
+func (j *judge) wasThere(path, cluster string, k key, mark string) bool {
+	for at, h := range j.places {
+		if at.unit == path && h.target.cluster == cluster && h.last[k] == mark {
+			return true
+		}
+	}
+	return false
 }
 
 // early says which earlier wave is not over before a target gets its bundle; empty when all are.
