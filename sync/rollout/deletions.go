@@ -199,7 +199,7 @@ func (s *State) Adopt(path config.UnitPath, name config.TargetName, commit confi
 		u.Targets = map[config.TargetName]*Target{}
 	}
 	if t := u.Targets[name]; t != nil {
-		t.Leftovers = true
+		t.Leftovers, t.Dirty = true, t.Dirty || t.nothing() // a release that had not come there yet
 	} else {
 		u.put(name, &Target{Wave: len(u.Rollout.Spec.Waves) - 1, Dirty: true})
 	}

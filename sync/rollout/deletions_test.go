@@ -94,6 +94,27 @@ func TestTakeIn(t *testing.T) {
 	}
 }
 
+// TestTakeInBeforeItsWave: what was found on a target that the unit's release never came
+// to is removed with the unit. It stayed, in the inventory of nobody.
+func TestTakeInBeforeItsWave(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "canary"}, {Name: "rest"}}}
+	s := &State{Units: map[config.UnitPath]*Unit{"u": {Path: "u", Rollout: &Rollout{ID: 1, Commit: "c", Release: "r", Status: Held, Spec: spec},
+		Targets: map[config.TargetName]*Target{"dev/a": {Wanted: "d", Dirty: true, Touched: true, Trouble: TroubleFailed}, "dev/b": {Wanted: "d", Wave: 1}}}}}
+	s.Adopt("u", "dev/b", "c", now)
+	want := &Wanted{Commit: "gone", Units: map[config.UnitPath]*WantedUnit{"other": {Rollout: &spec}}}
+	removed := map[config.TargetName]bool{}
+	for range 5 {
+		for _, a := range s.Decide(want, now).Actions {
+			removed[a.Target] = a.Kind == Remove
+			s.Record(Outcome{Action: a, Result: Removed}, now)
+		}
+	}
+	if !removed["dev/a"] || !removed["dev/b"] || s.Units["u"] != nil {
+		t.Errorf("removed: %v, left: %+v", removed, s.Units["u"])
+	}
+}
+
 func TestAwait(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &State{Units: map[config.UnitPath]*Unit{"u": {Path: "u", Rollout: &Rollout{ID: 3}}}}

@@ -123,8 +123,10 @@ func (w *world) missing(units []*unit) string {
 	return ""
 }
 
-// rest expects that nothing is written.
+// rest expects that nothing is written, whatever an operator has looked at again.
 func (w *world) rest() {
+	w.tell("at rest: %s", w.command(pick(w.rand, order.Retry, order.Reconcile), order.Scope{}, 0))
+	w.stepped()
 	writes, before := w.judge.writes, w.judge.elapsed
 	for w.judge.elapsed-before < restTime && w.judge.objection == nil {
 		w.calmly(nil)

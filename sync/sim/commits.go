@@ -181,6 +181,9 @@ func (w *world) restructure(c *commit, u *unit, n int) string {
 			continue
 		}
 		name := u.configs[len(u.configs)-1]
+		if slices.Contains(other.configs, name) {
+			continue
+		}
 		c.alter(u, func(next *unit) { next.configs = next.configs[:len(next.configs)-1] })
 		c.alter(other, func(next *unit) { next.configs = append(next.configs, name) })
 		return fmt.Sprintf("moves %s from %s to %s", name, u.path, other.path)

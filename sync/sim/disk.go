@@ -84,6 +84,11 @@ type process struct {
 	over   chan struct{}
 	err    error
 
+	passed time.Time // when the last pass was
+	passes int       // at that moment
+	asks   bool      // Git is asked
+	asked  time.Time // when Git was asked last, or else when it started
+
 	mu      gosync.Mutex
 	dead    bool
 	strike  int    // at how many more points of the store it dies; zero is never
@@ -189,7 +194,7 @@ func (w *world) start() {
 
 // run starts a daemon on a disk; nil where that fails.
 func (w *world) run(on *disk) *process {
-	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{})}
+	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{}), asked: time.Now()}
 	w.processes++
 	w.stats.now.processes++
 	var err error

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing/fstest"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -186,6 +187,8 @@ func (g *git) push(c *commit) {
 
 // Fetch is [sync.Source.Fetch].
 func (g *git) fetch(ctx context.Context, p *process) (config.Commit, error) {
+	p.asks, p.asked = true, time.Now()
+	defer func() { p.asks, p.asked = false, time.Now() }()
 	answer, err := g.world.gate.wait(ctx, &call{process: p, cluster: "git", what: "FETCH"})
 	if err != nil {
 		return "", err

@@ -27,6 +27,7 @@ type judge struct {
 	objection *objection
 	isOlder   bool          // a copy of the state was put back
 	elapsed   time.Duration // all that the daemon's clock went forward
+	setBack   time.Duration // all that it was set back
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
@@ -252,6 +253,7 @@ func (j *judge) older(s saved) {
 
 // observe takes in what a pass told. It is called by the process.
 func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
+	j.rests(p, r)
 	if r.Err != nil {
 		return // nothing of it is stored
 	}
@@ -274,6 +276,31 @@ func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
 	j.observed = append(j.observed, o)
 }
 
+// mostAtOnce is how many passes a daemon may make while nothing happens and no time passes.
+const mostAtOnce = 200
+
+// rests: a daemon does not make one pass after the other for nothing. One that does would
+// never come to an end here, as no time passes, and is killed.
+func (j *judge) rests(p *process, r sync.Record) {
+	if now := time.Now(); !p.passed.Equal(now) {
+		p.passed, p.passes = now, 0
+	}
+	if p.passes++; p.passes == mostAtOnce {
+		j.objectf("a daemon rests", "process %d makes one pass after the other: %+v", p.number, r.Actions)
+		p.die()
+	}
+}
+
+// gitTime is how long a daemon may go on without a look at Git; it looks every 30 s.
+const gitTime = 3 * time.Minute
+
+// looksAtGit: a daemon goes on looking at Git.
+func (j *judge) looksAtGit(p *process) {
+	if since := time.Since(p.asked) - j.setBack; !p.asks && since > gitTime {
+		j.objectf("a daemon looks at Git", "process %d did not for %s", p.number, since)
+	}
+}
+
 // look looks at the world after a step.
 func (j *judge) look() {
 	if j.objection != nil {
@@ -286,6 +313,7 @@ func (j *judge) look() {
 	if p := j.world.process; p != nil && !p.isDead() {
 		j.readRows(p)
 		j.readOrders(p)
+		j.looksAtGit(p)
 	}
 	for _, o := range j.observed {
 		j.hear(o)
@@ -340,6 +368,7 @@ func (j *judge) hear(o observed) {
 				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)
 			}
 		case "done":
+			j.isThere(o, t)
 			j.ranThere(unit)
 			if c := j.inForce[o.process.number]; c != nil {
 				if u := c.unit(unit); u != nil && !u.broken && !u.denied {

@@ -59,6 +59,29 @@ func (j *judge) ranThere(unit string) {
 	}
 }
 
+// isThere: when a release is done, no place that is well has another content than the
+// release brings. What a second daemon, or the one whose older state this is, wrote counts
+// for nothing, nor does another cluster under the same name.
+func (j *judge) isThere(o observed, t rollout.Transition) {
+	c := j.world.git.commits[t.Commit]
+	if c == nil || c.unit(string(t.Unit)) == nil || j.isOlder || !j.goodIn(c, c.unit(string(t.Unit))) {
+		return
+	}
+	u := c.unit(string(t.Unit))
+	for _, to := range j.world.targets(u) {
+		at, cluster := place{u.path, to.name}, j.world.clusters[to.cluster]
+		if o.units[u.path].targets[to.name] != "" || j.wasBound(at, o.process) || j.isRetired(at.target) || len(cluster.all) > 1 {
+			continue
+		}
+		objects := u.objects(to)
+		for _, k := range sortedKeys(objects) {
+			if l, there := cluster.live[k]; there && l.unit == u.path && l.mark != objects[k] && !l.going {
+				j.objectf("what is done is there", "%s of commit %s is done, and %s on %s is %+v, want %s", u.path, t.Commit.Short(), k, to.name, l, objects[k])
+			}
+		}
+	}
+}
+
 // isPutBack: when a release is rolled back, each place that it changed has what it had
 // before.
 func (j *judge) isPutBack(t rollout.Transition) {

@@ -95,13 +95,20 @@ func (r *row) inChange(t *rowTarget) bool {
 	return underway && !t.TriedAt.IsZero() && !r.goesBack()
 }
 
+// inFlight says that the unit takes room: something of it is in change, or the wave under
+// way was written. A wave with a target that waits for what others bring takes none.
 func (r *row) inFlight() bool {
+	written, waits := false, false
 	for _, t := range r.Targets {
-		if r.inChange(t) || r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave && t.Trouble != "deferred" && (t.Wanted == t.Applied && !t.Dirty || !t.TriedAt.IsZero()) {
+		if r.inChange(t) {
 			return true
 		}
+		if r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave {
+			waits = waits || t.Trouble == "deferred"
+			written = written || t.Wanted == t.Applied && !t.Dirty || !t.TriedAt.IsZero()
+		}
 	}
-	return false
+	return written && !waits
 }
 
 // begins looks at the releases that began at a target between two commits of the state.

@@ -16,35 +16,47 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// event is something that the daemon has no hand in. What cannot happen at the moment
-// is left out.
+// draws is how often an event is drawn in the place of one that cannot happen.
+const draws = 5
+
+// event is something that the daemon has no hand in.
 func (w *world) event() {
-	weight := 0
-	for _, e := range events {
-		weight += e.weight
-	}
-	n := w.rand.IntN(weight)
-	for _, e := range events {
-		if n -= e.weight; n < 0 {
-			if text := e.do(w); text != "" {
-				w.tell("%s: %s", e.name, text)
-				w.stats.fault(e.name)
-				w.stepped()
-			}
+	for range draws {
+		if w.draw() {
 			return
 		}
 	}
 }
 
-// events are what may happen, each with how often. What they return is told; nothing is
-// that it did not happen.
-var events = []struct {
+// draw draws an event, and reports whether it happened.
+func (w *world) draw() bool {
+	weight := 0
+	for _, e := range events {
+		weight += e.weight
+	}
+	n := w.rand.IntN(weight)
+	i := slices.IndexFunc(events, func(e event) bool { n -= e.weight; return n < 0 })
+	text := events[i].do(w)
+	if text == "" {
+		return false
+	}
+	w.tell("%s: %s", events[i].name, text)
+	w.stats.fault(events[i].name)
+	w.stepped()
+	return true
+}
+
+// event is what may happen, with how often. What do returns is told; nothing is that it
+// cannot happen at the moment.
+type event struct {
 	name   string
 	weight int
 	do     func(*world) string
-}{
+}
+
+var events = []event{
 	{"commit", 30, (*world).commit},
-	{"commit taken back", 4, (*world).takeBack},
+	{"commit taken back", 12, (*world).takeBack},
 	{"edit", 10, (*world).edit},
 	{"delete", 5, (*world).deleteByHand},
 	{"scale", 4, (*world).scale},
@@ -71,7 +83,7 @@ var events = []struct {
 	{"order lifted", 10, (*world).lift},
 	{"order", 6, (*world).once},
 	{"Git away", 3, func(w *world) string { w.git.down = true; return "down" }},
-	{"Git back", 6, func(w *world) string {
+	{"Git back", 12, func(w *world) string {
 		if !w.git.down {
 			return ""
 		}
@@ -82,12 +94,26 @@ var events = []struct {
 	{"second daemon", 4, (*world).startRival},
 	{"second daemon killed", 2, (*world).killRival},
 	{"disk full", 2, func(w *world) string { return w.fill(true) }},
-	{"disk has room", 6, func(w *world) string { return w.fill(false) }},
+	{"disk has room", 20, func(w *world) string { return w.fill(false) }},
 }
 
 // someCluster is one of the clusters.
 func (w *world) someCluster() *cluster {
 	return w.clusters[w.shape.clusters[w.rand.IntN(len(w.shape.clusters))]]
+}
+
+// clusterThat is one of the clusters that something is so of; nil where there is none.
+func (w *world) clusterThat(is func(*cluster) bool) *cluster {
+	var all []*cluster
+	for _, name := range w.shape.clusters {
+		if c := w.clusters[name]; is(c) {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[w.rand.IntN(len(all))]
 }
 
 // someLive is a live object that swell applied; ok says whether there is one.
@@ -199,8 +225,8 @@ func (w *world) leave() string {
 }
 
 func (w *world) comeBack() string {
-	c := w.someCluster()
-	if c.away == "" {
+	c := w.clusterThat(func(c *cluster) bool { return c.away != "" })
+	if c == nil {
 		return ""
 	}
 	c.away = ""
@@ -241,15 +267,7 @@ func (w *world) stall() string {
 	}
 	c := w.clusters[name]
 	c.sick = tooBusy
-	for began := w.judge.elapsed; w.judge.elapsed-began < stallTime && w.judge.objection == nil && w.process != nil; {
-		groups := w.gate.groups()
-		if i := slices.IndexFunc(groups, func(g []*call) bool { return g[0].cluster == name }); i >= 0 {
-			w.tell("let %s: %s", w.nameOf(groups[i]), w.let(groups[i]))
-			w.stepped()
-		} else {
-			w.pass(5 * time.Second)
-		}
-	}
+	w.goOn(stallTime, func(g []*call) bool { return g[0].cluster == name })
 	c.sick = noLeases
 	return name
 }
@@ -265,8 +283,8 @@ func (w *world) writtenTo() string {
 }
 
 func (w *world) cure() string {
-	c := w.someCluster()
-	if c.sick == "" && !c.rightsUp {
+	c := w.clusterThat(func(c *cluster) bool { return c.sick != "" || c.rightsUp })
+	if c == nil {
 		return ""
 	}
 	c.sick, c.rightsUp = "", false
@@ -299,8 +317,8 @@ func (w *world) reset(c *cluster) {
 
 // bringOldBack brings back a cluster that another one took the place of.
 func (w *world) bringOldBack() string {
-	c := w.someCluster()
-	if c.first == c.Cluster {
+	c := w.clusterThat(func(c *cluster) bool { return c.first != c.Cluster })
+	if c == nil {
 		return ""
 	}
 	w.reset(c)
@@ -452,6 +470,7 @@ func (w *world) jump() string {
 	d := pick(w.rand, -time.Hour, -time.Minute, 10*time.Minute, 3*time.Hour)
 	w.skew += d
 	w.judge.elapsed += max(0, d)
+	w.judge.setBack += max(0, -d)
 	for _, u := range w.git.head.units {
 		w.judge.cause(u.path, "the clock jumped, and timeouts are over")
 	}

@@ -57,14 +57,53 @@ func (w *world) choose(choice uint64) {
 		w.startAgain()
 	case len(groups) > 20 && n < 80: // a survey
 		w.burst(groups, 100)
-	case len(groups) > 0 && n < 66:
+	case len(groups) > 0 && n < 60:
 		w.burst(groups, pick(w.rand, 1, 2, 5, 20))
+	case len(groups) > 0 && n < 66:
+		w.goOn(pick(w.rand, time.Second, 20*time.Second, 2*time.Minute), func([]*call) bool { return true })
 	case len(groups) > 0 && n < 82:
-		w.chooseFault(groups)
+		w.untilWrite()
+		w.chooseFault(w.gate.groups())
 	case n < 90 || len(groups) == 0 && n < 60:
 		w.pass(pick(w.rand, 10*time.Millisecond, 250*time.Millisecond, time.Second, 5*time.Second, 30*time.Second, 2*time.Minute, 11*time.Minute))
 	default:
+		w.untilWrite()
 		w.event()
+	}
+}
+
+// mostReads is how many requests are let through while one that writes is waited for.
+const mostReads = 60
+
+// untilWrite lets requests through and time pass, half of the time, until a request waits
+// that writes: there things go wrong in more ways.
+func (w *world) untilWrite() {
+	if w.rand.IntN(2) == 0 {
+		return
+	}
+	for n := 0; n < mostReads && w.process != nil && w.writtenTo() == ""; n++ {
+		if groups := w.gate.groups(); len(groups) > 0 {
+			w.burst(groups, 1)
+		} else {
+			w.pass(20 * time.Second)
+		}
+	}
+}
+
+// mostOn is how many steps [world.goOn] takes at the most.
+const mostOn = 300
+
+// goOn lets time pass, and the requests through that may be, the first one first.
+func (w *world) goOn(d time.Duration, may func([]*call) bool) {
+	began := w.judge.elapsed
+	for n := 0; n < mostOn && w.judge.elapsed-began < d && w.judge.objection == nil && w.process != nil; n++ {
+		groups := w.gate.groups()
+		if i := slices.IndexFunc(groups, may); i >= 0 {
+			w.tell("let %s: %s", w.nameOf(groups[i]), w.let(groups[i]))
+			w.stepped()
+		} else {
+			w.pass(min(5*time.Second, d))
+		}
 	}
 }
 
@@ -97,6 +136,9 @@ func (w *world) nameOf(group []*call) string {
 }
 
 func (w *world) chooseFault(groups [][]*call) {
+	if len(groups) == 0 {
+		return
+	}
 	if writes := slices.DeleteFunc(slices.Clone(groups), func(g []*call) bool { return !g[0].writes() }); len(writes) > 0 && w.rand.IntN(4) > 0 {
 		groups = writes
 	}
