@@ -59,6 +59,8 @@ type judge struct {
 	rowsOf [2]int          // process and its commits
 	rowsIn int             // the generation of that state
 
+	wentBack map[string]time.Duration // when a unit's release was last taken back, or held
+
 	orderCount int
 	ordersOf   [3]int                  // process, its commits and the orders when it was looked which were taken
 	maskEnded  map[place]time.Duration // when a Mask that is not there any more was last
@@ -128,7 +130,7 @@ type view struct {
 func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
-		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}}
+		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
 
 // objectf notes the first objection.

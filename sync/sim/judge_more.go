@@ -109,6 +109,9 @@ func (j *judge) takesBack(c *call, u *unit, t target, k key, is, mark string) {
 	if commit != j.first[c.process.number] || !j.goodIn(commit, u) || j.goesBack(c.process, u.path) {
 		return // something from before may be under way
 	}
+	if r := j.rows[u.path]; r != nil && r.Blocked != "" {
+		return // it says why that is not released, and what was under way goes on
+	}
 	if u.objects(t)[k] == is && is != mark {
 		j.objectf("nothing is taken back", "%s: %s on %s has %s, which Git wants, and gets %s", c.key(), k, t.name, is, mark)
 	}

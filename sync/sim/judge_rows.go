@@ -17,6 +17,7 @@ import (
 // begins is seen there.
 type row struct {
 	raw     []byte
+	Blocked string // why the newest commit is not released, as it says
 	Rollout struct {
 		ID       int
 		Commit   string
@@ -52,6 +53,11 @@ func (j *judge) readRows(p *process) {
 		j.objectf("state", "units: %v", err)
 	}
 	before, next := j.rows, make(map[string]*row, len(raw))
+	for path, r := range before {
+		if r.goesBack() || r.Rollout.Status == rollout.Held {
+			j.wentBack[path] = j.elapsed
+		}
+	}
 	for path, text := range raw {
 		if was := before[string(path)]; was != nil && bytes.Equal(was.raw, text) {
 			next[string(path)] = was

@@ -260,9 +260,13 @@ func (j *judge) spans(path string) string {
 }
 
 // goesBack says whether a unit's release is being taken back, or held, as the process
-// has stored it: that is before it writes anything for it.
+// has stored it: that is before it writes anything for it. A job that began meanwhile
+// goes on.
 func (j *judge) goesBack(p *process, path string) bool {
 	j.readRows(p) // of the same moment
-	r := j.rows[path]
-	return r != nil && (r.goesBack() || r.Rollout.Status == rollout.Held)
+	if r := j.rows[path]; r == nil || r.goesBack() || r.Rollout.Status == rollout.Held {
+		return r != nil
+	}
+	at, was := j.wentBack[path]
+	return was && j.elapsed-at < jobTime
 }
