@@ -39,6 +39,11 @@ func (j *judge) startsAgain(t rollout.Transition) {
 	if c == nil || c.unit(string(t.Unit)) == nil {
 		return
 	}
+	for _, at := range j.world.targets(c.unit(string(t.Unit))) {
+		if j.isRetired(at.name) {
+			return // it may have failed there, and the release does not go there any more
+		}
+	}
 	if content := contentOf(c, t); j.failed[content] != "" {
 		j.objectf("what failed is not tried again", "%s of commit %s starts, and was rolled back: %s", t.Unit, t.Commit.Short(), content)
 	}
