@@ -165,7 +165,7 @@ func TestFaultsInTheWay(t *testing.T) {
 			case wrote != (fault.class == nil || fault.wrote):
 				t.Errorf("written %t", wrote)
 			case got.Err != nil && sure != fault.sure:
-				t.Errorf("sure that nothing was written: %t, want %t", sure, fault.sure)
+				t.Errorf("sure that nothing was written: %t, want %t: %v", sure, fault.sure, got.Err)
 			}
 			clear(true)
 			known[wanted.ID] = got.Entry
