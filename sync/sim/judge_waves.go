@@ -225,7 +225,7 @@ func (j *judge) early(u *unit, t target, p *process) string {
 	lacking := make([]int, len(j.world.shape.waves))
 	for _, other := range j.world.targets(u) {
 		at := place{u.path, other.name}
-		if other.wave >= t.wave || j.wasBound(at, p) {
+		if other.wave >= t.wave || j.wasBound(at, p) || j.hasMoved(u, other) {
 			continue
 		}
 		soak := j.world.shape.waves[other.wave].soak
@@ -243,6 +243,25 @@ func (j *judge) early(u *unit, t target, p *process) string {
 		}
 	}
 	return ""
+}
+
+// hasMoved says that a bundle has an object that was another unit's in some commit: until
+// that unit has given it up, the bundle is applied without it.
+func (j *judge) hasMoved(u *unit, t target) bool {
+	objects := u.objects(t)
+	for _, c := range j.world.git.order {
+		for _, other := range c.units {
+			if !c.fetched || other.path == u.path {
+				continue
+			}
+			for k := range other.objects(t) {
+				if _, both := objects[k]; both {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // spans describes what was where for how long, of a unit.
