@@ -193,7 +193,7 @@ func (s *story) firstSync(ctx context.Context) error {
 		return err
 	}
 	for _, name := range Clusters {
-		unready, all, err := s.clusters[name].UnreadyDeployments(ctx)
+		unready, all, err := s.untilReady(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -202,6 +202,23 @@ func (s *story) firstSync(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// untilReady counts the Deployments of a cluster, and those that are still not ready when
+// the patience is over: on a busy machine a node that misses a heartbeat makes its Pods
+// unready for a moment, whoever looked at them before.
+func (s *story) untilReady(ctx context.Context, name string) (unready, all int, err error) {
+	for ends := time.Now().Add(patience); ; {
+		unready, all, err = s.clusters[name].UnreadyDeployments(ctx)
+		if err != nil || unready == 0 || time.Now().After(ends) {
+			return unready, all, err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return unready, all, ctx.Err()
+		}
+	}
 }
 
 // CartTargets are where services/shop/cart goes, canary first.
