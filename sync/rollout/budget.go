@@ -269,7 +269,7 @@ func (p *pass) delayed(u *Unit, w *WantedUnit) string {
 	if why := p.broken(u.Pending.Commit); why != "" {
 		return why + "; " + u.promoteText()
 	}
-	if waits := p.earlierTiers(u, w); len(waits) > 0 {
+	if waits := p.earlierTiers(u, w); len(waits) > 0 && !p.areNeeded(waits)[u.Path] {
 		return fmt.Sprintf("waits for units of an earlier tier that the commit changes too: %s; %s", someUnits(waits), u.promoteText())
 	}
 	return ""
@@ -312,6 +312,32 @@ func (p *pass) earlierTiers(u *Unit, w *WantedUnit) []config.UnitPath {
 	}
 	p.before[at] = waits
 	return waits
+}
+
+// areNeeded are the units that some of these need, or that one of those needs: they come
+// first, whatever their tier is. The list is one of [pass.earlierTiers].
+func (p *pass) areNeeded(by []config.UnitPath) map[config.UnitPath]bool {
+	key := &by[0]
+	if needed, known := p.needed[key]; known {
+		return needed
+	}
+	needed, left := map[config.UnitPath]bool{}, slices.Clone(by)
+	for len(left) > 0 {
+		w := p.want.Units[left[0]]
+		if left = left[1:]; w == nil {
+			continue
+		}
+		for _, path := range w.neededUnits() {
+			if !needed[path] {
+				needed[path], left = true, append(left, path)
+			}
+		}
+	}
+	if p.needed == nil {
+		p.needed = map[*config.UnitPath]map[config.UnitPath]bool{}
+	}
+	p.needed[key] = needed
+	return needed
 }
 
 // turn is what it depends on which units come before another.

@@ -186,10 +186,11 @@ type pass struct {
 	others time.Time // when the first of the units wakes that are not looked at
 	bounds bounds
 	counts *counts
-	failed map[config.Commit][]config.UnitPath // see failures
-	tiers  map[int][]config.UnitPath           // units of the commit by tier
-	before map[turn][]config.UnitPath          // see earlierTiers
-	sought map[config.UnitPath]bool            // see awaited
+	failed map[config.Commit][]config.UnitPath           // see failures
+	tiers  map[int][]config.UnitPath                     // units of the commit by tier
+	before map[turn][]config.UnitPath                    // see earlierTiers
+	sought map[config.UnitPath]bool                      // see awaited
+	needed map[*config.UnitPath]map[config.UnitPath]bool // see areNeeded, by the first of the list
 	// uncounted says that counts has something that is not in change.
 	uncounted bool
 

@@ -153,6 +153,23 @@ type WantedUnit struct {
 	names   []config.TargetName       // of Targets, sorted
 	waves   map[config.TargetName]int // of Rollout, where it has shares
 	same    *config.Rollout           // a copy of Rollout, for one
+	needed  []config.UnitPath         // in Needs, once it was asked for; not nil then
+}
+
+// neededUnits are the units that this one needs on some target, in no order.
+func (w *WantedUnit) neededUnits() []config.UnitPath {
+	if w.needed != nil {
+		return w.needed
+	}
+	w.needed = []config.UnitPath{}
+	for _, paths := range w.Needs {
+		for _, path := range paths {
+			if !slices.Contains(w.needed, path) {
+				w.needed = append(w.needed, path)
+			}
+		}
+	}
+	return w.needed
 }
 
 // waveOf is the index of the target's wave in a rollout, or -1 when no wave picks it.
