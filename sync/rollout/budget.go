@@ -57,12 +57,16 @@ func (p *pass) count() *counts {
 type inChange struct {
 	on    []config.TargetName // where it is in change
 	soaks bool
+	seeks []named // targets that are not as they should be, and need other units
 }
 
 func (u *Unit) inChange() (is inChange) {
 	for _, at := range u.list() {
 		if at.inChange() {
 			is.on = append(is.on, at.name)
+		}
+		if len(at.Needs) > 0 && !at.applied() {
+			is.seeks = append(is.seeks, at)
 		}
 	}
 	is.soaks = u.soaks()
@@ -206,10 +210,11 @@ func (p *pass) seekAll() {
 
 // seekFor notes the units that one waits for.
 func (p *pass) seekFor(u *Unit) {
-	for _, at := range u.list() {
-		if !at.applied() {
-			p.seek(at.Needs, at.name)
-		}
+	if !u.settled {
+		u.changes = u.inChange()
+	}
+	for _, at := range u.changes.seeks {
+		p.seek(at.Needs, at.name)
 	}
 }
 
