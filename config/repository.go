@@ -51,6 +51,9 @@ type Repository struct {
 	// Schemas is the folder of definitions that are not applied; it need not be
 	// there. SchemasHash changes when any of them does.
 	Schemas, SchemasHash string
+	// Policies is the folder of admission policies; it need not be there.
+	// PoliciesHash changes when any of them does.
+	Policies, PoliciesHash string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
 	// Problems concern the whole commit: nothing may be written from it when
@@ -175,14 +178,19 @@ const settingsFile = "swell.yaml"
 type layout struct {
 	name                        string
 	fleet, kinds, data, schemas string
+	policies                    string
 	units                       []string
 	protoPath                   []string
 	release                     Release
 	doc                         *document.Document
 }
 
+// singleFolders are the fields of a Repository that each name one folder.
+var singleFolders = []string{"fleet", "kinds", "data", "schemas", "policies"}
+
+// folders are those of singleFolders, in their order, and those of units.
 func (l *layout) folders() []string {
-	return append([]string{l.fleet, l.kinds, l.data, l.schemas}, l.units...)
+	return append([]string{l.fleet, l.kinds, l.data, l.schemas, l.policies}, l.units...)
 }
 
 // Load reads a monorepo. Folders that are unchanged since previous, which may
@@ -225,6 +233,7 @@ func (l *loader) load(previous *Repository) {
 	l.listProtos(layout.protoPath)
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
 	l.repository.Schemas, l.repository.SchemasHash = layout.schemas, l.folderHash(layout.schemas)
+	l.repository.Policies, l.repository.PoliciesHash = layout.policies, l.folderHash(layout.policies)
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
@@ -247,14 +256,14 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	var spec struct {
-		Fleet, Kinds, Data, Schemas string
-		Units, ProtoPath            []string
-		Release                     releaseSpec
+		Fleet, Kinds, Data, Schemas, Policies string
+		Units, ProtoPath                      []string
+		Release                               releaseSpec
 	}
 	in := readOwn(docs[0], &spec)
 	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
-		schemas: cmp.Or(spec.Schemas, "schemas"), units: spec.Units, protoPath: spec.ProtoPath}
+		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), units: spec.Units, protoPath: spec.ProtoPath}
 	found.release = in.release(spec.Release)
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
@@ -274,7 +283,7 @@ func (l *loader) layout() (layout, bool) {
 		l.problem(problems...)
 		return layout{}, false
 	}
-	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}} {
+	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}, {"policies", spec.Policies}} {
 		field, name := named[0], named[1]
 		if name == "" || name == field { // the defaults, named as the fields are, need not be there
 			continue
@@ -295,7 +304,7 @@ func (l *loader) layout() (layout, bool) {
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
 			if Within(a, b) || Within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas, the policies and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}
@@ -360,10 +369,10 @@ func (l *loader) unnamedBeside(name string, in layout) (names []string) {
 
 // folderPath is where the folder of that index in [layout.folders] is written.
 func folderPath(i int) []any {
-	if i < 4 {
-		return []any{"spec", []string{"fleet", "kinds", "data", "schemas"}[i]}
+	if i < len(singleFolders) {
+		return []any{"spec", singleFolders[i]}
 	}
-	return []any{"spec", "units", i - 4}
+	return []any{"spec", "units", i - len(singleFolders)}
 }
 
 // Within says whether a path is dir or below it. All is within "." and "", the root.

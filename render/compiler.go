@@ -36,6 +36,7 @@ type Compiler struct {
 	Version string
 
 	world      *world // of the last commit that was not held
+	policies   *policies
 	entries    map[config.UnitPath]*entry
 	units      Units
 	claims     *claims
@@ -80,6 +81,8 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
+	c.policies = loadPolicies(repository, c.policies)
+	s.Problems = append(s.Problems, c.policies.problems...)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -139,7 +142,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 			c.Cache = cache.Memory()
 		}
 	}
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, cache: c.Cache, version: c.Version}, replaced: map[string]bool{}}
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, cache: c.Cache, version: c.Version, policies: c.policies}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository

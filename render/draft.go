@@ -52,6 +52,7 @@ type draft struct {
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
+	resource    string // the plural name of the kind, once the object is sealed
 }
 
 // problem adds a problem at a path into the object: at the override that the
@@ -218,6 +219,7 @@ func (d *draft) seal() *Object {
 		d.problem(document.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
 	}
+	d.object, d.resource = object, hard.Resource()
 	o.Digest = digest(o.JSON)
 	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)
 	return o

@@ -244,6 +244,9 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 func (e *expansion) seal(d *draft) {
 	e.noteKind(d)
 	o := d.seal()
+	if o != nil && e.policies != nil {
+		e.judge(d, o)
+	}
 	if len(d.problems) > 0 {
 		e.found.add(d.problems...)
 		return
@@ -266,8 +269,13 @@ func (e *expansion) noteKind(d *draft) {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
 	if k := e.hard.Kind(apiVersion, kindName); k == nil || k.Definition() != "" {
-		e.reads.note(readHard, strings.Join([]string{e.kubernetes, apiVersion, kindName}, " "))
+		e.reads.note(readHard, hardName(e.kubernetes, apiVersion, kindName))
 	}
+}
+
+// hardName is how a hard kind is noted.
+func hardName(kubernetes, apiVersion, kindName string) string {
+	return strings.Join([]string{kubernetes, apiVersion, kindName}, " ")
 }
 
 func via(template document.Position) []document.Position {

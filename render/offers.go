@@ -247,14 +247,7 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 // leaveOut notes a document that is left out of a collection.
 func (u *unitRenderer) leaveOut(c *kind.Collection, at document.Position, why string) {
 	note := document.Problem{Position: at, Code: document.CodeCollect, Message: fmt.Sprintf("left out of %s by %s: %s", c.Name, u.unit.Path, why)}
-	if u.noted[note.Message] { // on another target, or for another spec
-		return
-	}
-	if u.noted == nil {
-		u.noted = map[string]bool{}
-	}
-	u.noted[note.Message] = true
-	u.notes = append(u.notes, note)
+	u.note(note)
 }
 
 func overlap(a, b map[string]bool) bool {

@@ -25,6 +25,7 @@ const (
 	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
 	readMapping    what = 'M' // that there is a mapping in the data files, by its path
 	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
+	readUnjudged   what = 'U' // that no policy was asked, as in a [Commit]
 )
 
 // read is one thing that a render read besides what its static key covers, and
@@ -39,7 +40,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData, readMapping:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping, readUnjudged:
 		return true
 	case readHard:
 		version, _, _ := strings.Cut(r.name, " ")

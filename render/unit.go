@@ -81,6 +81,9 @@ func (s *source) kindName() string {
 func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	u := unitRenderer{world: w, unit: unit, reads: recorder{world: w}}
 	out := &result{heads: make([]head, len(placed))}
+	if w.policies == nil {
+		u.reads.note(readUnjudged, "")
+	}
 	u.render(placed, out)
 	u.redact()
 	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()

@@ -29,6 +29,7 @@ type world struct {
 	cache      *cache.Cache
 	repository *config.Repository
 	hard       *hardKinds
+	policies   *policies // nil for a [Commit], whose objects were judged when it was released
 	places     *places
 	kinds      *kind.Kinds
 	data       *kind.Data
@@ -76,6 +77,11 @@ func (w *world) hash(what what, name string) string {
 		return "mapping"
 	case readCollection:
 		return w.offers.hash(w, name)
+	case readUnjudged:
+		if w.policies == nil {
+			return "unjudged"
+		}
+		return ""
 	}
 	panic(fmt.Sprintf("a read of type %q", what))
 }
@@ -223,5 +229,6 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	for _, p := range placed {
 		fmt.Fprintf(sum, "%x", p.facts)
 	}
+	fmt.Fprintf(sum, "%q\n", w.repository.PoliciesHash)
 	return cache.Key(sum.Sum(nil))
 }

@@ -22,6 +22,7 @@ const (
 	CodeInternal  Code = "SW1015" // a mistake in swell itself
 	CodeRule      Code = "SW1016" // a value that breaks a rule of its kind's schema
 	CodeCollect   Code = "SW1017" // a document that was left out of a collection
+	CodePolicy    Code = "SW1018" // an object that an admission policy or Pod Security refuses
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -41,5 +42,6 @@ var Codes = map[Code]string{
 	CodeFile:      "the file or folder cannot be read",
 	CodeRule:      "the value has the right type but breaks a rule that the kind's .proto sets for it; the message says which",
 	CodeCollect:   "the document of another unit has a problem and was left out; its own unit says which",
+	CodePolicy:    "an admission policy, Pod Security, a LimitRange or a quota would refuse the object; the message names it",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

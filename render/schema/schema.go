@@ -122,6 +122,28 @@ func (s *Set) Names() []string {
 // empty for Kubernetes' own kinds.
 func (k *Kind) Definition() string { return k.definition }
 
+// Resource is the plural name of the kind, as in the paths of the API: deployments.
+func (k *Kind) Resource() string {
+	if plural, _, custom := strings.Cut(k.definition, "."); custom {
+		return plural
+	}
+	return plural(k.name[strings.LastIndexByte(k.name, '.')+1:])
+}
+
+// plural is the resource of one of Kubernetes' own kinds.
+func plural(kind string) string {
+	name := strings.ToLower(kind)
+	switch {
+	case name == "endpoints":
+		return name
+	case strings.HasSuffix(name, "s"):
+		return name + "es"
+	case strings.HasSuffix(name, "y"):
+		return strings.TrimSuffix(name, "y") + "ies"
+	}
+	return name + "s"
+}
+
 // Type is the type of the kind's objects.
 func (k *Kind) Type() *Type {
 	k.once.Do(func() {

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	server "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+)
+
+// Object is a hard object as it is applied.
+type Object struct {
+	APIVersion, Kind string
+	Resource         string // "deployments"
+	Namespaced       bool
+	Namespace, Name  string
+	Content          map[string]any // is not changed
+	// Secret keeps the object's values out of all messages.
+	Secret bool
+}
+
+// Namespace is what policies can see of one.
+type Namespace struct {
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+// Surroundings are what a verdict depends on besides the object.
+type Surroundings struct {
+	// Namespace is one of the object's cluster, whether or not it is known there.
+	Namespace func(name string) Namespace
+	// Scope says whether objects of a kind live in namespaces; known is false when
+	// there is no such kind.
+	Scope func(apiVersion, kind string) (namespaced, known bool)
+}
+
+// request is the creation of an object.
+type request struct {
+	object     *Object
+	in         Surroundings
+	labels     map[string]string
+	attributes server.Attributes
+	judged     *server.VersionedAttributes
+	found      *Namespace
+}
+
+func newRequest(o *Object, in Surroundings) *request {
+	r := &request{object: o, in: in, labels: labelsOf(o.Content)}
+	gv, _ := schema.ParseGroupVersion(o.APIVersion) // its schema was found by it
+	namespace := o.Namespace
+	if o.Kind == "Namespace" && o.APIVersion == "v1" {
+		namespace = o.Name
+	}
+	r.attributes = server.NewAttributesRecord(&unstructured.Unstructured{Object: o.Content}, nil, gv.WithKind(o.Kind), namespace, o.Name,
+		gv.WithResource(o.Resource), "", server.Create, &metav1.CreateOptions{FieldManager: "swell"}, false, nil)
+	return r
+}
+
+// exempt says whether no policy judges the object: an API server lets policies be
+// mended that would refuse everything.
+func (r *request) exempt() bool { return rules.IsExemptAdmissionConfigurationResource(r.attributes) }
+
+func (r *request) isNamespace() bool {
+	return r.object.Kind == "Namespace" && r.object.APIVersion == "v1"
+}
+
+func (r *request) namespaceName() string {
+	if r.isNamespace() {
+		return r.object.Name
+	}
+	return r.object.Namespace
+}
+
+// namespace is the one that the object lives in.
+func (r *request) namespace() *Namespace {
+	if r.found == nil {
+		n := r.in.Namespace(r.object.Namespace)
+		r.found = &n
+	}
+	return r.found
+}
+
+// namespaceObject is what expressions see of it; nil for what lives in none.
+func (r *request) namespaceObject() *core.Namespace {
+	if !r.object.Namespaced {
+		return nil
+	}
+	n := r.namespace()
+	return &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.object.Namespace, Labels: n.Labels, Annotations: n.Annotations},
+		Status: core.NamespaceStatus{Phase: core.NamespaceActive}}
+}
+
+// versioned is the object as expressions see it.
+func (r *request) versioned() *server.VersionedAttributes {
+	if r.judged == nil {
+		r.judged = &server.VersionedAttributes{Attributes: r.attributes, VersionedKind: r.attributes.GetKind()}
+		r.judged.VersionedObject.Set(r.attributes.GetObject())
+	}
+	return r.judged
+}
+
+// labelsOf are the labels of an object.
+func labelsOf(object map[string]any) labels.Set {
+	metadata, _ := object["metadata"].(map[string]any)
+	values, _ := metadata["labels"].(map[string]any)
+	set := make(labels.Set, len(values))
+	for key, value := range values {
+		set[key], _ = value.(string)
+	}
+	return set
+}
+
+// group is that of an apiVersion.
+func group(apiVersion string) string {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
