@@ -68,6 +68,21 @@ func Definitions(tree config.Tree) []string {
 	return all
 }
 
+// Kinds are the easy kinds of the snapshot's commit; nil where it is held.
+func (s *Snapshot) Kinds() *kind.Kinds {
+	if s.world == nil {
+		return nil
+	}
+	return s.world.kinds
+}
+
+// SameSource says whether a unit of another snapshot was made from the same files and
+// Defaults, whatever else changed.
+func (u *Unit) SameSource(other *Unit) bool {
+	a, b := u.source, other.source
+	return a != nil && b != nil && a.Hash == b.Hash && a.Kustomization == b.Kustomization && a.Defaults.Hash == b.Defaults.Hash
+}
+
 // survey looks at the units of a repository, as far as it takes to define a
 // world.
 func survey(r *config.Repository) *pass {

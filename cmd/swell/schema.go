@@ -31,7 +31,7 @@ the kinds of the monorepo in the current folder and write their schemas. Kinds w
 problems are left out, and their problems go to standard error.`,
 		RunE: oneOfItsVerbs,
 	}
-	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand())
+	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand(), schemaCompatCommand())
 	return cmd
 }
 

@@ -45,6 +45,10 @@ type Kind struct {
 	native      *Go // of a kind in Go; it has no lets and objects
 	hash        string
 	metadata    bool // see ReadsMetadata
+
+	jsonNames    bool              // of fields, in documents
+	fieldNamesAt document.Position // of spec.fieldNames, or of what is around it
+	protos       map[string]string // where imports were found, by their names, if not there
 }
 
 // ReadsMetadata says whether the kind may read more of a spec's metadata than its
@@ -156,7 +160,6 @@ type loader struct {
 	def       definition
 	env       *environment
 	templates map[string]*textTemplate
-	protos    map[string]string // where imports were found, by their names, if not there
 	used      []use
 	twice     bool // there is another kind of the name
 	reads     dataReads
@@ -206,6 +209,7 @@ func (l *loader) declare() {
 	if l.problems = config.DecodeOwn(l.doc, &l.def); len(l.problems) > 0 {
 		return
 	}
+	l.kind.jsonNames, l.kind.fieldNamesAt = l.def.FieldNames == "json", l.doc.At(l.spec("fieldNames"))
 	message := l.message(l.def.Message)
 	if message == nil {
 		return

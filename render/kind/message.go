@@ -94,10 +94,10 @@ func (l *loader) openOnPath(name string) ([]byte, bool) {
 	for _, folder := range l.all.protoPath {
 		file := path.Join(folder, name)
 		if content, err := l.tree.ReadFile(file); err == nil {
-			if l.protos == nil {
-				l.protos = map[string]string{}
+			if l.kind.protos == nil {
+				l.kind.protos = map[string]string{}
 			}
-			l.protos[name] = file
+			l.kind.protos[name] = file
 			return content, true
 		}
 	}
@@ -107,9 +107,7 @@ func (l *loader) openOnPath(name string) ([]byte, bool) {
 // relocate gives problems in imports the paths that the files have.
 func (l *loader) relocate() {
 	for i, p := range l.problems {
-		if file := l.protos[p.File]; file != "" {
-			l.problems[i].File = file
-		}
+		l.problems[i].Position = l.kind.located(p.Position)
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package config
 
 import (
 	"errors"
@@ -10,9 +10,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
-	"github.com/swell-sh/swell/config"
 )
 
 // TestOverlay: replaced folders hold what is laid over and nothing else, all
@@ -22,14 +19,9 @@ func TestOverlay(t *testing.T) {
 		"swell.yaml": {Data: []byte("s")}, "fleet/a.yaml": {Data: []byte("under")}, "apps/eu/one/x.yaml": {Data: []byte("1")},
 		"apps/us/two/y.yaml": {Data: []byte("2")}, "kinds/k/kind.yaml": {Data: []byte("k")},
 	}
-	lay := func(content string) config.Tree {
-		tree, err := layOver(config.Files(under), []txtar.File{
-			{Name: "fleet/b.yaml", Data: []byte(content)}, {Name: "apps/eu/new/z.yaml", Data: []byte("3")}, {Name: "jobs/j.yaml", Data: []byte("4")},
-		}, "fleet", "apps/eu", "jobs")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tree
+	lay := func(content string) Tree {
+		top := fstest.MapFS{"fleet/b.yaml": {Data: []byte(content)}, "apps/eu/new/z.yaml": {Data: []byte("3")}, "jobs/j.yaml": {Data: []byte("4")}}
+		return Overlay(Files(under), Files(top), "fleet", "apps/eu", "jobs")
 	}
 	tree := lay("b")
 	var files []string

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/impact"
+	"github.com/swell-sh/swell/render/schema/compat"
+)
+
+func schemaCompatCommand() *cobra.Command {
+	var where place
+	var output string
+	cmd := &cobra.Command{
+		Use:   "compat BASE [HEAD]",
+		Short: "Refuse changes of kinds and definitions that break documents",
+		Long: `Compare the easy kinds of two states of a monorepo, folders or Git revisions, and find
+what breaks documents. Without HEAD, BASE is compared with the current folder. No
+cluster is needed.
+
+ 1. Compare the messages of the kinds, by what documents may hold: names, types, lists
+    and maps, oneofs, enums, required fields and rules, merge keys, defaults. Numbers and
+    reserved names count for programs that are built from the same .proto.
+ 2. Render the documents of BASE with the kinds of HEAD. A document that had no problem
+    and has one now is broken; objects that come out otherwise are counted.
+
+A change that a rule calls breaking is refused although no document breaks: those of
+other branches, and objects in clusters, are not in the tree. Warnings refuse nothing.
+
+Exit codes: 0 compatible, 1 breaking, 2 could not judge.`,
+		Example: `  swell schema compat main
+  swell schema compat HEAD~1 HEAD -o json`,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			compiler, done, err := where.compiler()
+			if err != nil {
+				return err
+			}
+			defer done()
+			states, err := where.compare(compiler, args[0], where.argument(args, 1))
+			if err != nil {
+				return err
+			}
+			for _, side := range []*render.Snapshot{states.base, states.head} {
+				if side.Held {
+					printProblems(cmd.ErrOrStderr(), side.Problems)
+					return fmt.Errorf("%s: the fleet's documents have problems, so its units are not known", map[bool]string{true: args[0], false: "the present state"}[side == states.base])
+				}
+			}
+			report, err := states.judge()
+			if err != nil {
+				return err
+			}
+			if err := writeImpact(cmd.OutOrStdout(), output, report); err != nil {
+				return err
+			}
+			printProblems(cmd.ErrOrStderr(), report.Unjudged)
+			fmt.Fprintln(cmd.ErrOrStderr(), impactSummary(report))
+			switch {
+			case len(report.Unjudged) > 0:
+				return exit(exitError)
+			case len(report.Refused())+len(report.Broken) > 0:
+				return exit(exitProblems)
+			}
+			return nil
+		},
+	}
+	where.flags(cmd)
+	where.cacheFlag(cmd)
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
+	return cmd
+}
+
+// states are two states of a monorepo, and the documents of the first with the kinds of
+// the second.
+type states struct {
+	base, mixed, head *render.Snapshot
+}
+
+// compare renders two states of a monorepo; head is the last that the compiler renders.
+// mixed is nil where nothing that kinds are made from differs, or a side is held.
+func (p *place) compare(compiler *render.Compiler, base, head string) (s states, err error) {
+	if s.base, err = p.snapshot(compiler, base); err != nil || s.base.Held {
+		if err == nil {
+			s.head = s.base
+		}
+		return s, err
+	}
+	tree, commit, err := p.open(head)
+	if err != nil {
+		return s, err
+	}
+	is := config.Load(tree, nil)
+	if was := s.base.Repository; len(is.Folders()) > 0 && impact.Touched(was, is) {
+		s.mixed = compiler.Snapshot("", impact.Tree(was, is))
+	}
+	s.head = compiler.Snapshot(commit, tree)
+	return s, nil
+}
+
+// judge finds what the change of kinds breaks.
+func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head) }
+
+func writeImpact(w io.Writer, format string, r *impact.Report) error {
+	if format != formatText {
+		return writeData(w, format, struct {
+			APIVersion string            `json:"apiVersion"`
+			Kind       string            `json:"kind"`
+			Findings   []compat.Finding  `json:"findings"`
+			Broken     []impact.Broken   `json:"broken,omitempty"`
+			Mended     []impact.Broken   `json:"mended,omitempty"`
+			Changed    []impact.Changed  `json:"changed,omitempty"`
+			Unjudged   document.Problems `json:"unjudged,omitempty"`
+		}{config.APIVersion, "Compatibility", append([]compat.Finding{}, r.Findings...), r.Broken, r.Mended, r.Changed, r.Unjudged})
+	}
+	var b strings.Builder
+	for _, f := range r.Findings {
+		warning := ""
+		if f.Severity == compat.Warning {
+			warning = "warning: "
+		}
+		fmt.Fprintf(&b, "%s: %s%s\n", f.Position, warning, f.Text())
+	}
+	writeBroken(&b, "breaks", r.Broken)
+	writeBroken(&b, "broke, and mended since:", r.Mended)
+	for _, c := range r.Changed {
+		fmt.Fprintf(&b, "changes %s of %s: %s %s\n", diff.Count(c.Objects, "object"), diff.Count(len(c.Units), "unit"), c.Action, c.Kind)
+		writeSome(&b, c.Fields)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeBroken(b *strings.Builder, verb string, all []impact.Broken) {
+	for _, g := range all {
+		fmt.Fprintf(b, "%s %s in %s: %s %s\n", verb, diff.Count(len(g.Places), "place"), diff.Count(len(g.Units), "unit"), g.Code, g.Message)
+		places := make([]string, len(g.Places))
+		for i, at := range g.Places {
+			places[i] = at.String()
+		}
+		writeSome(b, places)
+	}
+}
+
+// maxSome is how many of a group are shown.
+const maxSome = 3
+
+func writeSome(b *strings.Builder, lines []string) {
+	for i, line := range lines {
+		if i == maxSome {
+			fmt.Fprintf(b, "  and %d more\n", len(lines)-i)
+			return
+		}
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+}
+
+func impactSummary(r *impact.Report) string {
+	broken, changed := map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+	for _, g := range r.Broken {
+		for _, unit := range g.Units {
+			broken[unit] = true
+		}
+	}
+	for _, c := range r.Changed {
+		for _, unit := range c.Units {
+			changed[unit] = true
+		}
+	}
+	refused := len(r.Refused())
+	warnings := len(r.Findings) - refused
+	if len(r.Findings)+len(broken)+len(changed)+len(r.Unjudged) == 0 {
+		return fmt.Sprintf("swell: compatible, %s", diff.Count(r.Units, "unit"))
+	}
+	return fmt.Sprintf("swell: %s, %s; of %s, %d broken, %d with another output", diff.Count(refused, "breaking change"), diff.Count(warnings, "warning"), diff.Count(r.Units, "unit"), len(broken), len(changed))
+}

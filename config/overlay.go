@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+type layered struct {
+	under, top Tree
+	replaced   []string // folders; none of them is inside another
+}
+
+// Overlay is a tree in which folders and files are those of another tree, and not there
+// at all where that one does not have them. None of them may be inside another.
+func Overlay(under, top Tree, replaced ...string) Tree {
+	return &layered{under: under, top: top, replaced: replaced}
+}
+
+// isReplaced says whether a name is of a replaced folder or below it.
+func (o *layered) isReplaced(name string) bool {
+	return slices.ContainsFunc(o.replaced, func(folder string) bool { return Within(name, folder) })
+}
+
+// isAbove says whether a replaced folder is below the one of that name.
+func (o *layered) isAbove(name string) bool {
+	return name == "." || slices.ContainsFunc(o.replaced, func(folder string) bool { return strings.HasPrefix(folder, name+"/") })
+}
+
+// of is the tree that holds a file.
+func (o *layered) of(name string) Tree {
+	if o.isReplaced(name) {
+		return o.top
+	}
+	return o.under
+}
+
+func (o *layered) Open(name string) (fs.File, error) { return o.of(name).Open(name) }
+
+func (o *layered) ReadFile(name string) ([]byte, error) { return o.of(name).ReadFile(name) }
+
+func (o *layered) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !o.isAbove(name) {
+		return o.of(name).ReadDir(name)
+	}
+	under, errUnder := o.under.ReadDir(name)
+	top, errTop := o.top.ReadDir(name)
+	if errUnder != nil && (errTop != nil || !errors.Is(errUnder, fs.ErrNotExist)) {
+		return nil, errUnder
+	}
+	entries := slices.DeleteFunc(slices.Clone(under), func(e fs.DirEntry) bool {
+		path := e.Name()
+		if name != "." {
+			path = name + "/" + e.Name()
+		}
+		return o.isReplaced(path) || slices.ContainsFunc(top, func(other fs.DirEntry) bool { return other.Name() == e.Name() })
+	})
+	entries = append(entries, top...)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (o *layered) Hash(name string) (string, error) {
+	if !o.isAbove(name) {
+		return o.of(name).Hash(name)
+	}
+	under, errUnder := o.under.Hash(name)
+	top, errTop := o.top.Hash(name)
+	if errUnder != nil && (errTop != nil || !errors.Is(errUnder, fs.ErrNotExist)) {
+		return "", errUnder
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s over %s", top, under))
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package impact
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render"
+)
+
+// Broken are places that have the same problem under the new kinds.
+type Broken struct {
+	Code    document.Code `json:"code"`
+	Message string        `json:"message"` // indexes of lists are *
+	// Places in the documents, sorted.
+	Places []document.Position `json:"places"`
+	// Units that the documents are in, sorted.
+	Units []config.UnitPath `json:"units"`
+}
+
+var listIndex = regexp.MustCompile(`\[[0-9]+\]`)
+
+// groups gathers the same problems.
+type groups map[string]*Broken
+
+func (g groups) add(unit config.UnitPath, p document.Problem) {
+	message := listIndex.ReplaceAllString(p.Message, "[*]")
+	key := string(p.Code) + " " + message
+	if g[key] == nil {
+		g[key] = &Broken{Code: p.Code, Message: message}
+	}
+	g[key].Places = append(g[key].Places, p.Position)
+	g[key].Units = append(g[key].Units, unit)
+}
+
+// sorted are the groups, the largest first.
+func (g groups) sorted() []Broken {
+	var all []Broken
+	for _, b := range g {
+		slices.SortFunc(b.Places, func(x, y document.Position) int {
+			return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+		})
+		b.Places = slices.Compact(b.Places)
+		slices.Sort(b.Units)
+		b.Units = slices.Compact(b.Units)
+		all = append(all, *b)
+	}
+	slices.SortFunc(all, func(x, y Broken) int {
+		return cmp.Or(cmp.Compare(len(y.Places), len(x.Places)), cmp.Compare(x.Code, y.Code), cmp.Compare(x.Message, y.Message))
+	})
+	return all
+}
+
+// broken finds what had no problem in base. A unit that is still so in head, from the
+// same files, is broken by the kinds or definitions too where mixed does not show it,
+// as by definitions that stand in units.
+func (r *Report) broken(base, mixed, head *render.Snapshot) {
+	broken, mended := groups{}, groups{}
+	for path, was := range base.Units.All() {
+		if len(was.Problems) > 0 {
+			continue
+		}
+		now := head.Units.Get(path)
+		stays := now != nil && len(now.Problems) > 0
+		if m := mixed.Units.Get(path); m != nil && len(m.Problems) > 0 {
+			for _, p := range m.Problems {
+				switch {
+				case p.Code == document.CodeKind: // the kind does not load
+				case stays:
+					broken.add(path, p)
+				default:
+					mended.add(path, p)
+				}
+			}
+		} else if stays && now.SameSource(was) {
+			for _, p := range now.Problems {
+				if p.Code != document.CodeKind {
+					broken.add(path, p)
+				}
+			}
+		}
+	}
+	r.Broken, r.Mended = broken.sorted(), mended.sorted()
+}

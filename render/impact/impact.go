@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package impact judges a change of easy kinds and of definitions of custom resources:
+// by the rules of render/schema/compat, and by the documents that there are. It works
+// on snapshots, and reads nothing but the trees that it is given.
+package impact
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema/compat"
+)
+
+// Report is what a change of kinds and definitions does.
+type Report struct {
+	// Findings are all changes that a rule is about, in reading order.
+	Findings []compat.Finding
+	// Broken are documents that had no problem in base and have one under the kinds of
+	// head, and Mended those among them that have none as they stand in head.
+	Broken, Mended []Broken
+	// Changed are the changes of objects that the kinds of head make of base's documents.
+	Changed []Changed
+	// Unjudged says why something could not be judged.
+	Unjudged document.Problems
+	// Units of base that were judged.
+	Units int
+}
+
+// Refused are the findings that nobody allows, and that are more than warnings.
+func (r *Report) Refused() []compat.Finding {
+	var refused []compat.Finding
+	for _, f := range r.Findings {
+		if f.Severity == compat.Breaking {
+			refused = append(refused, f)
+		}
+	}
+	return refused
+}
+
+// Touched says whether what kinds and definitions are made from differs between two
+// trees, apart from definitions in units.
+func Touched(base, head *config.Repository) bool {
+	return !slices.Equal(replaced(base), replaced(head)) || differ(base.Tree, head.Tree, replaced(head))
+}
+
+// replaced are the folders that kinds and definitions are made from, and the data that
+// kinds read.
+func replaced(r *config.Repository) []string {
+	folders := r.Folders()
+	if len(folders) == 0 {
+		return nil
+	}
+	return append([]string{folders[1], r.Data, r.Schemas}, r.ProtoPath...)
+}
+
+// differ says whether one of the folders has other files in the two trees. Folders of
+// two sorts of trees cannot be compared by their hashes; files can.
+func differ(a, b config.Tree, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return !slices.Equal(files(a, folder), files(b, folder)) })
+}
+
+// files are the names and hashes of all files of a folder.
+func files(tree config.Tree, folder string) (all []string) {
+	_ = fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read is a problem of the snapshot
+			all = append(all, name+" "+err.Error())
+			return nil
+		case e.IsDir():
+			return nil
+		}
+		hash, err := tree.Hash(name)
+		if err != nil {
+			hash = err.Error()
+		}
+		all = append(all, path.Clean(name)+" "+hash)
+		return nil
+	})
+	return all
+}
+
+// Tree is base with the kinds, the definitions and the data of head.
+func Tree(base, head *config.Repository) config.Tree {
+	top := replaced(head)
+	if !slices.Equal(replaced(base), top) {
+		top = append(top, "swell.yaml")
+	}
+	slices.Sort(top)
+	return config.Overlay(base.Tree, head.Tree, slices.Compact(top)...)
+}
+
+// Judge compares base with mixed, which is a snapshot of [Tree], and with head. mixed
+// is nil where [Touched] says no.
+func Judge(base, mixed, head *render.Snapshot) (*Report, error) {
+	r := &Report{Units: base.Units.Len()}
+	if mixed == nil {
+		return r, nil
+	}
+	r.kinds(base.Kinds(), head.Kinds())
+	r.broken(base, mixed, head)
+	return r, r.changed(base, mixed)
+}
+
+// kinds applies the rules to each kind.
+func (r *Report) kinds(was, is *kind.Kinds) {
+	for _, before := range was.Declared() {
+		if before.Folder == "" || was.ByName(before.APIVersion(), before.Name) != before {
+			continue
+		}
+		after := declared(is, before.APIVersion(), before.Name)
+		if after != nil && (after.Hash() == "" || after.Hash() != before.Hash()) {
+			r.Findings = append(r.Findings, compat.Kinds(before.State(), after.State())...)
+		}
+		folder := is.Broken(before.APIVersion(), before.Name)
+		if folder == "" && slices.Contains(is.Unnamed(), before.Folder) {
+			folder = before.Folder
+		}
+		switch {
+		case folder != "":
+			r.unloaded(folder, is)
+		case after == nil:
+			r.Findings = append(r.Findings, removed(before, was, is))
+		}
+	}
+}
+
+// declared is the kind of that name, also where it does not load; nil where its message
+// is not known.
+func declared(kinds *kind.Kinds, apiVersion, name string) *kind.Kind {
+	if k := kinds.ByName(apiVersion, name); k != nil {
+		return k
+	}
+	for _, k := range kinds.Declared() {
+		if k.APIVersion() == apiVersion && k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// removed is the finding for a kind of which there is none of that name any more.
+func removed(before *kind.Kind, was, is *kind.Kinds) compat.Finding {
+	for _, other := range is.All() {
+		if other.Folder == before.Folder && was.ByName(other.APIVersion(), other.Name) == nil {
+			state := other.State()
+			return compat.Removed(before.State(), &state)
+		}
+	}
+	return compat.Removed(before.State(), nil)
+}
+
+// unloaded says why a kind of head does not load: its documents cannot be judged.
+func (r *Report) unloaded(folder string, is *kind.Kinds) {
+	before := len(r.Unjudged)
+	for _, p := range is.Problems {
+		if config.Within(p.File, folder) {
+			r.Unjudged = append(r.Unjudged, p)
+		}
+	}
+	if len(r.Unjudged) == before { // it stands in an import
+		r.Unjudged = append(r.Unjudged, document.Problem{Position: document.Position{File: folder}, Code: document.CodeKind, Message: "the kind does not load"})
+	}
+}
