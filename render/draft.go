@@ -202,11 +202,7 @@ func (d *draft) seal() *Object {
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
 	metadata := d.metadata(&id, hard.Namespaced)
-	check := schema.Check
-	if len(d.secrets) > 0 {
-		check = schema.CheckSecret
-	}
-	d.violations(check(hard.Type(), d.object))
+	d.violations(hard.Check(d.object, len(d.secrets) > 0))
 	phase := d.phase(metadata)
 	d.applying(id, metadata)
 	if len(d.problems) > 0 {

@@ -23,9 +23,6 @@ const (
 	// Rule is the length in bytes of a rule of a .proto, and of an expression of a
 	// HealthRule.
 	Rule = 4096
-	// DefinedRule is the longest rule of a CustomResourceDefinition that is
-	// parsed, in bytes.
-	DefinedRule = 64 << 10
 	// Text is the length in bytes of a text that an expression makes, and of a file
 	// of the monorepo.
 	Text = 8 << 20

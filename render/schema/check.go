@@ -26,6 +26,9 @@ type Violation struct {
 	// Missing is the field of the value at Path that has to be there and is
 	// not; empty where something else is wrong.
 	Missing string
+	// Blocks says that an API server evaluates no rules of x-kubernetes-validations
+	// because of it.
+	Blocks bool
 }
 
 // PathText is the path as people write it: spec.containers[0].image.
@@ -67,11 +70,7 @@ func CheckSecret(t *Type, value any) []Violation { return check(t, value, true) 
 
 func check(t *Type, value any, secret bool) []Violation {
 	c := checker{secret: secret}
-	if t.defaults {
-		d := defaulter{left: maxDefaults}
-		value = d.add(t, value)
-	}
-	c.check(t, value)
+	c.check(t, withDefaults(t, value))
 	if len(c.found) > 1 {
 		slices.SortFunc(c.found, compareViolations)
 	}
@@ -139,6 +138,9 @@ func (c *checker) violation(code document.Code, format string, args ...any) {
 	c.found = append(c.found, Violation{Path: path, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
+// blocks marks the last violation.
+func (c *checker) blocks() { c.found[len(c.found)-1].Blocks = true }
+
 // violationBelow is a violation one step down.
 func (c *checker) violationBelow(s step, code document.Code, format string, args ...any) {
 	c.push(s)
@@ -159,6 +161,7 @@ func (c *checker) check(t *Type, value any) {
 		} else {
 			c.violation(document.CodeType, "want %s, got %s", t.Form, Describe(value))
 		}
+		c.blocks()
 		return
 	}
 	if t.Rules != nil {
@@ -224,6 +227,7 @@ func (c *checker) required(t *Type, m map[string]any) {
 		if field := t.Fields[name]; value == nil && !(there && field != nil && field.Nullable) {
 			c.violation(document.CodeObject, "%s: missing", name)
 			c.found[len(c.found)-1].Missing = name
+			c.blocks()
 		}
 	}
 }
@@ -253,6 +257,7 @@ func (c *checker) list(t *Type, l []any) {
 		c.push(step{index: i, isIndex: true})
 		if item == nil && (!t.Elem.takesNull() || t.tellsItemsApart()) {
 			c.violation(document.CodeType, "an empty item: want a value, or no item at all")
+			c.blocks()
 		}
 		c.check(t.Elem, item)
 		c.pop()

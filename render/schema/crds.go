@@ -10,12 +10,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
-	"cel.dev/cel-go/cel"
-
-	"github.com/swell-sh/swell/config/bounds"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/schema/crdrule"
 )
 
 // CRD is a CustomResourceDefinition, apiextensions.k8s.io/v1, as Check takes
@@ -34,8 +31,7 @@ type CRDProblem struct {
 
 // With is the set and the kinds of custom resources beside it. A definition
 // with a problem adds no kind, the others do. Problems come in the order of the
-// definitions and, for one, of the versions and their schemas. The rules of
-// x-kubernetes-validations are parsed and not evaluated.
+// definitions and, for one, of the versions and their schemas.
 func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash}
 	if all.gone == nil {
@@ -132,7 +128,11 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 			return
 		}
 		content := AppendJSON(nil, []any{group, kind, plural, namespaced, v.schema})
-		found.kinds[name] = &Kind{Namespaced: namespaced, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
+		k := &Kind{Namespaced: namespaced, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
+		if crdrule.Has(v.schema) {
+			k.ruled, k.base = v.schema, base
+		}
+		found.kinds[name] = k
 	})
 	return found
 }
@@ -217,7 +217,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 				d.problemAt("name", document.CodeDuplicate, "%q: a version of that name stands before", document.Shorten(v.name))
 			}
 			seen[v.name] = true
-			v.schema, v.typ = d.schema(m)
+			v.schema, v.typ = d.schema(base, m)
 			add(v)
 		}, "versions", i)
 	}
@@ -227,7 +227,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 }
 
 // schema compiles the schema of a version.
-func (d *definition) schema(m map[string]any) (schema map[string]any, typ *Type) {
+func (d *definition) schema(base *Set, m map[string]any) (schema map[string]any, typ *Type) {
 	d.at(func() {
 		schema = get[map[string]any](d, get[map[string]any](d, m, "schema"), "openAPIV3Schema")
 		if schema == nil {
@@ -238,43 +238,23 @@ func (d *definition) schema(m map[string]any) (schema map[string]any, typ *Type)
 			if get[bool](d, schema, "nullable") {
 				d.problemAt("nullable", document.CodeObject, "not allowed for a whole object: remove it")
 			}
+			before := len(d.violations)
 			typ = d.typ(schema, true)
+			if len(d.violations) == before {
+				d.rules(base, schema)
+			}
 		}, "openAPIV3Schema")
 	}, "schema")
 	return schema, typ
 }
 
-// ruleParser knows the syntax of x-kubernetes-validations, and no more.
-var ruleParser = sync.OnceValue(func() *cel.Env {
-	env, err := cel.NewCustomEnv(cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(), cel.Macros(cel.StandardMacros...))
-	if err != nil {
-		panic(err) // the options are constants
+// rules checks the x-kubernetes-validations of a schema in which all else is right.
+func (d *definition) rules(base *Set, schema map[string]any) {
+	if !crdrule.Has(schema) {
+		return
 	}
-	return env
-})
-
-// validations parses the rules of a schema.
-func (d *definition) validations(s map[string]any) {
-	for i, item := range get[[]any](d, s, "x-kubernetes-validations") {
-		d.at(func() {
-			m, ok := item.(map[string]any)
-			if !ok {
-				d.problem(document.CodeType, "want a map, got %s", Describe(item))
-				return
-			}
-			rule := get[string](d, m, "rule")
-			if strings.TrimSpace(rule) == "" {
-				d.problem(document.CodeObject, "rule: missing")
-				return
-			}
-			if len(rule) > bounds.DefinedRule {
-				return
-			}
-			if _, issues := ruleParser().Parse(rule); issues.Err() != nil {
-				first := issues.Errors()[0]
-				d.problemAt("rule", document.CodeObject, "%q: %d:%d: %s", document.Shorten(rule), first.Location.Line(), first.Location.Column()+1, first.Message)
-			}
-		}, "x-kubernetes-validations", i)
+	for _, p := range base.checkRules(AppendJSON(nil, schema)) {
+		d.at(func() { d.problem(document.CodeObject, "%s", p.Message) }, p.Path...)
 	}
 }
 

@@ -54,43 +54,51 @@ func with(t testing.TB, crds ...CRD) *Set {
 	return set
 }
 
-// TestCustomResource holds widgets, good and bad, against their definition.
-// The first line of each is what is found, empty for nothing.
+// TestCustomResource holds widgets and gauges, good and bad, against their definitions.
+// The first lines of each are what is found, none for nothing.
 func TestCustomResource(t *testing.T) {
-	crd := parsed(t, widgets(t))
-	set := with(t, CRD{"widgets.yaml", crd})
-	if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
-		t.Error(found)
+	for _, name := range []string{"widgets", "gauges"} {
+		text, err := os.ReadFile("testdata/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := parsed(t, text)
+		set := with(t, CRD{name + ".yaml", crd})
+		if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
+			t.Error(found)
+		}
+		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			t.Run(name+"/"+f.Name, func(t *testing.T) { customResource(t, set, f.Data) })
+		}
 	}
-	kind := set.Kind("shop.example.com/v1", "Widget")
+}
+
+func customResource(t *testing.T, set *Set, text []byte) {
+	var want []string
+	for line := range strings.Lines(string(text)) {
+		if text, ok := strings.CutPrefix(line, "# "); ok {
+			want = append(want, strings.TrimSpace(text))
+		}
+	}
+	object := parsed(t, text)
+	kind := set.Kind(object["apiVersion"].(string), object["kind"].(string))
 	if kind == nil || !kind.Namespaced {
 		t.Fatalf("got %+v, want a namespaced kind", kind)
 	}
-	archive, err := txtar.ParseFile("testdata/widgets.txtar")
-	if err != nil {
-		t.Fatal(err)
+	before := string(AppendJSON(nil, object))
+	var got []string
+	for _, v := range kind.Check(object, false) {
+		got = append(got, PathText(v.Path)+": "+v.Message)
 	}
-	for _, f := range archive.Files {
-		t.Run(f.Name, func(t *testing.T) {
-			var want []string
-			for line := range strings.Lines(string(f.Data)) {
-				if text, ok := strings.CutPrefix(line, "# "); ok {
-					want = append(want, strings.TrimSpace(text))
-				}
-			}
-			object := parsed(t, f.Data)
-			before := string(AppendJSON(nil, object))
-			var got []string
-			for _, v := range Check(kind.Type(), object) {
-				got = append(got, PathText(v.Path)+": "+v.Message)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("found (-want +got):\n%s", diff)
-			}
-			if after := string(AppendJSON(nil, object)); after != before {
-				t.Errorf("Check changed the object to %s", after)
-			}
-		})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if after := string(AppendJSON(nil, object)); after != before {
+		t.Errorf("Check changed the object to %s", after)
 	}
 }
 
@@ -125,6 +133,13 @@ func TestBrokenDefinitions(t *testing.T) {
 		{"labels: {type: object, additionalProperties", "labels: {type: object, properties: {a: {type: string}}, additionalProperties", `labels.additionalProperties: not allowed beside properties: remove one of them`},
 		{"maxLength: 20", "pattern: x}, labels: {type: object", `metadata.properties.labels: only name and generateName of metadata can be restricted: remove it`},
 		{"rule: self.min <= self.max", "rule: self.min <= ", `rule: "self.min <=": 1:12: Syntax error`},
+		{"rule: self.min <= self.max", "rule: self.min <= self.mox", `x-kubernetes-validations[0].rule: "self.min <= self.mox": 1:17: undefined field 'mox'`},
+		{"rule: self.min <= self.max", "rule: self.min", `x-kubernetes-validations[0].rule: "self.min": cel expression must evaluate to a bool`},
+		{"rule: self.min <= self.max", "{rule: self.min <= self.max, messageExpression: self.min}", `x-kubernetes-validations[0].messageExpression: "self.min": messageExpression must evaluate to a string`},
+		{"rule: self.min <= self.max", "{rule: self.min <= self.max, reason: Bad}", `x-kubernetes-validations[0].reason: want one of FieldValueRequired, FieldValueForbidden, FieldValueInvalid, FieldValueDuplicate, got "Bad"`},
+		{"rule: self.min <= self.max", "{rule: self.min <= self.max, fieldPath: .mid}", `x-kubernetes-validations[0].fieldPath: ".mid": not the path of a field: does not refer to a valid field`},
+		{"rule: self.min <= self.max", "{rule: self.min <= self.max, optionalOldSelf: true}", `x-kubernetes-validations[0].optionalOldSelf: may not be set if oldSelf is not used in rule`},
+		{"notes: {type: array, ", "notes: {type: array, x-kubernetes-validations: [{rule: 'self.all(a, self.all(b, a == b))'}], ", `notes.x-kubernetes-validations[0].rule: estimated rule cost exceeds budget by factor of more than 100x`},
 		{"rule: self.min <= self.max", "message: x", `x-kubernetes-validations[0]: rule: missing`},
 		{"openAPIV3Schema:", "openAPIV3:", `spec.versions[0].schema: openAPIV3Schema: missing, every version has its schema`},
 	} {

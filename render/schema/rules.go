@@ -50,6 +50,7 @@ func (c *checker) rules(r *Rules, value any) {
 	}
 	if len(r.Enum) > 0 && !r.has(value) {
 		c.enum(r, value)
+		c.blocks()
 	}
 	c.junctors(r, value)
 }
@@ -134,6 +135,7 @@ func (c *checker) size(n int, least, most *int64, what string) {
 	}
 	if most != nil && int64(n) > *most {
 		c.violation(document.CodeObject, "want at most %d %s, got %d", *most, what, n)
+		c.blocks()
 	}
 }
 
@@ -240,6 +242,14 @@ const maxDefaults = 100_000
 // defaulter makes values as the API server sees them once it has put in the
 // defaults. Beyond maxDefaults it leaves them out.
 type defaulter struct{ left int }
+
+func withDefaults(t *Type, value any) any {
+	if !t.defaults {
+		return value
+	}
+	d := defaulter{left: maxDefaults}
+	return d.add(t, value)
+}
 
 // add is the value with its defaults. The value itself is not changed.
 func (d *defaulter) add(t *Type, value any) any {

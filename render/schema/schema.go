@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"github.com/swell-sh/swell/render/schema/crdrule"
 )
 
 //go:generate go run gen.go v1.34.4 v1.35.4 v1.36.3
@@ -38,12 +41,15 @@ type Set struct {
 	kinds map[string]*Kind           // by "apiVersion kind"
 	gone  map[string]string          // by the same, why a version of a custom resource is none
 	hash  string                     // of the Kubernetes version with its schemas
+	minor string                     // Kubernetes' own version
 	raw   map[string]json.RawMessage // not of a set that has custom resources
 
 	typesOnly bool // for tests: without the rules that OpenAPI does not have
 
 	mu    sync.Mutex
 	types map[string]*Type
+
+	compiled compiledRules // of a set that is Kubernetes' own
 }
 
 // Kind is one kind of hard object.
@@ -58,6 +64,12 @@ type Kind struct {
 	name       string
 	once       sync.Once
 	typ        *Type
+
+	// ruled is the schema of a custom resource that has rules in it, and base the set
+	// of Kubernetes' own kinds, which keeps them compiled; nil for others.
+	ruled map[string]any
+	base  *Set
+	rules atomic.Pointer[crdrule.Rules]
 }
 
 var loaded sync.Map // version -> func() (*Set, error)
@@ -95,7 +107,7 @@ func read(version string) (*Set, error) {
 	if err := json.NewDecoder(z).Decode(&content); err != nil {
 		return nil, err
 	}
-	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}, hash: hash("kubernetes "+version, packed)}
+	set := &Set{kinds: make(map[string]*Kind, len(content.Kinds)), raw: content.Types, types: map[string]*Type{}, hash: hash("kubernetes "+version, packed), minor: version}
 	for _, k := range content.Kinds {
 		apiVersion := k.Version
 		if k.Group != "" {

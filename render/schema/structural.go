@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/schema/crdrule"
 )
 
 // maxDepth bounds how deep a schema may be nested. Those in use stay below 40.
@@ -93,7 +94,7 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 		t.Form = form
 	}
 	d.inside(t, s, root, open)
-	t.Rules = d.rules(s, s, t.Form == IntOrString, root)
+	t.Rules = d.valueRules(s, s, t.Form == IntOrString, root)
 	if t.Rules != nil && t.Rules.Format == "int32" && t.Form != Integer {
 		t.Rules.Format = "" // ignored there
 	}
@@ -287,9 +288,9 @@ func (t *Type) hasDefaults() bool {
 	return false
 }
 
-// rules compiles the value validations of a schema; nil when it has none.
+// valueRules compiles the value validations of a schema; nil when it has none.
 // Outer is the structural schema that they belong to.
-func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rules {
+func (d *definition) valueRules(s, outer map[string]any, intOrString, root bool) *Rules {
 	r := &Rules{
 		Enum: get[[]any](d, s, "enum"), Format: get[string](d, s, "format"),
 		MinLength: d.count(s, "minLength"), MaxLength: d.count(s, "maxLength"),
@@ -314,7 +315,7 @@ func (d *definition) rules(s, outer map[string]any, intOrString, root bool) *Rul
 	if not := get[map[string]any](d, s, "not"); not != nil {
 		d.at(func() { r.Not = d.nested(not, outer, intOrString, root) }, "not")
 	}
-	d.validations(s)
+	get[[]any](d, s, crdrule.Keyword)
 	if r.isZero() {
 		return nil
 	}
@@ -408,7 +409,7 @@ func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Ty
 	if items := s["items"]; items != nil {
 		d.at(func() { t.Elem = d.nestedSub(items, outer["items"], root) }, "items")
 	}
-	if t.Rules = d.rules(s, outer, intOrString, root); t.Rules != nil && t.Rules.Format == "int32" {
+	if t.Rules = d.valueRules(s, outer, intOrString, root); t.Rules != nil && t.Rules.Format == "int32" {
 		t.Rules.Format = "" // ignored without a type
 	}
 	return t
