@@ -36,6 +36,8 @@ type Repository struct {
 	Windows []*Window
 	// Release is how commits that change many units are released.
 	Release Release
+	// Checks is what becomes of what the checks of units find.
+	Checks Checks
 	// HealthRules in the order in which they are written; one for each kind.
 	HealthRules []*HealthRule
 	// Kinds are the folders of easy kinds, sorted by path.
@@ -182,6 +184,7 @@ type layout struct {
 	units                       []string
 	protoPath                   []string
 	release                     Release
+	checks                      Checks
 	doc                         *document.Document
 }
 
@@ -228,6 +231,7 @@ func (l *loader) load(previous *Repository) {
 		return
 	}
 	l.repository.layout, l.repository.Name, l.repository.Release = layout, layout.name, layout.release
+	l.repository.Checks = layout.checks
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	l.listProtos(layout.protoPath)
@@ -259,12 +263,13 @@ func (l *loader) layout() (layout, bool) {
 		Fleet, Kinds, Data, Schemas, Policies string
 		Units, ProtoPath                      []string
 		Release                               releaseSpec
+		Checks                                checksSpec
 	}
 	in := readOwn(docs[0], &spec)
 	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), units: spec.Units, protoPath: spec.ProtoPath}
-	found.release = in.release(spec.Release)
+	found.release, found.checks = in.release(spec.Release), in.checks(spec.Checks)
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}

@@ -112,6 +112,9 @@ type Object struct {
 	// Secrets are texts in it that come from fields which a kind marks as
 	// secret. What a Secret holds is not among them.
 	Secrets []string
+	// Sealed is the file that its encrypted values are from: they stand in JSON as
+	// sops wrote them. Empty where there are none.
+	Sealed string
 }
 
 // APIVersion is "apps/v1", or "v1" in the core group.

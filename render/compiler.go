@@ -34,6 +34,8 @@ type Compiler struct {
 	Cache *cache.Cache
 	// Version of the program: results of another version are not used.
 	Version string
+	// Checks are in place of those of the repository; nil: those are meant.
+	Checks *config.Checks
 
 	world      *world // of the last commit that was not held
 	policies   *policies
@@ -142,13 +144,16 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 			c.Cache = cache.Memory()
 		}
 	}
+	if c.Checks != nil {
+		r.Checks = *c.Checks
+	}
 	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, cache: c.Cache, version: c.Version, policies: c.policies}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && previous.Checks == r.Checks {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -52,7 +54,11 @@ type draft struct {
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
-	resource    string // the plural name of the kind, once the object is sealed
+	resource    string            // the plural name of the kind, once the object is sealed
+	notes       document.Problems // what does not hold the unit
+	checks      config.Checks
+	// fileOf finds the file that encrypted values of the document are from.
+	fileOf func(*document.Document, []sealedValue) string
 }
 
 // problem adds a problem at a path into the object: at the override that the
@@ -202,7 +208,8 @@ func (d *draft) seal() *Object {
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
 	metadata := d.metadata(&id, hard.Namespaced)
-	d.violations(hard.Check(d.object, len(d.secrets) > 0))
+	seen, sealed := d.secretValues(id)
+	d.violations(hard.Check(seen, len(d.secrets) > 0))
 	phase := d.phase(metadata)
 	d.applying(id, metadata)
 	if len(d.problems) > 0 {
@@ -210,10 +217,15 @@ func (d *draft) seal() *Object {
 	}
 	object := maps.Clone(d.object)
 	object["metadata"] = d.marked(metadata)
-	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, object), Spec: d.doc.Position(), Template: d.templateAt}
+	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, object), Spec: d.doc.Position(), Template: d.templateAt, Sealed: sealed}
 	if len(o.JSON) > maxObject {
 		d.problem(document.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
+	}
+	if bytes.Contains(o.JSON, []byte(sops.Prefix)) {
+		if d.sealedElsewhere(nil, seen); len(d.problems) > 0 {
+			return nil
+		}
 	}
 	d.object, d.resource = object, hard.Resource()
 	o.Digest = digest(o.JSON)

@@ -243,7 +243,11 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 // seal checks an object and takes it up.
 func (e *expansion) seal(d *draft) {
 	e.noteKind(d)
+	d.checks, d.fileOf = e.repository.Checks, e.sealedFrom
 	o := d.seal()
+	for _, n := range d.notes {
+		e.note(n)
+	}
 	if o != nil && e.policies != nil {
 		e.judge(d, o)
 	}

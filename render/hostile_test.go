@@ -165,6 +165,9 @@ func writeHostile(t *testing.T, dir string, size int) {
 	}
 }
 
+// plainSecretsPass is a root's swell.yaml that lets Secrets be as they are.
+const plainSecretsPass = "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\nspec: {checks: {plainSecrets: pass}}\n"
+
 // TestTooLarge: objects that no API server stores, and files that are not read,
 // have one problem each.
 func TestTooLarge(t *testing.T) {
@@ -173,6 +176,7 @@ func TestTooLarge(t *testing.T) {
 	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec:\n  tenant: a\n  placement: {topology: cluster, match: {labels: {region: sas}}}\n")
 	write("object/x.yaml", configMap+"data: {a: "+strings.Repeat("x", 1<<20)+"}\n")
 	write("many/x.yaml", strings.ReplaceAll(configMap, "name: x", "name: many")+"data:\n"+numbered(2<<20, "  a%d: some text that is not long by itself\n"))
+	files["swell.yaml"] = &fstest.MapFile{Data: []byte(plainSecretsPass)}
 	write("secret/x.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: a}\nstringData: {a: "+strings.Repeat("x", 1<<20)+"}\n")
 	write("annotations/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: z\n  namespace: a\n  annotations: {a: "+strings.Repeat("x", 256<<10)+"}\n")
 	write("file/x.yaml", configMap+"data: {a: "+strings.Repeat("x", 50<<20)+"}\n")

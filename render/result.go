@@ -302,6 +302,7 @@ func encodeBundles(bundles []*Bundle) []byte {
 			for _, text := range o.Secrets {
 				e.text(text)
 			}
+			e.text(o.Sealed)
 			e.text(string(o.JSON))
 		}
 	}
@@ -345,7 +346,7 @@ func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *B
 func (d *decoding) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
 	objects := make([]*Object, d.count())
 	for j := range objects {
-		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), Secrets: d.texts(), JSON: d.bytes()}
+		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), Secrets: d.texts(), Sealed: d.text(), JSON: d.bytes()}
 		o.Digest = digest(o.JSON)
 		objects[j] = o
 	}
@@ -369,6 +370,8 @@ func (d *decoding) skipBundle() {
 			d.number()
 		}
 		d.texts()
-		d.bytes()
+		for range 2 { // the file of encrypted values and the object
+			d.bytes()
+		}
 	}
 }

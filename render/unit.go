@@ -36,6 +36,7 @@ type unitRenderer struct {
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
+	sealed   map[string]sealedFile        // that were looked into, see [unitRenderer.sealedIn]
 }
 
 // easyID is what tells the easy documents of a unit apart.
@@ -227,6 +228,7 @@ func (u *unitRenderer) readDocument(doc *document.Document) {
 		u.problems = append(u.problems, problems...)
 		u.noteClaim(doc)
 		if object, ok := plain.(map[string]any); ok && len(problems) == 0 {
+			u.readSealed(doc, object)
 			u.sources = append(u.sources, source{doc: doc, hard: object})
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "8"
+const format = "9"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -220,6 +220,7 @@ func (w *world) placesOf(unit *Unit) []place {
 func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %q %q %q %s\n", format, w.version, w.repository.Name, unit.Path, unit.Hash)
+	fmt.Fprintf(sum, "%q\n", w.repository.Checks)
 	d := unit.Defaults
 	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
 	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)

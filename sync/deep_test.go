@@ -49,6 +49,7 @@ stringData: {password: hunter2}
 // n objects a minute in each cluster.
 func (w *world) withOrder(n int) {
 	w.policy("order", `{placement: {match: {labels: {site: two}}}}`)
+	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {checks: {plainSecrets: pass}}\n")
 	w.write("services/order/order.yaml", fmt.Sprintf(orderUnit, w.tenant))
 	w.commit()
 	w.drift = config.Drift{Deep: n}

@@ -13,7 +13,7 @@ import (
 // and one that is none.
 func commonSecrets(replicas, mode string) *planter {
 	return &planter{files: map[string]string{
-		"swell.yaml": "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: planted}\nspec: {units: [services]}\n",
+		"swell.yaml": "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: planted}\nspec: {units: [services], checks: {plainSecrets: pass}}\n",
 		"fleet/c.yaml": "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c-1, labels: {ring: canary}}\nspec: {kubernetes: \"1.36\", tenants: [\"*\"]}\n" +
 			"---\napiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n",
 		"kinds/vault/vault.proto": plantedProto,

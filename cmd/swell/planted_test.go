@@ -373,7 +373,7 @@ func (p *planter) kustomization(dir string) {
 
 // monorepo writes files; of every unit but the first some are wrong.
 func (p *planter) monorepo() {
-	p.files["swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: planted}\nspec: {units: [services]}\n"
+	p.files["swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: planted}\nspec: {units: [services], checks: {plainSecrets: pass}}\n"
 	p.files["fleet/c.yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c-1, labels: {ring: canary}}\nspec: {kubernetes: \"1.36\", tenants: [\"*\"]}\n" +
 		"---\napiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n"
 	p.files["kinds/vault/vault.proto"], p.files["kinds/vault/kind.yaml"] = plantedProto, p.kind()

@@ -23,6 +23,7 @@ const (
 	CodeRule      Code = "SW1016" // a value that breaks a rule of its kind's schema
 	CodeCollect   Code = "SW1017" // a document that was left out of a collection
 	CodePolicy    Code = "SW1018" // an object that an admission policy or Pod Security refuses
+	CodeSecret    Code = "SW1023" // a Secret whose values anybody with the repository can read, or that is encrypted in a way that cannot be decrypted
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -43,5 +44,6 @@ var Codes = map[Code]string{
 	CodeRule:      "the value has the right type but breaks a rule that the kind's .proto sets for it; the message says which",
 	CodeCollect:   "the document of another unit has a problem and was left out; its own unit says which",
 	CodePolicy:    "an admission policy, Pod Security, a LimitRange or a quota would refuse the object; the message names it",
+	CodeSecret:    "values of Secrets stand in the repository as they are, or are encrypted where nobody decrypts them; encrypt the data of the Secret with sops",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

@@ -31,7 +31,7 @@ func snapshot(t *testing.T, units map[string]string) *render.Snapshot {
 func snapshotOf(t *testing.T, services map[string]string) *render.Snapshot {
 	t.Helper()
 	files := fstest.MapFS{
-		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {}\n")},
+		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {checks: {plainSecrets: pass}}\n")},
 		"fleet/a.yaml": {Data: []byte(`apiVersion: swell.sh/v1
 kind: Cluster
 metadata: {name: one}

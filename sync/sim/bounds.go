@@ -100,7 +100,7 @@ func (b budget) file() string {
 	if b.failedUnits > 0 {
 		parts = append(parts, fmt.Sprintf("failedUnits: %d", b.failedUnits-1))
 	}
-	return "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: sim}\nspec: {release: {budget: {" + strings.Join(parts, ", ") + "}}}\n"
+	return "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: sim}\nspec: {checks: {plainSecrets: pass}, release: {budget: {" + strings.Join(parts, ", ") + "}}}\n"
 }
 
 // toggleGadget adds a definition that nobody uses, or removes it.

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/swell-sh/swell/config/document"
+)
+
+// Treatment is what becomes of what a check finds.
+type Treatment string
+
+const (
+	Refuse Treatment = "refuse" // it is a problem
+	Warn   Treatment = "warn"   // it is a note
+	Pass   Treatment = "pass"   // nothing is said
+)
+
+// Checks is what becomes of what the checks of units find.
+type Checks struct {
+	// PlainSecrets are values of Secrets that stand in the repository as they are.
+	// Empty is [Refuse].
+	PlainSecrets Treatment
+}
+
+type checksSpec struct{ PlainSecrets string }
+
+func (r *reading) checks(spec checksSpec) Checks {
+	return Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse)}
+}
+
+// treatment reads one of the fields of checks.
+func (r *reading) treatment(field, text string, otherwise Treatment) Treatment {
+	t := Treatment(cmp.Or(text, string(otherwise)))
+	if !slices.Contains([]Treatment{Refuse, Warn, Pass}, t) {
+		r.at("spec", "checks", field).problem(document.CodeType, "want refuse, warn or pass, got %q", document.Shorten(text))
+	}
+	return t
+}
