@@ -31,6 +31,7 @@ func loadPolicies(r *config.Repository, before *policies) *policies {
 	}
 	p := &policies{hash: r.PoliciesHash, folder: r.Policies}
 	if p.hash == "" {
+		p.compile()
 		return p
 	}
 	err := fs.WalkDir(r.Tree, r.Policies, func(name string, e fs.DirEntry, err error) error {
@@ -113,7 +114,10 @@ func (e *expansion) judge(d *draft, o *Object) {
 	findings := e.policies.compiled.Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.resource, Namespaced: o.ID.Namespace != "",
 		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.object, Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
 	for _, f := range findings {
-		name := fmt.Sprintf("policy %q (binding %q)", f.Policy, f.Binding)
+		name := f.Policy
+		if f.Binding != "" {
+			name = fmt.Sprintf("policy %q (binding %q)", f.Policy, f.Binding)
+		}
 		switch f.Effect {
 		case policy.Refused:
 			d.problem(document.CodePolicy, f.Field, "refused by %s: %s", name, f.Message)
@@ -146,6 +150,7 @@ func (u *unitRenderer) note(note document.Problem) {
 
 func (e *expansion) surroundings() policy.Surroundings {
 	return policy.Surroundings{
+		Kubernetes: e.kubernetes,
 		Namespace: func(name string) policy.Namespace {
 			return policy.Namespace{Labels: map[string]string{"kubernetes.io/metadata.name": name}}
 		},

@@ -11,7 +11,7 @@ import (
 
 	cel "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/types"
+	celtypes "github.com/google/cel-go/common/types"
 	admission "k8s.io/api/admissionregistration/v1"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	servercel "k8s.io/apiserver/pkg/cel"
@@ -172,9 +172,9 @@ func indexOf(call ast.CallExpr) (step any, ok bool) {
 	}
 	if key := call.Args()[1]; key.Kind() == ast.LiteralKind {
 		switch v := key.AsLiteral().(type) {
-		case types.String:
+		case celtypes.String:
 			return string(v), true
-		case types.Int:
+		case celtypes.Int:
 			return int(v), true
 		}
 	}

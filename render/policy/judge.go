@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
+	celtypes "github.com/google/cel-go/common/types"
 	admission "k8s.io/api/admissionregistration/v1"
+	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -127,14 +128,11 @@ func (e *expressions) conditions(list []admission.MatchCondition) conditions {
 // Judge is what the policies say of the creation of an object, in the order of their
 // names.
 func (p *Policies) Judge(o *Object, in Surroundings) []Finding {
-	if p == nil || len(p.validating)+len(p.mutating) == 0 {
-		return nil
-	}
 	r := newRequest(o, in)
 	if r.exempt() {
 		return nil
 	}
-	var found []Finding
+	found := r.podSecurity()
 	for _, v := range p.validating {
 		found = append(found, v.judge(r, p)...)
 	}
@@ -189,13 +187,13 @@ func (p *validating) judge(r *request, all *Policies) (found []Finding) {
 func (b *bound[B]) applies(r *request, param runtime.Object) (applies bool, asks string, err error) {
 	c := &b.conditions
 	if len(c.judged) > 0 {
-		results, _, err := r.evaluate(c.compiler, c.evaluator, param, celbounds.RuntimeCELCostBudgetMatchConditions)
+		results, _, err := r.evaluate(c.compiler, c.evaluator, param, nil, celbounds.RuntimeCELCostBudgetMatchConditions)
 		if err != nil {
 			return false, "", err
 		}
 		var failed error
 		for _, result := range results {
-			if result.EvalResult == types.False {
+			if result.EvalResult == celtypes.False {
 				return false, "", nil
 			}
 			if result.Error != nil && failed == nil {
@@ -217,25 +215,25 @@ func (p *validating) validate(r *request, param runtime.Object, refuse func(mess
 			refuse(r.errorText(err), field)
 		}
 	}
-	verdicts, left, err := r.evaluate(p.compiler, p.verdicts, param, celbounds.RuntimeCELCostBudget)
+	verdicts, left, err := r.evaluate(p.compiler, p.verdicts, param, r.namespaceObject(), celbounds.RuntimeCELCostBudget)
 	if err != nil {
 		fail(err, nil)
 		return
 	}
-	messages, _, err := r.evaluate(p.compiler, p.messages, param, left)
+	messages, _, err := r.evaluate(p.compiler, p.messages, param, r.namespaceObject(), left)
 	for i, verdict := range verdicts {
 		v := p.validations[i]
 		switch {
 		case verdict.Error != nil:
 			fail(verdict.Error, v.field)
-		case verdict.EvalResult == types.True:
+		case verdict.EvalResult == celtypes.True:
 		case err != nil:
 			fail(fmt.Errorf("failed messageExpression: %w", err), v.field)
 		default:
 			refuse(r.message(v, messages[i]), v.field)
 		}
 	}
-	annotations, _, err := r.evaluate(p.compiler, p.annotations, param, celbounds.RuntimeCELCostBudget)
+	annotations, _, err := r.evaluate(p.compiler, p.annotations, param, r.namespaceObject(), celbounds.RuntimeCELCostBudget)
 	if err != nil {
 		fail(err, nil)
 	}
@@ -338,9 +336,9 @@ func picks(ref *admission.ParamRef, param *unstructured.Unstructured) (bool, err
 	return selector.Matches(labelsOf(param.Object)), nil
 }
 
-// evaluate evaluates compiled expressions.
-func (r *request) evaluate(compiler *plugin.CompositedCompiler, compiled plugin.ConditionEvaluator, param runtime.Object, budget int64) ([]plugin.EvaluationResult, int64, error) {
+// evaluate evaluates compiled expressions; namespace is what they see as namespaceObject.
+func (r *request) evaluate(compiler *plugin.CompositedCompiler, compiled plugin.ConditionEvaluator, param runtime.Object, namespace *core.Namespace, budget int64) ([]plugin.EvaluationResult, int64, error) {
 	admitted := plugin.CreateAdmissionRequest(r.attributes, metav1.GroupVersionResource(r.attributes.GetResource()), metav1.GroupVersionKind(r.attributes.GetKind()))
 	return compiled.ForInput(compiler.CreateContext(context.Background()), r.versioned(), admitted,
-		plugin.OptionalVariableBindings{VersionedParams: param}, r.namespaceObject(), budget)
+		plugin.OptionalVariableBindings{VersionedParams: param}, namespace, budget)
 }

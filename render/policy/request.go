@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	server "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
@@ -34,6 +35,8 @@ type Namespace struct {
 
 // Surroundings are what a verdict depends on besides the object.
 type Surroundings struct {
+	// Kubernetes is the minor version of the cluster, like 1.36; "" is the newest.
+	Kubernetes string
 	// Namespace is one of the object's cluster, whether or not it is known there.
 	Namespace func(name string) Namespace
 	// Scope says whether objects of a kind live in namespaces; known is false when
@@ -49,14 +52,17 @@ type request struct {
 	attributes server.Attributes
 	judged     *server.VersionedAttributes
 	found      *Namespace
+	decoded    runtime.Object
+	isDecoded  bool
 }
 
 func newRequest(o *Object, in Surroundings) *request {
 	r := &request{object: o, in: in, labels: labelsOf(o.Content)}
 	gv, _ := schema.ParseGroupVersion(o.APIVersion) // its schema was found by it
 	namespace := o.Namespace
-	if o.Kind == "Namespace" && o.APIVersion == "v1" {
+	if r.isNamespace() {
 		namespace = o.Name
+		r.labels[core.LabelMetadataName] = o.Name
 	}
 	r.attributes = server.NewAttributesRecord(&unstructured.Unstructured{Object: o.Content}, nil, gv.WithKind(o.Kind), namespace, o.Name,
 		gv.WithResource(o.Resource), "", server.Create, &metav1.CreateOptions{FieldManager: "swell"}, false, nil)
@@ -102,8 +108,19 @@ func (r *request) versioned() *server.VersionedAttributes {
 	if r.judged == nil {
 		r.judged = &server.VersionedAttributes{Attributes: r.attributes, VersionedKind: r.attributes.GetKind()}
 		r.judged.VersionedObject.Set(r.attributes.GetObject())
+		if o := r.typed(); o != nil {
+			r.judged.VersionedObject.Set(o)
+		}
 	}
 	return r.judged
+}
+
+// typed is the object as an API server decodes it; nil where its type is not known.
+func (r *request) typed() runtime.Object {
+	if !r.isDecoded {
+		r.decoded, r.isDecoded = typed(r.attributes.GetKind(), r.object.Content), true
+	}
+	return r.decoded
 }
 
 // labelsOf are the labels of an object.

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"sync"
+
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	security "k8s.io/pod-security-admission/api"
+	checks "k8s.io/pod-security-admission/policy"
+)
+
+var evaluators sync.Map // by Kubernetes minor version
+
+// levels judge pods by Pod Security as a minor version of Kubernetes does; "" is the
+// newest that is known.
+func levels(kubernetes string) checks.Evaluator {
+	if known, ok := evaluators.Load(kubernetes); ok {
+		return known.(checks.Evaluator)
+	}
+	var emulated *security.Version
+	if version, err := security.ParseVersion("v" + kubernetes); err == nil {
+		emulated = &version
+	}
+	evaluator, err := checks.NewEvaluator(checks.DefaultChecks(), emulated)
+	if err != nil {
+		panic(err) // there is no input
+	}
+	evaluators.Store(kubernetes, evaluator)
+	return evaluator
+}
+
+// privileged is what holds where a namespace has no labels of Pod Security.
+var privileged = security.Policy{Enforce: everything, Audit: everything, Warn: everything}
+
+var everything = security.LevelVersion{Level: security.LevelPrivileged, Version: security.LatestVersion()}
+
+// podSecurity is what the levels of the namespace say of the pods that an object
+// makes. An API server refuses the pods; a controller of them it takes with a
+// warning, and its pods never come: that is refused here. Audit is not looked at.
+func (r *request) podSecurity() (found []Finding) {
+	if r.isNamespace() {
+		return r.namespaceLabels()
+	}
+	if !r.object.Namespaced || !makesPods(r.object) {
+		return nil
+	}
+	levelsOf, wrong := security.PolicyToEvaluate(r.namespace().Labels, privileged)
+	if levelsOf.Enforce.Level == security.LevelPrivileged && levelsOf.Warn.Level == security.LevelPrivileged && len(wrong) == 0 {
+		return nil
+	}
+	metadata, spec := podOf(r.typed())
+	if spec == nil {
+		return nil
+	}
+	if why := r.forbidden(levelsOf.Enforce, metadata, spec); why != "" {
+		return []Finding{{Effect: Refused, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Enforce.String(), r.object.Namespace, why), Field: podPath(r.object)}}
+	}
+	if why := r.forbidden(levelsOf.Warn, metadata, spec); why != "" {
+		return []Finding{{Effect: Warned, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Warn.String(), r.object.Namespace, why), Field: podPath(r.object)}}
+	}
+	return nil
+}
+
+// PodSecurity is the name of Pod Security in findings.
+const PodSecurity = "PodSecurity"
+
+// namespaceLabels refuses labels of a namespace that name no level.
+func (r *request) namespaceLabels() (found []Finding) {
+	_, wrong := security.PolicyToEvaluate(r.labels, privileged)
+	for _, err := range wrong {
+		found = append(found, Finding{Effect: Refused, Policy: PodSecurity, Message: err.Error(), Field: []any{"metadata", "labels"}})
+	}
+	return found
+}
+
+// forbidden says why a pod is not of a level; empty when it is.
+func (r *request) forbidden(level security.LevelVersion, metadata *metav1.ObjectMeta, spec *core.PodSpec) string {
+	if level.Level == security.LevelPrivileged {
+		return ""
+	}
+	result := checks.AggregateCheckResults(levels(r.in.Kubernetes).EvaluatePod(level, metadata, spec))
+	if result.Allowed {
+		return ""
+	}
+	return result.ForbiddenDetail()
+}
+
+// podPaths are where kinds that make pods have the spec of the pod.
+var podPaths = map[string][]any{
+	"Pod": {"spec"}, "PodTemplate": {"template", "spec"}, "ReplicationController": {"spec", "template", "spec"},
+	"ReplicaSet": {"spec", "template", "spec"}, "Deployment": {"spec", "template", "spec"}, "DaemonSet": {"spec", "template", "spec"},
+	"StatefulSet": {"spec", "template", "spec"}, "Job": {"spec", "template", "spec"}, "CronJob": {"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+func podPath(o *Object) []any { return podPaths[o.Kind] }
+
+func makesPods(o *Object) bool {
+	g := group(o.APIVersion)
+	return podPaths[o.Kind] != nil && (g == "" || g == "apps" || g == "batch")
+}
