@@ -46,6 +46,8 @@ type Compiler struct {
 	troubled   map[config.UnitPath]bool // the unit in units has problems
 	collectors map[config.UnitPath]bool // the unit collects documents of others
 	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
+	settled    map[config.UnitPath]bool // the unit sets something for namespaces
+	inSpaces   map[config.UnitPath]bool // the unit was judged by what is set for namespaces
 	contested  contests
 }
 
@@ -61,6 +63,8 @@ type entry struct {
 	unit    *Unit    // as it is in a snapshot, but for contests
 	slots   []uint32 // of its claims, by placement; [noSlot] where there are none
 	claimed []byte   // the packed result that the claims are of
+	// settings are what the unit sets for namespaces; mostly none.
+	settings []setting
 
 	traces []*result // during a pass, that the cache has under static; nil when not asked, or done with
 	failed *result   // during a pass, a result that is not to be remembered
@@ -140,6 +144,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
 		c.retry, c.troubled = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		c.collectors, c.elsewhere = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		c.settled, c.inSpaces = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		if c.Cache == nil {
 			c.Cache = cache.Memory()
 		}
@@ -262,7 +267,7 @@ func (p *pass) render() {
 		add(p.collectors)
 	}
 	p.touched = slices.Collect(maps.Keys(list))
-	parallel(p.touched, p.refresh)
+	p.refreshAll()
 }
 
 // refresh makes the entry's result one that holds for this commit: the same,

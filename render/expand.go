@@ -249,6 +249,9 @@ func (e *expansion) seal(d *draft) {
 		e.note(n)
 	}
 	if o != nil && e.policies != nil {
+		if set, ok := settingOf(e.placeAt, o, d.object); ok {
+			e.settings = append(e.settings, set)
+		}
 		e.judge(d, o)
 	}
 	if len(d.problems) > 0 {

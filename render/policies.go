@@ -151,8 +151,10 @@ func (u *unitRenderer) note(note document.Problem) {
 func (e *expansion) surroundings() policy.Surroundings {
 	return policy.Surroundings{
 		Kubernetes: e.kubernetes,
-		Namespace: func(name string) policy.Namespace {
-			return policy.Namespace{Labels: map[string]string{"kubernetes.io/metadata.name": name}}
+		Namespace: func(name string) *policy.Namespace {
+			cluster := e.target.Cluster
+			e.reads.note(readSpace, spaceName(cluster, name))
+			return e.world.namespace(cluster, name)
 		},
 		Scope: func(apiVersion, kindName string) (namespaced, known bool) {
 			k := e.hard.Kind(apiVersion, kindName)

@@ -25,6 +25,7 @@ const (
 	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
 	readMapping    what = 'M' // that there is a mapping in the data files, by its path
 	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
+	readSpace      what = 'S' // what judges the objects of a namespace, see [spaceName]
 	readUnjudged   what = 'U' // that no policy was asked, as in a [Commit]
 )
 
@@ -46,6 +47,8 @@ func (r read) valid() bool {
 		version, _, _ := strings.Cut(r.name, " ")
 		_, err := schema.Kubernetes(version)
 		return err == nil
+	case readSpace:
+		return strings.Count(r.name, " ") == 1
 	case readClaim:
 		return strings.Count(r.name, " ") == 2
 	case readCollection:

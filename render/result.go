@@ -27,6 +27,8 @@ type result struct {
 	notes    document.Problems
 	heads    []head    // by place
 	bundles  []*Bundle // only right after rendering; those with objects
+	// settings are kept also where the unit has a problem: they are what others meet.
+	settings []setting
 	// holds are the kinds of documents in the unit, see [world.scan].
 	holds []string
 
@@ -180,6 +182,13 @@ func (e *encoding) result(r *result) {
 			e.id(id)
 		}
 	}
+	e.number(len(r.settings))
+	for _, set := range r.settings {
+		e.number(set.place)
+		for _, text := range [...]string{set.kind, set.namespace, set.name, set.content} {
+			e.text(text)
+		}
+	}
 	e.number(len(r.holds))
 	for _, name := range r.holds {
 		e.text(name)
@@ -277,6 +286,13 @@ func (d *decoding) result() (*result, error) {
 		h.needs = make([]ObjectID, d.count())
 		for j := range h.needs {
 			h.needs[j] = d.id()
+		}
+	}
+	r.settings = make([]setting, d.count())
+	for i := range r.settings {
+		r.settings[i] = setting{place: d.number(), kind: d.text(), namespace: d.text(), name: d.text(), content: d.text()}
+		if r.settings[i].place >= len(r.heads) {
+			return nil, errDamaged
 		}
 	}
 	r.holds = make([]string, d.count())

@@ -33,6 +33,8 @@ type unitRenderer struct {
 	noted    map[string]bool // the messages of notes
 	secrets  []string        // of specs that were collected
 	found    targetProblems
+	placeAt  int // index of the placement that is rendered
+	settings []setting
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
@@ -87,6 +89,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	}
 	u.render(placed, out)
 	u.redact()
+	out.settings = u.settings
 	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()
 	if len(out.problems) > 0 {
 		out.bundles = nil
@@ -103,7 +106,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		return
 	}
 	for i, place := range placed {
-		u.found.target = place.target.Name
+		u.found.target, u.placeAt = place.target.Name, i
 		if objects := u.objects(place); len(objects) > 0 {
 			bundle := newBundle(u.unit.Path, place.target.Name, objects)
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)

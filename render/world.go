@@ -39,6 +39,8 @@ type world struct {
 	builds     sync.Map          // *build by unit
 	defaults   defaultOverrides
 	names      sync.Map // by kind, see [world.named]
+	spaces     spaces   // what the tree sets for namespaces
+	namespaces sync.Map // *policy.Namespace by [spaceName]
 	unmatched  sync.Map // func() string by the position of a reference, see [world.whyNothing]
 }
 
@@ -77,6 +79,8 @@ func (w *world) hash(what what, name string) string {
 		return "mapping"
 	case readCollection:
 		return w.offers.hash(w, name)
+	case readSpace:
+		return w.spaceHash(name)
 	case readUnjudged:
 		if w.policies == nil {
 			return "unjudged"

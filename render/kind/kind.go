@@ -86,6 +86,10 @@ func (k *Kind) ObjectIDs() []string {
 	return ids
 }
 
+// IsGo says whether the kind is Go code: its objects are known only once a spec is
+// rendered.
+func (k *Kind) IsGo() bool { return k.native != nil }
+
 // Hash is the address of what was read to compile the kind: the files of its
 // folder that were read, imported protos, templates, the kinds that it refers
 // to, and the names of the files of data if it reads any. Its tests and other

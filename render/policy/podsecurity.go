@@ -42,9 +42,6 @@ var everything = security.LevelVersion{Level: security.LevelPrivileged, Version:
 // makes. An API server refuses the pods; a controller of them it takes with a
 // warning, and its pods never come: that is refused here. Audit is not looked at.
 func (r *request) podSecurity() (found []Finding) {
-	if r.isNamespace() {
-		return r.namespaceLabels()
-	}
 	if !r.object.Namespaced || !makesPods(r.object) {
 		return nil
 	}
@@ -67,15 +64,6 @@ func (r *request) podSecurity() (found []Finding) {
 
 // PodSecurity is the name of Pod Security in findings.
 const PodSecurity = "PodSecurity"
-
-// namespaceLabels refuses labels of a namespace that name no level.
-func (r *request) namespaceLabels() (found []Finding) {
-	_, wrong := security.PolicyToEvaluate(r.labels, privileged)
-	for _, err := range wrong {
-		found = append(found, Finding{Effect: Refused, Policy: PodSecurity, Message: err.Error(), Field: []any{"metadata", "labels"}})
-	}
-	return found
-}
 
 // forbidden says why a pod is not of a level; empty when it is.
 func (r *request) forbidden(level security.LevelVersion, metadata *metav1.ObjectMeta, spec *core.PodSpec) string {

@@ -27,10 +27,20 @@ type Object struct {
 	Secret bool
 }
 
-// Namespace is what policies can see of one.
+// Namespace is what is known of one.
 type Namespace struct {
-	Labels      map[string]string
-	Annotations map[string]string
+	Labels      map[string]string     `json:"labels"`
+	Annotations map[string]string     `json:"annotations"`
+	Limits      []core.LimitRangeItem `json:"-"`
+	Quotas      []Quota               `json:"-"`
+	// Known is false where neither Git nor facts of the cluster have the Namespace.
+	Known bool `json:"-"`
+}
+
+// Quota is a ResourceQuota.
+type Quota struct {
+	Name string
+	Spec core.ResourceQuotaSpec
 }
 
 // Surroundings are what a verdict depends on besides the object.
@@ -38,7 +48,7 @@ type Surroundings struct {
 	// Kubernetes is the minor version of the cluster, like 1.36; "" is the newest.
 	Kubernetes string
 	// Namespace is one of the object's cluster, whether or not it is known there.
-	Namespace func(name string) Namespace
+	Namespace func(name string) *Namespace
 	// Scope says whether objects of a kind live in namespaces; known is false when
 	// there is no such kind.
 	Scope func(apiVersion, kind string) (namespaced, known bool)
@@ -87,8 +97,7 @@ func (r *request) namespaceName() string {
 // namespace is the one that the object lives in.
 func (r *request) namespace() *Namespace {
 	if r.found == nil {
-		n := r.in.Namespace(r.object.Namespace)
-		r.found = &n
+		r.found = r.in.Namespace(r.object.Namespace)
 	}
 	return r.found
 }
