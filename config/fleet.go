@@ -88,15 +88,6 @@ func overlay(base, top map[string]string) map[string]string {
 	return merged
 }
 
-// Tenant is a team that units belong to.
-type Tenant struct {
-	Position document.Position
-	Name     string
-	// Account is the user that the tenant's units are applied as,
-	// "system:serviceaccount:NAMESPACE:NAME". Empty: swell's own.
-	Account string
-}
-
 // HealthRule says when live objects of a kind are healthy. Its expressions are
 // CEL; the package render compiles them.
 type HealthRule struct {

@@ -42,23 +42,7 @@ func (l *loader) loadFleet(dir string) {
 	l.checkWaves(all)
 	l.checkWheres()
 	l.checkTenants()
-}
-
-// checkTenants finds clusters that are for unknown tenants: mostly a mistyped name,
-// which would silently keep the tenant out.
-func (l *loader) checkTenants() {
-	tenants := l.repository.Tenants
-	if len(tenants) == 0 {
-		return // they are plain names
-	}
-	for _, cluster := range l.repository.Clusters {
-		for i, name := range cluster.Tenants {
-			if name != "*" && tenants[name] == nil {
-				l.problem(document.Problem{Position: cluster.tenantsAt[i], Code: document.CodeFleet, Message: fmt.Sprintf("spec.tenants[%d]: %q: no such Tenant in the fleet%s",
-					i, name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))})
-			}
-		}
-	}
+	l.loadOwners()
 }
 
 // picks says whether a match picks any target, as a cell or as a whole cluster.
@@ -196,25 +180,6 @@ func (l *loader) loadCluster(doc *document.Document) {
 	}
 	l.problem(in.problems()...)
 	l.repository.Clusters = append(l.repository.Clusters, c)
-}
-
-func (l *loader) loadTenant(doc *document.Document) {
-	var spec struct {
-		ServiceAccount *struct{ Namespace, Name string }
-	}
-	in := readOwn(doc, &spec)
-	in.name("")
-	t := &Tenant{Position: doc.Position(), Name: doc.Name}
-	if account := spec.ServiceAccount; account != nil {
-		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
-			if !document.IsLabel(part.name) {
-				in.at("spec", "serviceAccount", part.field).problem(document.CodeType, "want a DNS label, got %q", part.name)
-			}
-		}
-		t.Account = "system:serviceaccount:" + account.Namespace + ":" + account.Name
-	}
-	l.problem(in.problems()...)
-	l.repository.Tenants[t.Name] = t
 }
 
 // stringMap reads a mapping of texts that was checked before; nil is empty.

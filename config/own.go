@@ -52,6 +52,15 @@ var narrowing = map[protoreflect.FullName]string{
 	"swell.v1.DefaultsSpec.rollout":      "name the Rollout, or remove the field for the one further up",
 	"swell.v1.Override.match":            allTargets,
 	"swell.v1.Match.labels":              `say which labels are meant, or remove match`,
+	"swell.v1.TenantSpec.folders":        "name folders of units, or remove the field",
+	"swell.v1.TenantSpec.owners":         "name owners, or remove the field: CODEOWNERS is not looked at then",
+	"swell.v1.TenantSpec.clusters":       "name clusters, or remove the field for all that take the tenant",
+	"swell.v1.TenantSpec.namespaces":     "name namespaces, or remove the field for all",
+	"swell.v1.TenantSpec.kinds":          "name kinds, or remove the field for all",
+	"swell.v1.TenantSpec.clusterKinds":   "name kinds, or remove the field for none",
+	"swell.v1.TenantSpec.labels":         "name keys, or remove the field for all",
+	"swell.v1.TenantSpec.annotations":    "name keys, or remove the field for all",
+	"swell.v1.TenantSpec.images":         "name images, or remove the field for all",
 	"swell.v1.TenantSpec.serviceAccount": `write {namespace: ..., name: ...}, or remove the field for the account of swell itself`,
 }
 

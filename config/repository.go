@@ -31,6 +31,10 @@ type Repository struct {
 	// Tenants by name. Where there are none at all, the tenants of units are
 	// plain names.
 	Tenants map[string]*Tenant
+	// Owners are those of CODEOWNERS, where a Tenant asks for owners.
+	Owners Owners
+	// folders are the tenants by their folders.
+	folders map[string]*Tenant
 	// Masks and Windows in the order in which they are written.
 	Masks   []*Mask
 	Windows []*Window
@@ -210,10 +214,11 @@ func Load(tree Tree, previous *Repository) *Repository {
 }
 
 type loader struct {
-	tree       Tree
-	repository *Repository
-	entries    int // seen in folders of units
-	rollouts   []*document.Document
+	tree        Tree
+	repository  *Repository
+	entries     int // seen in folders of units
+	rollouts    []*document.Document
+	tenantsRead []*document.Document
 }
 
 // maxEntries is how many files and folders may stand in the folders of units

@@ -36,6 +36,9 @@ type Compiler struct {
 	Version string
 	// Checks are in place of those of the repository; nil: those are meant.
 	Checks *config.Checks
+	// Base is what a change goes to, whose Tenants judge the change too; nil for none.
+	// It is set before the first snapshot, or to the repository of the one before.
+	Base *config.Repository
 
 	world      *world // of the last commit that was not held
 	policies   *policies
@@ -152,7 +155,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 	if c.Checks != nil {
 		r.Checks = *c.Checks
 	}
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, cache: c.Cache, version: c.Version, policies: c.policies}, replaced: map[string]bool{}}
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository

@@ -285,14 +285,7 @@ func (w *world) checkPlacement(unit *config.Unit, placed []place) document.Probl
 		}
 		problem(at, document.CodeReference, "rollout %q: no such Rollout in the fleet%s", d.Rollout, document.DidYouMean(d.Rollout, slices.Collect(maps.Keys(r.Rollouts))))
 	}
-	if len(r.Tenants) > 0 && r.Tenants[d.Tenant] == nil {
-		known := slices.Collect(maps.Keys(r.Tenants))
-		if d.Tenant == "" {
-			problem(document.Position{File: string(unit.Path)}, document.CodeReference, "no tenant: say in a swell.yaml here or further up which Tenant of the fleet the unit belongs to%s", document.DidYouMean("", known))
-		} else {
-			problem(d.TenantAt, document.CodeReference, "tenant %q: no such Tenant in the fleet%s", d.Tenant, document.DidYouMean(d.Tenant, known))
-		}
-	}
+	problems = append(problems, w.checkTenant(unit, placed)...)
 	if d.Placement == nil {
 		problem(document.Position{File: string(unit.Path)}, document.CodeReference, "no placement: say in a swell.yaml here or further up which targets the unit goes to")
 		return problems

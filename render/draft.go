@@ -51,6 +51,7 @@ type draft struct {
 	// readsTenant says of a unit without a tenant whether a value was computed
 	// from it all the same; nil when the unit has one.
 	readsTenant func(path []any) bool
+	tenants     []ruling
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
@@ -212,6 +213,7 @@ func (d *draft) seal() *Object {
 	d.violations(hard.Check(seen, len(d.secrets) > 0))
 	phase := d.phase(metadata)
 	d.applying(id, metadata)
+	d.tenancy(id, hard.Namespaced, metadata)
 	if len(d.problems) > 0 {
 		return nil
 	}

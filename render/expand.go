@@ -29,6 +29,7 @@ type expansion struct {
 	templates  *kind.Place
 	hard       *schema.Set
 	kubernetes string
+	tenants    []ruling
 	objects    []*Object
 	seen       map[ObjectID]*Object
 	budget     *kind.Budget            // of the written spec that is being expanded
@@ -47,7 +48,7 @@ func (e *expansion) expandAll() {
 			continue
 		}
 		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: e.kinds}
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: e.kinds, tenants: e.tenants}
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, src.hard, nil)
 			}
@@ -79,7 +80,7 @@ func (e *expansion) expand(src source, chain []document.Position) {
 		}
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
-		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds, secrets: secrets}
+		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds, tenants: e.tenants, secrets: secrets}
 		if len(chain) == 0 {
 			d.written = func(path []any) (document.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}

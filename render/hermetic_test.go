@@ -174,7 +174,7 @@ func TestWaysOut(t *testing.T) {
 			"k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/runtime/serializer/protobuf", "k8s.io/apimachinery/pkg/util/net", "k8s.io/apimachinery/pkg/util/runtime",
 			"k8s.io/apiserver/pkg/audit", "k8s.io/apiserver/pkg/authorization/authorizer", "k8s.io/apiserver/pkg/endpoints/request",
 			"k8s.io/component-base/metrics", "k8s.io/component-base/metrics/legacyregistry", "sigs.k8s.io/kustomize/api/internal/loader"},
-		"os/exec": {"github.com/google/gnostic-models/compiler", "sigs.k8s.io/kustomize/api/internal/builtins", "sigs.k8s.io/kustomize/api/internal/git",
+		"os/exec": {"github.com/google/gnostic-models/compiler", "github.com/hmarr/codeowners", "sigs.k8s.io/kustomize/api/internal/builtins", "sigs.k8s.io/kustomize/api/internal/git",
 			"sigs.k8s.io/kustomize/api/internal/plugins/execplugin", "sigs.k8s.io/kustomize/kyaml/fn/runtime/exec"},
 	}
 	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", "./...").Output()

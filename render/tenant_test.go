@@ -5,9 +5,12 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -33,5 +36,66 @@ func TestUnitWithoutATenant(t *testing.T) {
 	files["services/swell.yaml"].Data = fmt.Append(files["services/swell.yaml"].Data[:len(files["services/swell.yaml"].Data)-2], ", tenant: shop}\n")
 	if s := c.Snapshot("", config.Files(files)); len(s.Problems) > 0 {
 		t.Errorf("with a tenant: %s", s.Problems)
+	}
+}
+
+// A change cannot allow itself anything: the Tenants that it goes to judge it too.
+func TestTenantsOfTheBase(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
+	write := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text)} }
+	write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: shop, placement: {topology: cluster}}\n")
+	write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n")
+	const tenant = "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\nspec: {namespaces: [shop], clusters: [sas-1, vla-1], folders: [services]}\n"
+	write("fleet/tenants.yaml", tenant)
+	base := config.Load(config.Files(maps.Clone(files)), nil)
+	if len(base.Problems) > 0 {
+		t.Fatal(base.Problems)
+	}
+	for name, c := range map[string]struct {
+		change func()
+		want   []string
+	}{
+		"nothing": {func() {}, nil},
+		"a unit of its own": {func() {
+			write("services/b/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: shop}\n")
+		}, nil},
+		"its own namespace": {func() {
+			write("fleet/tenants.yaml", strings.Replace(tenant, "[shop]", "[shop, kube-system]", 1))
+			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kube-system}\n")
+		}, []string{`metadata.namespace: "kube-system" is no namespace of tenant shop: want shop (fleet/tenants.yaml), by the rules that the change goes to`}},
+		"a tenant of its own": {func() {
+			write("fleet/tenants.yaml", strings.Replace(tenant, "services", "services/b", 1)+"---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: evil}\n")
+			write("services/a/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: evil}\n")
+		}, []string{`tenant "evil": there is no such Tenant yet: let it come first, and its units after it, by the rules that the change goes to`}},
+		"its own cluster": {func() {
+			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
+			smaller := config.Load(config.Files(maps.Clone(files)), nil)
+			write("fleet/tenants.yaml", tenant)
+			base = smaller
+		}, []string{`tenant "shop": is not placed on cluster vla-1, by the rules that the change goes to`}},
+		"wrong by both": {func() {
+			write("fleet/more.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: other}\n")
+			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: pay}\n")
+		}, []string{`metadata.namespace: "pay" is no namespace of tenant shop: want shop (fleet/tenants.yaml)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept, keptBase := maps.Clone(files), base
+			defer func() { files, base = kept, keptBase }()
+			c.change()
+			head := config.Files(files)
+			judged := Compiler{Base: base}
+			var after Compiler // renders the base first, as a preview does
+			after.Snapshot("", base.Tree)
+			after.Base = base
+			for _, compiler := range []*Compiler{&judged, &after} {
+				var got []string
+				for _, p := range compiler.Snapshot("", head).Problems {
+					got = append(got, p.Message)
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("problems (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }

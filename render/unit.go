@@ -338,7 +338,7 @@ const maxUnitProblems = 1000
 
 func (u *unitRenderer) expansion(p place) expansion {
 	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
-		kubernetes: p.cluster.Kubernetes, seen: map[ObjectID]*Object{}}
+		kubernetes: p.cluster.Kubernetes, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
 }
 
 // objects renders the unit for one target.

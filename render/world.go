@@ -28,6 +28,7 @@ type world struct {
 	version    string // of the program
 	cache      *cache.Cache
 	repository *config.Repository
+	base       *config.Repository // see [Compiler.Base]
 	hard       *hardKinds
 	policies   *policies // nil for a [Commit], whose objects were judged when it was released
 	places     *places
@@ -196,7 +197,7 @@ func (w *world) placed(d *config.Defaults) placed {
 	for _, place := range all {
 		switch {
 		case !d.Placement.Match.Matches(place.target.Labels):
-		case place.cluster.Allows(d.Tenant):
+		case place.cluster.Allows(d.Tenant) && w.repository.Tenants[d.Tenant].OnCluster(place.cluster.Name):
 			found.places = append(found.places, place)
 		case found.closed == "":
 			found.closed = place.cluster.Name
@@ -235,5 +236,8 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 		fmt.Fprintf(sum, "%x", p.facts)
 	}
 	fmt.Fprintf(sum, "%q\n", w.repository.PoliciesHash)
+	for _, t := range w.tenantsOf(unit) {
+		fmt.Fprintf(sum, "\n%x", t.rules())
+	}
 	return cache.Key(sum.Sum(nil))
 }

@@ -84,7 +84,7 @@ func TestReadmeDocuments(t *testing.T) {
 		t.Errorf("%d documents in the README", files)
 	}
 	for _, tenant := range []string{"pay", "platform", "search", "travel"} { // the example's others
-		content := "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: " + tenant + "}\nspec: {}\n"
+		content := "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: " + tenant + "}\nspec: {clusterKinds: [\"*\"]}\n"
 		if err := os.WriteFile(filepath.Join(dir, "fleet", "tenant-"+tenant+".yaml"), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOwners(t *testing.T) {
+	const gitlab = `# of GitLab
+*  @all
+[Shop][2] @example/shop
+/services/shop/
+/services/shop/cart/ @example/cart ops@example.com
+^[Pay] @example/pay
+/services/pay/
+/services/shop/pay.yaml
+`
+	sections, problems := readOwners("CODEOWNERS", gitlab)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	owners := Owners{sections: sections}
+	for file, want := range map[string]string{
+		"README.md":                    "@all",
+		"services/shop/a/x.yaml":       "@all @example/shop",
+		"services/shop/cart/x.yaml":    "@all @example/cart ops@example.com",
+		"services/shop/pay.yaml":       "@all @example/pay @example/shop",
+		"other/services/shop/pay.yaml": "@all",
+	} {
+		if got := strings.Join(owners.Of(file), " "); got != want {
+			t.Errorf("%s: got %q, want %q", file, got, want)
+		}
+	}
+}
+
+// FuzzOwners: whatever stands in CODEOWNERS, it is read or refused.
+func FuzzOwners(f *testing.F) {
+	f.Add("* @a\n/b c@d\n[e] @f\n", "b/c")
+	f.Add("/a/***/b @c\n\\ @d\n\x00 @e", "/")
+	f.Fuzz(func(t *testing.T, content, file string) {
+		sections, _ := readOwners("CODEOWNERS", content)
+		owners := Owners{sections: sections}
+		owners.Of(file)
+	})
+}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config/document"
+)
+
+// Tenant is a team that units belong to, and what these may bring to clusters.
+type Tenant struct {
+	Position document.Position
+	Name     string
+	// Account is the user that the tenant's units are applied as,
+	// "system:serviceaccount:NAMESPACE:NAME". Empty: swell's own.
+	Account string
+	// Folders are the tenant's: units in them are its, and its units stand in them.
+	// Empty: it has none of its own, and its units stand where no other tenant's do.
+	Folders []string
+	// Owners are those that its files may have in CODEOWNERS. Empty: nobody looks.
+	Owners []string
+	// Clusters are those where it may be placed. Empty: all that take it.
+	Clusters []string
+	// Namespaces of its objects; see [Tenant.Namespace].
+	Namespaces Names
+	// Kinds of its objects in namespaces, as [KindName] has them.
+	Kinds Names
+	// ClusterKinds are kinds of its objects outside of namespaces; see
+	// [Tenant.ClusterKind].
+	ClusterKinds []string
+	// Labels and Annotations are the keys that its objects may have.
+	Labels, Annotations Names
+	// Images are those that its containers may run, without tag and digest.
+	Images Names
+}
+
+// KindName is a kind as tenants name it: Deployment.apps, or ConfigMap of the core group.
+func KindName(group, kind string) string {
+	if group == "" {
+		return kind
+	}
+	return kind + "." + group
+}
+
+// OnCluster says whether the tenant's units may be placed on a cluster, as far as the
+// tenant says. Nil is a plain name, of which nothing is said.
+func (t *Tenant) OnCluster(name string) bool {
+	return t == nil || len(t.Clusters) == 0 || slices.Contains(t.Clusters, name)
+}
+
+// ownNamespaces is how the names of Kubernetes' own namespaces begin.
+const ownNamespaces = "kube-"
+
+// Namespace says whether an object of the tenant may live in a namespace. One of
+// Kubernetes' own takes a pattern that begins with kube- as well.
+func (t *Tenant) Namespace(name string) bool {
+	if !strings.HasPrefix(name, ownNamespaces) {
+		return t.Namespaces.Admit(name)
+	}
+	return t.Namespaces.Admit(name) && slices.ContainsFunc(t.Namespaces, func(pattern string) bool {
+		return strings.HasPrefix(pattern, ownNamespaces) && like(pattern, name)
+	})
+}
+
+// ClusterKind says whether the tenant may have an object outside of namespaces, by
+// its [KindName] and its name.
+func (t *Tenant) ClusterKind(kind, name string) bool {
+	return slices.ContainsFunc(t.ClusterKinds, func(pattern string) bool {
+		ofKind, ofName, named := strings.Cut(pattern, "/")
+		return like(ofKind, kind) && (!named || like(ofName, name))
+	})
+}
+
+// TenantOf is the tenant whose folder holds a unit; nil where it is nobody's.
+func (r *Repository) TenantOf(unit UnitPath) *Tenant {
+	if len(r.folders) == 0 {
+		return nil
+	}
+	for folder := string(unit); folder != "."; folder = path.Dir(folder) {
+		if t := r.folders[folder]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
