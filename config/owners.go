@@ -16,6 +16,7 @@ import (
 // Owners says who owns a file by CODEOWNERS. The zero value has no owner of anything.
 type Owners struct {
 	File     string // as a path from the root; empty when there is none
+	hash     string // of the file
 	sections []codeowners.Ruleset
 }
 
@@ -54,7 +55,7 @@ func (l *loader) loadOwners() {
 			l.problem(document.Problem{Position: document.Position{File: name}, Code: document.CodeFleet, Message: fmt.Sprintf("there is %s too: keep one of them", owners.File)})
 			return
 		}
-		owners.File = name
+		owners.File, owners.hash = name, hash
 		l.repository.FleetHash += " " + hash
 	}
 	if owners.File == "" {

@@ -18,7 +18,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var where place
-	var output, unit string
+	var output, unit, base, since string
 	var excerpt, color bool
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER | REVISION]",
@@ -31,27 +31,38 @@ as --unit does.
 text is one line for a problem; on a terminal, an excerpt of the file and of the
 kind's template follows. Excerpts never show lines of a Secret, nor of overrides,
 generators and patches, which may change or make one. json is a list of problems.
-sarif (2.1.0) and github (workflow commands of GitHub Actions) are for the pages of a
-forge: their paths are relative to the root of the Git repository, all others to the
+sarif (2.1.0), github (workflow commands of GitHub Actions), gitlab (a report of its Code
+Quality) and markdown (a comment, or a summary of a job) are for the pages of a forge: their paths are relative to the root of the Git repository, all others to the
 monorepo's folder. junit has a test case for each unit, and one for each file or kind
 whose problem blocks several units.
+
+With --base, the Tenants of that revision judge the units too, so that a change cannot
+allow itself anything: use it on pull requests. With --changed-since, only what the
+change brings counts: problems of units that differ from that revision, and others that
+were not there. That is for a monorepo that has problems already.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		Example: `  swell check
   swell check --unit services/shop/cart
   swell check .
   swell check HEAD~1 -o json
+  swell check --base origin/main
+  swell check --changed-since HEAD~1
   swell check -o sarif > swell.sarif`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := map[string]func(io.Writer, *checked) error{formatJSON: writeProblemData(formatJSON), formatYAML: writeProblemData(formatYAML),
-				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit}[output]
+				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit, "gitlab": writeGitLab, formatMarkdown: writeProblemMarkdown}[output]
 			compiler, done, err := where.compiler()
 			if err != nil {
 				return err
 			}
 			defer done()
 			name := where.argument(args, 0)
+			earlier, err := where.baseOf(compiler, base, since)
+			if err != nil {
+				return err
+			}
 			snapshot, err := where.snapshot(compiler, name)
 			if err != nil {
 				return err
@@ -65,6 +76,9 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				return noUnit(args[0])
 			}
 			found.Problems = problemsBelow(snapshot, found.below)
+			if earlier != nil {
+				found.Problems = broughtSince(earlier, snapshot, found.Problems)
+			}
 			if output == formatText {
 				text := textFor(cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))
 				text.write(found.Problems)
@@ -73,6 +87,9 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				if err := write(cmd.OutOrStdout(), found); err != nil {
 					return err
 				}
+			}
+			if compiler.Base != nil {
+				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot.Repository)
 			}
 			found.printNotes(cmd.ErrOrStderr())
 			fmt.Fprintln(cmd.ErrOrStderr(), found.summary())
@@ -84,8 +101,10 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "junit")
+	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "gitlab", "junit", formatMarkdown)
 	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
+	cmd.Flags().StringVar(&base, "base", "", "folder or Git revision that the change goes to: its rules judge too")
+	cmd.Flags().StringVar(&since, "changed-since", "", "folder or Git revision: only problems that the change since then brings")
 	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines of the problems (default: on a terminal)")
 	cmd.Flags().BoolVar(&color, "color", false, "colours in text, and excerpts (default: on a terminal, unless NO_COLOR is set)")
 	return cmd

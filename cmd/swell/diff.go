@@ -47,7 +47,8 @@ The bounds on deletions are the defaults, or those of the daemon's configuration
 -c. Facts that only the clusters know, such as a field that cannot be changed, are
 missing: see --live. Below the changes stands how they are released, as swell plan shows
 it: the waves with their soaks and gates, who may approve them, masked targets and closed
-windows, by the documents of HEAD and without the orders of operators.
+windows, by the documents of HEAD and without the orders of operators. The Tenants of BASE
+judge the units of HEAD too, so a change cannot allow itself anything.
 
 With --live, ask the clusters for the changes that an apply of HEAD would make now, by
 a dry run for each object, which writes nothing. The clusters and the credentials are
@@ -86,14 +87,16 @@ or the daemon would refuse HEAD as a whole.`,
 			if err != nil {
 				return err
 			}
-			head, err := where.snapshot(compiler, where.argument(args, 1))
-			if err != nil {
-				return err
-			}
 			if base.Held {
 				printProblems(cmd.ErrOrStderr(), base.Problems)
 				return fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", args[0])
 			}
+			compiler.Base = base.Repository
+			head, err := where.snapshot(compiler, where.argument(args, 1))
+			if err != nil {
+				return err
+			}
+			printRuleChanges(cmd.ErrOrStderr(), args[0], base.Repository, head.Repository)
 			printProblems(cmd.ErrOrStderr(), head.Problems)
 			if head.Held {
 				return exit(exitError)
@@ -189,11 +192,5 @@ func writeReportMarkdown(w io.Writer, r *diff.Report, plan *sync.Forecast) error
 	if err := writeReportText(&text, r, plan, pipeWidth); err != nil {
 		return err
 	}
-	// A value may itself hold a fence: ours is longer than any in it.
-	fence := "```"
-	for strings.Contains(text.String(), fence) {
-		fence += "`"
-	}
-	_, err := fmt.Fprintf(w, "### swell: %s\n\n%sdiff\n%s%s\n", r.Summary(), fence, text.String(), fence)
-	return err
+	return writeFenced(w, r.Summary(), "diff", text.String())
 }

@@ -25,8 +25,8 @@ func explainCommand() *cobra.Command {
 	var apiVersion, output string
 	var recursive bool
 	cmd := &cobra.Command{
-		Use:   "explain KIND[.FIELD...]",
-		Short: "Describe a kind or one of its fields, with types and fields",
+		Use:   "explain KIND[.FIELD...] | explain CODE",
+		Short: "Describe a kind or one of its fields, or a class of problems like SW1003",
 		Long: `Show the description, type and fields of a kind, or of the field that the path
 leads to. KIND is an easy kind of the monorepo, a kind of Kubernetes, or one of
 swell's own documents (Repository, Cluster, Rollout, Tenant, HealthRule, Defaults,
@@ -36,14 +36,21 @@ the objects that it stands for; spec.override.ID leads into them.
 Kinds of Kubernetes have no descriptions, because their schemas are embedded without
 them.
 
-Exit codes: 0 shown, 2 no such kind or field.`,
+For a code, as swell check shows it behind each problem, say what causes such problems,
+with an example, and the way out.
+
+Exit codes: 0 shown, 2 no such kind, field or code.`,
 		Example: `  swell explain Runtime
   swell explain Runtime.spec.autoscale
   swell explain Runtime.spec.override.deployment.spec.strategy
   swell explain Deployment.spec.template.spec.containers --recursive
-  swell explain HorizontalPodAutoscaler --api-version autoscaling/v1`,
+  swell explain HorizontalPodAutoscaler --api-version autoscaling/v1
+  swell explain SW1009`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if problemCode.MatchString(args[0]) {
+				return explainCode(cmd.OutOrStdout(), output, args[0])
+			}
 			known, notes, err := explainable(&where)
 			if err != nil {
 				return err

@@ -507,7 +507,7 @@ func runPlanted(t *testing.T, seed int64, oneIn int, withDaemon bool) (run plant
 		}
 	}
 	none := "--cache=none"
-	for _, format := range []string{"text", "json", "yaml", "sarif", "github", "junit"} {
+	for _, format := range []string{"text", "json", "yaml", "sarif", "github", "gitlab", "junit", "markdown"} {
 		shown("check", "head", none, "-o", format)
 	}
 	shown("check", "head", none, "--excerpt")

@@ -145,7 +145,7 @@ func TestNothingUnseen(t *testing.T) {
 		}
 	}
 	none := "--cache=none"
-	for _, format := range []string{"text", "json", "yaml", "sarif", "github", "junit"} {
+	for _, format := range []string{"text", "json", "yaml", "sarif", "github", "gitlab", "junit", "markdown"} {
 		swell("check", "head", none, "-o", format)
 	}
 	swell("check", "head", none, "--excerpt")
@@ -194,7 +194,7 @@ func valid(what string, out []byte) error {
 				return fmt.Errorf("no JSON: %.200s", line)
 			}
 		}
-	case strings.Contains(what, "-o json"), strings.Contains(what, "-o sarif"):
+	case strings.Contains(what, "-o json"), strings.Contains(what, "-o sarif"), strings.Contains(what, "-o gitlab"):
 		if !json.Valid(out) {
 			return fmt.Errorf("no JSON: %.200s", out)
 		}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render"
+)
+
+// baseOf has the repository of one revision judge what the compiler renders from now
+// on, and renders another revision; both may be empty. earlier is nil without since.
+func (p *place) baseOf(compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
+	if base != "" {
+		tree, _, err := p.open(base)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
+		r := config.Load(tree, nil)
+		if len(r.Problems) > 0 {
+			return nil, fmt.Errorf("--base %s: its documents of the fleet have problems, so they cannot judge: %s", base, r.Problems[0])
+		}
+		compiler.Base = r
+	}
+	if since == "" {
+		return nil, nil
+	}
+	if earlier, err = p.snapshot(compiler, since); err != nil {
+		return nil, fmt.Errorf("--changed-since: %w", err)
+	}
+	return earlier, nil
+}
+
+// broughtSince are the problems that an earlier snapshot, rendered by the same
+// compiler, did not have: those of units that differ, and others that are not among
+// its problems wherever they stood.
+func broughtSince(earlier, s *render.Snapshot, problems document.Problems) (brought document.Problems) {
+	type said struct {
+		file, text string
+	}
+	before := map[said]bool{}
+	for _, p := range earlier.Problems {
+		before[said{p.File, p.Text()}] = true
+	}
+	for _, p := range problems {
+		path := config.UnitPath(p.Unit)
+		if now := s.Units.Get(path); p.Unit != "" && now != nil && now != earlier.Units.Get(path) || !before[said{p.File, p.Text()}] {
+			brought = append(brought, p)
+		}
+	}
+	return brought
+}
+
+// printRuleChanges says which rules the change itself changes: whoever reviews it has to
+// know that these hold only once it is in.
+func printRuleChanges(w io.Writer, name string, base, head *config.Repository) {
+	changed := config.RuleChanges(base, head)
+	if len(changed) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; those of %s judge it too\n", document.Some(slices.Compact(changed), 5), name)
+}
