@@ -78,6 +78,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		}
 		known[text] = true
 		hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
+		hard.places = append(hard.places, doc.Position())
 		origins = append(origins, origin{unit, doc})
 		fmt.Fprintf(sum, "%s %s\n", doc.Position(), text)
 	}

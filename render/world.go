@@ -95,6 +95,7 @@ func (w *world) hash(what what, name string) string {
 // own and those that the tree defines.
 type hardKinds struct {
 	definitions []schema.CRD
+	places      []document.Position // of the definitions
 	hash        string
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]document.Problems

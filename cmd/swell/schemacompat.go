@@ -109,7 +109,7 @@ func (p *place) compare(compiler *render.Compiler, base, head string) (s states,
 }
 
 // judge finds what the change of kinds breaks.
-func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head) }
+func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head, nil) }
 
 func writeImpact(w io.Writer, format string, r *impact.Report) error {
 	if format != formatText {

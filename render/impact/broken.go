@@ -56,9 +56,9 @@ func (g groups) sorted() []Broken {
 	return all
 }
 
-// broken finds what had no problem in base. A unit that is still so in head, from the
-// same files, is broken by the kinds or definitions too where mixed does not show it,
-// as by definitions that stand in units.
+// broken finds what had no problem in base. A unit that has one in head, from the same
+// files, is broken by the kinds or definitions too where mixed does not show it, as by
+// definitions that stand in units. mixed is nil where those alone changed.
 func (r *Report) broken(base, mixed, head *render.Snapshot) {
 	broken, mended := groups{}, groups{}
 	for path, was := range base.Units.All() {
@@ -67,7 +67,11 @@ func (r *Report) broken(base, mixed, head *render.Snapshot) {
 		}
 		now := head.Units.Get(path)
 		stays := now != nil && len(now.Problems) > 0
-		if m := mixed.Units.Get(path); m != nil && len(m.Problems) > 0 {
+		var m *render.Unit
+		if mixed != nil {
+			m = mixed.Units.Get(path)
+		}
+		if m != nil && len(m.Problems) > 0 {
 			for _, p := range m.Problems {
 				switch {
 				case p.Code == document.CodeKind: // the kind does not load

@@ -97,15 +97,25 @@ func Tree(base, head *config.Repository) config.Tree {
 }
 
 // Judge compares base with mixed, which is a snapshot of [Tree], and with head. mixed
-// is nil where [Touched] says no.
-func Judge(base, mixed, head *render.Snapshot) (*Report, error) {
+// is nil where [Touched] says no. stored are the versions of custom resources that
+// clusters have objects of, by the names of the definitions; nil where nobody knows.
+func Judge(base, mixed, head *render.Snapshot, stored map[string][]string) (*Report, error) {
 	r := &Report{Units: base.Units.Len()}
-	if mixed == nil {
-		return r, nil
+	redefined, err := r.definitions(base, head, stored)
+	if err != nil {
+		return nil, err
 	}
-	r.kinds(base.Kinds(), head.Kinds())
-	r.broken(base, mixed, head)
-	return r, r.changed(base, mixed)
+	if mixed != nil {
+		r.kinds(base.Kinds(), head.Kinds())
+		if err := r.changed(base, mixed); err != nil {
+			return nil, err
+		}
+	}
+	if mixed != nil || redefined {
+		r.broken(base, mixed, head)
+	}
+	r.Findings = compat.Sorted(r.Findings)
+	return r, nil
 }
 
 // kinds applies the rules to each kind.

@@ -48,6 +48,7 @@ type Kind struct {
 
 	jsonNames    bool              // of fields, in documents
 	fieldNamesAt document.Position // of spec.fieldNames, or of what is around it
+	objectsAt    document.Position // the same of spec.objects
 	protos       map[string]string // where imports were found, by their names, if not there
 }
 
@@ -213,7 +214,8 @@ func (l *loader) declare() {
 	if l.problems = config.DecodeOwn(l.doc, &l.def); len(l.problems) > 0 {
 		return
 	}
-	l.kind.jsonNames, l.kind.fieldNamesAt = l.def.FieldNames == "json", l.doc.At(l.spec("fieldNames"))
+	l.kind.jsonNames = l.def.FieldNames == "json"
+	l.kind.fieldNamesAt, l.kind.objectsAt = l.doc.At(l.spec("fieldNames")), l.doc.At(l.spec("objects"))
 	message := l.message(l.def.Message)
 	if message == nil {
 		return

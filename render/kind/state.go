@@ -4,21 +4,14 @@
 package kind
 
 import (
-	"path"
-
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/compat"
 )
 
 // State is the kind as it is compared with an earlier or a later one. It is only for
-// kinds whose message is known.
+// kinds of a folder whose message is known.
 func (k *Kind) State() compat.Kind {
-	file := document.Position{File: path.Join(k.Folder, "kind.yaml")}
-	state := compat.Kind{Schema: k.easy, Definition: file, FieldNames: file, JSONNames: k.jsonNames, Objects: k.ObjectIDs(), Located: k.located}
-	if k.fieldNamesAt.File != "" {
-		state.FieldNames = k.fieldNamesAt
-	}
-	return state
+	return compat.Kind{Schema: k.easy, ObjectsAt: k.objectsAt, FieldNamesAt: k.fieldNamesAt, JSONNames: k.jsonNames, Objects: k.ObjectIDs(), Located: k.located}
 }
 
 // located gives a position in an import the path that the file has.

@@ -50,8 +50,8 @@ type Finding struct {
 // Text is the finding in one line, without its position.
 func (f Finding) Text() string { return fmt.Sprintf("%s %s: %s", f.Rule, f.At, f.Message) }
 
-// sorted returns findings in reading order, each once.
-func sorted(findings []Finding) []Finding {
+// Sorted returns findings in reading order, each once.
+func Sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
 	})

@@ -17,9 +17,9 @@ import (
 // Kind is one state of an easy kind.
 type Kind struct {
 	*easy.Schema
-	// Definition is where the kind.yaml stands, FieldNames its line of that name or the
-	// same.
-	Definition, FieldNames document.Position
+	// ObjectsAt and FieldNamesAt are where the kind.yaml has spec.objects and
+	// spec.fieldNames, or what is around them.
+	ObjectsAt, FieldNamesAt document.Position
 	// JSONNames says that documents spell fields as in JSON.
 	JSONNames bool
 	// Objects are the ids of the kind's objects.
@@ -33,7 +33,7 @@ func Kinds(was, is Kind) []Finding {
 	c := &comparison{kind: is.Kind, is: is, was: was, seen: map[[2]protoreflect.FullName]bool{}}
 	c.definition()
 	c.message(was.Message(), is.Message(), nil)
-	return sorted(c.findings)
+	return Sorted(c.findings)
 }
 
 // Removed is the finding for a kind that is not there any more. is is the one that has
@@ -41,7 +41,7 @@ func Kinds(was, is Kind) []Finding {
 func Removed(was Kind, is *Kind) Finding {
 	c := &comparison{kind: was.Kind, is: was}
 	if is == nil {
-		c.at(KindRemoved, was.Definition, nil, "kind %s of %s is not there any more", was.Kind, was.Group)
+		c.at(KindRemoved, document.Position{File: was.ObjectsAt.File}, nil, "kind %s of %s is not there any more", was.Kind, was.Group)
 	} else {
 		c.is = *is
 		c.add(KindRenamed, is.Message(), nil, "was kind %s of %s, and is %s of %s", was.Kind, was.Group, is.Kind, is.Group)
@@ -87,7 +87,7 @@ func (c *comparison) definition() {
 	}
 	for _, id := range was.Objects {
 		if !slices.Contains(is.Objects, id) {
-			c.at(KindObjectRemoved, is.Definition, []string{"spec", "override", id}, "the kind has no object %q any more: overrides of it are refused", id)
+			c.at(KindObjectRemoved, is.ObjectsAt, []string{"spec", "override", id}, "the kind has no object %q any more: overrides of it are refused", id)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (c *comparison) renamed(was, is protoreflect.MessageDescriptor, path []stri
 		}
 		found[f.Number()] = now
 		if c.was.JSONNames != c.is.JSONNames {
-			c.at(FieldNamesChanged, c.is.FieldNames, within(path, f), "documents wrote %q, and are to write %q", f.Name(), now.Name())
+			c.at(FieldNamesChanged, c.is.FieldNamesAt, within(path, f), "documents wrote %q, and are to write %q", f.Name(), now.Name())
 		} else {
 			c.add(FieldRenamed, now, within(path, f), "field %d was %q, and is %q", f.Number(), f.Name(), now.Name())
 		}
@@ -152,7 +152,7 @@ func (c *comparison) presence(was, is protoreflect.FieldDescriptor, path []strin
 	if was.IsList() || was.IsMap() {
 		return
 	}
-	if was.HasPresence() != is.HasPresence() {
+	if was.HasPresence() != is.HasPresence() && (ofOneof(was) == nil) == (ofOneof(is) == nil) {
 		says := map[bool]string{true: "told from an empty one", false: "the same as an empty one"}
 		c.add(FieldPresence, is, path, "an absent field was %s, and is %s", says[was.HasPresence()], says[is.HasPresence()])
 	}

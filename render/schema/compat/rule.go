@@ -42,6 +42,29 @@ const (
 	MessageRenamed       Rule = "MESSAGE_RENAMED"
 )
 
+// The rules for CustomResourceDefinitions.
+const (
+	CRDRemoved         Rule = "CRD_REMOVED"
+	CRDNamesChanged    Rule = "CRD_NAMES_CHANGED"
+	CRDScopeChanged    Rule = "CRD_SCOPE_CHANGED"
+	CRDVersionRemoved  Rule = "CRD_VERSION_REMOVED"
+	CRDVersionUnserved Rule = "CRD_VERSION_NOT_SERVED"
+	CRDStorageRemoved  Rule = "CRD_STORAGE_VERSION_REMOVED"
+	CRDSubresource     Rule = "CRD_SUBRESOURCE_REMOVED"
+	CRDFieldRemoved    Rule = "CRD_FIELD_REMOVED"
+	CRDTypeChanged     Rule = "CRD_TYPE_CHANGED"
+	CRDNullable        Rule = "CRD_NOT_NULLABLE"
+	CRDRequired        Rule = "CRD_FIELD_REQUIRED"
+	CRDDefault         Rule = "CRD_DEFAULT_CHANGED"
+	CRDEnum            Rule = "CRD_ENUM_TIGHTENED"
+	CRDPattern         Rule = "CRD_PATTERN_CHANGED"
+	CRDFormat          Rule = "CRD_FORMAT_CHANGED"
+	CRDBound           Rule = "CRD_BOUND_TIGHTENED"
+	CRDListChanged     Rule = "CRD_LIST_TYPE_CHANGED"
+	CRDUnknownFields   Rule = "CRD_UNKNOWN_FIELDS_PRUNED"
+	CRDExpression      Rule = "CRD_EXPRESSION_CHANGED"
+)
+
 // Rules are all rules: how severe a change is that they are about, and why.
 var Rules = map[Rule]struct {
 	Severity Severity
@@ -82,4 +105,24 @@ var Rules = map[Rule]struct {
 	RuleTightened:        {Breaking, "some values that were good are refused"},
 	RuleExpression:       {Warning, "only the documents tell whether it refuses what was good"},
 	MessageRenamed:       {Warning, "programs built from the .proto know the message by its name"},
+
+	CRDRemoved:         {Breaking, "where it is applied, a server deletes all objects with it"},
+	CRDNamesChanged:    {Breaking, "documents and programs know the kind by its names"},
+	CRDScopeChanged:    {Breaking, "a server takes no definition with another scope"},
+	CRDVersionRemoved:  {Breaking, "documents of the version are refused"},
+	CRDVersionUnserved: {Breaking, "documents of the version are refused"},
+	CRDStorageRemoved:  {Breaking, "a server refuses to forget a version that it has stored objects of"},
+	CRDSubresource:     {Breaking, "controllers cannot write to it any more"},
+	CRDFieldRemoved:    {Breaking, "a server drops the field without a word"},
+	CRDTypeChanged:     {Breaking, "objects that have the field are refused"},
+	CRDNullable:        {Breaking, "objects with null are refused"},
+	CRDRequired:        {Breaking, "objects without the field are refused"},
+	CRDDefault:         {Breaking, "objects without the field mean something else"},
+	CRDEnum:            {Breaking, "some values that were good are refused"},
+	CRDPattern:         {Breaking, "some values that were good may be refused"},
+	CRDFormat:          {Breaking, "some values that were good are refused"},
+	CRDBound:           {Breaking, "some values that were good are refused"},
+	CRDListChanged:     {Breaking, "changes of several writers are merged otherwise, and items with the same keys are refused"},
+	CRDUnknownFields:   {Breaking, "a server drops fields that the schema does not know"},
+	CRDExpression:      {Warning, "only the objects tell whether it refuses what was good"},
 }

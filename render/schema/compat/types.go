@@ -130,8 +130,27 @@ func formFit(was, is protoreflect.FieldDescriptor, key bool) fit {
 		return some
 	case from == to:
 		return all
+	case from == "message" && (to == "object" || to == "any"):
+		return messageFit(was.Message(), map[protoreflect.FullName]bool{})
 	}
 	return fits[from][to]
+}
+
+// messageFit is between a message and a google.protobuf.Struct: all that is in it
+// becomes a google.protobuf.Value.
+func messageFit(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) fit {
+	seen[m.FullName()] = true
+	least := all
+	for f := range fields(m) {
+		f = element(f)
+		switch {
+		case easy.Form(f) != "message":
+			least = min(least, itemFit(f, nil))
+		case !seen[f.Message().FullName()]:
+			least = min(least, messageFit(f.Message(), seen))
+		}
+	}
+	return max(least, some)
 }
 
 // bits is the size of a number with a fraction.

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package impact
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/schema/compat"
+)
+
+// definitions applies the rules to each definition of base. redefined says that one
+// differs, or is new.
+func (r *Report) definitions(base, head *render.Snapshot, stored map[string][]string) (redefined bool, err error) {
+	was, is := base.Definitions(), map[string]*render.Definition{}
+	for _, d := range head.Definitions() {
+		is[state(d).Name()] = d
+	}
+	versions := sync.OnceValue(func() (uses map[[3]string]bool) {
+		uses, err = versionsInUse(base)
+		return uses
+	})
+	redefined = len(was) != len(is)
+	for _, before := range was {
+		name := state(before).Name()
+		after := is[name]
+		if after == nil {
+			redefined = true
+			r.Findings = append(r.Findings, compat.RemovedDefinition(state(before)))
+			continue
+		}
+		if reflect.DeepEqual(before.Object, after.Object) {
+			continue
+		}
+		redefined = true
+		group, kind := namesOf(before)
+		r.Findings = append(r.Findings, compat.Definitions(state(before), state(after), compat.Use{
+			Documents: func(version string) bool { return versions()[[3]string{group, version, kind}] },
+			Stored:    stored[name],
+		})...)
+	}
+	return redefined, err
+}
+
+func state(d *render.Definition) compat.Definition {
+	return compat.Definition{Object: d.Object, At: d.At}
+}
+
+func namesOf(d *render.Definition) (group, kind string) {
+	spec, _ := d.Object["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	group, _ = spec["group"].(string)
+	kind, _ = names["kind"].(string)
+	return group, kind
+}
+
+// versionsInUse are the group, version and kind of all objects of a snapshot.
+func versionsInUse(s *render.Snapshot) (map[[3]string]bool, error) {
+	uses := map[[3]string]bool{}
+	for _, unit := range s.Units.Sorted() {
+		bundles, err := s.Bundles(unit)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range bundles {
+			for _, o := range b.Objects {
+				uses[[3]string{o.ID.Group, o.Version, o.ID.Kind}] = true
+			}
+		}
+	}
+	return uses, nil
+}
