@@ -10,6 +10,9 @@ func IsLabel(s string) bool {
 	return len(s) <= 63 && isPart(s)
 }
 
+// IsDNS1035 says whether s is a label that does not begin with a digit.
+func IsDNS1035(s string) bool { return IsLabel(s) && (s[0] < '0' || s[0] > '9') }
+
 // isPart says whether s can stand between two dots of a name.
 func isPart(s string) bool {
 	for i := range len(s) {

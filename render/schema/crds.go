@@ -33,7 +33,7 @@ type CRDProblem struct {
 // with a problem adds no kind, the others do. Problems come in the order of the
 // definitions and, for one, of the versions and their schemas.
 func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
-	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash}
+	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash, minor: s.minor}
 	if all.gone == nil {
 		all.gone = map[string]string{}
 	}
@@ -154,7 +154,7 @@ func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural
 			if field == "kind" || field == "listKind" {
 				value = strings.ToLower(value)
 			}
-			if (value != "" || !optional) && !isDNS1035(value) {
+			if (value != "" || !optional) && !document.IsDNS1035(value) {
 				d.problemAt(field, document.CodeObject, "%q: want at most 63 letters, digits and -, a letter first", document.Shorten(value))
 			}
 		}
@@ -184,9 +184,6 @@ func (d *definition) approved(group string, metadata map[string]any) {
 	}
 }
 
-// isDNS1035 says whether s is a label that does not begin with a digit.
-func isDNS1035(s string) bool { return document.IsLabel(s) && (s[0] < '0' || s[0] > '9') }
-
 // version is one version of a definition.
 type version struct {
 	name   string
@@ -210,7 +207,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 			if get[bool](d, m, "storage") {
 				stored++
 			}
-			if !isDNS1035(v.name) {
+			if !document.IsDNS1035(v.name) {
 				d.problemAt("name", document.CodeObject, "%q: want at most 63 lower-case letters, digits and -, a letter first", document.Shorten(v.name))
 			}
 			if seen[v.name] {

@@ -149,7 +149,11 @@ func (c *checker) number(r *Rules, value any, f float64) {
 	if m := r.Maximum; m != nil && (f > *m || r.ExclusiveMaximum && f == *m) {
 		c.broken(value, "%s %s", map[bool]string{false: "at most", true: "less than"}[r.ExclusiveMaximum], number(*m))
 	}
-	if m := r.MultipleOf; m != nil && *m > 0 && !isMultiple(value, f, *m) {
+	switch m := r.MultipleOf; {
+	case m == nil:
+	case *m <= 0:
+		c.violation(document.CodeObject, "no number fits the multipleOf %s of the definition, which must be above 0", number(*m))
+	case !isMultiple(value, f, *m):
 		c.broken(value, "a multiple of %s", number(*m))
 	}
 }

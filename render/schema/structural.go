@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/crdrule"
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // maxDepth bounds how deep a schema may be nested. Those in use stay below 40.
@@ -73,7 +74,7 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 		return &Type{}
 	}
 	for _, key := range forbidden {
-		if s[key] != nil {
+		if m, ok := s[key].(map[string]any); s[key] != nil && !(ok && len(m) == 0) {
 			d.problemAt(key, document.CodeObject, "not allowed in the schema of a custom resource: remove it")
 		}
 	}
@@ -94,9 +95,12 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 		t.Form = form
 	}
 	d.inside(t, s, root, open)
-	t.Rules = d.valueRules(s, s, t.Form == IntOrString, root)
+	t.Rules = d.valueRules(s, s, root, true)
 	if t.Rules != nil && t.Rules.Format == "int32" && t.Form != Integer {
 		t.Rules.Format = "" // ignored there
+	}
+	if t.Form != Any && s["x-kubernetes-embedded-resource"] == true {
+		*t = *t.with(validation.Embedded)
 	}
 	t.Required = d.names(s, "required")
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -268,8 +272,9 @@ func (d *definition) defaultOf(t *Type, s map[string]any) any {
 	if value == nil {
 		return nil
 	}
-	t.defaults = t.hasDefaults()
-	for _, v := range Check(t, value) {
+	bare := *t
+	bare.defaults = false // the server does not add the defaults below before it looks at one
+	for _, v := range Check(&bare, value) {
 		v.Path = slices.Concat(d.path, []any{"default"}, v.Path)
 		d.violations = append(d.violations, v)
 	}
@@ -289,8 +294,9 @@ func (t *Type) hasDefaults() bool {
 }
 
 // valueRules compiles the value validations of a schema; nil when it has none.
-// Outer is the structural schema that they belong to.
-func (d *definition) valueRules(s, outer map[string]any, intOrString, root bool) *Rules {
+// Outer is the structural schema that they belong to. typed says that an anyOf may say
+// which types of JSON there are, see [isIntOrString].
+func (d *definition) valueRules(s, outer map[string]any, root, typed bool) *Rules {
 	r := &Rules{
 		Enum: get[[]any](d, s, "enum"), Format: get[string](d, s, "format"),
 		MinLength: d.count(s, "minLength"), MaxLength: d.count(s, "maxLength"),
@@ -299,21 +305,20 @@ func (d *definition) valueRules(s, outer map[string]any, intOrString, root bool)
 		Minimum: d.number(s, "minimum"), Maximum: d.number(s, "maximum"), MultipleOf: d.number(s, "multipleOf"),
 		ExclusiveMinimum: get[bool](d, s, "exclusiveMinimum"), ExclusiveMaximum: get[bool](d, s, "exclusiveMaximum"),
 	}
-	if m := r.MultipleOf; m != nil && *m <= 0 {
-		d.problemAt("multipleOf", document.CodeObject, "want a number above 0, got %s", number(*m))
-		r.MultipleOf = nil
-	}
 	r.Pattern = d.pattern(s)
 	if get[bool](d, s, "uniqueItems") {
 		d.problemAt("uniqueItems", document.CodeObject, "not allowed, write x-kubernetes-list-type: set")
 	}
-	r.AllOf = d.alternatives(s, outer, "allOf", intOrString, root)
-	if !intOrString || !isIntOrString(s["anyOf"]) {
-		r.AnyOf = d.alternatives(s, outer, "anyOf", intOrString, root)
+	r.AllOf = d.alternatives(s, outer, "allOf", root, typed)
+	switch {
+	case !typed || !isIntOrString(s["anyOf"]):
+		r.AnyOf = d.alternatives(s, outer, "anyOf", root, false)
+	case outer["x-kubernetes-int-or-string"] != true: // else each value fits
+		r.AnyOf = intOrString
 	}
-	r.OneOf = d.alternatives(s, outer, "oneOf", intOrString, root)
+	r.OneOf = d.alternatives(s, outer, "oneOf", root, false)
 	if not := get[map[string]any](d, s, "not"); not != nil {
-		d.at(func() { r.Not = d.nested(not, outer, intOrString, root) }, "not")
+		d.at(func() { r.Not = d.nested(not, outer, root, false) }, "not")
 	}
 	get[[]any](d, s, crdrule.Keyword)
 	if r.isZero() {
@@ -354,13 +359,17 @@ func (r *Rules) isZero() bool {
 		r.Minimum == nil && r.Maximum == nil && r.MultipleOf == nil
 }
 
-// isIntOrString says whether an anyOf is the one that says once more what
-// x-kubernetes-int-or-string does, with types, which are not allowed there.
+// intOrString is what [isIntOrString] says.
+var intOrString = []*Type{{Form: Integer}, {Form: String}}
+
+// isIntOrString says whether an anyOf is the one that says with types what
+// x-kubernetes-int-or-string does. They are allowed nowhere else: only directly in a
+// structural schema, and in the first of its allOf.
 func isIntOrString(anyOf any) bool {
 	return equal(anyOf, []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}})
 }
 
-func (d *definition) alternatives(s, outer map[string]any, junctor string, intOrString, root bool) (types []*Type) {
+func (d *definition) alternatives(s, outer map[string]any, junctor string, root, typed bool) (types []*Type) {
 	for i, item := range get[[]any](d, s, junctor) {
 		d.at(func() {
 			sub, ok := item.(map[string]any)
@@ -368,7 +377,7 @@ func (d *definition) alternatives(s, outer map[string]any, junctor string, intOr
 				d.problem(document.CodeType, "want a schema, got %s", Describe(item))
 				return
 			}
-			types = append(types, d.nested(sub, outer, intOrString, root))
+			types = append(types, d.nested(sub, outer, root, typed && i == 0))
 		}, junctor, i)
 	}
 	return types
@@ -382,7 +391,7 @@ var structure = []string{"type", "additionalProperties", "default", "title", "de
 
 // nested compiles a schema inside allOf, anyOf, oneOf or not: a type without
 // form.
-func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Type {
+func (d *definition) nested(s, outer map[string]any, root, typed bool) *Type {
 	if len(d.path) > 2*maxDepth {
 		d.problem(document.CodeObject, "nested too deep, want at most %d levels", maxDepth)
 		return &Type{}
@@ -409,7 +418,7 @@ func (d *definition) nested(s, outer map[string]any, intOrString, root bool) *Ty
 	if items := s["items"]; items != nil {
 		d.at(func() { t.Elem = d.nestedSub(items, outer["items"], root) }, "items")
 	}
-	if t.Rules = d.valueRules(s, outer, intOrString, root); t.Rules != nil && t.Rules.Format == "int32" {
+	if t.Rules = d.valueRules(s, outer, root, typed); t.Rules != nil && t.Rules.Format == "int32" {
 		t.Rules.Format = "" // ignored without a type
 	}
 	return t
@@ -422,7 +431,7 @@ func (d *definition) nestedSub(value, outer any, root bool) *Type {
 		return &Type{}
 	}
 	o, _ := outer.(map[string]any)
-	return d.nested(s, o, o["x-kubernetes-int-or-string"] == true, root)
+	return d.nested(s, o, root, false)
 }
 
 // count reads a size, which is no less than 0.

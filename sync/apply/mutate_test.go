@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/render/schema"
@@ -26,13 +28,49 @@ func validObjects(t testing.TB) []map[string]any {
 	}
 	var objects []map[string]any
 	for part := range strings.SplitSeq(string(content), "\n---\n") {
-		var object map[string]any
-		if err := yaml.Unmarshal([]byte(part), &object); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
+		objects = append(objects, readObject(t, []byte(part)))
 	}
 	return objects
+}
+
+// customKinds are definitions of custom resources, and good objects of them.
+func customKinds(t testing.TB) (definitions, objects []map[string]any) {
+	t.Helper()
+	for _, name := range []string{"widgets", "gauges", "routes"} {
+		base := "../../render/schema/testdata/" + name
+		content, err := os.ReadFile(base + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, readObject(t, content))
+		archive, err := txtar.ParseFile(base + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			if !strings.HasPrefix(string(f.Data), "# ") { // else it has mistakes
+				object := readObject(t, f.Data)
+				metadata := object["metadata"].(map[string]any)
+				if metadata["name"] = f.Name; metadata["namespace"] != nil {
+					metadata["namespace"] = "valid"
+				}
+				objects = append(objects, object)
+			}
+		}
+	}
+	return definitions, objects
+}
+
+func readObject(t testing.TB, text []byte) (object map[string]any) {
+	t.Helper()
+	content, err := yaml.YAMLToJSON(text)
+	if err == nil {
+		err = utiljson.Unmarshal(content, &object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
 }
 
 // place is a value inside an object, and where it is kept.
@@ -69,8 +107,7 @@ func (p *place) remove() {
 	p.put(slices.Delete(slices.Clone(*p.items), p.index, p.index+1))
 }
 
-// mutator changes objects at random, in ways that leave the types as they are:
-// what the types say has tests of its own.
+// mutator changes objects at random.
 type mutator struct {
 	*rand.Rand
 	set    *schema.Set
@@ -134,7 +171,7 @@ func owned(path string) bool {
 	case ".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".status", ".spec.ttlSecondsAfterFinished":
 		return true
 	}
-	return false
+	return strings.HasSuffix(path, ".nodePort") // a dry run gives no port away, so it takes any
 }
 
 func isStatus(key string, t *schema.Type) bool { return key == "status" && t.Form == schema.Object }
@@ -146,6 +183,17 @@ func (m *mutator) mutate(object map[string]any) string {
 		return "nothing is left"
 	}
 	p := places[m.IntN(len(places))]
+	switch m.IntN(16) {
+	case 0:
+		return m.retype(p)
+	case 1:
+		p.set(nil)
+		return "null for " + p.path
+	case 2:
+		if v, ok := p.get().(map[string]any); ok && len(v) > 0 {
+			return m.rename(p, v)
+		}
+	}
 	switch v := p.get().(type) {
 	case map[string]any:
 		return m.mapping(object, p, v)
@@ -154,6 +202,27 @@ func (m *mutator) mutate(object map[string]any) string {
 	default:
 		return m.scalar(object, places, p, v)
 	}
+}
+
+// retype puts a value of any form in the place of another.
+func (m *mutator) retype(p *place) string {
+	some := []any{"x", "1", "true", int64(1), 1.5, 2.0, true, false, []any{}, []any{"x"}, []any{int64(1)}, map[string]any{}, map[string]any{"a": "b"}}
+	old := p.get()
+	p.set(deepCopy(some[m.IntN(len(some))]))
+	return fmt.Sprintf("changed %s from %#v to %#v", p.path, old, p.get())
+}
+
+// rename misspells the name of a field.
+func (m *mutator) rename(p *place, v map[string]any) string {
+	names := slices.Sorted(maps.Keys(v))
+	name := names[m.IntN(len(names))]
+	wrong := m.misspell(name)
+	if v[wrong] != nil || owned(p.path+"."+name) {
+		wrong = name + "x"
+	}
+	v[wrong] = v[name]
+	delete(v, name)
+	return fmt.Sprintf("misspelt %s.%s as %s", p.path, name, wrong)
 }
 
 func (m *mutator) mapping(object map[string]any, p *place, v map[string]any) string {
@@ -219,7 +288,7 @@ func isMetadata(t *schema.Type) bool { return t.Fields["managedFields"] != nil }
 
 func (m *mutator) list(p *place, v []any) string {
 	switch n := m.IntN(10); {
-	case n < 2:
+	case n < 2 || p.typ.Elem == nil:
 		p.remove()
 		return "removed " + p.path
 	case n < 4 || len(v) == 0:
@@ -277,11 +346,14 @@ func (m *mutator) scalar(object map[string]any, places []*place, p *place, v any
 }
 
 var (
-	someTexts = []string{"", "x", "UPPER", "a_b", "-a", "a-", "a.b", "a b", strings.Repeat("a", 64), strings.Repeat("a", 254), "8080", "101%", "50%", "0%", "-1", "http",
+	someTexts = []string{"00:00:5e:00:53:01", "a@example.com", "7ba7b810-9dad-11d1-80b4-00c04fd430c8", "2026-01-02", "2026-13-02", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5+01:00",
+		"2026-01-02 03:04:05", "3s", "1.5h", "3", "PT3S", "#ff0000", "#ff00", "aGVsbG8=", "aGVsbG8", "TODO", "none", "kg", "2019-12-31T23:59:59Z", "::ffff:10.0.0.1", "010.0.0.1",
+		"10.0.0.0/08", "TCP", "0", "string", "", "x", "UPPER", "a_b", "-a", "a-", "a.b", "a b", strings.Repeat("a", 64), strings.Repeat("a", 254), "8080", "101%", "50%", "0%", "-1", "http",
 		"10.0.0.0/33", "10.0.0.0/8", "10.0.0.1", "10.0.0.1/8", "::1", "2001:db8::/32", "256.0.0.1", "127.0.0.1", "1Gi", "-1Gi", "*/5 * * * *", "61 * * * *", "@daily",
 		"Europe/Berlin", "Europe/Berlni", "Always", "None", "/data", "../up", "a/../b", "relative/path", "example.com", "*.example.com", "a.*.com", "example.com/name",
 		"Example.com/Name", "/", "a/b/c", "https://example.com", "http://example.com", "True", "cpu", "memory", "gpu", "requests.cpu", "v1", "apps/v1", "name=x", "1x", "ä",
 		"metadata.name", "metadata.labels", "limits.cpu", "tcp", "Deny", "*"}
+	someFractions  = []any{0.5, 1.5, 1.3, -0.5, int64(0), int64(7), int64(1), 100.5, 1e300}
 	someNumbers    = []int64{-1, 0, 1, 2, 5, 10, 100, 101, 256, 511, 512, 600, 3600, 3601, 86401, 30080, 65535, 65536, 70000, 1<<31 - 1}
 	someQuantities = []any{"0", "-1", "1", "2", "100m", "1500m", "0.5", "1Gi", "64Mi", "10Gi", "-1Gi", int64(3)}
 	someShares     = []any{int64(-1), int64(0), int64(1), int64(8080), int64(70000), "0%", "50%", "101%", "-5%", "half", "", "http", "8080", "1"}
@@ -318,6 +390,8 @@ func (m *mutator) value(t *schema.Type, depth int) any {
 		return v
 	case schema.Integer:
 		return someNumbers[m.IntN(len(someNumbers))]
+	case schema.Number:
+		return someFractions[m.IntN(len(someFractions))]
 	case schema.Boolean:
 		return m.IntN(2) == 0
 	case schema.Quantity:

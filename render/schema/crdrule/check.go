@@ -5,6 +5,7 @@ package crdrule
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -105,6 +106,7 @@ func (c *check) visit(p place) {
 		c.texts(&p)
 		c.compile(&p)
 	}
+	c.defaultOf(&p)
 	times := multiply(p.times, p.most())
 	for _, name := range slices.Sorted(maps.Keys(p.schema.Properties)) {
 		below := p.schema.Properties[name]
@@ -117,6 +119,38 @@ func (c *check) visit(p place) {
 	if items := p.schema.Items; items != nil && items.Schema != nil {
 		keyed := p.schema.XListType != nil && *p.schema.XListType == "map"
 		c.visit(place{schema: items.Schema, path: append(slices.Clip(p.path), "items"), parent: &p, times: times, apart: p.apartIf(!keyed), below: (*typeInfo).item})
+	}
+}
+
+// defaultOf evaluates the rules for a default and what is in it: as for a value that was
+// there before, and as for one that was not.
+func (c *check) defaultOf(p *place) {
+	if p.schema.Default == nil || len(c.problems) > 0 {
+		return
+	}
+	s, err := structural.NewStructural(p.schema)
+	if err != nil {
+		return
+	}
+	v := cel.NewValidator(s, s.XEmbeddedResource, celconfig.PerCallLimit)
+	if v == nil {
+		return
+	}
+	value := s.Default.Object
+	found, _ := v.Validate(context.Background(), nil, s, value, value, celconfig.RuntimeCELCostBudget)
+	if len(found) == 0 {
+		found, _ = v.Validate(context.Background(), nil, s, value, nil, celconfig.RuntimeCELCostBudget)
+	}
+	var texts []string
+	for _, err := range found {
+		text := err.Type.String() + ": " + err.Detail
+		if err.Field != "<nil>" {
+			text = err.Field + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	if slices.Sort(texts); len(texts) > 0 { // the server finds them in any order
+		c.add(append(slices.Clip(p.path), "default"), "%s", texts[0])
 	}
 }
 
