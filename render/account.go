@@ -143,7 +143,10 @@ func (p *pass) release(e *entry) (brought bool) {
 			brought = brought || claimed.heads[i].brings
 		}
 	}
-	e.slots, e.claimed = nil, nil
+	if e.valued {
+		p.holders.drop(e.unit.Path, claimed.values)
+	}
+	e.slots, e.claimed, e.valued = nil, nil, false
 	return brought
 }
 
@@ -157,6 +160,9 @@ func (p *pass) claim(e *entry, r *result) (brings bool) {
 			e.slots[i] = p.claims.add(Placed{e.unit.Path, placement.Target.Name}, head.ids)
 			brings = brings || head.brings
 		}
+	}
+	if e.valued = len(e.unit.Problems) == 0 && len(r.values) > 0; e.valued {
+		p.holders.add(e.unit.Path, r.values)
 	}
 	return brings
 }

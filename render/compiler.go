@@ -52,6 +52,7 @@ type Compiler struct {
 	settled    map[config.UnitPath]bool // the unit sets something for namespaces
 	inSpaces   map[config.UnitPath]bool // the unit was judged by what is set for namespaces
 	contested  contests
+	holders    holders
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:
@@ -66,6 +67,7 @@ type entry struct {
 	unit    *Unit    // as it is in a snapshot, but for contests
 	slots   []uint32 // of its claims, by placement; [noSlot] where there are none
 	claimed []byte   // the packed result that the claims are of
+	valued  bool     // its unique values are claimed too
 	// settings are what the unit sets for namespaces; mostly none.
 	settings []setting
 
@@ -145,6 +147,7 @@ type pass struct {
 func (c *Compiler) begin(r *config.Repository) *pass {
 	if c.entries == nil {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
+		c.holders = newHolders()
 		c.retry, c.troubled = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		c.collectors, c.elsewhere = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		c.settled, c.inSpaces = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}

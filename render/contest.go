@@ -12,16 +12,31 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// contests are the problems of objects that more than one bundle wants.
+// contests are the problems of objects that more than one bundle wants, and of values
+// that more than one unit has.
 type contests struct {
-	among    string // the units that have them, as they are
-	problems map[config.UnitPath]document.Problems
+	among    string // the units that want the same objects, as they are
+	objects  map[config.UnitPath]document.Problems
+	problems map[config.UnitPath]document.Problems // all
 }
 
-// contest finds the objects that more than one bundle wants in a cluster. It
+// contest finds what more than one unit wants. It is never nil.
+func (c *Compiler) contest(w *world) contests {
+	found := c.contestObjects(w)
+	found.problems = c.collisions()
+	for path, problems := range found.objects {
+		found.problems[path] = append(found.problems[path], problems...)
+	}
+	for path, problems := range found.problems {
+		found.problems[path] = problems.Sorted()
+	}
+	return found
+}
+
+// contestObjects finds the objects that more than one bundle wants in a cluster. It
 // costs as much as the units hold that want them, and next to nothing when
 // those are as they were.
-func (c *Compiler) contest(w *world) contests {
+func (c *Compiler) contestObjects(w *world) contests {
 	var among strings.Builder
 	units := c.claims.rivals()
 	for _, path := range units {
@@ -30,7 +45,7 @@ func (c *Compiler) contest(w *world) contests {
 	if among.String() == c.contested.among {
 		return c.contested
 	}
-	found := contests{among: among.String(), problems: map[config.UnitPath]document.Problems{}}
+	found := contests{among: among.String(), objects: map[config.UnitPath]document.Problems{}}
 	wanted := map[clusterObject][]rival{}
 	for _, path := range units {
 		e := c.entries[path]
@@ -38,7 +53,7 @@ func (c *Compiler) contest(w *world) contests {
 		bundles, err := w.bundles(e.unit)
 		if err != nil {
 			found.among = "?" // look again
-			found.problems[path] = document.Problems{{Position: document.Position{File: string(path)}, Code: document.CodeInternal, Message: err.Error(), Retry: true}}
+			found.objects[path] = document.Problems{{Position: document.Position{File: string(path)}, Code: document.CodeInternal, Message: err.Error(), Retry: true}}
 		}
 		for _, b := range bundles {
 			cluster := b.Target.Cluster()
@@ -58,11 +73,8 @@ func (c *Compiler) contest(w *world) contests {
 		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.Placed, b.Placed) })
 		for i := range rivals {
 			p := contestProblem(key, rivals, i)
-			found.problems[rivals[i].Unit] = append(found.problems[rivals[i].Unit], p)
+			found.objects[rivals[i].Unit] = append(found.objects[rivals[i].Unit], p)
 		}
-	}
-	for path, problems := range found.problems {
-		found.problems[path] = problems.Sorted()
 	}
 	return found
 }

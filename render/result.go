@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/kind"
 )
 
 // result is what rendering one unit gave. The cache keeps it in two parts: the
@@ -31,6 +32,8 @@ type result struct {
 	settings []setting
 	// holds are the kinds of documents in the unit, see [world.scan].
 	holds []string
+	// values are those that no other spec may have.
+	values []uniqueValue
 
 	packed    []byte // as it was read from the cache; nil for a new one
 	sameFiles bool   // the files that were read are known to be unchanged in this commit
@@ -193,6 +196,16 @@ func (e *encoding) result(r *result) {
 	for _, name := range r.holds {
 		e.text(name)
 	}
+	e.number(len(r.values))
+	for _, v := range r.values {
+		e.text(v.name)
+		e.text(string(v.in))
+		e.text(v.within)
+		e.text(v.value)
+		e.position(v.at)
+		e.position(v.spec)
+		e.flag(v.secret)
+	}
 }
 
 // pack is the head, as [mustUnpack] reads it.
@@ -257,9 +270,9 @@ func (d *decoding) result() (*result, error) {
 	r := &result{}
 	r.reads = make(reads, d.count())
 	for i := range r.reads {
-		kind := d.number()
-		r.reads[i] = read{what: what(kind), name: d.text(), hash: d.text()}
-		if d.err == nil && (kind > 0xff || !r.reads[i].valid()) {
+		sort := d.number()
+		r.reads[i] = read{what: what(sort), name: d.text(), hash: d.text()}
+		if d.err == nil && (sort > 0xff || !r.reads[i].valid()) {
 			return nil, errDamaged
 		}
 	}
@@ -298,6 +311,11 @@ func (d *decoding) result() (*result, error) {
 	r.holds = make([]string, d.count())
 	for i := range r.holds {
 		r.holds[i] = shared(d.text())
+	}
+	r.values = make([]uniqueValue, d.count())
+	for i := range r.values {
+		key := uniqueKey{shared(d.text()), kind.UniqueIn(shared(d.text())), shared(d.text()), d.text()}
+		r.values[i] = uniqueValue{key, d.position(), d.position(), d.number() == 1}
 	}
 	return r, d.err
 }

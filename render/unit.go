@@ -31,6 +31,7 @@ type unitRenderer struct {
 	problems document.Problems
 	notes    document.Problems
 	noted    map[string]bool // the messages of notes
+	values   []uniqueValue
 	secrets  []string        // of specs that were collected
 	found    targetProblems
 	placeAt  int // index of the placement that is rendered
@@ -89,10 +90,11 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	}
 	u.render(placed, out)
 	u.redact()
+	out.values = u.values
 	out.settings = u.settings
 	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()
 	if len(out.problems) > 0 {
-		out.bundles = nil
+		out.bundles, out.values = nil, nil
 		clear(out.heads)
 	}
 	return out
@@ -280,6 +282,7 @@ func (u *unitRenderer) inputs(target config.TargetName) kind.Inputs {
 		DataFile: func(file string) { u.reads.note(readFile, file) },
 		Collect:  func(c *kind.Collection) ([]*kind.Collected, error) { return u.collect(c, target) },
 		LeftOut:  func(c *kind.Collection, item *kind.Collected, why string) { u.leaveOut(c, item.Position(), why) },
+		Unique:   func(found kind.Unique) { u.noteUnique(target, found) },
 		Secrets:  func() []string { return u.secrets },
 	}
 }

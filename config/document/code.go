@@ -25,6 +25,7 @@ const (
 	CodePolicy    Code = "SW1018" // an object that an admission policy or Pod Security refuses
 	CodeSecret    Code = "SW1023" // a Secret whose values anybody with the repository can read, or that is encrypted in a way that cannot be decrypted
 	CodeTenancy   Code = "SW1019" // what the unit's Tenant may not bring
+	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -46,6 +47,7 @@ var Codes = map[Code]string{
 	CodeCollect:   "the document of another unit has a problem and was left out; its own unit says which",
 	CodePolicy:    "an admission policy, Pod Security, a LimitRange or a quota would refuse the object; the message names it",
 	CodeSecret:    "values of Secrets stand in the repository as they are, or are encrypted where nobody decrypts them; encrypt the data of the Secret with sops",
+	CodeUnique:    "the kind declares the value as unique, and two specs have it",
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

@@ -99,6 +99,11 @@ var Explanations = map[Code]Explanation{
 		Cause:  "A kind collects documents of other units, and one of those has a problem. It is left out; the others are collected.",
 		WayOut: "Correct the document where it stands: its own unit shows the problem.",
 	},
+	CodeUnique: {
+		Cause:   "A kind declares a value as unique, like a host name or a port, and two specs have the same: in a cluster, of a tenant or in the fleet, as the kind says.",
+		Example: Example{"services/shop/notes/balancer.yaml", "apiVersion: easy.example.com/v1\nkind: L7Balancer\nmetadata: {name: notes}\nspec: {hosts: [shop.example.com], upstreams: {web: {}}}\n", "host \"shop.example.com\": stands at services/shop/balancer/balancer.yaml:5:11 too, and has to be the only one in the fleet"},
+		WayOut:  "Give one of the two another value. The message names where the other stands.",
+	},
 	CodeTenancy: {
 		Cause:   "The Tenant that the unit belongs to does not let its units have this object, this namespace, this key or this image; or the unit stands in a folder that is not the tenant's.",
 		Example: Example{"fleet/tenants.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\nspec: {namespaces: [shop]}\n", "is no namespace of tenant shop"},

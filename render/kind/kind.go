@@ -42,6 +42,7 @@ type Kind struct {
 	collections []*Collection
 	lets        []let
 	objects     []*object
+	unique      []unique
 	native      *Go // of a kind in Go; it has no lets and objects
 	hash        string
 	metadata    bool // see ReadsMetadata
@@ -185,6 +186,7 @@ type definition struct {
 		OnInvalid, Key          string
 	}
 	Let     []struct{ Name, Value string }
+	Unique  []struct{ Name, Value, In string }
 	Objects []struct {
 		ID   string `json:"id"`
 		When string
@@ -251,6 +253,7 @@ func (l *loader) compile() {
 	l.collectionKeys()
 	l.lets(l.def)
 	l.objects(l.def)
+	l.uniques()
 	if broken := l.kind.data.broken(&l.reads); len(broken) > 0 {
 		l.problem(l.doc.Node, "the kind reads data, of which %s has a problem", strings.Join(broken, ", "))
 	}

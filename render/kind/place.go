@@ -39,6 +39,9 @@ type Inputs struct {
 	Collect func(c *Collection) ([]*Collected, error)
 	// LeftOut is called for an item whose key another one has. Nil: nobody asks.
 	LeftOut func(c *Collection, item *Collected, why string)
+	// Unique is called for each value of the spec that its kind declares as unique. Nil:
+	// nobody asks.
+	Unique func(u Unique)
 	// Secrets are texts that specs on this target may have taken from others:
 	// from what they collect. Nil: none.
 	Secrets func() []string

@@ -135,6 +135,10 @@ func (r *renderer) render() {
 		r.fail(err, document.Position{File: r.spec.kind.Folder})
 		return
 	}
+	if err := r.tellUnique(); err != nil {
+		r.fail(err, document.Position{File: r.spec.kind.Folder})
+		return
+	}
 	for _, o := range r.spec.kind.objects {
 		if r.object(o); r.scope.Over() {
 			return // it was said
