@@ -6,6 +6,7 @@ package config
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -24,12 +25,20 @@ type Checks struct {
 	// PlainSecrets are values of Secrets that stand in the repository as they are.
 	// Empty is [Refuse].
 	PlainSecrets Treatment
+	// StaleFacts is after how long facts are said to be stale.
+	StaleFacts time.Duration
 }
 
-type checksSpec struct{ PlainSecrets string }
+type checksSpec struct{ PlainSecrets, StaleFacts string }
 
 func (r *reading) checks(spec checksSpec) Checks {
-	return Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse)}
+	c := Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts}
+	if spec.StaleFacts != "" {
+		if c.StaleFacts = duration(spec.StaleFacts); c.StaleFacts <= 0 {
+			r.at("spec", "checks", "staleFacts").problem(document.CodeType, "want a duration over 0, like 168h, got %q", document.Shorten(spec.StaleFacts))
+		}
+	}
+	return c
 }
 
 // treatment reads one of the fields of checks.

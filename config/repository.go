@@ -60,6 +60,9 @@ type Repository struct {
 	// Policies is the folder of admission policies; it need not be there.
 	// PoliciesHash changes when any of them does.
 	Policies, PoliciesHash string
+	// Facts are what clusters have, by name. FactsHash changes when any of them does.
+	Facts     map[string]*Facts
+	FactsHash string
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
 	// Problems concern the whole commit: nothing may be written from it when
@@ -184,7 +187,7 @@ const settingsFile = "swell.yaml"
 type layout struct {
 	name                        string
 	fleet, kinds, data, schemas string
-	policies                    string
+	policies, facts             string
 	units                       []string
 	protoPath                   []string
 	release                     Release
@@ -193,17 +196,17 @@ type layout struct {
 }
 
 // singleFolders are the fields of a Repository that each name one folder.
-var singleFolders = []string{"fleet", "kinds", "data", "schemas", "policies"}
+var singleFolders = []string{"fleet", "kinds", "data", "schemas", "policies", "facts"}
 
 // folders are those of singleFolders, in their order, and those of units.
 func (l *layout) folders() []string {
-	return append([]string{l.fleet, l.kinds, l.data, l.schemas, l.policies}, l.units...)
+	return append([]string{l.fleet, l.kinds, l.data, l.schemas, l.policies, l.facts}, l.units...)
 }
 
 // Load reads a monorepo. Folders that are unchanged since previous, which may
 // be nil, are not read again; the result is the same as without it.
 func Load(tree Tree, previous *Repository) *Repository {
-	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, Tenants: map[string]*Tenant{}}}
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, Tenants: map[string]*Tenant{}, Facts: map[string]*Facts{}}}
 	if previous == nil {
 		previous = &Repository{}
 	}
@@ -243,6 +246,8 @@ func (l *loader) load(previous *Repository) {
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
 	l.repository.Schemas, l.repository.SchemasHash = layout.schemas, l.folderHash(layout.schemas)
 	l.repository.Policies, l.repository.PoliciesHash = layout.policies, l.folderHash(layout.policies)
+	l.repository.FactsHash = l.folderHash(layout.facts)
+	l.loadFacts(layout.facts, previous.Facts)
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
@@ -265,15 +270,15 @@ func (l *loader) layout() (layout, bool) {
 		return layout{}, false
 	}
 	var spec struct {
-		Fleet, Kinds, Data, Schemas, Policies string
-		Units, ProtoPath                      []string
-		Release                               releaseSpec
-		Checks                                checksSpec
+		Fleet, Kinds, Data, Schemas, Policies, Facts string
+		Units, ProtoPath                             []string
+		Release                                      releaseSpec
+		Checks                                       checksSpec
 	}
 	in := readOwn(docs[0], &spec)
 	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
-		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), units: spec.Units, protoPath: spec.ProtoPath}
+		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), facts: cmp.Or(spec.Facts, "facts"), units: spec.Units, protoPath: spec.ProtoPath}
 	found.release, found.checks = in.release(spec.Release), in.checks(spec.Checks)
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
@@ -293,7 +298,7 @@ func (l *loader) layout() (layout, bool) {
 		l.problem(problems...)
 		return layout{}, false
 	}
-	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}, {"policies", spec.Policies}} {
+	for _, named := range [][2]string{{"kinds", spec.Kinds}, {"data", spec.Data}, {"schemas", spec.Schemas}, {"policies", spec.Policies}, {"facts", spec.Facts}} {
 		field, name := named[0], named[1]
 		if name == "" || name == field { // the defaults, named as the fields are, need not be there
 			continue
@@ -314,7 +319,7 @@ func (l *loader) layout() (layout, bool) {
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
 			if Within(a, b) || Within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas, the policies and each folder of units beside each other", b, a))
+				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas, the policies, the facts and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}

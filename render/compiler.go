@@ -110,6 +110,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.account()
 	p.world.builds.Clear()
 	c.world = p.world
+	s.Notes = append(slices.Clone(c.policies.notes), otherVersions(repository)...).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, p.world.problems...)
 	s.Problems = append(s.Problems, p.world.hard.shared...)
@@ -129,6 +130,19 @@ func checkFleet(r *config.Repository) (HealthRules, document.Problems) {
 	}
 	rules, wrong := compileHealthRules(r)
 	return rules, append(problems, wrong...)
+}
+
+// otherVersions are notes on clusters that have another Kubernetes than the fleet says.
+func otherVersions(r *config.Repository) (notes document.Problems) {
+	for _, cluster := range r.Clusters {
+		f := r.Facts[cluster.Name]
+		if f == nil || f.Minor() == "" || cluster.Kubernetes == "" || f.Minor() == cluster.Kubernetes {
+			continue
+		}
+		notes = append(notes, document.Problem{Position: cluster.KubernetesAt, Code: document.CodeFleet, Via: []document.Position{f.Position},
+			Message: fmt.Sprintf("spec.kubernetes: objects are checked against %s, and the cluster has %s", cluster.Kubernetes, f.Kubernetes)})
+	}
+	return notes
 }
 
 // pass is the work on one commit.
@@ -164,7 +178,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && previous.Checks == r.Checks {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && previous.Checks == r.Checks && previous.FactsHash == r.FactsHash && p.before.policies == c.policies {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

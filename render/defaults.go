@@ -94,7 +94,7 @@ func (w *world) hardNames() (names []string) {
 	for _, cluster := range w.repository.Clusters {
 		if !versions[cluster.Kubernetes] {
 			versions[cluster.Kubernetes] = true
-			names = append(names, w.hard.of(cluster.Kubernetes).Names()...)
+			names = append(names, w.hard.ofCluster(cluster).Names()...)
 		}
 	}
 	for i, name := range names {

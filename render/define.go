@@ -63,10 +63,10 @@ func (w *world) defineKinds(p *pass) {
 // and those in the folder of schemas, which are not applied.
 func (w *world) defineHard(p *pass) *hardKinds {
 	r := w.repository
-	if b := p.before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && !b.hard.shared.Retry() {
+	if b := p.before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
 		return b.hard
 	}
-	hard := &hardKinds{sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
+	hard := &hardKinds{facts: r.Facts, sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
 	var origins []origin
 	known := map[string]bool{}
 	sum := sha256.New()
@@ -114,10 +114,15 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		}
 		hard.problems[from.unit] = append(hard.problems[from.unit], problem)
 	}
-	if b := p.before; b != nil && b.hard.hash == hard.hash && !hard.troubled() && !b.hard.troubled() {
+	if b := p.before; b != nil && b.hard.hash == hard.hash && sameDefinitions(b.repository, r) && !hard.troubled() && !b.hard.troubled() {
 		return b.hard
 	}
 	return hard
+}
+
+// sameDefinitions says whether the facts of two commits have the same definitions.
+func sameDefinitions(a, b *config.Repository) bool {
+	return maps.EqualFunc(a.Facts, b.Facts, func(x, y *config.Facts) bool { return x.DefinitionsHash == y.DefinitionsHash })
 }
 
 // claimed is the problem of a definition that has the names of an easy kind:

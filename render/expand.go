@@ -25,15 +25,16 @@ const maxDepth = 8
 // expansion gathers the objects of a unit on one target.
 type expansion struct {
 	*unitRenderer
-	target     *config.Target
-	templates  *kind.Place
-	hard       *schema.Set
-	kubernetes string
-	tenants    []ruling
-	objects    []*Object
-	seen       map[ObjectID]*Object
-	budget     *kind.Budget            // of the written spec that is being expanded
-	steps      map[*Object]*blame.Step // how each object was made; nil when nobody asks
+	target    *config.Target
+	templates *kind.Place
+	hard      *schema.Set
+	schemas   string // see [hardKinds.schemasOf]
+	cluster   *config.Cluster
+	tenants   []ruling
+	objects   []*Object
+	seen      map[ObjectID]*Object
+	budget    *kind.Budget            // of the written spec that is being expanded
+	steps     map[*Object]*blame.Step // how each object was made; nil when nobody asks
 }
 
 // expandAll renders all of the unit.
@@ -277,13 +278,13 @@ func (e *expansion) noteKind(d *draft) {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
 	if k := e.hard.Kind(apiVersion, kindName); k == nil || k.Definition() != "" {
-		e.reads.note(readHard, hardName(e.kubernetes, apiVersion, kindName))
+		e.reads.note(readHard, hardName(e.schemas, apiVersion, kindName))
 	}
 }
 
 // hardName is how a hard kind is noted.
-func hardName(kubernetes, apiVersion, kindName string) string {
-	return strings.Join([]string{kubernetes, apiVersion, kindName}, " ")
+func hardName(schemas, apiVersion, kindName string) string {
+	return strings.Join([]string{schemas, apiVersion, kindName}, " ")
 }
 
 func via(template document.Position) []document.Position {

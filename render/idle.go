@@ -153,7 +153,7 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 			continue
 		}
 		seen[cluster.Kubernetes] = true
-		set := w.hard.of(cluster.Kubernetes)
+		set := w.hard.ofCluster(cluster)
 		for _, name := range slices.Sorted(slices.Values(set.Names())) {
 			if apiVersion, known, _ := strings.Cut(name, " "); known == kindName {
 				types = append(types, set.Kind(apiVersion, known).Type())

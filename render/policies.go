@@ -6,6 +6,9 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -13,27 +16,48 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-// policies are those of a commit's folder. A problem with one of them holds the
-// commit: an object that it would have refused must not pass.
+// policies are those of a commit: of its folder, and of the facts of its clusters. A
+// problem with one of the folder holds the commit: an object that it would have refused
+// must not pass.
 type policies struct {
-	hash     string // of the folder
-	folder   string
-	compiled *policy.Policies
-	docs     []*document.Document
-	problems document.Problems
+	hash, folder string // of all that they are made of
+	docs         []*document.Document
+	good         []policy.Document // of docs, those without a problem
+	problems     document.Problems
+	notes        document.Problems // on those of clusters
+	tree         *policy.Policies
+	clusters     map[string]*policy.Policies // of those whose facts have some
 }
 
-// loadPolicies reads and compiles the folder of policies. What is as it was before,
-// which may be nil, is taken over.
+// of are the policies that judge the objects of a cluster.
+func (p *policies) of(cluster string) *policy.Policies {
+	if own := p.clusters[cluster]; own != nil {
+		return own
+	}
+	return p.tree
+}
+
+// loadPolicies reads and compiles policies. What is as it was before, which may be nil,
+// is taken over.
 func loadPolicies(r *config.Repository, before *policies) *policies {
-	if before != nil && before.hash == r.PoliciesHash && before.folder == r.Policies && !before.problems.Retry() {
+	hash := r.PoliciesHash
+	for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
+		hash += fmt.Sprintf(" %s %s", name, r.Facts[name].PoliciesHash)
+	}
+	if before != nil && before.hash == hash && before.folder == r.Policies && !before.problems.Retry() {
 		return before
 	}
-	p := &policies{hash: r.PoliciesHash, folder: r.Policies}
-	if p.hash == "" {
-		p.compile()
-		return p
+	p := &policies{hash: hash, folder: r.Policies, clusters: map[string]*policy.Policies{}}
+	if r.PoliciesHash != "" {
+		p.read(r)
 	}
+	p.compile()
+	p.compileFacts(r)
+	return p
+}
+
+// read reads the folder.
+func (p *policies) read(r *config.Repository) {
 	err := fs.WalkDir(r.Tree, r.Policies, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !config.IsYAML(name) {
 			return err
@@ -50,8 +74,6 @@ func loadPolicies(r *config.Repository, before *policies) *policies {
 	if err != nil {
 		p.problems = append(p.problems, document.FileProblem(r.Policies, err))
 	}
-	p.compile()
-	return p
 }
 
 // compile checks the documents, and compiles those without a problem.
@@ -60,19 +82,57 @@ func (p *policies) compile() {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	var good []policy.Document
 	var from []*document.Document
 	for _, doc := range p.docs {
 		if object := p.check(kinds, doc); object != nil {
-			good, from = append(good, policy.Document{Object: object, At: doc.Position()}), append(from, doc)
+			p.good, from = append(p.good, policy.Document{Object: object, At: doc.Position()}), append(from, doc)
 		}
 	}
-	compiled, flaws := policy.Compile(good)
+	compiled, flaws := policy.Compile(p.good)
 	for _, flaw := range flaws {
 		doc := from[flaw.Document]
 		p.problems = append(p.problems, doc.Problem(document.NodeAt(doc.Node, flaw.Path), document.CodePolicy, "%s", flawText(flaw)))
 	}
-	p.compiled = compiled
+	p.tree = compiled
+}
+
+// compileFacts compiles those of clusters, with those of the folder in the place of the
+// ones that have the same name. One that the cluster has and that does not compile here
+// is of a newer version: it is left out, and noted.
+func (p *policies) compileFacts(r *config.Repository) {
+	same := map[string]*policy.Policies{} // clusters mostly have the same ones
+	for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
+		f := r.Facts[name]
+		if f.PoliciesHash == "" {
+			continue
+		}
+		if same[f.PoliciesHash] == nil {
+			docs := slices.Clone(p.good)
+			for _, object := range slices.Concat(f.Policies, f.Params) {
+				if !slices.ContainsFunc(p.good, func(mine policy.Document) bool { return nameOf(mine.Object) == nameOf(object) }) {
+					docs = append(docs, policy.Document{Object: object, At: f.Position})
+				}
+			}
+			compiled, flaws := policy.Compile(docs)
+			for _, flaw := range flaws {
+				if flaw.Document >= len(p.good) {
+					p.notes = append(p.notes, document.Problem{Position: f.Position, Code: document.CodePolicy,
+						Message: fmt.Sprintf("cluster %s: %s: cannot judge here: %s", name, nameOf(docs[flaw.Document].Object), flawText(flaw))})
+				}
+			}
+			same[f.PoliciesHash] = compiled
+		}
+		p.clusters[name] = same[f.PoliciesHash]
+	}
+}
+
+// nameOf tells the documents of policies apart, in whatever version.
+func nameOf(object map[string]any) string {
+	kindName, _ := object["kind"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	return strings.TrimPrefix(kindName+" "+strings.TrimPrefix(namespace+"/"+name, "/"), " ")
 }
 
 func flawText(flaw policy.Flaw) string {
@@ -111,7 +171,7 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 
 // judge holds an object against the policies of its cluster.
 func (e *expansion) judge(d *draft, o *Object) {
-	findings := e.policies.compiled.Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.resource, Namespaced: o.ID.Namespace != "",
+	findings := e.policies.of(e.cluster.Name).Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.resource, Namespaced: o.ID.Namespace != "",
 		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.object, Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
 	for _, f := range findings {
 		name := f.Policy
@@ -150,7 +210,7 @@ func (u *unitRenderer) note(note document.Problem) {
 
 func (e *expansion) surroundings() policy.Surroundings {
 	return policy.Surroundings{
-		Kubernetes: e.kubernetes,
+		Kubernetes: e.cluster.Kubernetes,
 		Namespace: func(name string) *policy.Namespace {
 			cluster := e.target.Cluster
 			e.reads.note(readSpace, spaceName(cluster, name))
@@ -159,7 +219,7 @@ func (e *expansion) surroundings() policy.Surroundings {
 		Scope: func(apiVersion, kindName string) (namespaced, known bool) {
 			k := e.hard.Kind(apiVersion, kindName)
 			if k == nil || k.Definition() != "" {
-				e.reads.note(readHard, hardName(e.kubernetes, apiVersion, kindName))
+				e.reads.note(readHard, hardName(e.schemas, apiVersion, kindName))
 			}
 			return k != nil && k.Namespaced, k != nil
 		},

@@ -18,7 +18,7 @@ type what byte
 const (
 	readKind       what = 'K' // "apiVersion kind" of a document: the easy kind of that name, or that there is none
 	readClaim      what = 'E' // "group kind plural" of a definition: the easy kind that has these names, or that there is none
-	readHard       what = 'H' // "version apiVersion kind": a hard kind that is not Kubernetes' own, or that there is none
+	readHard       what = 'H' // "schemas apiVersion kind", see [hardKinds.schemasOf]: a hard kind that is not Kubernetes' own, or that there is none
 	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
@@ -44,7 +44,8 @@ func (r read) valid() bool {
 	case readKind, readNamed, readFile, readFolder, readData, readMapping, readUnjudged:
 		return true
 	case readHard:
-		version, _, _ := strings.Cut(r.name, " ")
+		schemas, _, _ := strings.Cut(r.name, " ")
+		version, _, _ := strings.Cut(schemas, "@")
 		_, err := schema.Kubernetes(version)
 		return err == nil
 	case readSpace:

@@ -28,6 +28,8 @@ type Snapshot struct {
 	Units Units
 	// Problems are all of them, sorted: of the repository, of kinds, of units.
 	Problems document.Problems
+	// Notes are about the fleet: they hold nothing.
+	Notes document.Problems
 	// Held is set when a problem is in a document that concerns the whole
 	// fleet. Nothing at all may be written from such a snapshot.
 	Held bool

@@ -15,6 +15,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/policy"
 	"github.com/swell-sh/swell/render/schema"
@@ -151,7 +152,7 @@ func (p *pass) refreshAll() {
 	}
 	first, rest := p.judgedFirst(p.touched)
 	parallel(first, p.refresh)
-	moved := p.takeSpaces(slices.Concat(first, p.gone))
+	moved := p.takeSpaces(slices.Concat(first, p.gone)) // other facts touch all entries
 	parallel(rest, p.refresh)
 	moved = p.takeSpaces(rest) || moved
 	for range maxJudgements {
@@ -217,11 +218,12 @@ func (w *world) namespace(cluster, name string) *policy.Namespace {
 		return known.(*policy.Namespace)
 	}
 	found := &policy.Namespace{Labels: map[string]string{}, Annotations: map[string]string{}}
-	mine := w.spaces.of(cluster, name)
-	for _, from := range []*space{mine} {
-		if from != nil {
-			from.addTo(found)
-		}
+	facts, tree := w.factSpaces().of(cluster, name), w.spaces.of(cluster, name)
+	if facts != nil {
+		facts.without(tree).addTo(found)
+	}
+	if tree != nil {
+		tree.addTo(found)
 	}
 	found.Labels["kubernetes.io/metadata.name"] = name
 	w.namespaces.Store(key, found)
@@ -260,10 +262,55 @@ func spaceName(cluster, namespace string) string { return cluster + " " + namesp
 // spaceHash is the address of what judges the objects of a namespace.
 func (w *world) spaceHash(name string) (hash string) {
 	cluster, namespace, _ := strings.Cut(name, " ")
-	for _, from := range []*space{w.spaces.of(cluster, namespace)} {
+	for _, from := range []*space{w.factSpaces().of(cluster, namespace), w.spaces.of(cluster, namespace)} {
 		if from != nil {
 			hash += from.hash
 		}
 	}
 	return hash
+}
+
+// without leaves out the LimitRanges and quotas that the other one has too.
+func (s *space) without(other *space) *space {
+	if other == nil {
+		return s
+	}
+	left := &space{}
+	for _, set := range s.settings {
+		if set.kind == "Namespace" || !slices.ContainsFunc(other.settings, func(o setting) bool { return o.kind == set.kind && o.name == set.name }) {
+			left.settings = append(left.settings, set)
+		}
+	}
+	return left
+}
+
+// factSpaces are the settings that clusters have by their facts.
+func (w *world) factSpaces() spaces {
+	w.inFacts.once.Do(func() { w.inFacts.spaces = spacesOf(w.repository.Facts) })
+	return w.inFacts.spaces
+}
+
+func spacesOf(facts map[string]*config.Facts) spaces {
+	found := spaces{}
+	for cluster, f := range facts {
+		for _, n := range f.Namespaces {
+			content := string(schema.AppendJSON(nil, map[string]any{"labels": anyMap(n.Labels)}))
+			found.add(cluster, setting{kind: "Namespace", namespace: n.Name, name: n.Name, content: content})
+			for _, l := range n.LimitRanges {
+				found.add(cluster, setting{kind: "LimitRange", namespace: n.Name, name: l.Name, content: string(schema.AppendJSON(nil, l.Spec))})
+			}
+			for _, q := range n.Quotas {
+				found.add(cluster, setting{kind: "ResourceQuota", namespace: n.Name, name: q.Name, content: string(schema.AppendJSON(nil, q.Spec))})
+			}
+		}
+	}
+	return found.sealed()
+}
+
+func anyMap(m map[string]string) map[string]any {
+	all := make(map[string]any, len(m))
+	for key, value := range m {
+		all[key] = value
+	}
+	return all
 }

@@ -186,7 +186,7 @@ func (u *unitRenderer) headOf(b *Bundle, p place) head {
 		if o.ID.Namespace != "" {
 			need(ObjectID{Kind: "Namespace", Name: o.ID.Namespace})
 		}
-		if name := u.hard.of(p.cluster.Kubernetes).Kind(o.APIVersion(), o.ID.Kind).Definition(); name != "" {
+		if name := u.hard.ofCluster(p.cluster).Kind(o.APIVersion(), o.ID.Kind).Definition(); name != "" {
 			need(ObjectID{Group: "apiextensions.k8s.io", Kind: definitionKind, Name: name})
 		}
 	}
@@ -340,8 +340,8 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 const maxUnitProblems = 1000
 
 func (u *unitRenderer) expansion(p place) expansion {
-	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.of(p.cluster.Kubernetes),
-		kubernetes: p.cluster.Kubernetes, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
+	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.ofCluster(p.cluster),
+		schemas: u.hard.schemasOf(p.cluster), cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
 }
 
 // objects renders the unit for one target.

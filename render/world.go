@@ -41,6 +41,10 @@ type world struct {
 	defaults   defaultOverrides
 	names      sync.Map // by kind, see [world.named]
 	spaces     spaces   // what the tree sets for namespaces
+	inFacts    struct { // what clusters have by their facts
+		once   sync.Once
+		spaces spaces
+	}
 	namespaces sync.Map // *policy.Namespace by [spaceName]
 	unmatched  sync.Map // func() string by the position of a reference, see [world.whyNothing]
 }
@@ -56,9 +60,9 @@ func (w *world) hash(what what, name string) string {
 		parts := strings.SplitN(name, " ", 3)
 		return w.kinds.Claimed(schema.Claim{Group: parts[0], Kind: parts[1], Plural: parts[2]})
 	case readHard:
-		version, rest, _ := strings.Cut(name, " ")
+		schemas, rest, _ := strings.Cut(name, " ")
 		apiVersion, kindName, _ := strings.Cut(rest, " ")
-		set := w.hard.of(version)
+		set := w.hard.of(schemas)
 		if k := set.Kind(apiVersion, kindName); k != nil {
 			return k.Hash()
 		}
@@ -103,16 +107,38 @@ type hardKinds struct {
 	shared   document.Problems    // of the folder of schemas; they freeze nothing by themselves
 	unread   bool                 // a file that may hold some could not be read
 
+	// facts are definitions that clusters have, by cluster.
+	facts map[string]*config.Facts
+
 	mu   sync.Mutex
-	sets map[string]*schema.Set
+	sets map[string]*schema.Set // by version and definitions
 }
 
-// of returns the schemas of a supported version; ""
-// is the newest.
-func (h *hardKinds) of(version string) *schema.Set {
+// schemasOf names the schemas of a cluster: its Kubernetes version and, where facts
+// have definitions, @ and its name.
+func (h *hardKinds) schemasOf(c *config.Cluster) string { return schemasOf(h.facts, c) }
+
+func schemasOf(facts map[string]*config.Facts, c *config.Cluster) string {
+	if f := facts[c.Name]; f != nil && len(f.Definitions) > 0 {
+		return c.Kubernetes + "@" + c.Name
+	}
+	return c.Kubernetes
+}
+
+// ofCluster returns the schemas of a cluster.
+func (h *hardKinds) ofCluster(c *config.Cluster) *schema.Set { return h.of(h.schemasOf(c)) }
+
+// of returns the schemas that are named so, see [hardKinds.schemasOf]; "" is the newest
+// version, with the definitions of all clusters.
+func (h *hardKinds) of(name string) *schema.Set {
+	version, cluster, _ := strings.Cut(name, "@")
+	key := version
+	if f := h.facts[cluster]; f != nil {
+		key += "@" + f.DefinitionsHash
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if set := h.sets[version]; set != nil {
+	if set := h.sets[key]; set != nil {
 		return set
 	}
 	set, err := schema.Kubernetes(version)
@@ -120,8 +146,36 @@ func (h *hardKinds) of(version string) *schema.Set {
 		panic(err)
 	}
 	set, _ = set.With(h.definitions) // what is wrong with them is found where they stand
-	h.sets[version] = set
+	set, _ = set.With(h.factsOf(name))
+	h.sets[key] = set
 	return set
+}
+
+// factsOf are the definitions of a cluster that the tree does not have; of all
+// clusters for the name "".
+func (h *hardKinds) factsOf(name string) (list []schema.CRD) {
+	known := map[schema.Claim]bool{}
+	claim := func(object map[string]any) schema.Claim {
+		c := schema.ClaimOf(object)
+		c.Plural = "" // the group and the kind tell them apart
+		return c
+	}
+	for _, mine := range h.definitions {
+		known[claim(mine.Object)] = true
+	}
+	_, cluster, _ := strings.Cut(name, "@")
+	for _, of := range slices.Sorted(maps.Keys(h.facts)) {
+		if name != "" && of != cluster {
+			continue
+		}
+		for _, object := range h.facts[of].Definitions {
+			if c := claim(object); !known[c] {
+				known[c] = true
+				list = append(list, schema.CRD{Name: "the facts of cluster " + of, Object: object})
+			}
+		}
+	}
+	return list
 }
 
 // places are the targets that units may be placed on, in both topologies.
@@ -233,8 +287,12 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
 	}
+	facts := w.repository.Facts
 	for _, p := range placed {
 		fmt.Fprintf(sum, "%x", p.facts)
+		if f := facts[p.cluster.Name]; f != nil { // its definitions and namespaces are read one by one
+			fmt.Fprintf(sum, "%q %q", schemasOf(facts, p.cluster), f.PoliciesHash)
+		}
 	}
 	fmt.Fprintf(sum, "%q\n", w.repository.PoliciesHash)
 	for _, t := range w.tenantsOf(unit) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -125,7 +127,10 @@ type checked struct {
 // printNotes says what these units left out of what they collect, and which rules in
 // Defaults hold for nothing: the objects are good, but somebody will miss something.
 func (c *checked) printNotes(w io.Writer) {
-	notes := c.IdleRules(c.below)
+	notes := slices.Concat(c.IdleRules(c.below), c.Notes)
+	if c.Repository != nil {
+		notes = append(notes, c.Repository.StaleFacts(time.Now())...)
+	}
 	for _, unit := range c.Units.All() {
 		if config.Within(string(unit.Path), c.below) {
 			notes = append(notes, unit.Notes...)
