@@ -36,6 +36,15 @@ type Daemon struct {
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]Endpoint
 	API       API
+	Secrets   Secrets
+}
+
+// Secrets is where the keys of encrypted Secrets come from.
+type Secrets struct {
+	AgeKeyFiles []string // with identities, read anew each time
+	// Helper is a program and its arguments that opens what no identity does; may be
+	// empty.
+	Helper []string
 }
 
 // Endpoint is an address that gates may ask.
@@ -130,6 +139,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		}
 		Endpoints []struct{ Name, URL, TokenFile string }
 		API       API `json:"api"`
+		Secrets   Secrets
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -178,6 +188,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		d.Endpoints[e.Name] = Endpoint{URL: e.URL, TokenFile: inDir(dir, e.TokenFile)}
 	}
 	d.readAPI(in, dir, spec.API)
+	d.readSecrets(in, dir, spec.Secrets)
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
 	return d, in.problems().Sorted()
@@ -200,6 +211,18 @@ func (d *Daemon) readAPI(in *reading, dir string, spec API) {
 				at.problem(document.CodeType, "%q: want an email address", email)
 			}
 		}
+	}
+}
+
+func (d *Daemon) readSecrets(in *reading, dir string, spec Secrets) {
+	for i, file := range spec.AgeKeyFiles {
+		if file == "" {
+			in.at("spec", "secrets", "ageKeyFiles", i).problem(document.CodeType, "want the path of a file")
+		}
+		d.Secrets.AgeKeyFiles = append(d.Secrets.AgeKeyFiles, inDir(dir, file))
+	}
+	if d.Secrets.Helper = spec.Helper; len(spec.Helper) > 0 && !filepath.IsAbs(spec.Helper[0]) {
+		in.at("spec", "secrets", "helper", 0).problem(document.CodeType, "%q: want the path of a program from the root, like %q", document.Shorten(spec.Helper[0]), "/usr/local/bin/open-data-key")
 	}
 }
 

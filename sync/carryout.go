@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/sops"
 )
 
 // prepare makes jobs of the actions that are due, with the bundles and the inventory that
@@ -158,6 +160,15 @@ func (d *Daemon) work(j *executor.Job) (apply.Work, error) {
 	}
 	w.Adopt, w.Ignore = d.monorepo.policy(j.Unit, j.Target)
 	var err error
-	w.Rules, err = d.monorepo.healthRulesFor(j.Action)
-	return w, err
+	if w.Rules, err = d.monorepo.healthRulesFor(j.Action); err != nil {
+		return w, err
+	}
+	if j.Applies() && slices.ContainsFunc(w.Objects, func(o *render.Object) bool { return o.Sealed != "" }) {
+		tree, err := d.monorepo.treeOf(j.Action)
+		if err != nil {
+			return w, err
+		}
+		w.Open = (&sops.Opener{Keys: &sops.Keys{Secrets: d.Secrets}, Tree: tree}).Open
+	}
+	return w, nil
 }

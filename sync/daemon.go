@@ -56,6 +56,8 @@ type Options struct {
 	Lease config.Lease
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]config.Endpoint
+	// Secrets is where the keys of encrypted Secrets come from.
+	Secrets config.Secrets
 	// Operators are known by their emails in commits, too.
 	Operators []config.Operator
 	// Authors are the emails of who wrote what the commit to has and the commit from has

@@ -114,6 +114,7 @@ type world struct {
 	real        bool // the daemon has the real clock
 	access      map[string]config.ClusterAccess
 	drift       config.Drift
+	secrets     config.Secrets
 	read        map[string]int64 // of the audit logs, by cluster
 	kubeconfigs string           // of kubeconfigs; mostly none
 	// patience of the daemon. The usual one is longer than any test, so that a
@@ -371,7 +372,7 @@ func (w *world) start() {
 	if w.failure != nil {
 		w.failure.Store, state = w.store, w.failure
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, Secrets: w.secrets, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

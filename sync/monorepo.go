@@ -109,6 +109,16 @@ func (m *monorepo) bundle(a rollout.Action) (*render.Bundle, error) {
 	return commit.Bundle(a.Unit, a.Target, a.Digest)
 }
 
+// treeOf is the tree that the bundle of an action is rendered from.
+func (m *monorepo) treeOf(a rollout.Action) (config.Tree, error) {
+	if m.snapshot != nil {
+		if b, err := m.snapshot.Bundle(a.Unit, a.Target); err == nil && b != nil && b.Digest == a.Digest {
+			return m.snapshot.Repository.Tree, nil
+		}
+	}
+	return m.tree(a.Commit)
+}
+
 // keptCommits is how many earlier commits are kept loaded. A rollback of many
 // units mostly goes to one or two.
 const keptCommits = 4

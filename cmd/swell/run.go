@@ -141,7 +141,7 @@ func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon,
 	}
 	repo := settings.Repository
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
+		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Secrets: settings.Secrets, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
 	if err != nil {
 		closeAll()

@@ -39,6 +39,9 @@ type Work struct {
 	// PutBack says that the bundle takes the place of one that failed: what that
 	// one allowed to replace may be replaced to undo it.
 	PutBack bool
+	// Open gives an object with its encrypted values decrypted. Nil where there are
+	// none to decrypt.
+	Open func(context.Context, *render.Object) (*render.Object, error)
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by

@@ -37,7 +37,7 @@ func (a *applying) one(ctx context.Context, i int) {
 
 // object sends one object and fills its result in.
 func (a *applying) object(ctx context.Context, i int) {
-	s, err := a.sending(i)
+	s, err := a.sending(ctx, i)
 	if err != nil {
 		a.results[i].Err = err
 		return
@@ -64,8 +64,11 @@ type sending struct {
 }
 
 // sending reads what the object says of how it is to be sent.
-func (a *applying) sending(i int) (*sending, error) {
-	o := a.Objects[i]
+func (a *applying) sending(ctx context.Context, i int) (*sending, error) {
+	o, err := a.open(ctx, a.Objects[i])
+	if err != nil {
+		return nil, err
+	}
 	b, err := bodyOf(o, a.Bundle)
 	if err != nil {
 		return nil, err

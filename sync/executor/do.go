@@ -23,6 +23,14 @@ type Inventory func(cluster string) ([]store.Entry, error)
 // Do carries the job out. A job whose ctx ends stops where it is; what is known by then
 // is in it.
 func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) {
+	if j.Applies() {
+		if err := j.Work.TryOpen(ctx); ctx.Err() != nil {
+			return
+		} else if err != nil {
+			j.Ended(rollout.Unavailable, err.Error())
+			return
+		}
+	}
 	switch j.Kind {
 	case rollout.Apply:
 		results := conn.As(j.Account).Apply(ctx, j.Work)

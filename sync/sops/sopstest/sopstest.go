@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sopstest gives tests the real sops program, and files that it encrypted.
+package sopstest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"filippo.io/age"
+)
+
+// Key is an age key in a file.
+type Key struct{ Recipient, File string }
+
+// NewKey makes a key in the test's folder.
+func NewKey(t testing.TB) Key {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := Key{identity.Recipient().String(), filepath.Join(t.TempDir(), "age.txt")}
+	if err := os.WriteFile(k.File, fmt.Appendf(nil, "# public key: %s\n%s\n", k.Recipient, identity), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// Binary is the sops program in bin at the module's root. Where there is none, the test
+// is skipped; in CI it fails.
+func Binary(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, none := os.Stat(filepath.Join(dir, "go.mod")); none == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			err = errors.New("no go.mod around the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	binary := filepath.Join(dir, "bin", "sops")
+	if err == nil {
+		_, err = os.Stat(binary)
+	}
+	switch {
+	case err == nil:
+		return binary
+	case os.Getenv("CI") != "":
+		t.Fatalf("%v: make bin/sops builds it", err)
+	}
+	t.Skipf("%v: make bin/sops builds it", err)
+	return ""
+}
+
+// SecretRule has sops encrypt the values of Secrets alone.
+var SecretRule = []string{"--encrypted-regex", "^(data|stringData)$"}
+
+// Encrypt is the file as sops encrypts it for the key.
+func (k Key) Encrypt(t testing.TB, name, content string, args ...string) string {
+	t.Helper()
+	out, err := k.Run(t, name, content, append([]string{"encrypt", "--age", k.Recipient}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Run is what sops makes of a file of that name and content, with the key at hand.
+func (k Key) Run(t testing.TB, name, content string, args ...string) (string, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(Binary(t), append(append([]string{"--disable-version-check"}, args...), file)...)
+	cmd.Dir = filepath.Dir(file)
+	cmd.Env = append(os.Environ(), "SOPS_AGE_KEY_FILE="+k.File, "HOME="+filepath.Dir(file))
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("sops %v: %w: %s", args, err, said.String())
+	}
+	return out.String(), nil
+}
