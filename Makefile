@@ -31,8 +31,12 @@ bin/swell: FORCE
 bin/devcluster: FORCE
 	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
 
+# The program that sync/sops is held against. Nothing else uses it.
+bin/sops: deploy/sops/go.mod
+	cd deploy/sops && $(GO) build -ldflags "-s -w" -o ../../bin/sops github.com/getsops/sops/v3/cmd/sops
+
 # What computes and what waits run beside each other.
-test: bin/devcluster
+test: bin/devcluster bin/sops
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
 
 test-computing:
@@ -46,7 +50,7 @@ test-waiting:
 	cd deploy/devcluster && $(GO) test ./...
 
 # The long forms: hours.
-test-long: bin/devcluster
+test-long: bin/devcluster bin/sops
 	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_REQUESTS=40000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 

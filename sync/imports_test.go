@@ -75,8 +75,9 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"config":                   "config/bounds config/document config/timezone",
 		"config/bounds":            "",
 		"config/document":          "config/bounds",
+		"config/sops":              "config/document",
 		"config/timezone":          "",
-		"render":                   "config config/document render/blame render/cache render/kind render/kustomize render/override render/policy render/schema",
+		"render":                   "config config/document config/sops render/blame render/cache render/kind render/kustomize render/override render/policy render/schema",
 		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
 		"render/diff":              "config config/document render",
@@ -110,10 +111,11 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 	}
 }
 
-// TestOnlyOneDoor: go-git, ssa, SQLite and kustomize each have one package that knows
+// TestOnlyOneDoor: go-git, ssa, SQLite, kustomize and age each have one package that knows
 // them, and the pure packages know no transport.
 func TestOnlyOneDoor(t *testing.T) {
 	doors := map[string]string{
+		"filippo.io/age":            module + "sync/sops",
 		"github.com/go-git/":        module + "sync/source",
 		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
 		"modernc.org/sqlite":        module + "sync/store",
@@ -122,7 +124,7 @@ func TestOnlyOneDoor(t *testing.T) {
 	for _, p := range goList(t, "..", "./...") {
 		for _, imported := range p.Imports {
 			for prefix, door := range doors {
-				if strings.HasPrefix(imported, prefix) && p.ImportPath != door {
+				if strings.HasPrefix(imported, prefix) && p.ImportPath != door && p.ImportPath != door+"/sopstest" {
 					t.Errorf("%s imports %s, only %s may", p.ImportPath, imported, door)
 				}
 			}
