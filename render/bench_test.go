@@ -66,6 +66,29 @@ func BenchmarkCold(b *testing.B) {
 	b.ReportMetric(float64(objects), "objects")
 }
 
+// BenchmarkChecked is BenchmarkCold with a Tenant for each team and four admission
+// policies, of which each object matches at least one.
+func BenchmarkChecked(b *testing.B) {
+	dir := bigMonorepo(b, 10_000)
+	if err := large.Checks(dir, 10_000); err != nil {
+		b.Fatal(err)
+	}
+	tree := hashed(b, dir)
+	objects := 0
+	began := cpuTime(b)
+	for b.Loop() {
+		var c Compiler
+		s := c.Snapshot("", tree)
+		if len(s.Problems) > 0 {
+			b.Fatal(s.Problems[0])
+		}
+		objects = countObjects(s)
+	}
+	cpu := cpuTime(b) - began
+	b.ReportMetric(float64(objects*b.N)/cpu.Seconds(), "objects/s/core")
+	b.ReportMetric(float64(objects), "objects")
+}
+
 // BenchmarkScaling renders 10,000 specs on one core and then on all.
 func BenchmarkScaling(b *testing.B) {
 	tree := hashed(b, bigMonorepo(b, 10_000))
