@@ -43,6 +43,9 @@ const (
 	AllowInsecureTLS Allowance = "insecureTLS"
 )
 
+// AllAllowances is for kubeconfigs that somebody names himself.
+func AllAllowances() []Allowance { return slices.Clone(allowances) }
+
 var allowances = []Allowance{AllowExec, AllowAuthProvider, AllowFiles, AllowInsecureTLS}
 
 // maxConcurrency is the most that an API server lets in at a time by default

@@ -84,6 +84,9 @@ func (r *Repository) Folders() []string {
 	return append([]string{r.layout.fleet, r.layout.kinds}, r.layout.units...)
 }
 
+// FactsFolder is the folder of facts, whether it exists or not.
+func (r *Repository) FactsFolder() string { return cmp.Or(r.layout.facts, "facts") }
+
 // UnitFolders are the folders that hold units, whether they exist or not.
 func (r *Repository) UnitFolders() []string { return r.layout.units }
 

@@ -55,7 +55,7 @@ type draft struct {
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
-	resource    string            // the plural name of the kind, once the object is sealed
+	sealed      *schema.Kind      // once the object is sealed
 	notes       document.Problems // what does not hold the unit
 	checks      config.Checks
 	// fileOf finds the file that encrypted values of the document are from.
@@ -229,7 +229,7 @@ func (d *draft) seal() *Object {
 			return nil
 		}
 	}
-	d.object, d.resource = object, hard.Resource()
+	d.object, d.sealed = object, hard
 	o.Digest = digest(o.JSON)
 	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)
 	return o

@@ -171,8 +171,8 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 
 // judge holds an object against the policies of its cluster.
 func (e *expansion) judge(d *draft, o *Object) {
-	findings := e.policies.of(e.cluster.Name).Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.resource, Namespaced: o.ID.Namespace != "",
-		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.object, Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
+	findings := e.policies.of(e.cluster.Name).Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
+		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
 	for _, f := range findings {
 		name := f.Policy
 		if f.Binding != "" {

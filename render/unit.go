@@ -32,7 +32,7 @@ type unitRenderer struct {
 	notes    document.Problems
 	noted    map[string]bool // the messages of notes
 	values   []uniqueValue
-	secrets  []string        // of specs that were collected
+	secrets  []string // of specs that were collected
 	found    targetProblems
 	placeAt  int // index of the placement that is rendered
 	settings []setting

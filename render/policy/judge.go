@@ -132,7 +132,7 @@ func (p *Policies) Judge(o *Object, in Surroundings) []Finding {
 	if r.exempt() {
 		return nil
 	}
-	found := r.podSecurity()
+	found := append(r.podSecurity(), r.limits()...)
 	for _, v := range p.validating {
 		found = append(found, v.judge(r, p)...)
 	}

@@ -38,6 +38,19 @@ func (k *Kind) Check(object map[string]any, secret bool) []Violation {
 	return found
 }
 
+// Defaulted is an object with the defaults of its definition, as an API server keeps it;
+// the object itself where there are none. It may share parts with the object.
+func (k *Kind) Defaulted(object map[string]any) map[string]any {
+	if k.definition == "" {
+		return object
+	}
+	defaulted, ok := wholeNumbers(withDefaults(k.typ, object)).(map[string]any)
+	if !ok {
+		return object
+	}
+	return defaulted
+}
+
 // brokenRule is what the API server says, less the path.
 func brokenRule(flaw crdrule.Flaw, secret bool) string {
 	parts := []string{flaw.Reason}
