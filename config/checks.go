@@ -27,12 +27,20 @@ type Checks struct {
 	PlainSecrets Treatment
 	// StaleFacts is after how long facts are said to be stale.
 	StaleFacts time.Duration
+	// SkipMissing has texts pass, with a note, that no program can judge because it is
+	// missing; else they are refused.
+	SkipMissing bool
 }
 
-type checksSpec struct{ PlainSecrets, StaleFacts string }
+type checksSpec struct{ PlainSecrets, StaleFacts, MissingCheckers string }
 
 func (r *reading) checks(spec checksSpec) Checks {
-	c := Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts}
+	c := Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts, SkipMissing: spec.MissingCheckers == "skip"}
+	switch spec.MissingCheckers {
+	case "", "refuse", "skip":
+	default:
+		r.at("spec", "checks", "missingCheckers").problem(document.CodeType, "want refuse or skip, got %q", document.Shorten(spec.MissingCheckers))
+	}
 	if spec.StaleFacts != "" {
 		if c.StaleFacts = duration(spec.StaleFacts); c.StaleFacts <= 0 {
 			r.at("spec", "checks", "staleFacts").problem(document.CodeType, "want a duration over 0, like 168h, got %q", document.Shorten(spec.StaleFacts))

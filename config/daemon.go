@@ -37,6 +37,8 @@ type Daemon struct {
 	Endpoints map[string]Endpoint
 	API       API
 	Secrets   Secrets
+	// Checkers are the programs that Checkers of the monorepo name, by that name.
+	Checkers map[string]CheckerProgram
 }
 
 // Secrets is where the keys of encrypted Secrets come from.
@@ -140,6 +142,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		Endpoints []struct{ Name, URL, TokenFile string }
 		API       API `json:"api"`
 		Secrets   Secrets
+		Checkers  []CheckerProgram
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -189,6 +192,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 	}
 	d.readAPI(in, dir, spec.API)
 	d.readSecrets(in, dir, spec.Secrets)
+	d.Checkers = in.checkerPrograms(dir, spec.Checkers)
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
 	return d, in.problems().Sorted()

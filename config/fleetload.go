@@ -130,11 +130,11 @@ func (l *loader) yamlFiles(dir string) []string {
 }
 
 func (l *loader) loadFleetDocument(doc *document.Document, first map[string]document.Position) {
-	loads := map[string]func(*document.Document){"Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Mask": l.loadMask,
+	loads := map[string]func(*document.Document){"Checker": l.loadChecker, "Cluster": l.loadCluster, "HealthRule": l.loadHealthRule, "Mask": l.loadMask,
 		"Rollout": l.loadRollout, "Tenant": l.loadTenant, "Window": l.loadWindow}
 	load := loads[doc.Kind]
 	if doc.APIVersion != APIVersion || load == nil {
-		l.problem(doc.Problem(doc.Node, document.CodeDocument, "%s %s: no document of the fleet, want Cluster, HealthRule, Mask, Rollout, Tenant or Window (%s)", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind), APIVersion))
+		l.problem(doc.Problem(doc.Node, document.CodeDocument, "%s %s: no document of the fleet, want Checker, Cluster, HealthRule, Mask, Rollout, Tenant or Window (%s)", document.Shorten(doc.APIVersion), document.Shorten(doc.Kind), APIVersion))
 		return
 	}
 	load(doc)

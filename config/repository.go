@@ -44,6 +44,8 @@ type Repository struct {
 	Checks Checks
 	// HealthRules in the order in which they are written; one for each kind.
 	HealthRules []*HealthRule
+	// Checkers in the order in which they are written.
+	Checkers []*Checker
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes, or one that kinds may

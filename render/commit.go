@@ -29,14 +29,16 @@ type Commit struct {
 }
 
 // NewCommit loads the tree of a commit, without rendering anything yet. What
-// an earlier render left in the cache, which may be nil, is used.
-func NewCommit(tree config.Tree, cache *cache.Cache, version string) (*Commit, error) {
+// an earlier render left in the cache, which may be nil, is used. What programs say
+// of its texts today refuses nothing: it was released once. They are asked only to
+// find what collectors left out.
+func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Checkers) (*Commit, error) {
 	repository := config.Load(tree, nil)
 	rules, problems := checkFleet(repository)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
-	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
+	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version, Checkers: checkers, released: true}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
 	for unit := range repository.Units() {
 		if unit.Defaults.Problems.Retry() {
 			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)
@@ -116,7 +118,7 @@ func (c *Commit) defineLocked() error {
 	if c.defined {
 		return nil
 	}
-	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version}
+	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version, Checkers: c.compiler.Checkers, released: true}
 	c.pass = c.compiler.begin(c.pass.world.repository)
 	w := c.pass.world
 	c.pass.lookUp()

@@ -39,7 +39,10 @@ type Compiler struct {
 	// Base is what a change goes to, whose Tenants judge the change too; nil for none.
 	// It is set before the first snapshot, or to the repository of the one before.
 	Base *config.Repository
+	// Checkers run the programs that judge texts. Nil: none can be run.
+	Checkers Checkers
 
+	released   bool   // what is rendered was released before, see [NewCommit]
 	world      *world // of the last commit that was not held
 	policies   *policies
 	entries    map[config.UnitPath]*entry
@@ -172,7 +175,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 	if c.Checks != nil {
 		r.Checks = *c.Checks
 	}
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies}, replaced: map[string]bool{}}
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies, checks: newChecks(r, c.Checkers, c.released)}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository
@@ -279,7 +282,7 @@ func (p *pass) render() {
 		}
 	}
 	switch {
-	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard:
+	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard || !p.before.checks.same(p.world.checks):
 		for _, e := range p.entries {
 			list[e] = true
 		}

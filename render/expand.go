@@ -35,6 +35,7 @@ type expansion struct {
 	seen      map[ObjectID]*Object
 	budget    *kind.Budget            // of the written spec that is being expanded
 	steps     map[*Object]*blame.Step // how each object was made; nil when nobody asks
+	questions []question              // about the objects
 }
 
 // expandAll renders all of the unit.
@@ -53,7 +54,7 @@ func (e *expansion) expandAll() {
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, src.hard, nil)
 			}
-			e.seal(d)
+			e.seal(src, d)
 		}
 	}
 }
@@ -106,7 +107,7 @@ func (e *expansion) expand(src source, chain []document.Position) {
 			e.nest(nested, src, d)
 			continue
 		}
-		e.seal(d)
+		e.seal(src, d)
 	}
 }
 
@@ -243,7 +244,7 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 }
 
 // seal checks an object and takes it up.
-func (e *expansion) seal(d *draft) {
+func (e *expansion) seal(src source, d *draft) {
 	e.noteKind(d)
 	d.checks, d.fileOf = e.repository.Checks, e.sealedFrom
 	o := d.seal()
@@ -267,6 +268,7 @@ func (e *expansion) seal(d *draft) {
 	}
 	e.seen[o.ID] = o
 	e.objects = append(e.objects, o)
+	e.ask(src, d, o)
 	if e.steps != nil {
 		e.steps[o] = d.step
 	}

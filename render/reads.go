@@ -24,6 +24,7 @@ const (
 	readFolder     what = 'L' // a folder with all that is in it
 	readData       what = 'D' // a value of the data files, by its path as [dataName] has it
 	readMapping    what = 'M' // that there is a mapping in the data files, by its path
+	readChecks     what = 'P' // a kind's name: what Checkers ask about objects of it; empty: of which kinds they ask
 	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
 	readSpace      what = 'S' // what judges the objects of a namespace, see [spaceName]
 	readUnjudged   what = 'U' // that no policy was asked, as in a [Commit]
@@ -41,7 +42,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData, readMapping, readUnjudged:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged:
 		return true
 	case readHard:
 		schemas, _, _ := strings.Cut(r.name, " ")

@@ -107,9 +107,10 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
 	}
+	expansions := u.expand(placed)
+	u.consult(expansions)
 	for i, place := range placed {
-		u.found.target, u.placeAt = place.target.Name, i
-		if objects := u.objects(place); len(objects) > 0 {
+		if objects := expansions[i].objects; len(objects) > 0 {
 			bundle := newBundle(u.unit.Path, place.target.Name, objects)
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
 		}
@@ -344,11 +345,16 @@ func (u *unitRenderer) expansion(p place) expansion {
 		schemas: u.hard.schemasOf(p.cluster), cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
 }
 
-// objects renders the unit for one target.
-func (u *unitRenderer) objects(p place) []*Object {
-	e := u.expansion(p)
-	e.expandAll()
-	return e.objects
+// expand renders the unit for its targets.
+func (u *unitRenderer) expand(placed []place) []*expansion {
+	all := make([]*expansion, len(placed))
+	for i, place := range placed {
+		u.found.target, u.placeAt = place.target.Name, i
+		e := u.expansion(place)
+		e.expandAll()
+		all[i] = &e
+	}
+	return all
 }
 
 // targetProblems gathers what is wrong on single targets, so that a problem on

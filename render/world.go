@@ -35,6 +35,7 @@ type world struct {
 	kinds      *kind.Kinds
 	data       *kind.Data
 	offers     *offers
+	checks     *checks
 	problems   document.Problems // of the data files
 	claims     document.Problems // of definitions in the folder of schemas that have the names of easy kinds
 	builds     sync.Map          // *build by unit
@@ -82,6 +83,8 @@ func (w *world) hash(what what, name string) string {
 			return ""
 		}
 		return "mapping"
+	case readChecks:
+		return w.checks.hash(name)
 	case readCollection:
 		return w.offers.hash(w, name)
 	case readSpace:
@@ -280,7 +283,7 @@ func (w *world) placesOf(unit *Unit) []place {
 func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %q %q %q %s\n", format, w.version, w.repository.Name, unit.Path, unit.Hash)
-	fmt.Fprintf(sum, "%q\n", w.repository.Checks)
+	fmt.Fprintf(sum, "%+v\n", w.repository.Checks)
 	d := unit.Defaults
 	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
 	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)

@@ -54,12 +54,15 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 			if err != nil {
 				return err
 			}
-			compiler, done, err := where.compiler()
+			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
-			snapshot := compiler.Snapshot(commit, tree)
+			snapshot, err := where.compile(cmd.Context(), compiler, commit, tree)
+			if err != nil {
+				return err
+			}
 			if snapshot.Held {
 				printProblems(cmd.ErrOrStderr(), snapshot.Problems)
 				return exit(exitError)

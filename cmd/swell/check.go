@@ -55,17 +55,17 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := map[string]func(io.Writer, *checked) error{formatJSON: writeProblemData(formatJSON), formatYAML: writeProblemData(formatYAML),
 				"sarif": writeSARIF, "github": writeAnnotations, "junit": writeJUnit, "gitlab": writeGitLab, formatMarkdown: writeProblemMarkdown}[output]
-			compiler, done, err := where.compiler()
+			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
 			name := where.argument(args, 0)
-			earlier, err := where.baseOf(compiler, base, since)
+			earlier, err := where.baseOf(cmd.Context(), compiler, base, since)
 			if err != nil {
 				return err
 			}
-			snapshot, err := where.snapshot(compiler, name)
+			snapshot, err := where.snapshot(cmd.Context(), compiler, name)
 			if err != nil {
 				return err
 			}
@@ -103,6 +103,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
+	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "say which programs of Checkers ran, for how long and in which sandbox")
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "gitlab", "junit", formatMarkdown)
 	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
 	cmd.Flags().StringVar(&base, "base", "", "folder or Git revision that the change goes to: its rules judge too")

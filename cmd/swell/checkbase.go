@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 // baseOf has the repository of one revision judge what the compiler renders from now
 // on, and renders another revision; both may be empty. earlier is nil without since.
-func (p *place) baseOf(compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
+func (p *place) baseOf(ctx context.Context, compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
 	if base != "" {
 		tree, _, err := p.open(base)
 		if err != nil {
@@ -30,7 +31,7 @@ func (p *place) baseOf(compiler *render.Compiler, base, since string) (earlier *
 	if since == "" {
 		return nil, nil
 	}
-	if earlier, err = p.snapshot(compiler, since); err != nil {
+	if earlier, err = p.snapshot(ctx, compiler, since); err != nil {
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}
 	return earlier, nil

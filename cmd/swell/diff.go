@@ -78,12 +78,12 @@ or the daemon would refuse HEAD as a whole.`,
 					return fmt.Errorf("--%s: only with --live", name)
 				}
 			}
-			compiler, done, err := where.compiler()
+			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
-			base, err := where.snapshot(compiler, args[0])
+			base, err := where.snapshot(cmd.Context(), compiler, args[0])
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ or the daemon would refuse HEAD as a whole.`,
 				return fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", args[0])
 			}
 			compiler.Base = base.Repository
-			head, err := where.snapshot(compiler, where.argument(args, 1))
+			head, err := where.snapshot(cmd.Context(), compiler, where.argument(args, 1))
 			if err != nil {
 				return err
 			}

@@ -199,12 +199,12 @@ func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer
 	if err != nil {
 		return err
 	}
-	compiler, done, err := o.where.compiler()
+	compiler, done, err := o.where.compiler(cmd)
 	if err != nil {
 		return err
 	}
 	defer done()
-	head, err := o.where.snapshot(compiler, name)
+	head, err := o.where.snapshot(cmd.Context(), compiler, name)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,9 @@ type place struct {
 	path string // the monorepo's folder inside that Git repository; empty: found
 
 	cacheDir string // empty: the user's; none: no cache
+	checkers string // the file of programs; empty: the user's
+	verbose  bool   // say which programs run
+	progress *checkerProgress
 }
 
 func (p *place) flags(cmd *cobra.Command) {
@@ -41,6 +45,7 @@ func (p *place) flags(cmd *cobra.Command) {
 // cacheFlag is for commands that use [place.compiler].
 func (p *place) cacheFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps rendered results for the next run; none for no cache (default: swell in the user's cache folder)")
+	cmd.Flags().StringVar(&p.checkers, "checkers", "", "file that says which programs Checkers run, of kind CheckerPrograms (default: swell/checkers.yaml in the user's configuration folder)")
 }
 
 // open finds the tree for a folder inside a monorepo, or else for a Git revision.
@@ -150,42 +155,66 @@ func findMonorepo(folder string) (string, error) {
 }
 
 // snapshot renders what name means.
-func (p *place) snapshot(compiler *render.Compiler, name string) (*render.Snapshot, error) {
+func (p *place) snapshot(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
 	tree, commit, err := p.open(name)
 	if err != nil {
 		return nil, err
 	}
-	return compiler.Snapshot(commit, tree), nil
+	return p.compile(ctx, compiler, commit, tree)
+}
+
+// compile renders a tree. After an interruption, what programs would have said of it is
+// missing.
+func (p *place) compile(ctx context.Context, compiler *render.Compiler, commit config.Commit, tree config.Tree) (*render.Snapshot, error) {
+	s := compiler.Snapshot(commit, tree)
+	p.progress.end()
+	return s, ctx.Err()
 }
 
 // cacheLimit is the size that a cache of rendered units may have, in bytes.
 // 100,000 units take about 200 MB.
 const cacheLimit = 1 << 30
 
-// compiler makes a compiler with the cache that the flag names. Where the
-// user's cannot be used, it remembers nothing from run to run.
-func (p *place) compiler() (c *render.Compiler, done func(), err error) {
-	c, done = &render.Compiler{Version: buildID()}, func() {}
+// compiler makes a compiler with the cache and the programs that the flags name.
+func (p *place) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), err error) {
+	kept, err := p.openCache()
+	if err != nil {
+		return nil, nil, err
+	}
+	runner, err := p.runner(kept, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() {
+		if kept != nil {
+			_ = kept.Close() // nothing is lost with it
+		}
+	}
+	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context())}, done, nil
+}
+
+// openCache opens the cache that the flag names. Where the user's cannot be used, there
+// is none.
+func (p *place) openCache() (*cache.Cache, error) {
 	if p.cacheDir == "none" {
-		return c, done, nil
+		return nil, nil
 	}
 	dir := p.cacheDir
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return c, done, nil
+			return nil, nil
 		}
 		dir = filepath.Join(user, "swell")
 	}
 	kept, err := cache.Open(dir, cacheLimit)
 	switch {
 	case err != nil && p.cacheDir != "":
-		return nil, nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none runs without a cache"}
+		return nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none runs without a cache"}
 	case err != nil:
-		return c, done, nil
+		return nil, nil
 	}
-	c.Cache = kept
-	return c, func() { _ = kept.Close() }, nil // nothing is lost with it
+	return kept, nil
 }
 
 // argument is the i-th argument, or the working tree where there is none: the

@@ -53,12 +53,12 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 			if explain && output != "yaml" {
 				return fmt.Errorf("--explain: want -o yaml, which has comments, got %q", output)
 			}
-			compiler, done, err := where.compiler()
+			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
-			snapshot, err := where.snapshot(compiler, where.argument(args, 0))
+			snapshot, err := where.snapshot(cmd.Context(), compiler, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

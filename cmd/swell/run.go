@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/checker"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/source"
@@ -58,7 +60,7 @@ ended yet; 2 when the daemon could not run.`,
 			if err != nil {
 				return err
 			}
-			daemon, planner, closeAll, err := openDaemon(file, empty, log)
+			daemon, planner, closeAll, err := openDaemon(cmd.Context(), file, empty, log)
 			if err != nil {
 				return err
 			}
@@ -121,7 +123,7 @@ func readDaemonConfig(file string) (*config.Daemon, error) {
 }
 
 // openDaemon opens all that a daemon needs. closeAll gives it back.
-func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, planner *sync.Planner, closeAll func(), err error) {
+func openDaemon(ctx context.Context, file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, planner *sync.Planner, closeAll func(), err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, nil, nil, err
@@ -140,9 +142,10 @@ func openDaemon(file string, empty bool, log *slog.Logger) (daemon *sync.Daemon,
 		}
 	}
 	repo := settings.Repository
+	runner := &checker.Runner{Programs: settings.Checkers, Cache: kept}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
 		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Secrets: settings.Secrets, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID()}})
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx)}})
 	if err != nil {
 		closeAll()
 		return nil, nil, nil, err

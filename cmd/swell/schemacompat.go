@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -42,12 +43,12 @@ Exit codes: 0 compatible, 1 breaking, 2 could not judge.`,
   swell schema compat HEAD~1 HEAD -o json`,
 		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			compiler, done, err := where.compiler()
+			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
-			states, err := where.compare(compiler, args[0], where.argument(args, 1))
+			states, err := where.compare(cmd.Context(), compiler, args[0], where.argument(args, 1))
 			if err != nil {
 				return err
 			}
@@ -89,8 +90,8 @@ type states struct {
 
 // compare renders two states of a monorepo; head is the last that the compiler renders.
 // mixed is nil where nothing that kinds are made from differs, or a side is held.
-func (p *place) compare(compiler *render.Compiler, base, head string) (s states, err error) {
-	if s.base, err = p.snapshot(compiler, base); err != nil || s.base.Held {
+func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, head string) (s states, err error) {
+	if s.base, err = p.snapshot(ctx, compiler, base); err != nil || s.base.Held {
 		if err == nil {
 			s.head = s.base
 		}
@@ -102,10 +103,12 @@ func (p *place) compare(compiler *render.Compiler, base, head string) (s states,
 	}
 	is := config.Load(tree, nil)
 	if was := s.base.Repository; len(is.Folders()) > 0 && impact.Touched(was, is) {
-		s.mixed = compiler.Snapshot("", impact.Tree(was, is))
+		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(was, is)); err != nil {
+			return s, err
+		}
 	}
-	s.head = compiler.Snapshot(commit, tree)
-	return s, nil
+	s.head, err = p.compile(ctx, compiler, commit, tree)
+	return s, err
 }
 
 // judge finds what the change of kinds breaks.

@@ -260,7 +260,7 @@ func TestRawOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uses := map[string]int{"screen.go": 2, "check.go": 1, "demo.go": 1, "table.go": 1, "watch.go": 1} // the sizes and the kind of a terminal, colours, the live picture
+	uses := map[string]int{"screen.go": 2, "check.go": 1, "checkers.go": 2, "demo.go": 1, "table.go": 1, "watch.go": 1} // the sizes and the kind of a terminal, colours, the live picture
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

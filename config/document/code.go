@@ -26,6 +26,7 @@ const (
 	CodeSecret    Code = "SW1023" // a Secret whose values anybody with the repository can read, or that is encrypted in a way that cannot be decrypted
 	CodeTenancy   Code = "SW1019" // what the unit's Tenant may not bring
 	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
+	CodeChecker   Code = "SW1020" // a text that the program of a Checker refuses, or could not judge
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -49,5 +50,6 @@ var Codes = map[Code]string{
 	CodeSecret:    "values of Secrets stand in the repository as they are, or are encrypted where nobody decrypts them; encrypt the data of the Secret with sops",
 	CodeUnique:    "the kind declares the value as unique, and two specs have it",
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
+	CodeChecker:   "the program that a Checker of the monorepo names refuses the text, or could not judge it; the message has its own words",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/sync/checker"
+)
+
+// checkersFile is a user's own configuration of programs, in the folder of swell's.
+const checkersFile = "checkers.yaml"
+
+// checkerPrograms reads the programs that the flag names, or else those of the user.
+func checkerPrograms(file string) (map[string]config.CheckerProgram, error) {
+	named := file != ""
+	if !named {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil, nil // a user without a home has no configuration
+		}
+		file = filepath.Join(dir, "swell", checkersFile)
+	}
+	content, err := os.ReadFile(file)
+	switch {
+	case !named && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, hinted{err, "--checkers names a document of kind CheckerPrograms; see the README"}
+	}
+	programs, problems := config.ReadCheckerPrograms(file, content)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return programs, nil
+}
+
+// runner runs the programs for a command.
+func (p *place) runner(kept *cache.Cache, out io.Writer) (*checker.Runner, error) {
+	programs, err := checkerPrograms(p.checkers)
+	if err != nil {
+		return nil, err
+	}
+	p.progress = &checkerProgress{out: out, verbose: p.verbose}
+	return &checker.Runner{Programs: programs, Cache: kept, Done: p.progress.done}, nil
+}
+
+// checkerProgress says on a terminal which programs run, and with verbose what they
+// were kept from.
+type checkerProgress struct {
+	mu      sync.Mutex
+	out     io.Writer
+	verbose bool
+	over    int
+	shown   time.Time
+	width   int
+}
+
+// showEvery is how often the line is written anew.
+const showEvery = 100 * time.Millisecond
+
+func (s *checkerProgress) done(run checker.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over++
+	switch {
+	case s.verbose:
+		fmt.Fprintf(s.out, "swell: %s on %s: %s, sandbox: %s\n", run.Program, run.File, run.Took.Round(time.Millisecond), strings.Join(run.Guards, ", "))
+	case isTerminal(s.out) && time.Since(s.shown) > showEvery:
+		s.shown = time.Now()
+		line := fmt.Sprintf("swell: checkers: %d done, now %s on %s", s.over, run.Program, run.File)
+		fmt.Fprintf(raw(s.out), "\r%-*s", s.width, line)
+		s.width = len(line)
+	}
+}
+
+// end takes the line of progress away.
+func (s *checkerProgress) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.width > 0 {
+		fmt.Fprintf(raw(s.out), "\r%*s\r", s.width, "")
+		s.width = 0
+	}
+}

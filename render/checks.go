@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/checker"
+)
+
+// Checkers run the programs that Checker documents name. What they say of the same
+// request is the same for as long as the identity of the program is. They are safe for
+// concurrent use.
+type Checkers interface {
+	// Identity changes whenever the program, or how it is run, does. It is empty where no
+	// program of that name can be run; missing says why, and what to do.
+	Identity(program string) (identity, missing string)
+	// Judge runs the program.
+	Judge(checker.Request) checker.Verdict
+}
+
+// checks are the Checkers of a commit, and what runs them.
+type checks struct {
+	run  Checkers // nil: nothing can be run
+	skip bool     // what cannot be run is skipped
+	// released has nothing refused, see [NewCommit].
+	released bool
+	byKind   map[string][]check
+	hashes   sync.Map // by kind
+}
+
+// check is one item of a Checker.
+type check struct {
+	*config.Checker
+	texts *config.CheckedTexts
+}
+
+func newChecks(r *config.Repository, run Checkers, released bool) *checks {
+	c := &checks{run: run, released: released, skip: r.Checks.SkipMissing, byKind: map[string][]check{}}
+	for _, each := range r.Checkers {
+		for i := range each.From {
+			texts := &each.From[i]
+			c.byKind[texts.Kind] = append(c.byKind[texts.Kind], check{each, texts})
+		}
+	}
+	return c
+}
+
+// identity is that of a program.
+func (c *checks) identity(program string) (identity, missing string) {
+	if c.run == nil {
+		return "", "no programs can be run here"
+	}
+	return c.run.Identity(program)
+}
+
+// same says whether the same is asked and would be answered.
+func (c *checks) same(other *checks) bool {
+	if c.hash("") != other.hash("") {
+		return false
+	}
+	for kind := range c.byKind {
+		if c.hash(kind) != other.hash(kind) {
+			return false
+		}
+	}
+	return true
+}
+
+// hash is the address of all that decides what becomes of objects of a kind; that of
+// "" says for which kinds there is something to ask.
+func (c *checks) hash(kind string) string {
+	known, ok := c.hashes.Load(kind)
+	if !ok {
+		known, _ = c.hashes.LoadOrStore(kind, sync.OnceValue(func() string { return c.hashOf(kind) }))
+	}
+	return known.(func() string)()
+}
+
+func (c *checks) hashOf(kind string) string {
+	if kind == "" {
+		return strings.Join(slices.Sorted(maps.Keys(c.byKind)), " ")
+	}
+	if len(c.byKind[kind]) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%t %t\n", c.skip, c.released)
+	for _, each := range c.byKind[kind] {
+		identity, missing := c.identity(each.Program)
+		fmt.Fprintf(sum, "%q %s %q %q %+v %q %q\n", each.Name, each.Position, each.Program, each.Schema, *each.texts, identity, missing)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// question is a text of a unit that a program is asked about.
+type question struct {
+	check
+	checker.Text
+	target config.TargetName
+	src    source
+	secret bool
+	// problems are those of the text; finding is where in it.
+	problems func(finding checker.Finding, message string) document.Problems
+}
+
+func (q *question) request() checker.Request {
+	return checker.Request{Program: q.Program, File: q.File, Beside: q.Beside, Private: q.secret}
+}
+
+// ask notes what is to be asked about an object that is good so far.
+func (e *expansion) ask(src source, d *draft, o *Object) {
+	if !e.asks(o.ID.Kind) {
+		return
+	}
+	metadata, _ := d.object["metadata"].(map[string]any)
+	labels := map[string]string{}
+	values, _ := metadata["labels"].(map[string]any)
+	for key, value := range values {
+		labels[key], _ = value.(string)
+	}
+	for _, c := range e.checks.byKind[o.ID.Kind] {
+		if !c.texts.Takes(o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
+			continue
+		}
+		for _, text := range checker.Texts(c.texts, d.object) {
+			e.questions = append(e.questions, question{check: c, Text: text, target: e.target.Name, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
+				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
+		}
+	}
+}
+
+// asks notes that it was looked up whether anything is asked about objects of a kind,
+// and says whether there is.
+func (u *unitRenderer) asks(kind string) bool {
+	u.reads.note(readChecks, "")
+	if len(u.checks.byKind[kind]) == 0 {
+		return false
+	}
+	u.reads.note(readChecks, kind)
+	return true
+}
+
+// refused tells what a program found in a text of the object: at the line of the text,
+// where it was written in one block, else at the field.
+func (d *draft) refused(text checker.Text, f checker.Finding, message string) document.Problems {
+	d.problems = nil
+	path := text.Path
+	if f.File != "" && f.File != text.File.Name {
+		path = append(slices.Clone(path[:len(path)-1]), f.File)
+	}
+	d.problem(document.CodeChecker, path, "%s", message)
+	for i, p := range d.problems {
+		if at, ok := lineIn(d.doc, p.Position, f); ok {
+			d.problems[i].Position = at
+		}
+		d.problems[i].Retry = f.Retry
+	}
+	return d.problems
+}
+
+// lineIn is the line of a finding in the document, when the text was written as a block
+// at that position.
+func lineIn(doc *document.Document, at document.Position, f checker.Finding) (document.Position, bool) {
+	if f.Line == 0 || at.File != doc.File {
+		return at, false
+	}
+	value := valueAt(doc.Node, at)
+	if value == nil || value.Style != yaml.LiteralStyle {
+		return at, false
+	}
+	at.Line, at.Column = value.Line+f.Line, 0
+	return at, true
+}
+
+// valueAt is the value whose key stands at a position; nil when there is none.
+func valueAt(n *yaml.Node, at document.Position) *yaml.Node {
+	for i := 0; i < len(n.Content); i++ {
+		below := n.Content[i]
+		if n.Kind == yaml.MappingNode && i%2 == 0 && below.Line == at.Line && below.Column == at.Column {
+			return n.Content[i+1]
+		}
+		if found := valueAt(below, at); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// consult asks the programs about the unit on its targets, and adds what they found.
+func (u *unitRenderer) consult(expansions []*expansion) {
+	var questions []question
+	for _, e := range expansions {
+		questions = append(questions, e.questions...)
+	}
+	if len(questions) == 0 || u.checks.released {
+		return
+	}
+	verdicts := u.verdicts(questions)
+	for i, q := range questions {
+		u.found.target = q.target
+		for _, f := range verdicts[i].Findings {
+			text := f.Text
+			if q.secret {
+				text = "refused; why is not shown, since the text holds a secret"
+			}
+			u.found.add(q.problems(f, fmt.Sprintf("checker %s: %s", q.Name, text))...)
+		}
+	}
+}
+
+// verdicts asks all questions, the same one once.
+func (u *unitRenderer) verdicts(questions []question) []checker.Verdict {
+	all := make([]checker.Verdict, len(questions))
+	first := map[string]int{}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	same := make([]int, len(questions))
+	for i := range questions {
+		q := &questions[i]
+		if _, missing := u.checks.identity(q.Program); missing != "" {
+			same[i] = i
+			all[i] = u.missing(q, missing)
+			continue
+		}
+		key := fmt.Sprintf("%q %q %q", q.Program, q.File, q.Beside)
+		if at, ok := first[key]; ok {
+			same[i] = at
+			continue
+		}
+		first[key], same[i] = i, i
+		group.Go(func() error {
+			all[i] = u.checks.run.Judge(q.request())
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+	for i := range all {
+		all[i] = all[same[i]]
+	}
+	return all
+}
+
+// missing is what becomes of a question that no program can be asked.
+func (u *unitRenderer) missing(q *question, why string) checker.Verdict {
+	if !u.checks.skip {
+		return checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("not checked: %s", why)}}}
+	}
+	u.note(document.Problem{Position: q.Position, Code: document.CodeChecker, Message: fmt.Sprintf("checker %s: skipped: %s", q.Name, why)})
+	return checker.Verdict{}
+}

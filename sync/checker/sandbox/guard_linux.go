@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/landlock-lsm/go-landlock/landlock"
+	abi "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// guard puts the guards on this process, in the order in which each still may.
+func (s *stage) guard() (guards []string, err error) {
+	level := levels[slices.IndexFunc(levels, func(l level) bool { return l.name == s.Level })]
+	if level.userSpace {
+		guards = append(guards, "user namespace")
+	}
+	if level.namespaces {
+		if err := s.network(); err != nil {
+			return guards, fmt.Errorf("network: %w", err)
+		}
+		if err := s.privateRoot(); err != nil {
+			return guards, fmt.Errorf("private root: %w", err)
+		}
+		guards = append(guards, "process namespace", "network namespace", "private root")
+	}
+	if err := os.Chdir(s.Folder); err != nil {
+		return guards, err
+	}
+	if err := s.limit(level); err != nil {
+		return guards, fmt.Errorf("limits: %w", err)
+	}
+	guards = append(guards, "limits")
+	if err := dropCapabilities(); err != nil {
+		return guards, fmt.Errorf("capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return guards, fmt.Errorf("no new privileges: %w", err)
+	}
+	guards = append(guards, "no new privileges")
+	if version, err := abi.LandlockGetABIVersion(); err == nil && version > 0 {
+		if err := s.landlock(level); err != nil {
+			return guards, fmt.Errorf("landlock: %w", err)
+		}
+		guards = append(guards, fmt.Sprintf("Landlock %d", version))
+	}
+	if !seccomp.Supported() && !level.namespaces {
+		return guards, fmt.Errorf("neither a network namespace nor seccomp: nothing would keep the program from the network")
+	}
+	if seccomp.Supported() {
+		if err := loadFilter(level); err != nil {
+			return guards, fmt.Errorf("seccomp: %w", err)
+		}
+		guards = append(guards, "seccomp")
+	}
+	return guards, nil
+}
+
+// limit sets what the kernel counts for each process.
+func (s *stage) limit(l level) error {
+	limits := s.Limits
+	seconds := uint64(max(1, limits.CPU.Seconds()))
+	for _, r := range []struct {
+		resource int
+		bound    uint64
+	}{
+		{unix.RLIMIT_CPU, seconds},
+		{unix.RLIMIT_FSIZE, uint64(limits.FileSize)},
+		{unix.RLIMIT_NOFILE, uint64(limits.OpenFiles)},
+		{unix.RLIMIT_DATA, uint64(limits.Memory)},
+		// Address space that is only set aside, as Go's is, is not memory yet.
+		{unix.RLIMIT_AS, uint64(limits.Memory)*4 + 4<<30},
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_NPROC, uint64(limits.Processes + othersProcesses(l))},
+	} {
+		if err := unix.Setrlimit(r.resource, &unix.Rlimit{Cur: r.bound, Max: r.bound}); err != nil {
+			return fmt.Errorf("resource %d: %w", r.resource, err)
+		}
+	}
+	return nil
+}
+
+// othersProcesses are those that the kernel counts besides the program's: all of the
+// user, unless the program has a user namespace of its own.
+func othersProcesses(l level) int {
+	if l.userSpace {
+		return 0
+	}
+	count := 0
+	processes, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*") // the pattern is good
+	for _, name := range processes {
+		if info, err := os.Stat(name); err == nil && info.Sys().(*syscall.Stat_t).Uid == uint32(os.Getuid()) {
+			count++
+		}
+	}
+	return count
+}
+
+// dropCapabilities leaves this thread, and so the program, without any.
+func dropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// landlock lets the program read the system and its own folders, and write those.
+func (s *stage) landlock(l level) error {
+	own := append([]string{s.Folder}, s.Folders...)
+	rules := []landlock.Rule{landlock.RODirs(system...).IgnoreIfMissing(), landlock.ROFiles(devices...).IgnoreIfMissing(),
+		landlock.RWFiles("/dev/null").IgnoreIfMissing(), landlock.ROFiles("/etc/ld.so.cache").IgnoreIfMissing()}
+	if l.privateRoot { // there is nothing else in it
+		own = append(own, "/tmp", "/run", "/var")
+		rules = append(rules, landlock.RODirs("/etc", "/proc").IgnoreIfMissing())
+	}
+	rules = append(rules, landlock.RWDirs(own...).IgnoreIfMissing())
+	for _, name := range s.Read {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			rules = append(rules, landlock.RODirs(name))
+		} else {
+			rules = append(rules, landlock.ROFiles(name).IgnoreIfMissing())
+		}
+	}
+	if s.Program != "" {
+		rules = append(rules, landlock.ROFiles(fmt.Sprintf("/dev/fd/%d", programFile)))
+	}
+	config := landlock.V7.BestEffort()
+	if err := config.RestrictPaths(rules...); err != nil {
+		return err
+	}
+	if l.namespaces {
+		return nil // it has a network of its own
+	}
+	return config.RestrictScoped()
+}
+
+// never are system calls that no check of a configuration needs, and that most ways
+// out of a sandbox begin with.
+var never = []string{"mount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsmount", "fsconfig", "fspick", "mount_setattr", "chroot",
+	"unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "bpf", "perf_event_open", "userfaultfd",
+	"io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key", "kexec_load", "init_module", "finit_module",
+	"delete_module", "open_by_handle_at", "name_to_handle_at", "swapon", "swapoff", "reboot", "acct", "settimeofday", "clock_settime", "adjtimex",
+	"sethostname", "setdomainname", "quotactl", "syslog", "vhangup"}
+
+// outward are those that lead to a network. Where the sandbox has none of its own,
+// a program may name an address to listen on, as checks of servers do, and no more.
+var outward = []string{"connect", "accept", "accept4", "sendmsg", "sendmmsg", "setsid", "setpgid"}
+
+// loadFilter refuses system calls, for this thread and what it becomes.
+func loadFilter(l level) error {
+	refused := never
+	conditions := []seccomp.NameWithConditions{{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_NEWUSER}}}}
+	families := []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+	if !l.namespaces {
+		refused = slices.Concat(never, outward)
+		families = families[:3]
+		conditions = append(conditions, seccomp.NameWithConditions{Name: "sendto", Conditions: seccomp.ArgumentConditions{{Argument: 4, Operation: seccomp.NotEqual, Value: 0}}})
+	}
+	other := make(seccomp.ArgumentConditions, len(families))
+	for i, family := range families {
+		other[i] = seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: family}
+	}
+	conditions = append(conditions, seccomp.NameWithConditions{Name: "socket", Conditions: other})
+	return seccomp.LoadFilter(seccomp.Filter{Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
+		{Names: refused, Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: []string{"clone3"}, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)}, // its flags cannot be seen; callers fall back to clone
+		{NamesWithCondtions: conditions, Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+	}}})
+}
+
+// network has this process' own network: the loopback device, and every address and
+// port to listen on, so that checks of servers may.
+func (s *stage) network() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"ipv4/ip_unprivileged_port_start": "0", "ipv4/ip_nonlocal_bind": "1", "ipv6/ip_nonlocal_bind": "1"} {
+		_ = os.WriteFile("/proc/sys/net/"+name, []byte(value), 0) // where they cannot be set, fewer addresses can be listened on
+	}
+	return nil
+}
+
+// become makes this process the program that it was given.
+func become(_ string, args, environment []string) error {
+	empty, err := unix.BytePtrFromString("")
+	if err != nil {
+		return err
+	}
+	argv, err := syscall.SlicePtrFromStrings(args)
+	if err != nil {
+		return err
+	}
+	envv, err := syscall.SlicePtrFromStrings(environment)
+	if err != nil {
+		return err
+	}
+	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, programFile, uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
+	return errno
+}

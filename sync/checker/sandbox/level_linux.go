@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// level is a set of guards that the kernel may give.
+type level struct {
+	name        string
+	namespaces  bool
+	userSpace   bool // a user namespace of its own
+	privateRoot bool
+	guards      []string
+}
+
+// levels begin with the strongest one.
+var levels = []level{
+	{name: "user", namespaces: true, userSpace: true, privateRoot: true},
+	{name: "namespaces", namespaces: true, privateRoot: true}, // root, where there are no user namespaces
+	{name: "plain"},
+}
+
+// strongest is the first level that works here, found once.
+var strongest = sync.OnceValues(func() (level, error) {
+	var tried []error
+	for _, l := range levels {
+		if l.name == "namespaces" && os.Geteuid() != 0 {
+			continue
+		}
+		guards, err := l.probe()
+		if err == nil {
+			l.guards = guards
+			return l, nil
+		}
+		tried = append(tried, fmt.Errorf("%s: %w", l.name, err))
+	}
+	return level{}, fmt.Errorf("no sandbox can be made here: %w", errors.Join(tried...))
+})
+
+// probe says which guards the level has here.
+func (l level) probe() ([]string, error) {
+	s := stage{Command: Command{Limits: DefaultLimits}, Level: l.name, Folder: Folder, Probe: true}
+	if !l.privateRoot {
+		dir, err := l.privateFolder(nil)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
+		s.Folder = dir
+	}
+	p, err := l.start(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.wait(context.Background(), s)
+	if err == nil && (r.Exit != 0 || r.Stopped != "") {
+		err = fmt.Errorf("exit code %d %s: %s", r.Exit, r.Stopped, r.Output)
+	}
+	return r.Guards, err
+}
+
+// Inside, the program is this user, which owns nothing of the machine. Outside it is
+// nobody where swell runs as root, else the user that swell runs as.
+const (
+	insideUser = 1000
+	nobody     = 65534
+)
+
+// capabilities are those that the stage needs before it gives up all.
+var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+
+// attributes are how the process is started.
+func (l level) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	root := os.Geteuid() == 0
+	user := nobody
+	if l.namespaces {
+		a.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+		a.AmbientCaps = capabilities
+	}
+	if l.userSpace {
+		user = insideUser
+		outside, group := os.Geteuid(), os.Getegid()
+		if root {
+			outside, group = nobody, nobody
+		}
+		a.Cloneflags |= syscall.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: outside, Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: group, Size: 1}}
+		a.GidMappingsEnableSetgroups = root
+	}
+	if root || l.userSpace {
+		a.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
+	}
+	return a
+}
+
+// privateFolder is a new folder with files, for the user of the program.
+func (l level) privateFolder(files []File) (string, error) {
+	dir, err := os.MkdirTemp("", "swell-check-")
+	if err != nil {
+		return "", err
+	}
+	err = writeFiles(dir, files)
+	if os.Geteuid() == 0 {
+		for _, f := range files {
+			err = errors.Join(err, os.Chown(filepath.Join(dir, f.Name), nobody, nobody))
+		}
+		err = errors.Join(err, os.Chown(dir, nobody, nobody))
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+func selfPath() (string, error) { return "/proc/self/exe", nil }
+
+// kill ends a process and all that it started: its session, and its process namespace
+// where it has one.
+func kill(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may be gone
+}
+
+// lookEvery is how often the memory of a program is looked at.
+const lookEvery = 20 * time.Millisecond
+
+// watchMemory tells when a process and its children have more memory than the limit.
+// One process alone is also bounded by the kernel.
+func watchMemory(ctx context.Context, pid int, limit int64) <-chan struct{} {
+	greedy := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if resident(pid) > limit {
+				close(greedy)
+				return
+			}
+		}
+	}()
+	return greedy
+}
+
+// resident is the memory of a process and its children, in bytes, as far as it can be
+// seen.
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	var total int64
+	if fields := strings.Fields(string(text)); len(fields) > 1 {
+		pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
+		total = pages * int64(os.Getpagesize())
+	}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is good
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task) // gone: no children
+		for _, child := range strings.Fields(string(children)) {
+			if id, err := strconv.Atoi(child); err == nil {
+				total += resident(id)
+			}
+		}
+	}
+	return total
+}
