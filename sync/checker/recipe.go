@@ -47,6 +47,25 @@ func recipeNames() []string { return slices.Sorted(maps.Keys(recipes)) }
 // recipes by the name that a Checker has. The programs' own manuals say what the flags
 // do; Why says what goes wrong without them.
 var recipes = map[string]*Recipe{
+	"amtool": {Program: "amtool", Flags: []Flag{{"check-config ${file}", "judge the configuration of an Alertmanager, without asking one"}},
+		Noise: regexp.MustCompile(`^amtool: error: failed to validate`), Stamp: regexp.MustCompile(`^Checking '[^']*' *`)},
+	"envoy": {Program: "envoy", Flags: []Flag{
+		{"--mode validate", "judge and end; else it serves"},
+		{"-l error", "else a page of news about itself comes first"},
+		{"-c ${file}", "the configuration"},
+	}, FileName: "envoy.yaml", Lookups: true, Stamp: regexp.MustCompile(`^\[[^\]]*\](\[[^\]]*\])* (\[[^\]]*\] )?`)},
+	"fluent-bit": {Program: "fluent-bit", Flags: []Flag{
+		{"--dry-run", "judge and end; else it collects"},
+		{"--quiet", "else its banner comes first"},
+		{"-c ${file}", "the configuration"},
+	}, Noise: regexp.MustCompile(`^Fluent Bit v|^\* |configuration test is successful`), Stamp: regexp.MustCompile(`^\[[0-9/]+ [0-9:.]+\] `)},
+	"haproxy": {Program: "haproxy", Flags: []Flag{
+		{"-c", "judge and end; else it serves"},
+		{"-f ${file}", "the configuration"},
+	}, Folders: []string{"/run/haproxy", "/var/lib/haproxy"}, Lookups: true,
+		Noise: regexp.MustCompile(`^\[(NOTICE|WARNING)\]|Fatal errors found in configuration|Error\(s\) found in configuration file`), Stamp: regexp.MustCompile(`^\[ALERT\] +\([0-9]+\) : (config : )?`)},
+	"named-checkconf": {Program: "named-checkconf", Flags: []Flag{{"${file}", "not the machine's own configuration; zones are not loaded, since their files stand elsewhere"}},
+		Folders: []string{"/var/cache/bind", "/var/lib/bind", "/etc/bind"}},
 	"nginx": {Program: "nginx", Flags: []Flag{
 		{"-t", "judge the configuration and end"},
 		{"-q", "say nothing when it is good"},
@@ -54,10 +73,27 @@ var recipes = map[string]*Recipe{
 		{"-p .", "relative paths begin at the folder of the text"},
 		{"-c ${file}", "not the machine's own configuration"},
 	}, Folders: []string{"/var/log/nginx", "/var/lib/nginx", "/var/cache/nginx", "/run/nginx"}, Lookups: true,
-		Noise: regexp.MustCompile(`^nginx: configuration file .* test (failed|is successful)$|\[(warn|notice|info)\] `), Stamp: nginxStamp},
+		Noise: regexp.MustCompile(`^nginx: configuration file .* test (failed|is successful)$|\[(warn|notice|info)\] `),
+		Stamp: regexp.MustCompile(`^[0-9/]+ [0-9:]+ \[[a-z]+\] [0-9#]+: (\*[0-9]+ )?|^nginx: \[[a-z]+\] `)},
+	"otelcol": {Program: "otelcol", Flags: []Flag{
+		{"validate", "judge and end; else it collects"},
+		{"--config=file:${file}", "the configuration, and nothing of the environment"},
+	}, FileName: "otelcol.yaml", Lookups: true},
+	"promtool-config": {Program: "promtool", Flags: []Flag{
+		{"check config", "the configuration of a Prometheus"},
+		{"--syntax-only", "the files that it names, such as keys, stand elsewhere"},
+		{"${file}", ""},
+	}, Noise: promtoolNoise},
+	"promtool-rules": {Program: "promtool", Flags: []Flag{{"check rules ${file}", "groups of rules with their expressions"}}, Noise: promtoolNoise},
+	"sh":             {Program: "sh", Flags: []Flag{{"-n ${file}", "read the script and run nothing of it"}}},
+	"vector": {Program: "vector", Flags: []Flag{
+		{"validate", "judge and end; else it collects"},
+		{"--no-environment", "else it touches the disk and connects to where logs go, and a configuration can name a program to run"},
+		{"${file}", "the configuration; its ending says which language it is in"},
+	}, Noise: regexp.MustCompile(`^-+$|^√ `), Lookups: true},
 }
 
-var nginxStamp = regexp.MustCompile(`^[0-9/]+ [0-9:]+ \[[a-z]+\] [0-9#]+: (\*[0-9]+ )?`)
+var promtoolNoise = regexp.MustCompile(`^Checking |^ *(FAILED|SUCCESS):? *[0-9a-z ]*$`)
 
 var (
 	hostName = regexp.MustCompile(`[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*`)

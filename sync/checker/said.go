@@ -49,23 +49,28 @@ func said(result sandbox.Result, request checker.Request, recipe *Recipe) []chec
 		if finding.File == recipe.FileName || finding.File == request.File.Name {
 			finding.File = ""
 		}
-		switch {
-		case finding.Line > 0 || len(found) == 0:
-			if len(found) == maxFindings {
-				return found
-			}
-			found = append(found, finding)
-		default:
-			last := &found[len(found)-1]
-			if last.Line == 0 && finding.Line > 0 {
-				last.File, last.Line, last.Column = finding.File, finding.Line, finding.Column
-			}
-			last.Text += "; " + finding.Text
+		if found = with(found, finding); len(found) > maxFindings {
+			found = found[:maxFindings]
+			break
 		}
 	}
 	for i := range found {
 		found[i].Text = document.Printable(shortened(found[i].Text))
 	}
+	return found
+}
+
+// with adds a line of output. One without a place belongs to the one before it, and one
+// with a place to a headline.
+func with(found []checker.Finding, next checker.Finding) []checker.Finding {
+	if len(found) == 0 || next.Line > 0 && found[len(found)-1].Line > 0 {
+		return append(found, next)
+	}
+	last := &found[len(found)-1]
+	if next.Line > 0 {
+		last.File, last.Line, last.Column = next.File, next.Line, next.Column
+	}
+	last.Text = shortened(last.Text + "; " + next.Text)
 	return found
 }
 
