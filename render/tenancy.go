@@ -159,7 +159,7 @@ func (d *draft) tenancy(id ObjectID, namespaced bool, metadata map[string]any) {
 			refuse([]any{"metadata", "name"}, "%q is no namespace of tenant %s: want %s", id.Name, r.Name, orAny(r.Namespaces))
 		}
 		if len(r.Labels)+len(r.Annotations)+len(r.Images) > 0 {
-			inside(d.object, nil, func(path []any, m map[string]any) { r.check(path, m, refuse) })
+			inside(d.object, make([]any, 0, 16), func(path []any, m map[string]any) { r.check(path, m, refuse) })
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (r ruling) check(path []any, m map[string]any, refuse func(path []any, form
 	}{{"labels", r.Labels}, {"annotations", r.Annotations}} {
 		metadata, _ := m["metadata"].(map[string]any)
 		values, _ := metadata[keys.field].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(values)) {
+		for key := range values {
 			if !keys.admit.Admit(key) {
 				refuse(append(slices.Clip(path), "metadata", keys.field, key), "tenant %s may not set it: its %s are %s", r.Name, keys.field, keys.admit)
 			}
@@ -225,20 +225,21 @@ func (r ruling) checkImage(path []any, value any, refuse func(path []any, format
 	}
 }
 
-// inside calls a function for every mapping in a value, an outer one first.
+// inside calls a function for every mapping in a value, an outer one first. The path is
+// good during the call only.
 func inside(value any, path []any, do func(path []any, m map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
 		do(path, v)
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if below(v[key]) {
-				inside(v[key], append(slices.Clip(path), key), do)
+		for key, value := range v {
+			if below(value) {
+				inside(value, append(path, key), do)
 			}
 		}
 	case []any:
 		for i, item := range v {
 			if below(item) {
-				inside(item, append(slices.Clip(path), i), do)
+				inside(item, append(path, i), do)
 			}
 		}
 	}
