@@ -172,7 +172,7 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 // judge holds an object against the policies of its cluster.
 func (e *expansion) judge(d *draft, o *Object) {
 	findings := e.policies.of(e.cluster.Name).Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
-		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
+		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Convertible: d.sealed.Definition() != "", Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
 	for _, f := range findings {
 		name := f.Policy
 		if f.Binding != "" {
@@ -223,5 +223,6 @@ func (e *expansion) surroundings() policy.Surroundings {
 			}
 			return k != nil && k.Namespaced, k != nil
 		},
+		Versions: e.hard.OtherVersions,
 	}
 }

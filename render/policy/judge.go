@@ -143,14 +143,20 @@ func (p *Policies) Judge(o *Object, in Surroundings) []Finding {
 }
 
 func (p *validating) judge(r *request, all *Policies) (found []Finding) {
-	if !p.match.matches(r) {
+	version, matched := p.match.matches(r)
+	if !matched {
 		return nil
 	}
+	seen, convertible := r.as(version)
 	say := func(b *binding[[]admission.ValidationAction], effect Effect, message string, field []any) {
 		found = append(found, Finding{Effect: effect, Policy: p.name, Binding: b.name, At: p.at, Message: message, Field: field})
 	}
 	for _, b := range p.bindings {
-		if !b.match.matches(r) {
+		if _, matched := b.match.matches(r); !matched {
+			continue
+		}
+		if !convertible {
+			say(b, Unjudged, fmt.Sprintf("it is about %s, and %s is another version", version, r.object.APIVersion), nil)
 			continue
 		}
 		params, err := all.paramsOf(p.paramKind, b.params, r)
@@ -165,14 +171,14 @@ func (p *validating) judge(r *request, all *Policies) (found []Finding) {
 			effect = Refused
 		}
 		for _, param := range params {
-			applies, asks, err := p.applies(r, param)
+			applies, asks, err := p.applies(seen, param)
 			switch {
 			case err != nil && !p.ignore:
 				say(b, effect, r.errorText(err), nil)
 			case asks != "":
 				say(b, Unjudged, "it asks for "+asks, nil)
 			case applies && err == nil:
-				p.validate(r, param, func(message string, field []any) { say(b, effect, message, field) })
+				p.validate(seen, param, func(message string, field []any) { say(b, effect, message, field) })
 				if p.asks != "" {
 					say(b, Unjudged, "one of its validations asks for "+p.asks, nil)
 				}
@@ -269,11 +275,16 @@ func (r *request) errorText(err error) string {
 }
 
 func (p *mutating) judge(r *request, all *Policies) []Finding {
-	if !p.match.matches(r) {
+	version, matched := p.match.matches(r)
+	if !matched {
+		return nil
+	}
+	r, convertible := r.as(version)
+	if !convertible {
 		return nil
 	}
 	for _, b := range p.bindings {
-		if !b.match.matches(r) {
+		if _, matched := b.match.matches(r); !matched {
 			continue
 		}
 		params, err := all.paramsOf(p.paramKind, b.params, r)

@@ -9,6 +9,8 @@ import (
 	admission "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	server "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 )
 
@@ -39,15 +41,22 @@ func (c *compilation) matcher(m *admission.MatchResources, path ...any) *matcher
 		namespaces: selector(m.NamespaceSelector, "namespaceSelector"), objects: selector(m.ObjectSelector, "objectSelector")}
 }
 
-// matches says whether the creation of an object is matched.
-func (m *matcher) matches(r *request) bool {
+// matches says whether the creation of an object is matched, and in which version the
+// policy sees the object: mostly its own.
+func (m *matcher) matches(r *request) (version string, ok bool) {
+	version = r.object.APIVersion
 	if m == nil {
-		return true
+		return version, true
 	}
-	if len(m.resources) > 0 && !anyRule(m.resources, r) || anyRule(m.excluded, r) {
-		return false
+	if _, excluded := m.anyRule(m.excluded, r); excluded {
+		return "", false
 	}
-	return m.objects.Matches(labels.Set(r.labels)) && m.matchesNamespace(r)
+	if len(m.resources) > 0 {
+		if version, ok = m.anyRule(m.resources, r); !ok {
+			return "", false
+		}
+	}
+	return version, m.objects.Matches(labels.Set(r.labels)) && m.matchesNamespace(r)
 }
 
 // matchesNamespace says so of the namespace. What lives in none is in all of them, and
@@ -64,9 +73,39 @@ func (m *matcher) matchesNamespace(r *request) bool {
 	return m.namespaces.Matches(labels.Set(r.namespace().Labels))
 }
 
-func anyRule(list []admission.NamedRuleWithOperations, r *request) bool {
-	return slices.ContainsFunc(list, func(named admission.NamedRuleWithOperations) bool {
-		matcher := rules.Matcher{Rule: named.RuleWithOperations, Attr: r.attributes}
-		return matcher.Matches() && (len(named.ResourceNames) == 0 || slices.Contains(named.ResourceNames, r.object.Name))
-	})
+// anyRule finds a rule that matches the object's version or, where the policy does not
+// want exactly that, another one that the API server has of the kind.
+func (m *matcher) anyRule(list []admission.NamedRuleWithOperations, r *request) (version string, ok bool) {
+	rule := func(attributes server.Attributes) bool {
+		return slices.ContainsFunc(list, func(named admission.NamedRuleWithOperations) bool {
+			matcher := rules.Matcher{Rule: named.RuleWithOperations, Attr: attributes}
+			return matcher.Matches() && (len(named.ResourceNames) == 0 || slices.Contains(named.ResourceNames, r.object.Name))
+		})
+	}
+	if rule(r.attributes) {
+		return r.object.APIVersion, true
+	}
+	among := func(list []string, name string) bool { return slices.Contains(list, "*") || slices.Contains(list, name) }
+	if m.exact || !slices.ContainsFunc(list, func(named admission.NamedRuleWithOperations) bool {
+		return among(named.APIGroups, group(r.object.APIVersion)) && among(named.Resources, r.object.Resource) && !among(named.APIVersions, "*")
+	}) {
+		return "", false
+	}
+	for _, other := range r.in.Versions(r.object.APIVersion, r.object.Kind) {
+		if rule(otherVersion{r.attributes, other}) {
+			return other, true
+		}
+	}
+	return "", false
+}
+
+// otherVersion is the same request for another version of the resource.
+type otherVersion struct {
+	server.Attributes
+	apiVersion string
+}
+
+func (o otherVersion) GetResource() schema.GroupVersionResource {
+	gv, _ := schema.ParseGroupVersion(o.apiVersion) // as the schemas have it
+	return gv.WithResource(o.Attributes.GetResource().Resource)
 }

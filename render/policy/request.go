@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"maps"
 	"strings"
 
 	core "k8s.io/api/core/v1"
@@ -23,6 +24,8 @@ type Object struct {
 	Namespaced       bool
 	Namespace, Name  string
 	Content          map[string]any // is not changed
+	// Convertible: the object is the same in all versions of its kind.
+	Convertible bool
 	// Secret keeps the object's values out of all messages.
 	Secret bool
 }
@@ -52,6 +55,8 @@ type Surroundings struct {
 	// Scope says whether objects of a kind live in namespaces; known is false when
 	// there is no such kind.
 	Scope func(apiVersion, kind string) (namespaced, known bool)
+	// Versions are the other apiVersions that the cluster serves a kind in.
+	Versions func(apiVersion, kind string) []string
 }
 
 // request is the creation of an object.
@@ -77,6 +82,21 @@ func newRequest(o *Object, in Surroundings) *request {
 	r.attributes = server.NewAttributesRecord(&unstructured.Unstructured{Object: o.Content}, nil, gv.WithKind(o.Kind), namespace, o.Name,
 		gv.WithResource(o.Resource), "", server.Create, &metav1.CreateOptions{FieldManager: "swell"}, false, nil)
 	return r
+}
+
+// as is the request as a policy for another version sees it. ok is false where the
+// API server would convert the object and nobody here can.
+func (r *request) as(version string) (as *request, ok bool) {
+	if version == r.object.APIVersion {
+		return r, true
+	}
+	if !r.object.Convertible {
+		return nil, false
+	}
+	o := *r.object
+	o.APIVersion, o.Content = version, maps.Clone(o.Content)
+	o.Content["apiVersion"] = version
+	return newRequest(&o, r.in), true
 }
 
 // exempt says whether no policy judges the object: an API server lets policies be

@@ -121,6 +121,18 @@ func read(version string) (*Set, error) {
 // Kind finds a kind; nil when there is none of that name and version.
 func (s *Set) Kind(apiVersion, kind string) *Kind { return s.kinds[apiVersion+" "+kind] }
 
+// OtherVersions are the other apiVersions that have a kind, sorted.
+func (s *Set) OtherVersions(apiVersion, kind string) (others []string) {
+	for name := range s.kinds {
+		version, named, _ := strings.Cut(name, " ")
+		if named == kind && version != apiVersion && groupKind(name) == groupKind(apiVersion+" "+kind) {
+			others = append(others, version)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
 // Names are all "apiVersion kind" of the set, for suggestions.
 func (s *Set) Names() []string {
 	names := make([]string, 0, len(s.kinds))

@@ -30,7 +30,7 @@ import (
 func (c *Cluster) Facts(ctx context.Context) (*config.Facts, error) {
 	p := pulling{call: c.begin(), facts: &config.Facts{}}
 	var version struct{ GitVersion string }
-	if err := p.getJSON(ctx, "version", &request{op: "get", object: "version", path: "/version"}, &version); err != nil {
+	if err := p.getJSON(ctx, "", &request{op: "get", object: "version", path: "/version"}, &version); err != nil {
 		return nil, err
 	}
 	p.facts.Kubernetes = version.GitVersion
