@@ -99,6 +99,20 @@ var Explanations = map[Code]Explanation{
 		Cause:  "A kind collects documents of other units, and one of those has a problem. It is left out; the others are collected.",
 		WayOut: "Correct the document where it stands: its own unit shows the problem.",
 	},
+	CodePolicy: {
+		Cause:   "An admission policy, Pod Security, a LimitRange or a quota would refuse the object when it is applied: policies of the folder policies, and what the facts of the cluster say that it has.",
+		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: notes, labels: {pod-security.kubernetes.io/enforce: restricted}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: notes, namespace: notes}\nspec: {containers: [{name: notes, image: notes}]}\n", "restricted"},
+		WayOut:  "Change the object as the message says; or the policy, where it is wrong. swell check --base judges a change by the policies that it goes to as well.",
+	},
+	CodeChecker: {
+		Cause:  "The program that a Checker names refused the text, with its own words behind the name; or it could not judge it, because it is missing, took too long or wrote too much.",
+		WayOut: "Change the text at the line that the message names. Where the program is missing, say where it is in checkers.yaml or in the daemon's configuration.",
+	},
+	CodeSecret: {
+		Cause:   "Values of a Secret stand in the repository as they are, so everybody who can read it knows them, now and for ever; or values are encrypted where nobody decrypts them.",
+		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: notes, namespace: shop}\nstringData: {token: EXAMPLE}\n", "a value that everybody with the repository can read"},
+		WayOut:  "Encrypt the Secret's data with sops, and change the values, because Git keeps the old ones. Or have another tool make the Secret.",
+	},
 	CodeUnique: {
 		Cause:   "A kind declares a value as unique, like a host name or a port, and two specs have the same: in a cluster, of a tenant or in the fleet, as the kind says.",
 		Example: Example{"services/shop/notes/balancer.yaml", "apiVersion: easy.example.com/v1\nkind: L7Balancer\nmetadata: {name: notes}\nspec: {hosts: [shop.example.com], upstreams: {web: {}}}\n", "host \"shop.example.com\": stands at services/shop/balancer/balancer.yaml:5:11 too, and has to be the only one in the fleet"},
