@@ -32,7 +32,10 @@ type Checks struct {
 	SkipMissing bool
 }
 
-type checksSpec struct{ PlainSecrets, StaleFacts, MissingCheckers string }
+type checksSpec struct {
+	PlainSecrets, StaleFacts, MissingCheckers string
+	AllowedChanges                            []struct{ Rule, At, Reason string }
+}
 
 func (r *reading) checks(spec checksSpec) Checks {
 	c := Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts, SkipMissing: spec.MissingCheckers == "skip"}

@@ -42,6 +42,8 @@ type Repository struct {
 	Release Release
 	// Checks is what becomes of what the checks of units find.
 	Checks Checks
+	// AllowedChanges are breaking changes of kinds and definitions that are meant.
+	AllowedChanges []AllowedChange
 	// HealthRules in the order in which they are written; one for each kind.
 	HealthRules []*HealthRule
 	// Checkers in the order in which they are written.
@@ -197,6 +199,7 @@ type layout struct {
 	protoPath                   []string
 	release                     Release
 	checks                      Checks
+	allowed                     []AllowedChange
 	doc                         *document.Document
 }
 
@@ -244,7 +247,7 @@ func (l *loader) load(previous *Repository) {
 		return
 	}
 	l.repository.layout, l.repository.Name, l.repository.Release = layout, layout.name, layout.release
-	l.repository.Checks = layout.checks
+	l.repository.Checks, l.repository.AllowedChanges = layout.checks, layout.allowed
 	l.loadFleet(layout.fleet)
 	l.listKinds(layout.kinds)
 	l.listProtos(layout.protoPath)
@@ -284,7 +287,7 @@ func (l *loader) layout() (layout, bool) {
 	in.name(", which all that is applied is marked with")
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), facts: cmp.Or(spec.Facts, "facts"), units: spec.Units, protoPath: spec.ProtoPath}
-	found.release, found.checks = in.release(spec.Release), in.checks(spec.Checks)
+	found.release, found.checks, found.allowed = in.release(spec.Release), in.checks(spec.Checks), in.allowedChanges(spec.Checks)
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}

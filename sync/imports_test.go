@@ -81,7 +81,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
 		"render/diff":              "config config/document render",
-		"render/impact":            "config config/document render render/diff render/kind render/schema/compat",
+		"render/impact":            "config config/document render render/diff render/kind render/schema render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",
 		"render/override":          "config config/document render/schema",

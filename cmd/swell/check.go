@@ -39,9 +39,11 @@ monorepo's folder. junit has a test case for each unit, and one for each file or
 whose problem blocks several units.
 
 With --base, the Tenants of that revision judge the units too, so that a change cannot
-allow itself anything: use it on pull requests. With --changed-since, only what the
-change brings counts: problems of units that differ from that revision, and others that
-were not there. That is for a monorepo that has problems already.
+allow itself anything: use it on pull requests. Changes of kinds and of definitions of
+custom resources that break documents are problems too, as swell schema compat finds
+them. With --changed-since, only what the change brings counts: problems of units that
+differ from that revision, and others that were not there. That is for a monorepo that
+has problems already.
 
 Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 		Example: `  swell check
@@ -80,6 +82,13 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			found.Problems = problemsBelow(snapshot, found.below)
 			if earlier != nil {
 				found.Problems = broughtSince(earlier, snapshot, found.Problems)
+			}
+			if compiler.Base != nil && found.below == "" {
+				breaks, err := where.breaks(cmd.Context(), compiler, base, compiler.Base, snapshot)
+				if err != nil {
+					return err
+				}
+				found.Problems = append(breaks, found.Problems...).Sorted()
 			}
 			if output == formatText {
 				text := textFor(cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))

@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/impact"
 )
 
 // baseOf has the repository of one revision judge what the compiler renders from now
@@ -35,6 +36,33 @@ func (p *place) baseOf(ctx context.Context, compiler *render.Compiler, base, sin
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}
 	return earlier, nil
+}
+
+// breaks are the breaking changes of kinds and definitions since a revision whose
+// repository is base.
+func (p *place) breaks(ctx context.Context, compiler *render.Compiler, name string, base *config.Repository, head *render.Snapshot) (document.Problems, error) {
+	touched := impact.Touched(base, head.Repository)
+	if head.Held || !touched && !impact.Redefined(base.Tree, head) {
+		return nil, nil
+	}
+	s := states{head: head}
+	var err error
+	if s.base, err = p.compile(ctx, compiler, "", base.Tree); err != nil {
+		return nil, err
+	}
+	if s.base.Held {
+		return nil, fmt.Errorf("--base %s: its documents of the fleet have problems, so there is nothing to compare with: %s", name, s.base.Problems[0])
+	}
+	if touched {
+		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(base, head.Repository)); err != nil {
+			return nil, err
+		}
+	}
+	report, err := s.judge()
+	if err != nil {
+		return nil, err
+	}
+	return report.Problems(), nil
 }
 
 // broughtSince are the problems that an earlier snapshot, rendered by the same

@@ -55,7 +55,10 @@ a dry run for each object, which writes nothing. The clusters and the credential
 those of the daemon's configuration. Deletions are shown only where the daemon's state
 is. The values of Secrets are neither read nor shown.
 
-Exit codes: 0 no changes, 1 changes, 2 an error; or some units could not be compared
+Where a kind or a definition of custom resources changed, its breaking changes are
+problems, as swell schema compat finds them.
+
+Exit codes: 0 no changes, 1 changes, 2 an error or a problem; or some units could not be compared
 because they have problems on one side, or are no longer units and keep their objects,
 or the daemon would refuse HEAD as a whole.`,
 		Example: `  swell diff main                     # what my working tree changes
@@ -92,12 +95,21 @@ or the daemon would refuse HEAD as a whole.`,
 				return fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", args[0])
 			}
 			compiler.Base = base.Repository
-			head, err := where.snapshot(cmd.Context(), compiler, where.argument(args, 1))
-			if err != nil {
+			states := states{base: base}
+			if err := states.with(cmd.Context(), where, compiler, where.argument(args, 1)); err != nil {
 				return err
 			}
+			head := states.head
 			printRuleChanges(cmd.ErrOrStderr(), args[0], base.Repository, head.Repository)
-			printProblems(cmd.ErrOrStderr(), head.Problems)
+			problems := head.Problems
+			if !head.Held {
+				compatible, err := states.judge()
+				if err != nil {
+					return err
+				}
+				problems = append(compatible.Problems(), problems...).Sorted()
+			}
+			printProblems(cmd.ErrOrStderr(), problems)
 			if head.Held {
 				return exit(exitError)
 			}
@@ -120,7 +132,7 @@ or the daemon would refuse HEAD as a whole.`,
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
 			switch {
-			case len(head.Problems) > 0 || report.Refused != "" || len(report.Unknown) > 0 || slices.ContainsFunc(report.Kept, wholly):
+			case len(problems) > 0 || report.Refused != "" || len(report.Unknown) > 0 || slices.ContainsFunc(report.Kept, wholly):
 				return exit(exitError)
 			case len(report.Changes) > 0:
 				return exit(exitProblems)

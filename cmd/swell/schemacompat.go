@@ -25,8 +25,8 @@ func schemaCompatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compat BASE [HEAD]",
 		Short: "Refuse changes of kinds and definitions that break documents",
-		Long: `Compare the easy kinds of two states of a monorepo, folders or Git revisions, and find
-what breaks documents. Without HEAD, BASE is compared with the current folder. No
+		Long: `Compare the easy kinds and the CustomResourceDefinitions of two states of a monorepo,
+folders or Git revisions, and find what breaks documents. Without HEAD, BASE is compared with the current folder. No
 cluster is needed.
 
  1. Compare the messages of the kinds, by what documents may hold: names, types, lists
@@ -34,9 +34,19 @@ cluster is needed.
     reserved names count for programs that are built from the same .proto.
  2. Render the documents of BASE with the kinds of HEAD. A document that had no problem
     and has one now is broken; objects that come out otherwise are counted.
+ 3. Compare the CustomResourceDefinitions of the folder of schemas and of units, by the
+    rules of structural schemas: fields that would be dropped, versions, lists.
 
 A change that a rule calls breaking is refused although no document breaks: those of
-other branches, and objects in clusters, are not in the tree. Warnings refuse nothing.
+other branches, and objects in clusters, are not in the tree. Warnings refuse nothing. One
+that is meant stands in the root's swell.yaml, and is let through as long as no document of
+HEAD breaks:
+
+  checks:
+    allowedChanges:
+    - {rule: FIELD_REMOVED, at: Runtime.spec.port, reason: nobody ever set it}
+
+swell diff and swell check --base do the same when a kind or a definition changed.
 
 Exit codes: 0 compatible, 1 breaking, 2 could not judge.`,
 		Example: `  swell schema compat main
@@ -52,21 +62,30 @@ Exit codes: 0 compatible, 1 breaking, 2 could not judge.`,
 			if err != nil {
 				return err
 			}
-			for _, side := range []*render.Snapshot{states.base, states.head} {
-				if side.Held {
-					printProblems(cmd.ErrOrStderr(), side.Problems)
-					return fmt.Errorf("%s: the fleet's documents have problems, so its units are not known", map[bool]string{true: args[0], false: "the present state"}[side == states.base])
+			if states.base.Held || states.head.Held {
+				held, name := states.head, where.argument(args, 1)
+				if states.base.Held {
+					held, name = states.base, args[0]
 				}
+				printProblems(cmd.ErrOrStderr(), held.Problems)
+				return fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", name)
 			}
 			report, err := states.judge()
 			if err != nil {
 				return err
 			}
-			if err := writeImpact(cmd.OutOrStdout(), output, report); err != nil {
+			changed, err := impact.Changes(states.base, states.mixed)
+			if err != nil {
+				return err
+			}
+			if err := writeImpact(cmd.OutOrStdout(), output, report, changed); err != nil {
 				return err
 			}
 			printProblems(cmd.ErrOrStderr(), report.Unjudged)
-			fmt.Fprintln(cmd.ErrOrStderr(), impactSummary(report))
+			for _, note := range report.Notes {
+				fmt.Fprintf(cmd.ErrOrStderr(), "swell: note: %s\n", note)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), impactSummary(report, changed))
 			switch {
 			case len(report.Unjudged) > 0:
 				return exit(exitError)
@@ -83,38 +102,40 @@ Exit codes: 0 compatible, 1 breaking, 2 could not judge.`,
 }
 
 // states are two states of a monorepo, and the documents of the first with the kinds of
-// the second.
+// the second; nil where these are the same.
 type states struct {
 	base, mixed, head *render.Snapshot
 }
 
 // compare renders two states of a monorepo; head is the last that the compiler renders.
-// mixed is nil where nothing that kinds are made from differs, or a side is held.
 func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, head string) (s states, err error) {
-	if s.base, err = p.snapshot(ctx, compiler, base); err != nil || s.base.Held {
-		if err == nil {
-			s.head = s.base
-		}
+	if s.base, err = p.snapshot(ctx, compiler, base); err != nil {
 		return s, err
 	}
+	return s, s.with(ctx, p, compiler, head)
+}
+
+// with renders mixed, where kinds or definitions differ, and head. Nothing is compared
+// with a base that is held.
+func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, head string) error {
 	tree, commit, err := p.open(head)
 	if err != nil {
-		return s, err
+		return err
 	}
 	is := config.Load(tree, nil)
-	if was := s.base.Repository; len(is.Folders()) > 0 && impact.Touched(was, is) {
+	if was := s.base.Repository; !s.base.Held && len(is.Folders()) > 0 && impact.Touched(was, is) {
 		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(was, is)); err != nil {
-			return s, err
+			return err
 		}
 	}
 	s.head, err = p.compile(ctx, compiler, commit, tree)
-	return s, err
+	return err
 }
 
-// judge finds what the change of kinds breaks.
+// judge finds what the change of kinds and definitions breaks.
 func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head, nil) }
 
-func writeImpact(w io.Writer, format string, r *impact.Report) error {
+func writeImpact(w io.Writer, format string, r *impact.Report, changed []impact.Changed) error {
 	if format != formatText {
 		return writeData(w, format, struct {
 			APIVersion string            `json:"apiVersion"`
@@ -124,19 +145,22 @@ func writeImpact(w io.Writer, format string, r *impact.Report) error {
 			Mended     []impact.Broken   `json:"mended,omitempty"`
 			Changed    []impact.Changed  `json:"changed,omitempty"`
 			Unjudged   document.Problems `json:"unjudged,omitempty"`
-		}{config.APIVersion, "Compatibility", append([]compat.Finding{}, r.Findings...), r.Broken, r.Mended, r.Changed, r.Unjudged})
+		}{config.APIVersion, "Compatibility", append([]compat.Finding{}, r.Findings...), r.Broken, r.Mended, changed, r.Unjudged})
 	}
 	var b strings.Builder
 	for _, f := range r.Findings {
-		warning := ""
-		if f.Severity == compat.Warning {
-			warning = "warning: "
+		how := ""
+		switch {
+		case f.Severity == compat.Warning:
+			how = "warning: "
+		case f.Allowed != "":
+			how = fmt.Sprintf("allowed (%s): ", f.Allowed)
 		}
-		fmt.Fprintf(&b, "%s: %s%s\n", f.Position, warning, f.Text())
+		fmt.Fprintf(&b, "%s: %s%s\n", f.Position, how, f.Text())
 	}
 	writeBroken(&b, "breaks", r.Broken)
 	writeBroken(&b, "broke, and mended since:", r.Mended)
-	for _, c := range r.Changed {
+	for _, c := range changed {
 		fmt.Fprintf(&b, "changes %s of %s: %s %s\n", diff.Count(c.Objects, "object"), diff.Count(len(c.Units), "unit"), c.Action, c.Kind)
 		writeSome(&b, c.Fields)
 	}
@@ -168,22 +192,29 @@ func writeSome(b *strings.Builder, lines []string) {
 	}
 }
 
-func impactSummary(r *impact.Report) string {
-	broken, changed := map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+func impactSummary(r *impact.Report, changed []impact.Changed) string {
+	broken, others := map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 	for _, g := range r.Broken {
 		for _, unit := range g.Units {
 			broken[unit] = true
 		}
 	}
-	for _, c := range r.Changed {
+	for _, c := range changed {
 		for _, unit := range c.Units {
-			changed[unit] = true
+			others[unit] = true
 		}
 	}
-	refused := len(r.Refused())
-	warnings := len(r.Findings) - refused
-	if len(r.Findings)+len(broken)+len(changed)+len(r.Unjudged) == 0 {
+	refused, warnings, allowed := len(r.Refused()), 0, ""
+	for _, f := range r.Findings {
+		if f.Severity == compat.Warning {
+			warnings++
+		}
+	}
+	if n := len(r.Findings) - refused - warnings; n > 0 {
+		allowed = fmt.Sprintf(", %d allowed", n)
+	}
+	if len(r.Findings)+len(broken)+len(others)+len(r.Unjudged) == 0 {
 		return fmt.Sprintf("swell: compatible, %s", diff.Count(r.Units, "unit"))
 	}
-	return fmt.Sprintf("swell: %s, %s; of %s, %d broken, %d with another output", diff.Count(refused, "breaking change"), diff.Count(warnings, "warning"), diff.Count(r.Units, "unit"), len(broken), len(changed))
+	return fmt.Sprintf("swell: %s%s, %s; of %s, %d broken, %d with another output", diff.Count(refused, "breaking change"), allowed, diff.Count(warnings, "warning"), diff.Count(r.Units, "unit"), len(broken), len(others))
 }

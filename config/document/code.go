@@ -24,6 +24,7 @@ const (
 	CodeCollect   Code = "SW1017" // a document that was left out of a collection
 	CodePolicy    Code = "SW1018" // an object that an admission policy or Pod Security refuses
 	CodeSecret    Code = "SW1023" // a Secret whose values anybody with the repository can read, or that is encrypted in a way that cannot be decrypted
+	CodeCompat    Code = "SW1021" // a change of a kind or of a definition that breaks documents
 	CodeTenancy   Code = "SW1019" // what the unit's Tenant may not bring
 	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
 	CodeChecker   Code = "SW1020" // a text that the program of a Checker refuses, or could not judge
@@ -49,6 +50,7 @@ var Codes = map[Code]string{
 	CodePolicy:    "an admission policy, Pod Security, a LimitRange or a quota would refuse the object; the message names it",
 	CodeSecret:    "values of Secrets stand in the repository as they are, or are encrypted where nobody decrypts them; encrypt the data of the Secret with sops",
 	CodeUnique:    "the kind declares the value as unique, and two specs have it",
+	CodeCompat:    "the change of a kind or of a definition breaks documents that were good; swell schema compat shows them",
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
 	CodeChecker:   "the program that a Checker of the monorepo names refuses the text, or could not judge it; the message has its own words",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",

@@ -123,4 +123,8 @@ var Explanations = map[Code]Explanation{
 		Example: Example{"fleet/tenants.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\nspec: {namespaces: [shop]}\n", "is no namespace of tenant shop"},
 		WayOut:  "Change the object; or have whoever owns the fleet's folder change the Tenant that the message names.",
 	},
+	CodeCompat: {
+		Cause:  "A kind's .proto or kind.yaml, or a CustomResourceDefinition, is not compatible with what it was in the base: a document that was good may be refused, lose a value or mean something else. Documents of the tree may all be good: those of other branches, and objects in clusters, are not in it.",
+		WayOut: "Add beside what there is, in place of changing it: a new field, a new value. Where the break is meant and no document of the tree has a problem, write the rule, the place and the reason into spec.checks.allowedChanges of the root's swell.yaml.",
+	},
 }

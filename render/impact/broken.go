@@ -56,9 +56,9 @@ func (g groups) sorted() []Broken {
 	return all
 }
 
-// broken finds what had no problem in base. A unit that has one in head, from the same
-// files, is broken by the kinds or definitions too where mixed does not show it, as by
-// definitions that stand in units. mixed is nil where those alone changed.
+// broken finds what had no problem in base. What has one in head, in the same file, is
+// broken by the kinds or definitions too where mixed does not show it, as by definitions
+// that stand in units. mixed is nil where those alone changed.
 func (r *Report) broken(base, mixed, head *render.Snapshot) {
 	broken, mended := groups{}, groups{}
 	for path, was := range base.Units.All() {
@@ -71,23 +71,35 @@ func (r *Report) broken(base, mixed, head *render.Snapshot) {
 		if mixed != nil {
 			m = mixed.Units.Get(path)
 		}
-		if m != nil && len(m.Problems) > 0 {
-			for _, p := range m.Problems {
-				switch {
-				case p.Code == document.CodeKind: // the kind does not load
-				case stays:
+		if m != nil {
+			for _, p := range ofDocuments(m.Problems) {
+				if stays {
 					broken.add(path, p)
-				default:
+				} else {
 					mended.add(path, p)
 				}
 			}
-		} else if stays && now.SameSource(was) {
-			for _, p := range now.Problems {
-				if p.Code != document.CodeKind {
-					broken.add(path, p)
-				}
+		}
+		if !stays {
+			continue
+		}
+		for _, p := range ofDocuments(now.Problems) {
+			if now.SameSource(was) || sameFile(base, head, p.File) {
+				broken.add(path, p)
 			}
 		}
 	}
 	r.Broken, r.Mended = broken.sorted(), mended.sorted()
+}
+
+// ofDocuments are the problems but for those of kinds that do not load: what becomes of
+// their documents is not known.
+func ofDocuments(problems document.Problems) document.Problems {
+	return slices.DeleteFunc(slices.Clone(problems), func(p document.Problem) bool { return p.Code == document.CodeKind })
+}
+
+func sameFile(base, head *render.Snapshot, name string) bool {
+	was, err := base.Repository.Tree.Hash(name)
+	is, err2 := head.Repository.Tree.Hash(name)
+	return err == nil && err2 == nil && was == is
 }

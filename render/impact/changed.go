@@ -29,8 +29,12 @@ type Changed struct {
 	Objects int `json:"objects"`
 }
 
-// changed finds the objects that come out otherwise from the same documents.
-func (r *Report) changed(base, mixed *render.Snapshot) error {
+// Changes are the changes of objects that the kinds of head make of base's documents, the
+// most frequent first. mixed is that of [Judge].
+func Changes(base, mixed *render.Snapshot) ([]Changed, error) {
+	if mixed == nil {
+		return nil, nil
+	}
 	var units []*render.Unit
 	for path, was := range base.Units.All() {
 		if is := mixed.Units.Get(path); is != nil && is != was && len(was.Problems)+len(is.Problems) == 0 && !sameDigests(was, is) {
@@ -48,7 +52,7 @@ func (r *Report) changed(base, mixed *render.Snapshot) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return nil, err
 	}
 	found := map[string]*Changed{}
 	for _, changes := range all {
@@ -56,13 +60,14 @@ func (r *Report) changed(base, mixed *render.Snapshot) error {
 			add(found, c)
 		}
 	}
+	var sorted []Changed
 	for _, c := range found {
-		r.Changed = append(r.Changed, *c)
+		sorted = append(sorted, *c)
 	}
-	slices.SortFunc(r.Changed, func(a, b Changed) int {
+	slices.SortFunc(sorted, func(a, b Changed) int {
 		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Kind, b.Kind), slices.Compare(a.Fields, b.Fields))
 	})
-	return nil
+	return sorted, nil
 }
 
 func add(found map[string]*Changed, c diff.Change) {

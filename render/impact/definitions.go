@@ -5,9 +5,12 @@ package impact
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/schema"
 	"github.com/swell-sh/swell/render/schema/compat"
 )
 
@@ -42,6 +45,18 @@ func (r *Report) definitions(base, head *render.Snapshot, stored map[string][]st
 		})...)
 	}
 	return redefined, err
+}
+
+// Redefined says whether the definitions of a tree are others than those of a snapshot.
+func Redefined(base config.Tree, head *render.Snapshot) bool {
+	var now []string
+	for _, d := range head.Definitions() {
+		now = append(now, string(schema.AppendJSON(nil, d.Object)))
+	}
+	was := render.Definitions(base)
+	slices.Sort(was)
+	slices.Sort(now)
+	return !slices.Equal(was, now)
 }
 
 func state(d *render.Definition) compat.Definition {

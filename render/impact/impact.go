@@ -7,6 +7,7 @@
 package impact
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -25,51 +26,51 @@ type Report struct {
 	// Broken are documents that had no problem in base and have one under the kinds of
 	// head, and Mended those among them that have none as they stand in head.
 	Broken, Mended []Broken
-	// Changed are the changes of objects that the kinds of head make of base's documents.
-	Changed []Changed
 	// Unjudged says why something could not be judged.
 	Unjudged document.Problems
+	// Notes are about changes that are allowed and that there are not.
+	Notes document.Problems
 	// Units of base that were judged.
 	Units int
 }
 
-// Refused are the findings that nobody allows, and that are more than warnings.
+// Refused are the findings that are not let through.
 func (r *Report) Refused() []compat.Finding {
-	var refused []compat.Finding
-	for _, f := range r.Findings {
-		if f.Severity == compat.Breaking {
-			refused = append(refused, f)
-		}
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f compat.Finding) bool { return !f.Refused() })
+}
+
+// Problems are the findings that are not let through, as problems of the tree.
+func (r *Report) Problems() document.Problems {
+	var problems document.Problems
+	for _, f := range r.Refused() {
+		problems = append(problems, document.Problem{Position: f.Position, Code: document.CodeCompat, Message: f.Text()})
 	}
-	return refused
+	return problems
 }
 
 // Touched says whether what kinds and definitions are made from differs between two
 // trees, apart from definitions in units.
 func Touched(base, head *config.Repository) bool {
-	return !slices.Equal(replaced(base), replaced(head)) || differ(base.Tree, head.Tree, replaced(head))
+	was, is := sources(base), sources(head)
+	return !slices.Equal(was, is) || slices.ContainsFunc(is, func(folder string) bool { return !slices.Equal(files(base.Tree, folder), files(head.Tree, folder)) })
 }
 
-// replaced are the folders that kinds and definitions are made from, and the data that
-// kinds read.
-func replaced(r *config.Repository) []string {
+// sources are the folders that kinds and definitions are made from.
+func sources(r *config.Repository) []string {
 	folders := r.Folders()
 	if len(folders) == 0 {
 		return nil
 	}
-	return append([]string{folders[1], r.Data, r.Schemas}, r.ProtoPath...)
+	return append([]string{folders[1], r.Schemas}, r.ProtoPath...)
 }
 
-// differ says whether one of the folders has other files in the two trees. Folders of
-// two sorts of trees cannot be compared by their hashes; files can.
-func differ(a, b config.Tree, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return !slices.Equal(files(a, folder), files(b, folder)) })
-}
-
-// files are the names and hashes of all files of a folder.
+// files are the names and hashes of all files of a folder. Folders of two sorts of trees
+// cannot be compared by their own hashes.
 func files(tree config.Tree, folder string) (all []string) {
 	_ = fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
 		case err != nil: // what cannot be read is a problem of the snapshot
 			all = append(all, name+" "+err.Error())
 			return nil
@@ -86,14 +87,14 @@ func files(tree config.Tree, folder string) (all []string) {
 	return all
 }
 
-// Tree is base with the kinds, the definitions and the data of head.
+// Tree is base with the kinds and the definitions of head, and with the data that they
+// read.
 func Tree(base, head *config.Repository) config.Tree {
-	top := replaced(head)
-	if !slices.Equal(replaced(base), top) {
-		top = append(top, "swell.yaml")
+	top := append(sources(head), head.Data)
+	if !slices.Equal(append(sources(base), base.Data), top) {
+		top = append(top, "swell.yaml") // which names them
 	}
-	slices.Sort(top)
-	return config.Overlay(base.Tree, head.Tree, slices.Compact(top)...)
+	return config.Overlay(base.Tree, head.Tree, top...)
 }
 
 // Judge compares base with mixed, which is a snapshot of [Tree], and with head. mixed
@@ -107,14 +108,12 @@ func Judge(base, mixed, head *render.Snapshot, stored map[string][]string) (*Rep
 	}
 	if mixed != nil {
 		r.kinds(base.Kinds(), head.Kinds())
-		if err := r.changed(base, mixed); err != nil {
-			return nil, err
-		}
 	}
 	if mixed != nil || redefined {
 		r.broken(base, mixed, head)
 	}
 	r.Findings = compat.Sorted(r.Findings)
+	r.allow(head.Repository.AllowedChanges)
 	return r, nil
 }
 

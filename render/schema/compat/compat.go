@@ -45,7 +45,12 @@ type Finding struct {
 	// values of maps have no step of their own.
 	At      string `json:"at"`
 	Message string `json:"message"`
+	// Allowed is the reason why the change is let through; empty where it is not.
+	Allowed string `json:"allowed,omitempty"`
 }
+
+// Refused says whether the change is not let through.
+func (f Finding) Refused() bool { return f.Severity == Breaking && f.Allowed == "" }
 
 // Text is the finding in one line, without its position.
 func (f Finding) Text() string { return fmt.Sprintf("%s %s: %s", f.Rule, f.At, f.Message) }
