@@ -181,6 +181,7 @@ func (e *expansion) judge(d *draft, o *Object) {
 		switch f.Effect {
 		case policy.Refused:
 			d.problem(document.CodePolicy, f.Field, "refused by %s: %s", name, f.Message)
+			d.problems[len(d.problems)-1].Basis = document.Modelled
 		case policy.Warned:
 			d.problem(document.CodePolicy, f.Field, "%s warns: %s", name, f.Message)
 			last := len(d.problems) - 1
@@ -188,9 +189,9 @@ func (e *expansion) judge(d *draft, o *Object) {
 			d.problems = d.problems[:last]
 		case policy.Changed:
 			e.note(document.Problem{Position: document.Position{File: string(e.unit.Path)}, Code: document.CodePolicy,
-				Message: fmt.Sprintf("will be changed by MutatingAdmissionPolicy %q: %s", f.Policy, o.ID)})
-		case policy.Unjudged:
-			e.note(document.Problem{Position: f.At, Code: document.CodePolicy, Message: fmt.Sprintf("policy %q: not judged for all objects: %s", f.Policy, f.Message)})
+				Message: fmt.Sprintf("objects of kind %s will be changed by MutatingAdmissionPolicy %q (binding %q)", o.ID.Kind, f.Policy, f.Binding)})
+		case policy.Unjudged: // the same note for all units
+			e.note(document.Problem{Position: f.At, Code: document.CodePolicy, Message: fmt.Sprintf("policy %q (binding %q): not judged: %s", f.Policy, f.Binding, f.Message)})
 		}
 	}
 }

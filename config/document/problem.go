@@ -58,10 +58,23 @@ type Problem struct {
 	// fleet. Empty when it is all targets of the unit, or has nothing to do
 	// with targets.
 	Targets []string `json:"targets,omitempty"`
+	// Basis says how sure the finding is; empty where it is not about what an API server
+	// will say.
+	Basis Basis `json:"basis,omitempty"`
 	// Retry is set when a file could not be read, which may go well another
 	// time. What came of it must not be remembered.
 	Retry bool `json:"-"`
 }
+
+// Basis is what a finding stands on.
+type Basis string
+
+const (
+	// Exact: an API server says the same.
+	Exact Basis = "exact"
+	// Modelled: a default or a fact of the cluster, which are not known, may change it.
+	Modelled Basis = "modelled"
+)
 
 func (p Problem) String() string {
 	var b strings.Builder

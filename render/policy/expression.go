@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	cel "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -42,12 +43,27 @@ type expressions struct {
 	unknown  map[string]string // what variables ask for that nobody knows, by their names
 }
 
-func (c *compilation) expressions(params bool) *expressions {
+// withoutVariables compiles for all policies that have none: to make a compiler takes
+// longer than to compile.
+var withoutVariables = sync.OnceValue(newCompiler)
+
+func newCompiler() *plugin.CompositedCompiler {
 	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		panic(err) // there is no input
 	}
-	return &expressions{compilation: c, compiler: compiler, params: params, unknown: map[string]string{}}
+	return compiler
+}
+
+func (c *compilation) expressions(params *admission.ParamKind, variables []admission.Variable) *expressions {
+	e := &expressions{compilation: c, params: params != nil, unknown: map[string]string{}}
+	if len(variables) == 0 {
+		e.compiler = withoutVariables()
+		return e
+	}
+	e.compiler = newCompiler()
+	e.variables(variables)
+	return e
 }
 
 // add compiles an expression; a mistake is a flaw.

@@ -52,7 +52,7 @@ type validating struct {
 	validations []validation
 	verdicts    plugin.ConditionEvaluator // of the validations that can be judged
 	messages    plugin.ConditionEvaluator // of the same, with holes
-	annotations plugin.ConditionEvaluator // for the audit log: they refuse what they fail on
+	annotations plugin.ConditionEvaluator // for the audit log: they refuse what they fail on; nil: none
 }
 
 // validation is one that can be judged.
@@ -98,7 +98,10 @@ func (p *validating) evaluate(env *expressions, spec *admission.ValidatingAdmiss
 		}
 	}
 	p.compiler = env.compiler
-	p.verdicts, p.messages, p.annotations = plugin.NewCondition(verdicts), plugin.NewCondition(messages), plugin.NewCondition(annotations)
+	p.verdicts, p.messages = plugin.NewCondition(verdicts), plugin.NewCondition(messages)
+	if len(annotations) > 0 {
+		p.annotations = plugin.NewCondition(annotations)
+	}
 }
 
 // conditions are the matchConditions of a policy.
@@ -226,7 +229,13 @@ func (p *validating) validate(r *request, param runtime.Object, refuse func(mess
 		fail(err, nil)
 		return
 	}
-	messages, _, err := r.evaluate(p.compiler, p.messages, param, r.namespaceObject(), left)
+	messages := make([]plugin.EvaluationResult, len(verdicts))
+	if slices.ContainsFunc(verdicts, func(v plugin.EvaluationResult) bool { return v.Error == nil && v.EvalResult != celtypes.True }) {
+		var told []plugin.EvaluationResult
+		if told, _, err = r.evaluate(p.compiler, p.messages, param, r.namespaceObject(), left); err == nil {
+			messages = told
+		}
+	}
 	for i, verdict := range verdicts {
 		v := p.validations[i]
 		switch {
@@ -238,6 +247,9 @@ func (p *validating) validate(r *request, param runtime.Object, refuse func(mess
 		default:
 			refuse(r.message(v, messages[i]), v.field)
 		}
+	}
+	if p.annotations == nil {
+		return
 	}
 	annotations, _, err := r.evaluate(p.compiler, p.annotations, param, r.namespaceObject(), celbounds.RuntimeCELCostBudget)
 	if err != nil {

@@ -85,7 +85,9 @@ func (m *matcher) anyRule(list []admission.NamedRuleWithOperations, r *request) 
 	if rule(r.attributes) {
 		return r.object.APIVersion, true
 	}
-	among := func(list []string, name string) bool { return slices.Contains(list, "*") || slices.Contains(list, name) }
+	among := func(list []string, name string) bool {
+		return slices.Contains(list, "*") || slices.Contains(list, name)
+	}
 	if m.exact || !slices.ContainsFunc(list, func(named admission.NamedRuleWithOperations) bool {
 		return among(named.APIGroups, group(r.object.APIVersion)) && among(named.Resources, r.object.Resource) && !among(named.APIVersions, "*")
 	}) {

@@ -134,8 +134,7 @@ func (c *compilation) validating(doc Document) {
 	p := &validating{bound: bound[[]admission.ValidationAction]{name: read.Name, at: doc.At, paramKind: spec.ParamKind,
 		ignore: spec.FailurePolicy != nil && *spec.FailurePolicy == admission.Ignore}}
 	p.match = c.matcher(spec.MatchConstraints, "spec", "matchConstraints")
-	env := c.expressions(spec.ParamKind != nil)
-	env.variables(spec.Variables)
+	env := c.expressions(spec.ParamKind, spec.Variables)
 	p.conditions = env.conditions(spec.MatchConditions)
 	p.evaluate(env, spec)
 	if len(c.flaws) > before {
@@ -155,8 +154,7 @@ func (c *compilation) mutating(doc Document) {
 	p := &mutating{bound[struct{}]{name: read.Name, at: doc.At, paramKind: spec.ParamKind,
 		ignore: spec.FailurePolicy != nil && *spec.FailurePolicy == admission.Ignore}}
 	p.match = c.matcher(spec.MatchConstraints, "spec", "matchConstraints")
-	env := c.expressions(spec.ParamKind != nil)
-	env.variables(spec.Variables)
+	env := c.expressions(spec.ParamKind, spec.Variables)
 	p.conditions = env.conditions(spec.MatchConditions)
 	if len(c.flaws) > before {
 		c.broken = append(c.broken, "MutatingAdmissionPolicy "+read.Name)
