@@ -133,7 +133,7 @@ func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, 
 }
 
 // judge finds what the change of kinds and definitions breaks.
-func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head, nil) }
+func (s states) judge() (*impact.Report, error) { return impact.Judge(s.base, s.mixed, s.head) }
 
 func writeImpact(w io.Writer, format string, r *impact.Report, changed []impact.Changed) error {
 	if format != formatText {

@@ -53,7 +53,7 @@ func BenchmarkCompat(b *testing.B) {
 		}
 		mixed := c.Snapshot("", Tree(was.Repository, is))
 		now := c.Snapshot("", head)
-		report, err := Judge(was, mixed, now, nil)
+		report, err := Judge(was, mixed, now)
 		if err != nil {
 			b.Fatal(err)
 		}

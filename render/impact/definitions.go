@@ -4,6 +4,7 @@
 package impact
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -16,7 +17,8 @@ import (
 
 // definitions applies the rules to each definition of base. redefined says that one
 // differs, or is new.
-func (r *Report) definitions(base, head *render.Snapshot, stored map[string][]string) (redefined bool, err error) {
+func (r *Report) definitions(base, head *render.Snapshot) (redefined bool, err error) {
+	stored := storedVersions(head.Repository)
 	was, is := base.Definitions(), map[string]*render.Definition{}
 	for _, d := range head.Definitions() {
 		is[state(d).Name()] = d
@@ -69,6 +71,23 @@ func namesOf(d *render.Definition) (group, kind string) {
 	group, _ = spec["group"].(string)
 	kind, _ = names["kind"].(string)
 	return group, kind
+}
+
+// storedVersions are the versions that clusters have objects of, by the names of the
+// definitions.
+func storedVersions(r *config.Repository) map[string][]string {
+	stored := map[string][]string{}
+	for _, facts := range r.Facts {
+		for _, object := range facts.Definitions {
+			status, _ := object["status"].(map[string]any)
+			versions, _ := status["storedVersions"].([]any)
+			name := compat.Definition{Object: object}.Name()
+			for _, version := range versions {
+				stored[name] = append(stored[name], fmt.Sprint(version))
+			}
+		}
+	}
+	return stored
 }
 
 // versionsInUse are the group, version and kind of all objects of a snapshot.

@@ -98,11 +98,11 @@ func Tree(base, head *config.Repository) config.Tree {
 }
 
 // Judge compares base with mixed, which is a snapshot of [Tree], and with head. mixed
-// is nil where [Touched] says no. stored are the versions of custom resources that
-// clusters have objects of, by the names of the definitions; nil where nobody knows.
-func Judge(base, mixed, head *render.Snapshot, stored map[string][]string) (*Report, error) {
+// is nil where [Touched] says no. The versions of custom resources that clusters have
+// objects of are those that the facts of head name.
+func Judge(base, mixed, head *render.Snapshot) (*Report, error) {
 	r := &Report{Units: base.Units.Len()}
-	redefined, err := r.definitions(base, head, stored)
+	redefined, err := r.definitions(base, head)
 	if err != nil {
 		return nil, err
 	}
