@@ -60,6 +60,19 @@ metadata: {name: warns}
 spec: {policyName: warns, validationActions: [Warn]}
 ---
 apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: secret}
+spec:
+  paramKind: {apiVersion: v1, kind: Secret}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: params.data.x == 'y'}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: secret}
+spec: {policyName: secret, validationActions: [Deny], paramRef: {name: x, namespace: shop, parameterNotFoundAction: Deny}}
+---
+apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: sidecar}
 spec:
@@ -85,6 +98,7 @@ spec: {policyName: sidecar}
 	want := strings.TrimSpace(`
 policies/a.yaml:2:1: policy "asks" (binding "asks"): not judged: it asks for request.userInfo
 policies/a.yaml:17:1: policy "partly" (binding "partly"): not judged: one of its validations asks for authorizer
+policies/a.yaml:44:1: policy "secret" (binding "secret"): not judged: its parameters are Secrets
 services/app: objects of kind Pod will be changed by MutatingAdmissionPolicy "sidecar" (binding "sidecar")
 services/app/app.yaml:8:8: spec.hostNetwork: policy "warns" (binding "warns") warns: the network of the host`)
 	if diff := differ(want, got); diff != "" {

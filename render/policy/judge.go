@@ -162,6 +162,10 @@ func (p *validating) judge(r *request, all *Policies) (found []Finding) {
 			say(b, Unjudged, fmt.Sprintf("it is about %s, and %s is another version", version, r.object.APIVersion), nil)
 			continue
 		}
+		if why := unknownParams(p.paramKind, b.params, r); why != "" {
+			say(b, Unjudged, why, nil)
+			continue
+		}
 		params, err := all.paramsOf(p.paramKind, b.params, r)
 		if err != nil {
 			if !p.ignore {
@@ -299,6 +303,9 @@ func (p *mutating) judge(r *request, all *Policies) []Finding {
 		if _, matched := b.match.matches(r); !matched {
 			continue
 		}
+		if unknownParams(p.paramKind, b.params, r) != "" {
+			return []Finding{{Effect: Changed, Policy: p.name, Binding: b.name, At: p.at}}
+		}
 		params, err := all.paramsOf(p.paramKind, b.params, r)
 		if err != nil {
 			if p.ignore {
@@ -315,6 +322,21 @@ func (p *mutating) judge(r *request, all *Policies) []Finding {
 	return nil
 }
 
+// unknownParams says why nobody here can know the parameters of a binding; empty where
+// they are known. Secrets are never read.
+func unknownParams(kind *admission.ParamKind, ref *admission.ParamRef, r *request) string {
+	if kind == nil || ref == nil {
+		return ""
+	}
+	if kind.APIVersion == "v1" && kind.Kind == "Secret" {
+		return "its parameters are Secrets"
+	}
+	if _, known := r.in.Scope(kind.APIVersion, kind.Kind); !known {
+		return fmt.Sprintf("its parameters are of a kind that is not known here, %s %s", kind.APIVersion, kind.Kind)
+	}
+	return ""
+}
+
 // paramsOf are the parameters that a binding is evaluated with, one after another; a
 // nil one is none.
 func (p *Policies) paramsOf(kind *admission.ParamKind, ref *admission.ParamRef, r *request) ([]runtime.Object, error) {
@@ -322,9 +344,7 @@ func (p *Policies) paramsOf(kind *admission.ParamKind, ref *admission.ParamRef, 
 		return []runtime.Object{nil}, nil
 	}
 	namespace := ref.Namespace
-	switch namespaced, known := r.in.Scope(kind.APIVersion, kind.Kind); {
-	case !known:
-		return nil, fmt.Errorf("paramKind %s %s: no such kind", kind.APIVersion, kind.Kind)
+	switch namespaced, _ := r.in.Scope(kind.APIVersion, kind.Kind); {
 	case !namespaced && namespace != "":
 		return nil, fmt.Errorf("paramRef.namespace: a %s lives in no namespace", kind.Kind)
 	case namespaced && namespace == "":
