@@ -32,6 +32,19 @@ type Checks struct {
 	SkipMissing bool
 }
 
+// Stricter is what holds where both hold.
+func (c Checks) Stricter(other Checks) Checks {
+	c.PlainSecrets = stricter(c.PlainSecrets, other.PlainSecrets)
+	c.SkipMissing = c.SkipMissing && other.SkipMissing
+	return c
+}
+
+// stricter is the one of two treatments that lets less pass.
+func stricter(a, b Treatment) Treatment {
+	order := []Treatment{Refuse, Warn, Pass}
+	return order[max(0, min(slices.Index(order, a), slices.Index(order, b)))]
+}
+
 type checksSpec struct {
 	PlainSecrets, StaleFacts, MissingCheckers string
 	AllowedChanges                            []struct{ Rule, At, Reason string }

@@ -12,7 +12,8 @@ import (
 )
 
 // RuleChanges name what differs in the rules by which two states of a monorepo judge
-// their units, sorted: "Tenant shop", "CODEOWNERS".
+// their units, sorted: "Checker nginx", "CODEOWNERS", "Tenant shop", "checks", "facts",
+// "policies".
 func RuleChanges(base, head *Repository) (changed []string) {
 	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
 		if !base.Tenants[name].same(head.Tenants[name]) {
@@ -22,8 +23,20 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	if base.Owners.hash != head.Owners.hash {
 		changed = append(changed, "CODEOWNERS")
 	}
+	for _, list := range [][2][]*Checker{{base.Checkers, head.Checkers}, {head.Checkers, base.Checkers}} {
+		for _, each := range list[0] {
+			if !slices.ContainsFunc(list[1], each.Same) {
+				changed = append(changed, "Checker "+each.Name)
+			}
+		}
+	}
+	for name, differ := range map[string]bool{"checks": base.Checks != head.Checks, "facts": base.FactsHash != head.FactsHash, "policies": base.PoliciesHash != head.PoliciesHash} {
+		if differ {
+			changed = append(changed, name)
+		}
+	}
 	slices.Sort(changed)
-	return changed
+	return slices.Compact(changed)
 }
 
 func merged(a, b map[string]*Tenant) map[string]*Tenant {
@@ -38,6 +51,13 @@ func (t *Tenant) same(other *Tenant) bool {
 		return t == other
 	}
 	a, b := *t, *other
+	a.Position, b.Position = document.Position{}, document.Position{}
+	return reflect.DeepEqual(a, b)
+}
+
+// Same says whether two Checkers say the same, wherever they stand.
+func (c *Checker) Same(other *Checker) bool {
+	a, b := *c, *other
 	a.Position, b.Position = document.Position{}, document.Position{}
 	return reflect.DeepEqual(a, b)
 }

@@ -59,7 +59,9 @@ func BenchmarkAgainstKubeconform(b *testing.B) {
 		cmd := exec.Command(program, "-strict", "-n", "1", "-summary", "-output", "json", "-kubernetes-version", "1.36.0", "-ignore-filename-pattern", "swell.yaml",
 			"-schema-location", filepath.Join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json"), filepath.Join(dir, "services"))
 		out, err := cmd.CombinedOutput()
-		var report struct{ Summary struct{ Valid, Invalid, Errors, Skipped int } }
+		var report struct {
+			Summary struct{ Valid, Invalid, Errors, Skipped int }
+		}
 		if jsonErr := json.Unmarshal(out, &report); err != nil || jsonErr != nil || report.Summary.Valid != objects {
 			b.Fatalf("%v %v %+v, want %d valid\n%.2000s", err, jsonErr, report.Summary, objects, out)
 		}

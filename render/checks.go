@@ -48,9 +48,9 @@ type check struct {
 	texts *config.CheckedTexts
 }
 
-func newChecks(r *config.Repository, run Checkers, released bool) *checks {
-	c := &checks{run: run, released: released, skip: r.Checks.SkipMissing, byKind: map[string][]check{}}
-	for _, each := range r.Checkers {
+func newChecks(policy config.Checks, checkers []*config.Checker, run Checkers, released bool) *checks {
+	c := &checks{run: run, released: released, skip: policy.SkipMissing, byKind: map[string][]check{}}
+	for _, each := range checkers {
 		for i := range each.From {
 			texts := &each.From[i]
 			c.byKind[texts.Kind] = append(c.byKind[texts.Kind], check{each, texts})

@@ -36,26 +36,29 @@ type Compiler struct {
 	Version string
 	// Checks are in place of those of the repository; nil: those are meant.
 	Checks *config.Checks
-	// Base is what a change goes to, whose Tenants judge the change too; nil for none.
+	// Base is what a change goes to, whose rules judge the change too: its Tenants,
+	// policies, Checkers and checks; nil for none.
 	// It is set before the first snapshot, or to the repository of the one before.
 	Base *config.Repository
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
 
-	released   bool   // what is rendered was released before, see [NewCommit]
-	world      *world // of the last commit that was not held
-	policies   *policies
-	entries    map[config.UnitPath]*entry
-	units      Units
-	claims     *claims
-	retry      map[config.UnitPath]bool // a file could not be read
-	troubled   map[config.UnitPath]bool // the unit in units has problems
-	collectors map[config.UnitPath]bool // the unit collects documents of others
-	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
-	settled    map[config.UnitPath]bool // the unit sets something for namespaces
-	inSpaces   map[config.UnitPath]bool // the unit was judged by what is set for namespaces
-	contested  contests
-	holders    holders
+	released bool   // what is rendered was released before, see [NewCommit]
+	world    *world // of the last commit that was not held
+	policies *policies
+	// basePolicies are those of Base, where they differ; else nil.
+	basePolicies *policies
+	entries      map[config.UnitPath]*entry
+	units        Units
+	claims       *claims
+	retry        map[config.UnitPath]bool // a file could not be read
+	troubled     map[config.UnitPath]bool // the unit in units has problems
+	collectors   map[config.UnitPath]bool // the unit collects documents of others
+	elsewhere    map[config.UnitPath]bool // the unit reads files that are not below it
+	settled      map[config.UnitPath]bool // the unit sets something for namespaces
+	inSpaces     map[config.UnitPath]bool // the unit was judged by what is set for namespaces
+	contested    contests
+	holders      holders
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:
@@ -97,6 +100,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	s.HealthRules, s.Problems = checkFleet(repository)
 	c.policies = loadPolicies(repository, c.policies)
 	s.Problems = append(s.Problems, c.policies.problems...)
+	ofBase := c.takeBase(repository)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -115,6 +119,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	c.world = p.world
 	s.Notes = append(slices.Clone(c.policies.notes), otherVersions(repository)...).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
+	s.Problems = append(s.Problems, ofBase...)
 	s.Problems = append(s.Problems, p.world.problems...)
 	s.Problems = append(s.Problems, p.world.hard.shared...)
 	s.Problems = append(s.Problems, p.world.claims...)
@@ -172,16 +177,14 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 			c.Cache = cache.Memory()
 		}
 	}
-	if c.Checks != nil {
-		r.Checks = *c.Checks
-	}
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies, checks: newChecks(r, c.Checkers, c.released)}, replaced: map[string]bool{}}
+	treatments := c.checksOf(r)
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies, basePolicies: c.basePolicies, treatments: treatments, checks: newChecks(treatments, c.checkersOf(r), c.Checkers, c.released)}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && previous.Checks == r.Checks && previous.FactsHash == r.FactsHash && p.before.policies == c.policies {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == treatments && previous.FactsHash == r.FactsHash && p.before.policies == c.policies && p.before.basePolicies == c.basePolicies {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

@@ -246,7 +246,7 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 // seal checks an object and takes it up.
 func (e *expansion) seal(src source, d *draft) {
 	e.noteKind(d)
-	d.checks, d.fileOf = e.repository.Checks, e.sealedFrom
+	d.checks, d.fileOf = e.treatments, e.sealedFrom
 	o := d.seal()
 	for _, n := range d.notes {
 		e.note(n)

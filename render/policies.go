@@ -169,30 +169,48 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 	return object
 }
 
-// judge holds an object against the policies of its cluster.
+// judge holds an object against the policies of its cluster, and against those of what
+// the change goes to.
 func (e *expansion) judge(d *draft, o *Object) {
-	findings := e.policies.of(e.cluster.Name).Judge(&policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
-		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Convertible: d.sealed.Definition() != "", Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}, e.surroundings())
+	object := &policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
+		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Convertible: d.sealed.Definition() != "", Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}
+	findings := e.policies.of(e.cluster.Name).Judge(object, e.surroundings())
 	for _, f := range findings {
-		name := f.Policy
-		if f.Binding != "" {
-			name = fmt.Sprintf("policy %q (binding %q)", f.Policy, f.Binding)
+		e.take(d, o, f, "")
+	}
+	if e.basePolicies == nil {
+		return
+	}
+	for _, f := range e.basePolicies.of(e.cluster.Name).Judge(object, e.surroundings()) {
+		said := func(own policy.Finding) bool {
+			return own.Policy == f.Policy && own.Message == f.Message && own.Effect == policy.Refused
 		}
-		switch f.Effect {
-		case policy.Refused:
-			d.problem(document.CodePolicy, f.Field, "refused by %s: %s", name, f.Message)
-			d.problems[len(d.problems)-1].Basis = document.Modelled
-		case policy.Warned:
-			d.problem(document.CodePolicy, f.Field, "%s warns: %s", name, f.Message)
-			last := len(d.problems) - 1
-			e.note(d.problems[last])
-			d.problems = d.problems[:last]
-		case policy.Changed:
-			e.note(document.Problem{Position: document.Position{File: string(e.unit.Path)}, Code: document.CodePolicy,
-				Message: fmt.Sprintf("objects of kind %s will be changed by MutatingAdmissionPolicy %q (binding %q)", o.ID.Kind, f.Policy, f.Binding)})
-		case policy.Unjudged: // the same note for all units
-			e.note(document.Problem{Position: f.At, Code: document.CodePolicy, Message: fmt.Sprintf("policy %q (binding %q): not judged: %s", f.Policy, f.Binding, f.Message)})
+		if f.Effect == policy.Refused && !slices.ContainsFunc(findings, said) {
+			e.take(d, o, f, ofBase)
 		}
+	}
+}
+
+// take makes a problem or a note of what a policy found; of ends the message.
+func (e *expansion) take(d *draft, o *Object, f policy.Finding, of string) {
+	name := f.Policy
+	if f.Binding != "" {
+		name = fmt.Sprintf("policy %q (binding %q)", f.Policy, f.Binding)
+	}
+	switch f.Effect {
+	case policy.Refused:
+		d.problem(document.CodePolicy, f.Field, "refused by %s: %s%s", name, f.Message, of)
+		d.problems[len(d.problems)-1].Basis = document.Modelled
+	case policy.Warned:
+		d.problem(document.CodePolicy, f.Field, "%s warns: %s", name, f.Message)
+		last := len(d.problems) - 1
+		e.note(d.problems[last])
+		d.problems = d.problems[:last]
+	case policy.Changed:
+		e.note(document.Problem{Position: document.Position{File: string(e.unit.Path)}, Code: document.CodePolicy,
+			Message: fmt.Sprintf("objects of kind %s will be changed by MutatingAdmissionPolicy %q (binding %q)", o.ID.Kind, f.Policy, f.Binding)})
+	case policy.Unjudged: // the same note for all units
+		e.note(document.Problem{Position: f.At, Code: document.CodePolicy, Message: fmt.Sprintf("policy %q (binding %q): not judged: %s", f.Policy, f.Binding, f.Message)})
 	}
 }
 

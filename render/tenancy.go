@@ -23,8 +23,6 @@ type judge struct {
 	of string // the end of a message; empty for the commit's own
 }
 
-const ofBase = ", by the rules that the change goes to"
-
 // judges are those of the units; none where there are no Tenants.
 func (w *world) judges() (list []judge) {
 	if len(w.repository.Tenants) > 0 {

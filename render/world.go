@@ -29,20 +29,23 @@ type world struct {
 	cache      *cache.Cache
 	repository *config.Repository
 	base       *config.Repository // see [Compiler.Base]
+	treatments config.Checks      // what becomes of what checks find
 	hard       *hardKinds
 	policies   *policies // nil for a [Commit], whose objects were judged when it was released
-	places     *places
-	kinds      *kind.Kinds
-	data       *kind.Data
-	offers     *offers
-	checks     *checks
-	problems   document.Problems // of the data files
-	claims     document.Problems // of definitions in the folder of schemas that have the names of easy kinds
-	builds     sync.Map          // *build by unit
-	defaults   defaultOverrides
-	names      sync.Map // by kind, see [world.named]
-	spaces     spaces   // what the tree sets for namespaces
-	inFacts    struct { // what clusters have by their facts
+	// basePolicies are those of what the change goes to, where they differ; else nil.
+	basePolicies *policies
+	places       *places
+	kinds        *kind.Kinds
+	data         *kind.Data
+	offers       *offers
+	checks       *checks
+	problems     document.Problems // of the data files
+	claims       document.Problems // of definitions in the folder of schemas that have the names of easy kinds
+	builds       sync.Map          // *build by unit
+	defaults     defaultOverrides
+	names        sync.Map // by kind, see [world.named]
+	spaces       spaces   // what the tree sets for namespaces
+	inFacts      struct { // what clusters have by their facts
 		once   sync.Once
 		spaces spaces
 	}
@@ -283,7 +286,7 @@ func (w *world) placesOf(unit *Unit) []place {
 func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %q %q %q %s\n", format, w.version, w.repository.Name, unit.Path, unit.Hash)
-	fmt.Fprintf(sum, "%+v\n", w.repository.Checks)
+	fmt.Fprintf(sum, "%+v\n", w.treatments)
 	d := unit.Defaults
 	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
 	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)
@@ -298,6 +301,9 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 		}
 	}
 	fmt.Fprintf(sum, "%q\n", w.repository.PoliciesHash)
+	if w.basePolicies != nil {
+		fmt.Fprintf(sum, "%q\n", w.basePolicies.hash)
+	}
 	for _, t := range w.tenantsOf(unit) {
 		fmt.Fprintf(sum, "\n%x", t.rules())
 	}

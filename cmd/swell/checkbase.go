@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -92,5 +91,5 @@ func printRuleChanges(w io.Writer, name string, base, head *config.Repository) {
 	if len(changed) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; those of %s judge it too\n", document.Some(slices.Compact(changed), 5), name)
+	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; those of %s judge it too\n", document.Some(changed, 5), name)
 }

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// TestRulesOfTheBase: a change that takes a rule away, or lets something pass, is judged
+// by the rule all the same, once, and says whose rule it is.
+func TestRulesOfTheBase(t *testing.T) {
+	before := judgedFiles()
+	before["services/app/app.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, namespace: shop}\n")}
+	base := config.Load(config.Files(before), nil)
+	one := &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: shop}\n")}
+	const refused = `refused by policy "a" (binding "a"): not one`
+	const repository = "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\n"
+	for name, c := range map[string]struct {
+		change  fstest.MapFS // a nil file goes
+		want    string       // empty for no problem
+		changes string
+	}{
+		"nothing":       {nil, "", ""},
+		"an object":     {fstest.MapFS{"services/app/app.yaml": one}, refused, ""},
+		"a policy gone": {fstest.MapFS{"services/app/app.yaml": one, "policies/a.yaml": nil}, refused + ofBase, "policies"},
+		"a policy that audits": {fstest.MapFS{"services/app/app.yaml": one,
+			"policies/a.yaml": {Data: []byte(strings.Replace(string(before["policies/a.yaml"].Data), "[Deny]", "[Audit]", 1))}}, refused + ofBase, "policies"},
+		"one more policy": {fstest.MapFS{"services/app/app.yaml": one, "policies/b.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b}\n")}}, refused, "policies"},
+		"folder moved": {fstest.MapFS{"services/app/app.yaml": one, "swell.yaml": {Data: []byte(repository + "spec: {policies: none}\n")}, "none/x.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b}\n")}},
+			refused + ofBase, "policies"},
+		"secrets pass": {fstest.MapFS{"swell.yaml": {Data: []byte(repository + "spec: {checks: {plainSecrets: pass}}\n")},
+			"services/app/app.yaml": {Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: two, namespace: shop}\nstringData: {token: abcdefgh}\n")}},
+			"a value that everybody with the repository can read", "checks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := maps.Clone(before)
+			for file, content := range c.change {
+				if files[file] = content; content == nil {
+					delete(files, file)
+				}
+			}
+			judged := Compiler{Base: base}
+			var after Compiler
+			after.Snapshot("", base.Tree)
+			after.Base = base
+			for _, compiler := range []*Compiler{&judged, &after} {
+				s := compiler.Snapshot("", config.Files(files))
+				if got := s.Problems.String(); (c.want == "") != (got == "") || !strings.Contains(got, c.want) || strings.HasSuffix(got, ofBase) != strings.HasSuffix(c.want, ofBase) || len(s.Problems) > 1 {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				if diff := cmp.Diff(c.changes, strings.Join(config.RuleChanges(base, s.Repository), " ")); diff != "" {
+					t.Errorf("changes (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
