@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -50,6 +51,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 		r.fail(errors.New(ofCommit(commit, why)))
 	}
 	r.Rendered, r.Problems = s.Rendered, s.Problems
+	r.Notes = append(slices.Clone(s.Notes), s.Repository.StaleFacts(d.Now())...)
 	r.NewCommit = true
 	return d.takeName()
 }

@@ -27,6 +27,8 @@ type Record struct {
 	Rendered  int  // units that were rendered
 	// Problems of a new commit.
 	Problems document.Problems
+	// Notes on the fleet of a new commit: facts that are stale, or of another version.
+	Notes document.Problems
 	// Errors of Git and of clusters, in one line each.
 	Errors []error
 	// Actions with what became of each.
@@ -67,6 +69,7 @@ func (r *Record) add(next Record) {
 	r.Fetched = r.Fetched || next.Fetched
 	r.Rendered += next.Rendered
 	r.Problems = append(r.Problems, next.Problems...)
+	r.Notes = append(r.Notes, next.Notes...)
 	r.Errors = append(r.Errors, next.Errors...)
 	r.Actions = append(r.Actions, next.Actions...)
 	r.Drifts = append(r.Drifts, next.Drifts...)
@@ -89,6 +92,9 @@ var alarming = map[string]bool{"failed": true, "unhealthy": true, "unreachable":
 func (r *Record) log(log *slog.Logger) {
 	for _, p := range r.Problems {
 		log.Warn("problem", "commit", r.Commit.Short(), "unit", p.Unit, "code", p.Code, "at", p.Position.String(), "err", p.Text())
+	}
+	for _, n := range r.Notes {
+		log.Info("note", "commit", r.Commit.Short(), "at", n.Position.String(), "text", n.Text())
 	}
 	for _, err := range r.Errors {
 		log.Error("pass", "commit", r.Commit.Short(), "err", err)
