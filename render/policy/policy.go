@@ -72,8 +72,17 @@ type binding[B any] struct {
 // a flaw are left out.
 func Compile(docs []Document) (*Policies, []Flaw) {
 	c := compilation{docs: docs, policies: &Policies{params: map[metav1.TypeMeta][]*unstructured.Unstructured{}}}
+	first := map[string]document.Position{}
 	for i, doc := range docs {
-		switch c.at = i; kindOf(doc.Object) {
+		c.at = i
+		u := unstructured.Unstructured{Object: doc.Object}
+		name := u.GroupVersionKind().GroupKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
+		if at, twice := first[name]; twice {
+			c.flaw([]any{"metadata", "name"}, "%s %q: stands twice, first at %s", u.GetKind(), document.Shorten(u.GetName()), at)
+			continue
+		}
+		first[name] = doc.At
+		switch kindOf(doc.Object) {
 		case "ValidatingAdmissionPolicy":
 			c.validating(doc)
 		case "MutatingAdmissionPolicy":
@@ -82,11 +91,12 @@ func Compile(docs []Document) (*Policies, []Flaw) {
 	}
 	for i, doc := range docs {
 		switch c.at = i; kindOf(doc.Object) {
+		case "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
 		case "ValidatingAdmissionPolicyBinding":
 			c.validatingBinding(doc)
 		case "MutatingAdmissionPolicyBinding":
 			c.mutatingBinding(doc)
-		case "":
+		default:
 			c.param(doc)
 		}
 	}
@@ -210,5 +220,17 @@ func (c *compilation) noPolicy(kind, name string) {
 func (c *compilation) param(doc Document) {
 	u := &unstructured.Unstructured{Object: doc.Object}
 	kind := metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}
+	if kind.APIVersion == "v1" && kind.Kind == "Secret" {
+		c.flaw(nil, "Secrets are not read as parameters: want a ConfigMap or a custom resource")
+		return
+	}
+	if !slices.ContainsFunc(c.docs, func(doc Document) bool {
+		apiVersion, _, _ := unstructured.NestedString(doc.Object, "spec", "paramKind", "apiVersion")
+		name, _, _ := unstructured.NestedString(doc.Object, "spec", "paramKind", "kind")
+		return apiVersion == kind.APIVersion && name == kind.Kind
+	}) {
+		c.flaw(nil, "%s %s: neither an admission policy nor a binding, and no policy here takes it as its parameter", document.Shorten(kind.APIVersion), document.Shorten(kind.Kind))
+		return
+	}
 	c.policies.params[kind] = append(c.policies.params[kind], u)
 }
