@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/sops"
 )
 
 // Redactor hides texts that may be secrets in what people read: messages,
@@ -60,8 +61,11 @@ func (r *Redactor) Know(names ...string) {
 }
 
 // Add adds a text that may be a secret; an empty one is none, and the scheme of
-// a URL is no part of one.
+// a URL is no part of one. What sops encrypted is none either.
 func (r *Redactor) Add(text string) {
+	if sops.IsEncrypted(text) {
+		return
+	}
 	if scheme, rest, ok := strings.Cut(text, "://"); ok && len(scheme) < shownPart {
 		text = rest
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/sops"
 )
 
 // AddPlaces adds the texts of places that may be secrets. Values that are
@@ -35,7 +36,11 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 
 // addObject adds what a Secret holds, or the value of an operation.
 func (r *Redactor) addObject(n *yaml.Node) {
+	metadata := sops.MetadataIn(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
+		if metadata != nil && n.Content[i+1] == metadata {
+			continue
+		}
 		switch key, value := n.Content[i].Value, document.Resolved(n.Content[i+1]); key {
 		case "apiVersion", "kind", "type", "immutable", "op", "path", "from":
 		case "metadata":

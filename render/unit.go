@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
@@ -255,6 +256,11 @@ func localConfig(doc *document.Document) *yaml.Node {
 }
 
 func (u *unitRenderer) readSpec(doc *document.Document, easy *kind.Kind) {
+	if n := sops.MetadataIn(doc.Node); n != nil {
+		key := document.NodeAt(doc.Node, []any{sops.Field})
+		u.problems = append(u.problems, doc.Problem(key, document.CodeSecret, "%s: a spec of an easy kind cannot be encrypted: encrypt a Secret, and have the spec name it", sops.Field))
+		return
+	}
 	spec, problems := easy.Decode(doc, u.file)
 	overrides, more := readOverrides(doc, easy)
 	problems = slices.Concat(problems, more, u.repeated(doc), ownMarks(doc, easy))

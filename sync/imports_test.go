@@ -72,7 +72,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // its neighbours.
 func TestRoomsOfTheCompiler(t *testing.T) {
 	rooms := map[string]string{
-		"config":                   "config/bounds config/document config/timezone",
+		"config":                   "config/bounds config/document config/sops config/timezone",
 		"config/bounds":            "",
 		"config/document":          "config/bounds",
 		"config/sops":              "config/document",
@@ -80,7 +80,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render":                   "config config/document config/sops render/blame render/cache render/kind render/kustomize render/override render/policy render/schema",
 		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
-		"render/diff":              "config config/document render",
+		"render/diff":              "config config/document config/sops render",
 		"render/impact":            "config config/document render render/diff render/kind render/schema render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",

@@ -56,13 +56,14 @@ func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []err
 	l.report = &diff.Report{}
 	l.was = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
 	l.is = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
-	asked := l.ask()
+	inventory := l.inventory()
+	asked := l.ask(inventory)
 	var all gosync.WaitGroup
 	for name, units := range asked {
 		all.Go(func() { l.cluster(ctx, name, units) })
 	}
 	all.Wait()
-	l.deletions()
+	l.deletions(inventory)
 	for _, path := range slices.Sorted(maps.Keys(l.is)) {
 		l.report.Changes = append(l.report.Changes, diff.Unit(path, l.was[path], l.is[path])...)
 	}
@@ -71,8 +72,8 @@ func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []err
 }
 
 // ask finds what each cluster is to be asked about.
-func (l *liveDiff) ask() map[string][]unitTarget {
-	asked := map[string][]unitTarget{}
+func (l *liveDiff) ask(inventory []store.Entry) map[string][]unitTarget {
+	asked, applied := map[string][]unitTarget{}, byPlace(inventory)
 	for _, unit := range l.units {
 		path := unit.Path
 		if len(unit.Problems) > 0 {
@@ -87,12 +88,38 @@ func (l *liveDiff) ask() map[string][]unitTarget {
 		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); config.Within(string(b.Target), l.target) {
-				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
+				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Known: applied[render.Placed{Unit: path, Target: b.Target}], Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
 				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit)})
 			}
 		}
 	}
 	return asked
+}
+
+// inventory is what the daemon applied last; nothing where its state cannot be read.
+func (l *liveDiff) inventory() []store.Entry {
+	s, err := store.OpenReadOnly(l.settings.State)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	entries, err := s.Inventories(config.UnitPath(l.below))
+	if err != nil {
+		l.errs = append(l.errs, err)
+	}
+	return entries
+}
+
+func byPlace(inventory []store.Entry) map[render.Placed]map[render.ObjectID]store.Entry {
+	applied := map[render.Placed]map[render.ObjectID]store.Entry{}
+	for _, e := range inventory {
+		at := render.Placed{Unit: e.Unit, Target: e.Target}
+		if applied[at] == nil {
+			applied[at] = map[render.ObjectID]store.Entry{}
+		}
+		applied[at][e.ID] = e
+	}
+	return applied
 }
 
 // account is that of the unit's tenant.
@@ -160,18 +187,8 @@ func unread(id render.ObjectID, what string) *render.Object {
 
 // deletions adds what the daemon applied and nobody wants any more. Without the
 // daemon's state nothing is known of that.
-func (l *liveDiff) deletions() {
-	s, err := store.OpenReadOnly(l.settings.State)
-	if err != nil {
-		return
-	}
-	defer s.Close()
-	entries, err := s.Inventories(config.UnitPath(l.below))
-	if err != nil {
-		l.errs = append(l.errs, err)
-		return
-	}
-	for _, e := range entries {
+func (l *liveDiff) deletions(inventory []store.Entry) {
+	for _, e := range inventory {
 		unit := l.snapshot.Units.Get(e.Unit)
 		if e.UID == "" || !config.Within(string(e.Target), l.target) || unit != nil && len(unit.Problems) > 0 || len(l.compiler.Wants(e.Target.Cluster(), e.ID)) > 0 {
 			continue

@@ -7,6 +7,7 @@ package diff
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -458,11 +460,20 @@ func hidden(path string) bool {
 	return first == "data" || first == "stringData" || path == lastApplied
 }
 
-// mask hides a value, all the way down, but not that there is one.
+// shownHash is how many bytes of a hash are shown.
+const shownHash = 4
+
+// mask hides a value, all the way down, but not that there is one. Of what sops
+// encrypted it has the hash.
 func mask(value any, as string) any {
 	switch v := value.(type) {
 	case nil:
 		return nil
+	case string:
+		if sops.IsEncrypted(v) {
+			sum := sha256.Sum256([]byte(v))
+			return fmt.Sprintf("(encrypted, sha256 %x)", sum[:shownHash])
+		}
 	case map[string]any:
 		masked := make(map[string]any, len(v))
 		for key, item := range v {

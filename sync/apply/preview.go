@@ -38,8 +38,8 @@ type Preview struct {
 // nothing. It returns a result for each object, by index. What the rules leave to
 // others, or is held through the scale subresource, is not looked at. Values of
 // Secrets are never asked for: what would change there is told by the time of our
-// managed fields. [Work.Known] is not needed: what carries our managed fields is
-// ours.
+// managed fields. [Work.Known] is only asked whether a Secret with encrypted values is
+// what was applied last: what carries our managed fields is ours.
 func (c *Cluster) Preview(ctx context.Context, work Work) []Preview {
 	p := &previewing{call: c.begin(), Work: work, brings: map[need]bool{}}
 	objects := work.Objects
@@ -79,6 +79,8 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		switch {
 		case err != nil:
 			return err
+		case o.Sealed != "":
+			return p.sealed(ctx, o, b, path, &r)
 		case o.ID.IsSecret():
 			return p.secret(ctx, o, b, path, &r)
 		}
@@ -215,6 +217,36 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, b *body, path
 	was, is := ownEntry(live), ownEntry(applied)
 	r.Action = Configured
 	if was != nil && rawFields(was) == rawFields(is) && entryTime(was).Equal(entryTime(is)) {
+		r.Action = Unchanged
+	}
+	return nil
+}
+
+// sealed finds out whether an apply would change a Secret with encrypted values, which
+// are not decrypted for that: it does, unless the daemon applied just these and nobody
+// touched it since.
+func (p *previewing) sealed(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
+	live, err := p.getMeta(ctx, o.ID.String(), path)
+	switch {
+	case isGone(err, o.ID.Name):
+		r.Action = Created
+		return nil
+	case err != nil:
+		return err
+	}
+	own := ownEntry(live)
+	if own == nil || p.othersRepository(live.Labels) != "" {
+		adopt, err := p.adoption(o, b.annotations)
+		if err != nil {
+			return err
+		}
+		if err := p.liveInfoOf(o.ID, live).refusal(o, adopt); err != nil {
+			return err
+		}
+	}
+	r.Action = Configured
+	known := p.Known[o.ID]
+	if own != nil && known.Digest == o.Digest && known.UID == string(live.UID) && known.Fingerprint == fingerprint(rawFields(own), entryTime(own)) {
 		r.Action = Unchanged
 	}
 	return nil

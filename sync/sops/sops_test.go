@@ -67,11 +67,11 @@ func TestOpen(t *testing.T) {
 	key := sopstest.NewKey(t)
 	secrets := map[string]any{"stringData.password": "hunter2-is-the-password", "stringData.multi": "first\n\nthird\n", "stringData.odd key": "it's", "data.token": "aHVudGVyMg=="}
 	for name, args := range map[string][]string{
-		"all":             nil,
-		"regex":           sopstest.SecretRule,
-		"suffix":          {"--encrypted-suffix", "ata"},
-		"not suffix":      {"--unencrypted-suffix", "name"},
-		"not regex":       {"--unencrypted-regex", "^(metadata|kind|list)$"},
+		"all":        nil,
+		"regex":      sopstest.SecretRule,
+		"suffix":     {"--encrypted-suffix", "ata"},
+		"not suffix": {"--unencrypted-suffix", "name"},
+		"not regex":  {"--unencrypted-regex", "^(metadata|kind|list)$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
