@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/sops/sopstest"
 )
@@ -99,7 +100,11 @@ func sealedSecret(t *testing.T, w *world) {
 	w.until("the Secret with the key", func() bool { return w.live("password") == second && w.dbIs(rollout.Done)() })
 	w.want("password", w.live("password"), second)
 
-	w.replace("services/db/secret.yaml", "name: db", "name: db # tampered")
+	w.give(order.Order{Verb: order.Rollback, Scope: order.Scope{Unit: "services/db"}, Reason: "to see the one before"})
+	w.until("the Secret of the commit before", func() bool { w.pass(); return w.live("password") == first && w.live("token") == "token-of-"+first })
+	w.give(order.Order{Verb: order.Retry, Scope: order.Scope{Unit: "services/db"}})
+	w.until("the Secret again", func() bool { w.pass(); return w.live("password") == second && w.dbIs(rollout.Done)() })
+
 	w.replace("services/db/secret.yaml", "kind: Secret", "kind: Secret\ntype: Opaque")
 	w.commit()
 	w.until("that what was changed is not used", func() bool { w.pass(); return strings.Contains(w.dbReason(), "somebody changed it") })

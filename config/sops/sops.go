@@ -109,6 +109,8 @@ func MetadataIn(root *yaml.Node) *yaml.Node {
 	return n
 }
 
+var version = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
+
 // defaultSuffix is that of keys that sops leaves as they are where nothing else is said.
 const defaultSuffix = "_unencrypted"
 
@@ -121,6 +123,9 @@ func ReadMetadata(n *yaml.Node) (*Metadata, error) {
 	var err error
 	if m.At, err = time.Parse(time.RFC3339, m.LastModified); err != nil {
 		return nil, errors.New("lastmodified: want a time, as sops writes it")
+	}
+	if !version.MatchString(m.Version) {
+		return nil, errors.New("version: want the version of sops, like 3.9.0")
 	}
 	if TypeOf(m.MAC) != "str" {
 		return nil, errors.New("mac: want an encrypted value, as sops writes it")

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -102,6 +103,9 @@ func (f *File) readJSON(content []byte) error {
 	decoder.UseNumber()
 	value, err := loadJSON(decoder)
 	root, ok := value.(branch)
+	if errors.Is(err, errTwice) {
+		return err
+	}
 	if err != nil || !ok {
 		return errors.New("is no JSON object")
 	}
@@ -111,6 +115,15 @@ func (f *File) readJSON(content []byte) error {
 		return errors.New("is no JSON object")
 	}
 	return f.readMetadata(doc.Content[0])
+}
+
+var errTwice = errors.New("has a key twice in one mapping")
+
+func (b branch) has(key string) bool {
+	return slices.ContainsFunc(b, func(i item) bool {
+		_, isComment := i.value.(comment)
+		return !isComment && i.key == key
+	})
 }
 
 func (b branch) without(key string) branch {
@@ -159,6 +172,9 @@ func loadMapping(n *yaml.Node, handled bool) (b branch, err error) {
 		name, ok := scalarOf(key).(string)
 		if key.Kind != yaml.ScalarNode || !ok {
 			return nil, errors.New("has a key that is no text")
+		}
+		if b.has(name) {
+			return nil, errTwice
 		}
 		v, err := loadNode(value, scalar)
 		if err != nil {
@@ -273,6 +289,9 @@ func loadJSONObject(decoder *json.Decoder) (any, error) {
 		value, err := loadJSON(decoder)
 		if err != nil {
 			return nil, err
+		}
+		if b.has(key.(string)) {
+			return nil, errTwice
 		}
 		b = append(b, item{key.(string), value})
 	}

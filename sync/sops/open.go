@@ -62,6 +62,7 @@ type opener struct {
 	mac      hash.Hash
 	values   Values
 	matchers map[string]*regexp.Regexp
+	lists    int // around the value at hand
 }
 
 // branch goes through a mapping. above are the comments before each of the values that
@@ -85,6 +86,8 @@ func (o *opener) branch(b branch, path []string, above [][]string) error {
 func (o *opener) list(list []any, path []string, above [][]string) error {
 	above = append(above[:len(above):len(above)], nil)
 	last := &above[len(above)-1]
+	o.lists++
+	defer func() { o.lists-- }()
 	for _, v := range list {
 		if c, ok := v.(comment); ok {
 			*last = append(*last, string(c))
@@ -123,7 +126,7 @@ func (o *opener) leaf(v any, path []string, above [][]string) (err error) {
 		if v, err = o.decrypt(text, strings.Join(path, ":")+":"); err != nil {
 			return err
 		}
-		if len(path) == 2 && (path[0] == "data" || path[0] == "stringData") && text != "" {
+		if len(path) == 2 && o.lists == 0 && (path[0] == "data" || path[0] == "stringData") && text != "" {
 			o.values[place{path[0], path[1], text}] = v
 		}
 	}
