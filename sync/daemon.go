@@ -30,6 +30,7 @@ import (
 	"github.com/swell-sh/swell/sync/gate"
 	"github.com/swell-sh/swell/sync/informer"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/sops"
 )
 
 // Options of a [Daemon]. Source, Store and Log are required.
@@ -56,8 +57,8 @@ type Options struct {
 	Lease config.Lease
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]config.Endpoint
-	// Secrets is where the keys of encrypted Secrets come from.
-	Secrets config.Secrets
+	// Keys open encrypted Secrets. Nil: there are none.
+	Keys *sops.Keys
 	// Operators are known by their emails in commits, too.
 	Operators []config.Operator
 	// Authors are the emails of who wrote what the commit to has and the commit from has
@@ -113,6 +114,9 @@ type Daemon struct {
 func Open(options Options) (*Daemon, error) {
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Keys == nil {
+		options.Keys = &sops.Keys{}
 	}
 	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
 	d.informer = informer.New(d.wake, d.mayDiffer)

@@ -26,6 +26,7 @@ import (
 	"github.com/swell-sh/swell/sync/checker"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
+	"github.com/swell-sh/swell/sync/sops"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -144,7 +145,7 @@ func openDaemon(ctx context.Context, file string, empty bool, log *slog.Logger) 
 	repo := settings.Repository
 	runner := &checker.Runner{Programs: settings.Checkers, Cache: kept}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Secrets: settings.Secrets, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
+		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Keys: &sops.Keys{Secrets: settings.Secrets}, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx)}})
 	if err != nil {
 		closeAll()

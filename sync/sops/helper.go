@@ -5,7 +5,9 @@ package sops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,14 +26,27 @@ import (
 // A key that is no age key (PGP, a cloud's key service) is opened by a program of the
 // daemon's configuration. It gets the mapping "sops" of the file as JSON on its standard
 // input, and writes the data key in base64 to its standard output. Its exit code is 0.
+// It is asked once for a file, however many targets it goes to: what it answered is in
+// memory for a while.
 
 const (
 	helperTime   = 30 * time.Second
 	helperPause  = time.Second // from the end of the program to that of its pipes
 	maxHelperOut = 4 << 10
+	// keyTime is how long an answer is kept, and maxAnswers how many are.
+	keyTime    = 10 * time.Minute
+	maxAnswers = 1000
 )
 
-// ask asks the helper program for the data key.
+// answer is what the program said, once done is closed.
+type answer struct {
+	done  chan struct{}
+	until time.Time
+	key   []byte
+	err   error
+}
+
+// ask asks the helper program for the data key, unless it was asked already.
 func (k *Keys) ask(ctx context.Context, f *File) ([]byte, error) {
 	var metadata any
 	if err := f.Metadata.Node.Decode(&metadata); err != nil {
@@ -41,7 +56,48 @@ func (k *Keys) ask(ctx context.Context, f *File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: sops: is not as sops writes it", f.Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	a := k.answer(context.WithoutCancel(ctx), input)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.done:
+	}
+	if a.err != nil {
+		return nil, fmt.Errorf("%s: %s: %w; the file is encrypted for %s", f.Name, k.Helper[0], a.err, recipients(f))
+	}
+	return a.key, nil
+}
+
+// answer is that to the input, which may be on its way.
+func (k *Keys) answer(ctx context.Context, input []byte) *answer {
+	id := sha256.Sum256(input)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if a := k.answers[id]; a != nil && time.Now().Before(a.until) {
+		return a
+	}
+	if k.answers == nil || len(k.answers) >= maxAnswers {
+		k.answers = map[[sha256.Size]byte]*answer{}
+	}
+	a := &answer{done: make(chan struct{}), until: time.Now().Add(keyTime)}
+	k.answers[id] = a
+	go func() {
+		defer close(a.done)
+		if a.key, a.err = k.run(ctx, input); a.err != nil {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if k.answers[id] == a {
+				delete(k.answers, id)
+			}
+		}
+	}()
+	return a
+}
+
+// run starts the program.
+func (k *Keys) run(ctx context.Context, input []byte) ([]byte, error) {
+	patience := cmp.Or(k.patience, helperTime)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var out, said bounded
 	cmd := exec.CommandContext(ctx, k.Helper[0], k.Helper[1:]...)
@@ -49,19 +105,20 @@ func (k *Keys) ask(ctx context.Context, f *File) ([]byte, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = helperPause
-	err = cmd.Run()
+	err := cmd.Run()
+	if cmd.Process != nil { // nobody stays whom it started
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	key, wrong := base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
 	switch {
 	case ctx.Err() != nil:
-		err = fmt.Errorf("no answer within %s", helperTime)
+		return nil, fmt.Errorf("no answer within %s", patience)
 	case err != nil:
-		err = errors.New(strings.TrimSuffix(err.Error()+": "+said.line(), ": "))
+		return nil, errors.New(strings.TrimSuffix(err.Error()+": "+said.line(), ": "))
 	case wrong != nil || len(key) != dataKeySize:
-		err = errNoKey
-	default:
-		return key, nil
+		return nil, errors.New("gave no data key")
 	}
-	return nil, fmt.Errorf("%s: %s: %w; the file is encrypted for %s", f.Name, k.Helper[0], err, recipients(f))
+	return key, nil
 }
 
 // bounded keeps the beginning of what is written to it.

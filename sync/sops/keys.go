@@ -6,11 +6,13 @@ package sops
 import (
 	"bytes"
 	"context"
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
@@ -20,10 +22,14 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// Keys is where the data keys of files come from. Files with identities are read anew
+// Keys is where the data keys of files come from. It is safe for concurrent use. Files with identities are read anew
 // for each encrypted file, so that keys may come and go while the daemon runs.
 type Keys struct {
 	config.Secrets
+	patience time.Duration // with the helper program; zero is [helperTime]
+
+	mu      sync.Mutex
+	answers map[[sha256.Size]byte]*answer // of the helper program, by what it was asked
 }
 
 // dataKeySize is that of every data key of sops, AES-256.
@@ -125,5 +131,3 @@ func shortened(recipient string) string {
 	}
 	return recipient
 }
-
-var errNoKey = errors.New("gave no data key")

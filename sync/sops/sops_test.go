@@ -45,7 +45,7 @@ func open(t testing.TB, key sopstest.Key, name, content string) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
-	keys := Keys{config.Secrets{AgeKeyFiles: []string{key.File}}}
+	keys := Keys{Secrets: config.Secrets{AgeKeyFiles: []string{key.File}}}
 	data, err := keys.DataKey(t.Context(), f)
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"filippo.io/age"
 )
 
-// Key is an age key in a file.
-type Key struct{ Recipient, File string }
+// Key is an age key in a file, or a folder of GnuPG.
+type Key struct{ Recipient, File, GnuPG string }
 
 // NewKey makes a key in the test's folder.
 func NewKey(t testing.TB) Key {
@@ -26,7 +26,7 @@ func NewKey(t testing.TB) Key {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := Key{identity.Recipient().String(), filepath.Join(t.TempDir(), "age.txt")}
+	k := Key{Recipient: identity.Recipient().String(), File: filepath.Join(t.TempDir(), "age.txt")}
 	if err := os.WriteFile(k.File, fmt.Appendf(nil, "# public key: %s\n%s\n", k.Recipient, identity), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (k Key) Run(t testing.TB, name, content string, args ...string) (string, er
 	}
 	cmd := exec.Command(Binary(t), append(append([]string{"--disable-version-check"}, args...), file)...)
 	cmd.Dir = filepath.Dir(file)
-	cmd.Env = append(os.Environ(), "SOPS_AGE_KEY_FILE="+k.File, "HOME="+filepath.Dir(file))
+	cmd.Env = append(os.Environ(), "SOPS_AGE_KEY_FILE="+k.File, "HOME="+filepath.Dir(file), "GNUPGHOME="+k.GnuPG)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
