@@ -100,6 +100,9 @@ func (c *Compiler) gatherSpaces() spaces {
 	for path := range c.settled {
 		e := c.entries[path]
 		for _, set := range e.settings {
+			if set.place >= len(e.placed) { // of the fleet before, and not rendered yet
+				continue
+			}
 			found.add(e.placed[set.place].cluster.Name, set)
 		}
 	}

@@ -40,6 +40,7 @@ type expressions struct {
 	*compilation
 	compiler *plugin.CompositedCompiler
 	params   bool
+	sees     bool              // an expression asks for namespaceObject
 	unknown  map[string]string // what variables ask for that nobody knows, by their names
 }
 
@@ -120,6 +121,8 @@ func (e *expressions) about(text string) (asks string, field []any) {
 		switch {
 		case root == "object":
 			fields = append(fields, path)
+		case root == "namespaceObject":
+			e.sees = true
 		case root == "authorizer":
 			asks = "authorizer"
 		case root == "request" && len(path) > 0 && (path[0] == "userInfo" || path[0] == "uid"):

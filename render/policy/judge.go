@@ -152,6 +152,9 @@ func (p *validating) judge(r *request, all *Policies) (found []Finding) {
 	}
 	seen, convertible := r.as(version)
 	say := func(b *binding[[]admission.ValidationAction], effect Effect, message string, field []any) {
+		if effect != Unjudged && (p.sees || p.match.selects() || b.match.selects()) {
+			message += r.unsure()
+		}
 		found = append(found, Finding{Effect: effect, Policy: p.name, Binding: b.name, At: p.at, Message: message, Field: field})
 	}
 	for _, b := range p.bindings {

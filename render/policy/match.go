@@ -59,6 +59,9 @@ func (m *matcher) matches(r *request) (version string, ok bool) {
 	return version, m.objects.Matches(labels.Set(r.labels)) && m.matchesNamespace(r)
 }
 
+// selects says whether the labels of namespaces matter.
+func (m *matcher) selects() bool { return m != nil && !m.namespaces.Empty() }
+
 // matchesNamespace says so of the namespace. What lives in none is in all of them, and
 // a Namespace is in itself.
 func (m *matcher) matchesNamespace(r *request) bool {

@@ -56,6 +56,7 @@ type bound[B any] struct {
 	conditions conditions
 	paramKind  *admission.ParamKind
 	ignore     bool   // what cannot be evaluated lets the object pass
+	sees       bool   // it asks for the namespace of objects
 	asks       string // what a validation asks for that is not known; empty when nothing
 	bindings   []*binding[B]
 }
@@ -147,6 +148,7 @@ func (c *compilation) validating(doc Document) {
 	env := c.expressions(spec.ParamKind, spec.Variables)
 	p.conditions = env.conditions(spec.MatchConditions)
 	p.evaluate(env, spec)
+	p.sees = env.sees
 	if len(c.flaws) > before {
 		c.broken = append(c.broken, "ValidatingAdmissionPolicy "+read.Name)
 		return

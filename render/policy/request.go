@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 
@@ -120,6 +121,15 @@ func (r *request) namespace() *Namespace {
 		r.found = r.in.Namespace(r.object.Namespace)
 	}
 	return r.found
+}
+
+// unsure ends a message that depends on the object's namespace, where no more than its
+// name is known.
+func (r *request) unsure() string {
+	if !r.object.Namespaced || r.namespace().Known {
+		return ""
+	}
+	return fmt.Sprintf(" (of namespace %s only the name is known: it is neither in Git nor in facts of the cluster)", r.object.Namespace)
 }
 
 // namespaceObject is what expressions see of it; nil for what lives in none.
