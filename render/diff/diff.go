@@ -505,15 +505,19 @@ func (c *comparer) compareMaps(path string, from, to map[string]any) {
 		keys[key] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		below := path + "." + key
-		switch {
-		case strings.ContainsAny(key, `./[]"`):
-			below = fmt.Sprintf("%s[%q]", path, key)
-		case path == "":
-			below = key
-		}
-		c.compare(below, from[key], to[key])
+		c.compare(below(path, key), from[key], to[key])
 	}
+}
+
+// below is the path of a key in the mapping at a path.
+func below(path, key string) string {
+	switch {
+	case strings.ContainsAny(key, `./[]"`):
+		return fmt.Sprintf("%s[%q]", path, key)
+	case path == "":
+		return key
+	}
+	return path + "." + key
 }
 
 // compareLists compares items by their name where all have one, else by index.

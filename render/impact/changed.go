@@ -5,7 +5,6 @@ package impact
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func Changes(base, mixed *render.Snapshot) ([]Changed, error) {
 		}
 	}
 	slices.SortFunc(units, func(a, b *render.Unit) int { return cmp.Compare(a.Path, b.Path) })
-	all := make([][]diff.Change, len(units))
+	all := make([]map[string]*Changed, len(units))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, was := range units {
@@ -55,9 +54,13 @@ func Changes(base, mixed *render.Snapshot) ([]Changed, error) {
 		return nil, err
 	}
 	found := map[string]*Changed{}
-	for _, changes := range all {
-		for _, c := range changes {
-			add(found, c)
+	for i, changes := range all {
+		for key, c := range changes {
+			if found[key] == nil {
+				found[key] = &Changed{Action: c.Action, Kind: c.Kind, Fields: c.Fields}
+			}
+			found[key].Objects += c.Objects
+			found[key].Units = append(found[key].Units, units[i].Path)
 		}
 	}
 	var sorted []Changed
@@ -70,32 +73,14 @@ func Changes(base, mixed *render.Snapshot) ([]Changed, error) {
 	return sorted, nil
 }
 
-func add(found map[string]*Changed, c diff.Change) {
-	kind, _, _ := strings.Cut(c.Object, "/")
-	var fields []string
-	for _, f := range c.Fields {
-		fields = append(fields, listIndex.ReplaceAllString(f.Path, "[*]"))
-	}
-	slices.Sort(fields)
-	fields = slices.Compact(fields)
-	key := fmt.Sprintf("%s %s %q", c.Action, kind, fields)
-	if found[key] == nil {
-		found[key] = &Changed{Action: c.Action, Kind: kind, Fields: fields}
-	}
-	of := found[key]
-	of.Objects += len(c.Targets)
-	if last := len(of.Units) - 1; last < 0 || of.Units[last] != c.Unit {
-		of.Units = append(of.Units, c.Unit)
-	}
-}
-
 func sameDigests(was, is *render.Unit) bool {
 	return slices.EqualFunc(was.Placements, is.Placements, func(a, b render.Placement) bool {
 		return a.Target.Name == b.Target.Name && a.Digest == b.Digest
 	})
 }
 
-func changesOf(base, mixed *render.Snapshot, was *render.Unit) ([]diff.Change, error) {
+// changesOf are the changes of a unit's objects, by what they have in common.
+func changesOf(base, mixed *render.Snapshot, was *render.Unit) (map[string]*Changed, error) {
 	before, err := byTarget(base, was)
 	if err != nil {
 		return nil, err
@@ -104,14 +89,58 @@ func changesOf(base, mixed *render.Snapshot, was *render.Unit) ([]diff.Change, e
 	if err != nil {
 		return nil, err
 	}
-	return diff.Unit(was.Path, before, after), nil
+	found := map[string]*Changed{}
+	for target := range before {
+		if after[target] == nil {
+			after[target] = nil // it has no objects there any more
+		}
+	}
+	for target, now := range after {
+		compare(found, before[target], now)
+	}
+	return found, nil
 }
 
-func byTarget(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*render.Bundle, error) {
+func compare(found map[string]*Changed, was, is objects) {
+	for id, o := range is {
+		switch old := was[id]; {
+		case old == nil:
+			count(found, diff.Created, id.Kind, nil)
+		case old.Digest != o.Digest:
+			count(found, diff.Configured, id.Kind, diff.Paths(old, o))
+		}
+	}
+	for id := range was {
+		if is[id] == nil {
+			count(found, diff.Deleted, id.Kind, nil)
+		}
+	}
+}
+
+func count(found map[string]*Changed, action diff.Action, kind string, paths []string) {
+	for i, path := range paths {
+		paths[i] = listIndex.ReplaceAllString(path, "[*]")
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	key := string(action) + " " + kind + " " + strings.Join(paths, " ")
+	if found[key] == nil {
+		found[key] = &Changed{Action: action, Kind: kind, Fields: paths}
+	}
+	found[key].Objects++
+}
+
+// objects are those of a unit on one target.
+type objects map[render.ObjectID]*render.Object
+
+func byTarget(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]objects, error) {
 	bundles, err := s.Bundles(unit)
-	by := make(map[config.TargetName]*render.Bundle, len(bundles))
+	by := make(map[config.TargetName]objects, len(bundles))
 	for _, b := range bundles {
-		by[b.Target] = b
+		by[b.Target] = make(objects, len(b.Objects))
+		for _, o := range b.Objects {
+			by[b.Target][o.ID] = o
+		}
 	}
 	return by, err
 }
