@@ -105,3 +105,35 @@ services/app/app.yaml:8:8: spec.hostNetwork: policy "warns" (binding "warns") wa
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestPolicyTellsNoSecret: neither a message nor an error of a policy has what a Secret
+// holds.
+func TestPolicyTellsNoSecret(t *testing.T) {
+	files := judgedFiles()
+	files["swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\nspec: {checks: {plainSecrets: pass}}\n")}
+	files["services/app/app.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: one, namespace: shop}\nstringData: {password: hunter2hunter2}\n")}
+	files["policies/a.yaml"] = &fstest.MapFile{Data: []byte(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: tells}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [secrets]}]}
+  validations:
+  - {expression: "false", messageExpression: "'it is ' + object.stringData.password"}
+  - {expression: int(object.stringData.password) > 1}
+  - {expression: "object[object.stringData.password] == 1"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: tells}
+spec: {policyName: tells, validationActions: [Deny]}
+`)}
+	var c Compiler
+	s := c.Snapshot("", config.Files(files))
+	if len(s.Problems) != 3 {
+		t.Errorf("got %s", s.Problems)
+	}
+	if text := s.Problems.String(); strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+}
