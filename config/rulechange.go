@@ -12,8 +12,8 @@ import (
 )
 
 // RuleChanges name what differs in the rules by which two states of a monorepo judge
-// their units, sorted: "Checker nginx", "CODEOWNERS", "Tenant shop", "checks", "facts",
-// "policies".
+// their units, sorted: "Checker nginx", "CODEOWNERS", "Tenant shop", "allowedChanges",
+// "checks", "facts", "policies".
 func RuleChanges(base, head *Repository) (changed []string) {
 	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
 		if !base.Tenants[name].same(head.Tenants[name]) {
@@ -30,7 +30,7 @@ func RuleChanges(base, head *Repository) (changed []string) {
 			}
 		}
 	}
-	for name, differ := range map[string]bool{"checks": base.Checks != head.Checks, "facts": base.FactsHash != head.FactsHash, "policies": base.PoliciesHash != head.PoliciesHash} {
+	for name, differ := range map[string]bool{"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks, "facts": base.FactsHash != head.FactsHash, "policies": base.PoliciesHash != head.PoliciesHash} {
 		if differ {
 			changed = append(changed, name)
 		}
@@ -60,4 +60,8 @@ func (c *Checker) Same(other *Checker) bool {
 	a, b := *c, *other
 	a.Position, b.Position = document.Position{}, document.Position{}
 	return reflect.DeepEqual(a, b)
+}
+
+func sameAllowed(a, b AllowedChange) bool {
+	return a.Rule == b.Rule && a.At == b.At && a.Reason == b.Reason
 }
