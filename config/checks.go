@@ -22,6 +22,8 @@ const (
 
 // Checks is what becomes of what the checks of units find.
 type Checks struct {
+	// UnknownKinds are custom resources whose definition is nowhere. Empty is [Refuse].
+	UnknownKinds Treatment
 	// PlainSecrets are values of Secrets that stand in the repository as they are.
 	// Empty is [Refuse].
 	PlainSecrets Treatment
@@ -34,6 +36,7 @@ type Checks struct {
 
 // Stricter is what holds where both hold.
 func (c Checks) Stricter(other Checks) Checks {
+	c.UnknownKinds = stricter(c.UnknownKinds, other.UnknownKinds)
 	c.PlainSecrets = stricter(c.PlainSecrets, other.PlainSecrets)
 	c.SkipMissing = c.SkipMissing && other.SkipMissing
 	return c
@@ -46,12 +49,13 @@ func stricter(a, b Treatment) Treatment {
 }
 
 type checksSpec struct {
-	PlainSecrets, StaleFacts, MissingCheckers string
-	AllowedChanges                            []struct{ Rule, At, Reason string }
+	UnknownKinds, PlainSecrets, StaleFacts, MissingCheckers string
+	AllowedChanges                                          []struct{ Rule, At, Reason string }
 }
 
 func (r *reading) checks(spec checksSpec) Checks {
-	c := Checks{PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts, SkipMissing: spec.MissingCheckers == "skip"}
+	c := Checks{UnknownKinds: r.treatment("unknownKinds", spec.UnknownKinds, Refuse),
+		PlainSecrets: r.treatment("plainSecrets", spec.PlainSecrets, Refuse), StaleFacts: DefaultStaleFacts, SkipMissing: spec.MissingCheckers == "skip"}
 	switch spec.MissingCheckers {
 	case "", "refuse", "skip":
 	default:

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -63,10 +64,15 @@ func (w *world) defineKinds(p *pass) {
 // and those in the folder of schemas, which are not applied.
 func (w *world) defineHard(p *pass) *hardKinds {
 	r := w.repository
-	if b := p.before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
+	versions, open := versionsOf(r), r.Checks.UnknownKinds == config.Warn || r.Checks.UnknownKinds == config.Pass
+	before := p.before
+	if before != nil && (!slices.Equal(before.hard.versions, versions) || before.hard.open != open) {
+		before = nil
+	}
+	if b := before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
 		return b.hard
 	}
-	hard := &hardKinds{facts: r.Facts, sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
+	hard := &hardKinds{facts: r.Facts, versions: versions, open: open, sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
 	var origins []origin
 	known := map[string]bool{}
 	sum := sha256.New()
@@ -96,25 +102,8 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		add("", doc)
 	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
-	newest, err := schema.Kubernetes("")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	_, problems := newest.With(hard.definitions)
-	for _, found := range problems {
-		from := origins[found.CRD]
-		message := found.Message
-		if len(found.Path) > 0 {
-			message = schema.PathText(found.Path) + ": " + message
-		}
-		problem := from.doc.Problem(document.NodeAt(from.doc.Node, found.Path), found.Code, "%s", message)
-		if from.unit == "" {
-			hard.shared = append(hard.shared, problem)
-			continue
-		}
-		hard.problems[from.unit] = append(hard.problems[from.unit], problem)
-	}
-	if b := p.before; b != nil && b.hard.hash == hard.hash && sameDefinitions(b.repository, r) && !hard.troubled() && !b.hard.troubled() {
+	hard.check(origins)
+	if b := before; b != nil && b.hard.hash == hard.hash && sameDefinitions(b.repository, r) && !hard.troubled() && !b.hard.troubled() {
 		return b.hard
 	}
 	return hard
@@ -123,6 +112,60 @@ func (w *world) defineHard(p *pass) *hardKinds {
 // sameDefinitions says whether the facts of two commits have the same definitions.
 func sameDefinitions(a, b *config.Repository) bool {
 	return maps.EqualFunc(a.Facts, b.Facts, func(x, y *config.Facts) bool { return x.DefinitionsHash == y.DefinitionsHash })
+}
+
+// versionsOf are the Kubernetes versions of the fleet, sorted; the newest where there is none.
+func versionsOf(r *config.Repository) []string {
+	versions := []string{}
+	for _, cluster := range r.Clusters {
+		version := cmp.Or(cluster.Kubernetes, schema.Versions()[0])
+		if i, known := slices.BinarySearch(versions, version); !known {
+			versions = slices.Insert(versions, i, version)
+		}
+	}
+	if len(versions) == 0 {
+		versions = schema.Versions()[:1]
+	}
+	return versions
+}
+
+// check finds what the API servers of the fleet would refuse in the definitions. A
+// problem that only some of their versions have says which.
+func (h *hardKinds) check(origins []origin) {
+	type key struct{ crd, path, message string }
+	on := map[key][]string{}
+	found := make([][]schema.CRDProblem, len(h.versions))
+	of := func(p schema.CRDProblem) key { return key{fmt.Sprint(p.CRD), schema.PathText(p.Path), p.Message} }
+	for i, version := range h.versions {
+		set, err := schema.Kubernetes(version)
+		if err != nil {
+			continue // a problem of the cluster
+		}
+		_, found[i] = set.With(h.definitions)
+		for _, p := range found[i] {
+			on[of(p)] = append(on[of(p)], version)
+		}
+	}
+	for _, p := range slices.Concat(found...) {
+		versions := on[of(p)]
+		if delete(on, of(p)); versions == nil {
+			continue
+		}
+		from, message := origins[p.CRD], p.Message
+		if len(p.Path) > 0 {
+			message = schema.PathText(p.Path) + ": " + message
+		}
+		if len(versions) < len(h.versions) {
+			message += fmt.Sprintf(" (in Kubernetes %s)", strings.Join(versions, ", "))
+		}
+		problem := from.doc.Problem(document.NodeAt(from.doc.Node, p.Path), p.Code, "%s", message)
+		problem.Basis = document.Exact
+		if from.unit == "" {
+			h.shared = append(h.shared, problem)
+			continue
+		}
+		h.problems[from.unit] = append(h.problems[from.unit], problem)
+	}
 }
 
 // claimed is the problem of a definition that has the names of an easy kind:

@@ -51,7 +51,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	crd := func(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
-	step("unknown", "example.com/v1 Gadget: no such kind", nil, 2, func() {})
+	step("unknown", "example.com/v1 Gadget: its definition is nowhere", nil, 2, func() {})
 	step("in the folder of schemas", "", nil, 1, func() { files["schemas/deep/gadgets.yaml"] = crd(gadgets) })
 	step("too strict", "spec.size: want at most 2", nil, 1, func() {
 		files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "maximum: 9", "maximum: 2", 1))

@@ -173,8 +173,19 @@ func (d *draft) violations(all []schema.Violation) {
 		if v.Missing != "" {
 			value = append(slices.Clip(value), v.Missing)
 		}
+		before := len(d.problems)
 		d.problemOf(v.Code, v.Path, value, "%s", v.Message)
+		for i := range d.problems[before:] {
+			d.problems[before+i].Basis = basisOf(v)
+		}
 	}
+}
+
+func basisOf(v schema.Violation) document.Basis {
+	if v.Modelled {
+		return document.Modelled
+	}
+	return document.Exact
 }
 
 // what names the object as well as it can be told by now.
@@ -194,9 +205,11 @@ func (d *draft) seal() *Object {
 	kindName, _ := d.object["kind"].(string)
 	hard := d.hard.Kind(apiVersion, kindName)
 	if hard == nil {
-		d.problem(document.CodeDocument, nil, "%s %s: no such kind%s", document.Shorten(apiVersion), document.Shorten(kindName), suggestKind(d.kinds, d.hard, apiVersion, kindName))
-		return nil
+		if hard = d.unknown(apiVersion, kindName); hard == nil {
+			return nil
+		}
 	}
+	d.deprecated(hard)
 	id := ObjectID{Kind: kindName}
 	version := apiVersion
 	if group, v, ok := strings.Cut(apiVersion, "/"); ok {
@@ -233,6 +246,65 @@ func (d *draft) seal() *Object {
 	o.Digest = digest(o.JSON)
 	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)
 	return o
+}
+
+// noKind is why there is no hard kind of a name.
+type noKind struct {
+	code    document.Code
+	message string
+	nowhere bool // it is a custom resource whose definition is nowhere
+}
+
+func whyNoKind(kinds *kind.Kinds, hard *schema.Set, apiVersion, kindName string) noKind {
+	name := document.Shorten(apiVersion) + " " + document.Shorten(kindName)
+	if why := hard.Unserved(apiVersion, kindName); why != "" {
+		return noKind{document.CodeVersion, name + ": " + why, false}
+	}
+	if len(kinds.Unnamed()) == 0 && hard.Nowhere(apiVersion, kindName, kinds.Names()) {
+		return noKind{document.CodeVersion, name + ": its definition is nowhere: `swell facts pull` takes those of the clusters, or put its CustomResourceDefinition into a file of the folder of schemas", true}
+	}
+	return noKind{document.CodeDocument, name + ": no such kind" + suggestKind(kinds, hard, apiVersion, kindName), false}
+}
+
+// unknown is the kind of an object that no schema is known of, by the repository's rule
+// for these; nil where it is refused.
+func (d *draft) unknown(apiVersion, kindName string) *schema.Kind {
+	why := whyNoKind(d.kinds, d.hard, apiVersion, kindName)
+	switch {
+	case why.nowhere && d.checks.UnknownKinds == config.Pass:
+	case why.nowhere && d.checks.UnknownKinds == config.Warn:
+		d.warn(why.code, nil, "%s; only its metadata is checked", why.message)
+	case why.nowhere:
+		d.problem(why.code, nil, "%s; checks.unknownKinds of the root's swell.yaml can let it pass", why.message)
+		return nil
+	default:
+		d.problem(why.code, nil, "%s", why.message)
+		if why.code == document.CodeVersion {
+			d.problems[len(d.problems)-1].Basis = document.Exact
+		}
+		return nil
+	}
+	metadata, _ := d.object["metadata"].(map[string]any)
+	return d.hard.Any(kindName, metadata["namespace"] != nil) // applying refuses the wrong scope
+}
+
+// deprecated notes that the kind will not be served for ever in the version of the object.
+func (d *draft) deprecated(hard *schema.Kind) {
+	switch text := hard.Deprecation(); {
+	case text == "":
+	case hard.Definition() != "": // in the words of its definition
+		d.warn(document.CodeVersion, nil, "%s", text)
+	default:
+		d.warn(document.CodeVersion, nil, "%s %s: %s", d.object["apiVersion"], d.object["kind"], text)
+	}
+}
+
+// warn is problem for a note.
+func (d *draft) warn(code document.Code, path []any, format string, args ...any) {
+	before := len(d.problems)
+	d.problem(code, path, format, args...)
+	d.notes = append(d.notes, d.problems[before:]...)
+	d.problems = d.problems[:before]
 }
 
 // suggestKind is the end of a message that there is no such kind.

@@ -159,10 +159,7 @@ func (d *draft) plainSecret(path []any) {
 	switch d.checks.PlainSecrets {
 	case config.Pass:
 	case config.Warn:
-		before := len(d.problems)
-		d.problem(document.CodeSecret, path, text)
-		d.notes = append(d.notes, d.problems[before:]...)
-		d.problems = d.problems[:before]
+		d.warn(document.CodeSecret, path, text)
 	default:
 		d.problem(document.CodeSecret, path, text+"; checks.plainSecrets of the root's swell.yaml can let it pass")
 	}

@@ -20,7 +20,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "10"
+const format = "11"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -70,7 +70,7 @@ func (w *world) hash(what what, name string) string {
 		if k := set.Kind(apiVersion, kindName); k != nil {
 			return k.Hash()
 		}
-		return suggestKind(w.kinds, set, apiVersion, kindName) // what the message about it says
+		return string(w.repository.Checks.UnknownKinds) + whyNoKind(w.kinds, set, apiVersion, kindName).message // what is said about it
 	case readNamed:
 		return w.named(name)
 	case readFile, readFolder:
@@ -104,6 +104,8 @@ func (w *world) hash(what what, name string) string {
 // hardKinds are the schemas of hard objects by Kubernetes version: Kubernetes'
 // own and those that the tree defines.
 type hardKinds struct {
+	versions    []string // of Kubernetes, in the fleet
+	open        bool     // kinds whose definition is nowhere pass
 	definitions []schema.CRD
 	places      []document.Position // of the definitions
 	hash        string
@@ -153,6 +155,7 @@ func (h *hardKinds) of(name string) *schema.Set {
 	}
 	set, _ = set.With(h.definitions) // what is wrong with them is found where they stand
 	set, _ = set.With(h.factsOf(name))
+	set.Open = h.open
 	h.sets[key] = set
 	return set
 }

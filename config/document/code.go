@@ -28,6 +28,7 @@ const (
 	CodeTenancy   Code = "SW1019" // what the unit's Tenant may not bring
 	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
 	CodeChecker   Code = "SW1020" // a text that the program of a Checker refuses, or could not judge
+	CodeVersion   Code = "SW1024" // a version of a kind that is removed or deprecated, or a kind whose definition is nowhere
 )
 
 // Codes says in one line each what the problem classes mean and what to do.
@@ -51,6 +52,7 @@ var Codes = map[Code]string{
 	CodeSecret:    "values of Secrets stand in the repository as they are, or are encrypted where nobody decrypts them; encrypt the data of the Secret with sops",
 	CodeUnique:    "the kind declares the value as unique, and two specs have it",
 	CodeCompat:    "the change of a kind or of a definition breaks documents that were good; swell schema compat shows them",
+	CodeVersion:   "the cluster's Kubernetes version does not serve this version of the kind, or will stop to, or the kind's definition is nowhere; the message says what to write",
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
 	CodeChecker:   "the program that a Checker of the monorepo names refuses the text, or could not judge it; the message has its own words",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",

@@ -118,6 +118,11 @@ var Explanations = map[Code]Explanation{
 		Example: Example{"services/shop/notes/balancer.yaml", "apiVersion: easy.example.com/v1\nkind: L7Balancer\nmetadata: {name: notes}\nspec: {hosts: [shop.example.com], upstreams: {web: {}}}\n", "host \"shop.example.com\": stands at services/shop/balancer/balancer.yaml:5:11 too, and has to be the only one in the fleet"},
 		WayOut:  "Give one of the two another value. The message names where the other stands.",
 	},
+	CodeVersion: {
+		Cause:   "The Kubernetes version of a cluster (spec.kubernetes) does not serve this version of the kind any more, or not yet; or it is a custom resource whose CustomResourceDefinition is neither in a unit nor in the folder of schemas, so that nothing is known of it.",
+		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: notes, namespace: shop}\nspec: {minAvailable: 1}\n", "removed in Kubernetes 1.25, write policy/v1 PodDisruptionBudget"},
+		WayOut:  "Write the version that the message names. For a custom resource, put the definition into the folder of schemas, or run swell facts pull; checks.unknownKinds of the root's swell.yaml says what becomes of those without.",
+	},
 	CodeTenancy: {
 		Cause:   "The Tenant that the unit belongs to does not let its units have this object, this namespace, this key or this image; or the unit stands in a folder that is not the tenant's.",
 		Example: Example{"fleet/tenants.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\nspec: {namespaces: [shop]}\n", "is no namespace of tenant shop"},

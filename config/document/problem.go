@@ -40,6 +40,17 @@ func comparePositions(a, b Position) int {
 // about each is in docs of the codes, see [Codes].
 type Code string
 
+// Basis is how sure a finding about an object is.
+type Basis string
+
+const (
+	// Exact is the API server's own rule: its schemas, or the definition of a custom
+	// resource.
+	Exact Basis = "exact"
+	// Modelled is swell's model of a rule, of a default or of a fact.
+	Modelled Basis = "modelled"
+)
+
 // Problem is one thing that is wrong with the input, in one line.
 type Problem struct {
 	Position
@@ -65,16 +76,6 @@ type Problem struct {
 	// time. What came of it must not be remembered.
 	Retry bool `json:"-"`
 }
-
-// Basis is what a finding stands on.
-type Basis string
-
-const (
-	// Exact: an API server says the same.
-	Exact Basis = "exact"
-	// Modelled: a default or a fact of the cluster, which are not known, may change it.
-	Modelled Basis = "modelled"
-)
 
 func (p Problem) String() string {
 	var b strings.Builder

@@ -421,6 +421,13 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 		return c.compile(n, schema.OfMessage(easy.kind.envelope))
 	}
 	hard := l.hard.Kind(apiVersion, kindName)
+	if hard == nil && l.hard.Open && l.hard.Nowhere(apiVersion, kindName, l.all.names()) {
+		hard = l.hard.Any(kindName, true)
+	}
+	if why := l.hard.Unserved(apiVersion, kindName); why != "" {
+		l.problem(n, "%s: %s %s: %s", where, document.Shorten(apiVersion), document.Shorten(kindName), why)
+		return nil
+	}
 	if hard == nil {
 		name, names := apiVersion+" "+kindName, append(l.hard.Names(), l.all.names()...)
 		l.problem(n, "%s: %s %s: no such kind%s", where, document.Shorten(apiVersion), document.Shorten(kindName), l.all.hint(name, names))

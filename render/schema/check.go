@@ -29,6 +29,8 @@ type Violation struct {
 	// Blocks says that an API server evaluates no rules of x-kubernetes-validations
 	// because of it.
 	Blocks bool
+	// Modelled says that the rule is swell's model of one that is in no schema.
+	Modelled bool
 }
 
 // PathText is the path as people write it: spec.containers[0].image.

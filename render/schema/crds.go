@@ -33,7 +33,7 @@ type CRDProblem struct {
 // with a problem adds no kind, the others do. Problems come in the order of the
 // definitions and, for one, of the versions and their schemas.
 func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
-	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash, minor: s.minor}
+	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash, minor: s.minor, own: s.kubernetes()}
 	if all.gone == nil {
 		all.gone = map[string]string{}
 	}
@@ -121,16 +121,18 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 	} else {
 		owners[name] = crd.Name
 	}
-	d.versions(base, crd, spec, func(v version) {
+	d.versions(base, crd, spec, func(v servedVersion) {
 		name := group + "/" + v.name + " " + kind
 		if !v.served {
 			found.gone[name] = "this version is not served"
 			return
 		}
-		content := AppendJSON(nil, []any{group, kind, plural, namespaced, v.schema})
-		k := &Kind{Namespaced: namespaced, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
+		all, _ := spec["versions"].([]any)
+		warning := deprecatedBy(group, kind, v, all)
+		content := AppendJSON(nil, []any{group, kind, plural, namespaced, v.schema, warning})
+		k := &Kind{Namespaced: namespaced, deprecation: warning, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
 		if crdrule.Has(v.schema) {
-			k.ruled, k.base = v.schema, base
+			k.ruled, k.base = v.schema, base.kubernetes()
 		}
 		found.kinds[name] = k
 	})
@@ -184,15 +186,17 @@ func (d *definition) approved(group string, metadata map[string]any) {
 	}
 }
 
-// version is one version of a definition.
-type version struct {
-	name   string
-	served bool
-	schema map[string]any
-	typ    *Type
+// servedVersion is one version of a definition, also one that is not served.
+type servedVersion struct {
+	name       string
+	served     bool
+	deprecated bool
+	warning    string // in place of a server's own about deprecation
+	schema     map[string]any
+	typ        *Type
 }
 
-func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(version)) {
+func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(servedVersion)) {
 	list := get[[]any](d, spec, "versions")
 	seen := map[string]bool{}
 	stored := 0
@@ -203,7 +207,8 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 				d.problem(document.CodeType, "want a map, got %s", Describe(item))
 				return
 			}
-			v := version{name: get[string](d, m, "name"), served: get[bool](d, m, "served")}
+			v := servedVersion{name: get[string](d, m, "name"), served: get[bool](d, m, "served"),
+				deprecated: get[bool](d, m, "deprecated"), warning: get[string](d, m, "deprecationWarning")}
 			if get[bool](d, m, "storage") {
 				stored++
 			}
@@ -250,7 +255,7 @@ func (d *definition) rules(base *Set, schema map[string]any) {
 	if !crdrule.Has(schema) {
 		return
 	}
-	for _, p := range base.checkRules(AppendJSON(nil, schema)) {
+	for _, p := range base.kubernetes().checkRules(AppendJSON(nil, schema)) {
 		d.at(func() { d.problem(document.CodeObject, "%s", p.Message) }, p.Path...)
 	}
 }

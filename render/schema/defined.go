@@ -23,6 +23,9 @@ func (k *Kind) Check(object map[string]any, secret bool) []Violation {
 	kindName, _ := object["kind"].(string)
 	secret = secret || config.MaySecret(kindName)
 	found := check(k.Type(), object, secret)
+	for i := range found {
+		found[i].Modelled = found[i].Modelled && k.definition == ""
+	}
 	if k.ruled == nil || slices.ContainsFunc(found, func(v Violation) bool { return v.Blocks }) {
 		return found
 	}

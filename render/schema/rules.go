@@ -79,7 +79,8 @@ func (c *checker) flaw(f validation.Flaw, value any) {
 	default:
 		c.violation(document.CodeObject, "want %s", f.Want)
 	}
-	c.found[len(c.found)-1].Missing = f.Missing
+	last := &c.found[len(c.found)-1]
+	last.Missing, last.Modelled = f.Missing, true
 	c.depth -= len(f.Path)
 }
 

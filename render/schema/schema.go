@@ -38,18 +38,29 @@ func Versions() []string {
 
 // Set is the kinds of one Kubernetes version. It is safe for concurrent use.
 type Set struct {
-	kinds map[string]*Kind           // by "apiVersion kind"
-	gone  map[string]string          // by the same, why a version of a custom resource is none
-	hash  string                     // of the Kubernetes version with its schemas
-	minor string                     // Kubernetes' own version
-	raw   map[string]json.RawMessage // not of a set that has custom resources
+	kinds map[string]*Kind  // by "apiVersion kind"
+	gone  map[string]string // by the same, why a version of a custom resource is none
+	hash  string            // of the Kubernetes version with its schemas
+	minor string            // Kubernetes' own version
+	// Open says that kinds whose definition is nowhere pass, see [Set.Nowhere].
+	Open bool
+	raw  map[string]json.RawMessage // not of a set that has custom resources
 
 	typesOnly bool // for tests: without the rules that OpenAPI does not have
 
 	mu    sync.Mutex
 	types map[string]*Type
 
-	compiled compiledRules // of a set that is Kubernetes' own
+	own      *Set // Kubernetes' own kinds, of a set with others beside them; else nil
+	compiled compiledRules
+}
+
+// kubernetes is the set of Kubernetes' own kinds, which lasts.
+func (s *Set) kubernetes() *Set {
+	if s.own != nil {
+		return s.own
+	}
+	return s
 }
 
 // Kind is one kind of hard object.
@@ -62,8 +73,10 @@ type Kind struct {
 	hash       string
 	set        *Set // nil for a custom resource, whose type is there from the start
 	name       string
-	once       sync.Once
-	typ        *Type
+	// deprecation is what to say of the kind's version; empty when all is well.
+	deprecation string
+	once        sync.Once
+	typ         *Type
 
 	// ruled is the schema of a custom resource that has rules in it, and base the set
 	// of Kubernetes' own kinds, which keeps them compiled; nil for others.
@@ -113,7 +126,7 @@ func read(version string) (*Set, error) {
 		if k.Group != "" {
 			apiVersion = k.Group + "/" + k.Version
 		}
-		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type, hash: set.hash}
+		set.kinds[apiVersion+" "+k.Kind] = &Kind{Namespaced: k.Namespaced, set: set, name: k.Type, hash: set.hash, deprecation: deprecation(apiVersion+" "+k.Kind, minorOf(version))}
 	}
 	return set, nil
 }
@@ -143,8 +156,13 @@ func (s *Set) Names() []string {
 }
 
 // Definition is the name of the CustomResourceDefinition that the kind is of;
-// empty for Kubernetes' own kinds.
-func (k *Kind) Definition() string { return k.definition }
+// empty for Kubernetes' own kinds, and for nil.
+func (k *Kind) Definition() string {
+	if k == nil {
+		return ""
+	}
+	return k.definition
+}
 
 // Resource is the plural name of the kind, as in the paths of the API: deployments.
 func (k *Kind) Resource() string {
