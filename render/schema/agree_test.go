@@ -285,11 +285,11 @@ func randomRules(t *rapid.T, s, outer map[string]any, depth int) {
 		add("maxLength", int64(2), int64(7))
 		add("format", "ipv4", "date-time", "uuid", "email", "byte", "duration", "hostname", "date", "uri", "cidr")
 	case "integer", "number":
-		add("minimum", int64(1), int64(2))
-		add("maximum", int64(4), int64(3))
+		add("minimum", int64(1), int64(2), 0.5)
+		add("maximum", int64(4), int64(3), 2.5)
 		add("exclusiveMinimum", true)
 		add("exclusiveMaximum", true)
-		add("multipleOf", int64(2), int64(1))
+		add("multipleOf", int64(2), int64(1), 0.5, 1.5)
 		if s["type"] == "integer" {
 			add("format", "int32")
 		}

@@ -107,6 +107,7 @@ func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kinds
 	if get[bool](d, spec, "preserveUnknownFields") {
 		d.problemAt("preserveUnknownFields", document.CodeObject, "not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema")
 	}
+	d.conversion(get[map[string]any](d, spec, "conversion"))
 	namespaced := false
 	switch scope := get[string](d, spec, "scope"); scope {
 	case "Namespaced":
@@ -158,6 +159,15 @@ func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural
 			}
 			if (value != "" || !optional) && !document.IsDNS1035(value) {
 				d.problemAt(field, document.CodeObject, "%q: want at most 63 letters, digits and -, a letter first", document.Shorten(value))
+			}
+		}
+		for _, field := range []string{"shortNames", "categories"} {
+			for i, name := range d.names(names, field) {
+				if !document.IsDNS1035(name) {
+					d.at(func() {
+						d.problem(document.CodeObject, "%q: want at most 63 lower-case letters, digits and -, a letter first", document.Shorten(name))
+					}, field, i)
+				}
 			}
 		}
 		if listKind := names["listKind"]; kind != "" && listKind == kind {
@@ -220,6 +230,7 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 			}
 			seen[v.name] = true
 			v.schema, v.typ = d.schema(base, m)
+			d.served(v, m)
 			add(v)
 		}, "versions", i)
 	}

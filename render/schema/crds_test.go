@@ -142,7 +142,7 @@ func TestBrokenDefinitions(t *testing.T) {
 		{"notes: {type: array, ", "notes: {type: array, x-kubernetes-validations: [{rule: 'self.all(a, self.all(b, a == b))'}], ", `notes.x-kubernetes-validations[0].rule: estimated rule cost exceeds budget by factor of more than 100x`},
 		{"rule: self.min <= self.max", "message: x", `x-kubernetes-validations[0]: rule: missing`},
 		{"disk:\n", "disk:\n                default: {}\n                x-kubernetes-validations: [{rule: has(self.size), message: say the size}]\n", `disk.default: fits no alternative of oneOf`},
-		{"{min: {type: number, multipleOf: 0.5}", "{min: {type: number, multipleOf: 0.5, default: 7, x-kubernetes-validations: [{rule: self < 7.0, message: too much}]}", `range.properties.min.default: Invalid value: too much`},
+		{"{min: {type: number, multipleOf: 0.5}", "{min: {type: number, multipleOf: 0.5, default: 7.5, x-kubernetes-validations: [{rule: self < 7.0, message: too much}]}", `range.properties.min.default: Invalid value: too much`},
 		{"openAPIV3Schema:", "openAPIV3:", `spec.versions[0].schema: openAPIV3Schema: missing, every version has its schema`},
 	} {
 		if strings.Count(good, c.old) == 0 {

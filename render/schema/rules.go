@@ -140,30 +140,50 @@ func (c *checker) size(n int, least, most *int64, what string) {
 	}
 }
 
+// number compares as the API server does: an integer with what is left of a bound
+// without its fraction.
 func (c *checker) number(r *Rules, value any, f float64) {
+	if r.never != "" {
+		c.violation(document.CodeObject, "no number fits: %s", r.never)
+		return
+	}
 	if r.Format == "int32" && (f < math.MinInt32 || f > math.MaxInt32) {
 		c.broken(value, "a number of 32 bits")
 	}
-	if m := r.Minimum; m != nil && (f < *m || r.ExclusiveMinimum && f == *m) {
-		c.broken(value, "%s %s", map[bool]string{false: "at least", true: "more than"}[r.ExclusiveMinimum], number(*m))
+	i, whole := asInteger(value)
+	if m := r.Minimum; m != nil {
+		if below, equal := f < *m, f == *m; whole && (i < int64(*m) || r.ExclusiveMinimum && i == int64(*m)) || !whole && (below || r.ExclusiveMinimum && equal) {
+			c.broken(value, "%s %s", map[bool]string{false: "at least", true: "more than"}[r.ExclusiveMinimum], number(*m))
+		}
 	}
-	if m := r.Maximum; m != nil && (f > *m || r.ExclusiveMaximum && f == *m) {
-		c.broken(value, "%s %s", map[bool]string{false: "at most", true: "less than"}[r.ExclusiveMaximum], number(*m))
+	if m := r.Maximum; m != nil {
+		if above, equal := f > *m, f == *m; whole && (i > int64(*m) || r.ExclusiveMaximum && i == int64(*m)) || !whole && (above || r.ExclusiveMaximum && equal) {
+			c.broken(value, "%s %s", map[bool]string{false: "at most", true: "less than"}[r.ExclusiveMaximum], number(*m))
+		}
 	}
 	switch m := r.MultipleOf; {
 	case m == nil:
-	case *m <= 0:
-		c.violation(document.CodeObject, "no number fits the multipleOf %s of the definition, which must be above 0", number(*m))
-	case !isMultiple(value, f, *m):
+	case *m <= 0 || whole && *m < 1:
+		c.violation(document.CodeObject, "no integer fits the multipleOf %s of the definition, which must be at least 1 for these", number(*m))
+	case whole && i%int64(*m) != 0 || !whole && !isMultiple(f, *m):
 		c.broken(value, "a multiple of %s", number(*m))
 	}
 }
 
-// isMultiple takes 0.3 for a multiple of 0.1, as the API server does.
-func isMultiple(value any, f, of float64) bool {
-	if i, ok := value.(int64); ok && of == math.Trunc(of) && of < 1<<62 {
-		return i%int64(of) == 0
+// asInteger is a number without a fraction, as a reader of its JSON sees it.
+func asInteger(value any) (i int64, ok bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case float64:
+		const exact = 1 << 53
+		return int64(v), v == math.Trunc(v) && math.Abs(v) <= exact
 	}
+	return 0, false
+}
+
+// isMultiple takes 0.3 for a multiple of 0.1, as the API server does.
+func isMultiple(f, of float64) bool {
 	q := f / of
 	if of < 1 {
 		q = 1 / of * f

@@ -65,7 +65,7 @@ func get[T any](d *definition, m map[string]any, name string) T {
 var forms = map[string]Form{"object": Object, "array": List, "string": String, "integer": Integer, "number": Number, "boolean": Boolean}
 
 // forbidden are keywords of JSON Schema that a structural schema must not have.
-var forbidden = []string{"$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id"}
+var forbidden = []string{"$ref", "$schema", "definitions", "dependencies", "patternProperties", "additionalItems", "id"}
 
 // typ compiles a schema. Root is that of a whole object.
 func (d *definition) typ(s map[string]any, root bool) *Type {
@@ -81,6 +81,18 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 	t := &Type{Nullable: get[bool](d, s, "nullable")}
 	name := get[string](d, s, "type")
 	open := get[bool](d, s, "x-kubernetes-preserve-unknown-fields")
+	if s["x-kubernetes-preserve-unknown-fields"] == false {
+		d.problemAt("x-kubernetes-preserve-unknown-fields", document.CodeObject, "want true, or no such field")
+	}
+	if s["x-kubernetes-embedded-resource"] == true && name != "object" {
+		d.problemAt("x-kubernetes-embedded-resource", document.CodeObject, "only for type: object")
+	}
+	if s["x-kubernetes-list-type"] != nil && name != "array" {
+		d.problemAt("x-kubernetes-list-type", document.CodeObject, "only for type: array")
+	}
+	if mapType := get[string](d, s, "x-kubernetes-map-type"); mapType != "" && mapType != "atomic" && mapType != "granular" {
+		d.problemAt("x-kubernetes-map-type", document.CodeObject, "want one of atomic, granular, got %q", document.Shorten(mapType))
+	}
 	switch form, known := forms[name]; {
 	case get[bool](d, s, "x-kubernetes-int-or-string"):
 		t.Form = IntOrString
@@ -98,6 +110,9 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 	t.Rules = d.valueRules(s, s, root, true)
 	if t.Rules != nil && t.Rules.Format == "int32" && t.Form != Integer {
 		t.Rules.Format = "" // ignored there
+	}
+	if t.Rules != nil && t.Form == Integer {
+		t.Rules.never = t.Rules.noInteger()
 	}
 	if t.Form != Any && s["x-kubernetes-embedded-resource"] == true {
 		*t = *t.with(validation.Embedded)
@@ -128,6 +143,11 @@ func (d *definition) inside(t *Type, s map[string]any, root, open bool) {
 	case List:
 		d.array(t, s)
 	}
+	for _, key := range []string{"items", "additionalProperties"} { // they mean nothing in another type, and are looked at
+		if below, ok := s[key].(map[string]any); ok && (key == "items") != (t.Form == List) && (key == "items" || t.Form != Map) {
+			d.at(func() { d.typ(below, false) }, key)
+		}
+	}
 }
 
 // sub compiles a schema that stands at the present path. What the schema says
@@ -141,6 +161,14 @@ func (d *definition) sub(value any, metadata bool) *Type {
 	t := d.typ(s, false)
 	if !metadata {
 		return t
+	}
+	if s["type"] != "object" {
+		d.problemAt("type", document.CodeType, "want object for metadata")
+	}
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		if key != "type" && key != "properties" && key != "default" {
+			d.problemAt(key, document.CodeObject, "only the properties name and generateName of metadata can be restricted: remove it")
+		}
 	}
 	narrow := *d.metadata
 	narrow.Fields = maps.Clone(d.metadata.Fields)
@@ -228,6 +256,9 @@ func (d *definition) array(t *Type, s map[string]any) {
 	case "map":
 		t.Keys = keys
 		d.keys(t)
+		if slices.Sort(keys); len(slices.Compact(keys)) < len(t.Keys) {
+			d.problemAt("x-kubernetes-list-map-keys", document.CodeDuplicate, "want each key once")
+		}
 	default:
 		d.problemAt("x-kubernetes-list-type", document.CodeObject, "want one of atomic, map, set, got %q", document.Shorten(listType))
 	}
@@ -362,6 +393,24 @@ func (r *Rules) isZero() bool {
 // intOrString is what [isIntOrString] says.
 var intOrString = []*Type{{Form: Integer}, {Form: String}}
 
+// noInteger says why the API server refuses each integer; empty when it does not.
+func (r *Rules) noInteger() string {
+	for _, bound := range []struct {
+		name  string
+		value *float64
+	}{{"minimum", r.Minimum}, {"maximum", r.Maximum}, {"multipleOf", r.MultipleOf}} {
+		v := bound.value
+		switch {
+		case v == nil:
+		case *v != math.Trunc(*v) || math.Abs(*v) > math.MaxInt64:
+			return fmt.Sprintf("%s %s of the definition is no integer", bound.name, number(*v))
+		case r.Format == "int32" && (*v < math.MinInt32 || *v > math.MaxInt32):
+			return fmt.Sprintf("%s %s of the definition is no number of 32 bits", bound.name, number(*v))
+		}
+	}
+	return ""
+}
+
 // isIntOrString says whether an anyOf is the one that says with types what
 // x-kubernetes-int-or-string does. They are allowed nowhere else: only directly in a
 // structural schema, and in the first of its allOf.
@@ -434,14 +483,14 @@ func (d *definition) nestedSub(value, outer any, root bool) *Type {
 	return d.nested(s, o, root, false)
 }
 
-// count reads a size, which is no less than 0.
+// count reads a size.
 func (d *definition) count(s map[string]any, name string) *int64 {
 	n := d.number(s, name)
 	switch {
 	case n == nil:
 		return nil
-	case *n < 0 || *n > math.MaxInt64/2 || *n != math.Trunc(*n):
-		d.problemAt(name, document.CodeObject, "want a whole number of at least 0, got %s", number(*n))
+	case math.Abs(*n) > math.MaxInt64/2 || *n != math.Trunc(*n):
+		d.problemAt(name, document.CodeObject, "want a whole number, got %s", number(*n))
 		return nil
 	}
 	i := int64(*n)

@@ -103,6 +103,8 @@ type Rules struct {
 	AllOf, AnyOf, OneOf []*Type
 	Not                 *Type
 
+	// never says why no number fits; empty when some do.
+	never string
 	// orEmpty says that an empty text is the same as none, although Enum does
 	// not have it.
 	orEmpty bool

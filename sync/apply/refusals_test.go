@@ -257,6 +257,8 @@ func (m *mutator) name(object map[string]any, suffix string) (change string) {
 		if name := fmt.Sprintf("%s.%s", plural, spec["group"]); isText && isKind && metadata["name"] == name {
 			names["plural"], names["kind"] = plural+suffix, kind+suffix
 			metadata["name"] = fmt.Sprintf("%s.%s", names["plural"], spec["group"])
+		} else { // a change of one that is there would be another question
+			metadata["name"] = suffix + ".example.com"
 		}
 		return ""
 	}
@@ -275,7 +277,7 @@ func (m *mutator) name(object map[string]any, suffix string) (change string) {
 func offline(t *testing.T, definitions, objects []map[string]any) []string {
 	files := fstest.MapFS{}
 	write := func(name, content string) { files[name] = &fstest.MapFile{Data: []byte(content)} }
-	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: test}\nspec: {fleet: fleet, units: [services], schemas: schemas}\n")
+	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: test}\nspec: {fleet: fleet, units: [services], schemas: schemas, checks: {plainSecrets: pass}}\n")
 	write("fleet/c.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c}\nspec: {kubernetes: \"1.36\", tenants: [\"*\"]}\n---\n"+
 		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
 	write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {placement: {topology: cluster}}\n")
@@ -284,9 +286,15 @@ func offline(t *testing.T, definitions, objects []map[string]any) []string {
 	}
 	reasons := make([]string, len(objects))
 	for i, object := range objects {
-		if sortOf(object) == crdSort { // in a monorepo each kind has one definition
+		switch object["kind"] {
+		case "CustomResourceDefinition": // in a monorepo each kind has one definition
 			reasons[i] = offlineDefinition(t, object)
 			continue
+		case "LimitRange", "ResourceQuota", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+			if len(objects) > 1 { // alone, since they judge others
+				reasons[i] = offline(t, nil, objects[i:i+1])[0]
+				continue
+			}
 		}
 		write(fmt.Sprintf("services/u%d/object.yaml", i), jsonOf(t, object))
 	}

@@ -82,7 +82,7 @@ func Of(name string) (t Type, ok bool) {
 
 var all = merged(metaTypes, podTypes, containerTypes, probeTypes, schedulingTypes, securityTypes, volumeTypes, claimTypes, workloadTypes,
 	jobTypes, serviceTypes, configTypes, quotaTypes, autoscalingTypes, policyTypes, networkTypes, accessTypes, storageTypes,
-	admissionTypes, flowTypes, endpointTypes, miscellaneousTypes)
+	admissionTypes, flowTypes, endpointTypes, definitionTypes, miscellaneousTypes)
 
 func merged(tables ...types) types {
 	sum := types{}
