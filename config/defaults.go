@@ -61,8 +61,9 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 			Topology string
 			Match    matchSpec
 		}
-		Labels    map[string]string
-		Overrides []overrideSpec
+		Labels       map[string]string
+		Overrides    []overrideSpec
+		AllOrNothing *bool
 		policySpec
 	}
 	in := readOwn(doc, &spec)
@@ -81,6 +82,13 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	d.Labels = overlay(d.Labels, spec.Labels)
 	d.addOverrides(in, spec.Overrides)
 	d.addPolicy(in, spec.policySpec)
+	switch all := spec.AllOrNothing; {
+	case all == nil:
+	case *all:
+		d.Together = append(slices.Clip(d.Together), doc.PositionOf("spec", "allOrNothing"))
+	default:
+		d.Together = nil
+	}
 	if p := spec.Placement; p != nil {
 		match := in.match(p.Match, "spec", "placement", "match")
 		if p.Topology != "" && p.Topology != "cell" && p.Topology != "cluster" {

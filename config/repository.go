@@ -137,6 +137,9 @@ type Defaults struct {
 	Overrides []*Override
 	// Policy is never nil.
 	Policy *Policy
+	// Together are where the folders say that all of their units are released or none,
+	// from the root down.
+	Together []document.Position
 	// References are what the documents name that has to be there, from the root
 	// down. That of the placement is not among them.
 	References []Reference

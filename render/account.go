@@ -23,6 +23,8 @@ func (p *pass) account() {
 		delete(p.retry, e.unit.Path)
 		delete(p.collectors, e.unit.Path)
 		delete(p.elsewhere, e.unit.Path)
+		delete(p.blames, e.unit.Path)
+		p.together.remove(e.unit.Path)
 	}
 	for _, e := range p.touched {
 		r := e.result()
@@ -31,6 +33,8 @@ func (p *pass) account() {
 		set(p.retry, path, unit.Problems.Retry() || e.packed == nil)
 		set(p.collectors, path, r.collects())
 		set(p.elsewhere, path, r.reads.elsewhere(path))
+		p.noteBlames(path, r.blames)
+		p.together.note(path, e.source.Defaults.Together, len(unit.Problems) > 0)
 		if e.unit != nil && unit.same(e.unit) {
 			continue
 		}
@@ -40,22 +44,23 @@ func (p *pass) account() {
 		changes[path] = unit
 	}
 	again := p.touched
-	for path := range p.contested.problems { // they may have made up
+	for path := range p.outside { // the others may have made up
 		if e := p.entries[path]; e != nil {
 			again = append(again, e)
 			changes[path] = e.unit
 		}
 	}
 	p.contested = p.contest(p.world)
+	p.outside = p.causedByOthers()
 	if brings {
 		again = slices.Collect(maps.Values(p.entries))
 	}
 	for _, e := range again {
-		if p.contested.problems[e.source.Path] == nil {
+		if p.outside[e.source.Path] == nil {
 			p.needs(e, changes)
 		}
 	}
-	for path, problems := range p.contested.problems {
+	for path, problems := range p.outside {
 		unit := *p.entries[path].unit
 		unit.Placements = withoutBundles(unit.Placements)
 		unit.Problems = append(slices.Clone(unit.Problems), problems...).Sorted()

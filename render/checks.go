@@ -110,7 +110,6 @@ func (c *checks) hashOf(kind string) string {
 type question struct {
 	check
 	checker.Text
-	target config.TargetName
 	src    source
 	secret bool
 	// problems are those of the text; finding is where in it.
@@ -121,8 +120,8 @@ func (q *question) request() checker.Request {
 	return checker.Request{Program: q.Program, File: q.File, Beside: q.Beside, Private: q.secret}
 }
 
-// ask notes what is to be asked about an object that is good so far.
-func (e *expansion) ask(src source, d *draft, o *Object) {
+// question notes what is to be asked about an object that is good so far.
+func (e *expansion) question(src source, d *draft, o *Object) {
 	if !e.asks(o.ID.Kind) {
 		return
 	}
@@ -137,7 +136,7 @@ func (e *expansion) ask(src source, d *draft, o *Object) {
 			continue
 		}
 		for _, text := range checker.Texts(c.texts, d.object) {
-			e.questions = append(e.questions, question{check: c, Text: text, target: e.target.Name, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
+			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
 		}
 	}
@@ -200,58 +199,70 @@ func valueAt(n *yaml.Node, at document.Position) *yaml.Node {
 	return nil
 }
 
-// consult asks the programs about the unit on its targets, and adds what they found.
-func (u *unitRenderer) consult(expansions []*expansion) {
-	var questions []question
-	for _, e := range expansions {
-		questions = append(questions, e.questions...)
-	}
-	if len(questions) == 0 || u.checks.released {
+// consult asks the programs about the unit on its targets, leaves out what they refuse
+// of what it collects, and adds what they found.
+func (u *unitRenderer) consult(placed []place, expansions []*expansion) {
+	u.ask(expansions...)
+	u.exclude(placed, expansions)
+	if u.checks.released {
 		return
 	}
-	verdicts := u.verdicts(questions)
-	for i, q := range questions {
-		u.found.target = q.target
-		for _, f := range verdicts[i].Findings {
-			text := f.Text
-			if q.secret {
-				text = "refused; why is not shown, since the text holds a secret"
+	for _, e := range expansions {
+		u.found.target = e.target.Name
+		for i := range e.questions {
+			q := &e.questions[i]
+			for _, f := range u.answers[q.key()].Findings {
+				u.found.add(q.problems(f, q.message(f))...)
 			}
-			u.found.add(q.problems(f, fmt.Sprintf("checker %s: %s", q.Name, text))...)
 		}
 	}
 }
 
-// verdicts asks all questions, the same one once.
-func (u *unitRenderer) verdicts(questions []question) []checker.Verdict {
-	all := make([]checker.Verdict, len(questions))
-	first := map[string]int{}
+// message is what a finding says.
+func (q *question) message(f checker.Finding) string {
+	text := f.Text
+	if q.secret {
+		text = "refused; why is not shown, since the text holds a secret"
+	}
+	return fmt.Sprintf("checker %s: %s", q.Name, text)
+}
+
+// key is the same for questions with the same answer.
+func (q *question) key() string {
+	return fmt.Sprintf("%q %q %q %q", q.Program, q.Schema, q.File, q.Beside)
+}
+
+// ask asks all questions about these that were not asked before, on all cores.
+func (u *unitRenderer) ask(expansions ...*expansion) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	same := make([]int, len(questions))
-	for i := range questions {
-		q := &questions[i]
-		if _, missing := u.checks.identity(q.Program); missing != "" {
-			same[i] = i
-			all[i] = u.missing(q, missing)
-			continue
+	var mu sync.Mutex
+	known, answered := map[string]checker.Verdict{}, map[string]checker.Verdict{}
+	maps.Copy(known, u.answers)
+	for _, e := range expansions {
+		for i := range e.questions {
+			q := &e.questions[i]
+			key := q.key()
+			if _, asked := known[key]; asked {
+				continue
+			}
+			known[key] = checker.Verdict{}
+			if _, missing := u.checks.identity(q.Program); missing != "" {
+				known[key] = u.missing(q, missing)
+				continue
+			}
+			group.Go(func() error {
+				verdict := u.checks.run.Judge(q.request())
+				mu.Lock()
+				defer mu.Unlock()
+				answered[key] = verdict
+				return nil
+			})
 		}
-		key := fmt.Sprintf("%q %q %q", q.Program, q.File, q.Beside)
-		if at, ok := first[key]; ok {
-			same[i] = at
-			continue
-		}
-		first[key], same[i] = i, i
-		group.Go(func() error {
-			all[i] = u.checks.run.Judge(q.request())
-			return nil
-		})
 	}
 	_ = group.Wait() // the functions return no errors
-	for i := range all {
-		all[i] = all[same[i]]
-	}
-	return all
+	maps.Copy(known, answered)
+	u.answers = known
 }
 
 // missing is what becomes of a question that no program can be asked.

@@ -58,6 +58,9 @@ type Compiler struct {
 	settled      map[config.UnitPath]bool // the unit sets something for namespaces
 	inSpaces     map[config.UnitPath]bool // the unit was judged by what is set for namespaces
 	contested    contests
+	blames       map[config.UnitPath]document.Problems // of other units, by the one that collected of them
+	together     together
+	outside      map[config.UnitPath]document.Problems // of units, caused by others
 	holders      holders
 }
 
@@ -171,6 +174,7 @@ func (c *Compiler) begin(r *config.Repository) *pass {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
 		c.holders = newHolders()
 		c.retry, c.troubled = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		c.blames, c.together = map[config.UnitPath]document.Problems{}, newTogether()
 		c.collectors, c.elsewhere = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		c.settled, c.inSpaces = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		if c.Cache == nil {

@@ -36,6 +36,7 @@ type expansion struct {
 	budget    *kind.Budget            // of the written spec that is being expanded
 	steps     map[*Object]*blame.Step // how each object was made; nil when nobody asks
 	questions []question              // about the objects
+	trial     *trial
 }
 
 // expandAll renders all of the unit.
@@ -46,6 +47,7 @@ func (e *expansion) expandAll() {
 		}
 		if src.spec != nil {
 			e.budget = new(kind.Budget)
+			e.trial.doc = src.doc
 			e.expand(src, nil)
 			continue
 		}
@@ -268,7 +270,7 @@ func (e *expansion) seal(src source, d *draft) {
 	}
 	e.seen[o.ID] = o
 	e.objects = append(e.objects, o)
-	e.ask(src, d, o)
+	e.question(src, d, o)
 	if e.steps != nil {
 		e.steps[o] = d.step
 	}

@@ -220,6 +220,9 @@ func (u *unitRenderer) collect(c *kind.Collection, target config.TargetName) ([]
 	var unread document.Problems
 	u.offers.find(u.world, want, func(_ *offer, doc *offered) {
 		if doc.item != nil {
+			if u.trial != nil && !u.trial.takes(c, doc.item) {
+				return
+			}
 			items = append(items, doc.item)
 			for _, text := range doc.item.Secrets() {
 				if !slices.Contains(u.secrets, text) {

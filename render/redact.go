@@ -107,10 +107,10 @@ func (w *world) fieldNames(root *yaml.Node) []string {
 // redact hides secrets in the problems and notes of the unit: what stands in
 // its files, in those that it read, and in the Defaults above it.
 func (u *unitRenderer) redact() {
-	if len(u.problems)+len(u.notes) == 0 {
+	if len(u.problems)+len(u.notes)+len(u.blames) == 0 {
 		return
 	}
-	files := placesOf(u.problems, u.notes)
+	files := placesOf(u.problems, u.notes, u.blames)
 	for _, read := range u.reads.reads() {
 		if read.what == readFile {
 			files = append(files, read.name)
@@ -135,7 +135,7 @@ func (u *unitRenderer) redact() {
 	for _, text := range u.secrets {
 		r.Add(text)
 	}
-	config.RedactProblems(r, u.problems, u.notes)
+	config.RedactProblems(r, u.problems, u.notes, u.blames)
 }
 
 // placesOf are the files that problems are at.

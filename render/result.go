@@ -26,8 +26,9 @@ type result struct {
 	reads    reads
 	problems document.Problems
 	notes    document.Problems
-	heads    []head    // by place
-	bundles  []*Bundle // only right after rendering; those with objects
+	blames   document.Problems // of other units, for what this one collected of them
+	heads    []head            // by place
+	bundles  []*Bundle         // only right after rendering; those with objects
 	// settings are kept also where the unit has a problem: they are what others meet.
 	settings []setting
 	// holds are the kinds of documents in the unit, see [world.scan].
@@ -164,11 +165,11 @@ func (e *encoding) result(r *result) {
 		e.text(read.name)
 		e.text(read.hash)
 	}
-	problems, err := json.Marshal([2]document.Problems{r.problems, r.notes})
+	problems, err := json.Marshal([3]document.Problems{r.problems, r.notes, r.blames})
 	if err != nil {
 		panic(err) // texts and numbers encode
 	}
-	if len(r.problems)+len(r.notes) == 0 {
+	if len(r.problems)+len(r.notes)+len(r.blames) == 0 {
 		problems = nil
 	}
 	e.text(string(problems))
@@ -277,11 +278,11 @@ func (d *decoding) result() (*result, error) {
 		}
 	}
 	if problems := d.bytes(); len(problems) > 0 {
-		var both [2]document.Problems
-		if err := json.Unmarshal(problems, &both); err != nil {
+		var lists [3]document.Problems
+		if err := json.Unmarshal(problems, &lists); err != nil {
 			return nil, err
 		}
-		r.problems, r.notes = both[0], both[1]
+		r.problems, r.notes, r.blames = lists[0], lists[1], lists[2]
 	}
 	r.heads = make([]head, d.count())
 	for i := range r.heads {

@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/checker"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
@@ -31,7 +32,10 @@ type unitRenderer struct {
 	silent   bool               // the unit holds documents that render to nothing by themselves
 	problems document.Problems
 	notes    document.Problems
-	noted    map[string]bool // the messages of notes
+	blames   document.Problems          // of units that items were collected from
+	answers  map[string]checker.Verdict // of programs, by [question.key]
+	trial    *trial                     // of the place that is rendered
+	noted    map[string]bool            // the messages of notes
 	values   []uniqueValue
 	secrets  []string // of specs that were collected
 	found    targetProblems
@@ -93,7 +97,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	u.redact()
 	out.values = u.values
 	out.settings = u.settings
-	out.reads, out.problems, out.notes = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted()
+	out.reads, out.problems, out.notes, out.blames = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted(), u.blames.Sorted()
 	if len(out.problems) > 0 {
 		out.bundles, out.values = nil, nil
 		clear(out.heads)
@@ -109,7 +113,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		return
 	}
 	expansions := u.expand(placed)
-	u.consult(expansions)
+	u.consult(placed, expansions)
 	for i, place := range placed {
 		if objects := expansions[i].objects; len(objects) > 0 {
 			bundle := newBundle(u.unit.Path, place.target.Name, objects)
@@ -356,11 +360,18 @@ func (u *unitRenderer) expand(placed []place) []*expansion {
 	all := make([]*expansion, len(placed))
 	for i, place := range placed {
 		u.found.target, u.placeAt = place.target.Name, i
-		e := u.expansion(place)
-		e.expandAll()
-		all[i] = &e
+		all[i] = u.expandAt(place, nil)
 	}
 	return all
+}
+
+// expandAt renders the unit for one target, without some of what it collects.
+func (u *unitRenderer) expandAt(p place, without leftOut) *expansion {
+	e := u.expansion(p)
+	u.trial = &trial{without: without, items: map[*document.Document][]item{}}
+	e.trial = u.trial
+	e.expandAll()
+	return &e
 }
 
 // targetProblems gathers what is wrong on single targets, so that a problem on

@@ -27,6 +27,7 @@ const (
 	CodeCompat    Code = "SW1021" // a change of a kind or of a definition that breaks documents
 	CodeTenancy   Code = "SW1019" // what the unit's Tenant may not bring
 	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
+	CodeTogether  Code = "SW1025" // a unit that stays as it is because of another one of its folder
 	CodeChecker   Code = "SW1020" // a text that the program of a Checker refuses, or could not judge
 	CodeVersion   Code = "SW1024" // a version of a kind that is removed or deprecated, or a kind whose definition is nowhere
 )
@@ -54,6 +55,7 @@ var Codes = map[Code]string{
 	CodeCompat:    "the change of a kind or of a definition breaks documents that were good; swell schema compat shows them",
 	CodeVersion:   "the cluster's Kubernetes version does not serve this version of the kind, or will stop to, or the kind's definition is nowhere; the message says what to write",
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
+	CodeTogether:  "the folder asks for all or nothing, and a unit below it has a problem: all of its units keep their last good bundles until that is mended",
 	CodeChecker:   "the program that a Checker of the monorepo names refuses the text, or could not judge it; the message has its own words",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

@@ -64,7 +64,14 @@ type Collected struct {
 	secrets []string // what its secret fields hold
 	what    string   // "Pipe cart at services/shop/cart/pipe.yaml:1:1"
 	at      document.Position
+	unit    config.UnitPath
 }
+
+// Unit is where the document stands.
+func (c *Collected) Unit() config.UnitPath { return c.unit }
+
+// What names the document, with its position.
+func (c *Collected) What() string { return c.what }
 
 // Position is where the document begins.
 func (c *Collected) Position() document.Position { return c.at }
@@ -83,7 +90,7 @@ func NewCollected(spec *Spec, unit *config.Unit) *Collected {
 	})
 	item.Set(k.collected.Fields().ByName("unit"), protoreflect.ValueOfMessage(unitMessage(unit)))
 	at := spec.doc.Position()
-	return &Collected{item, spec.Secrets(), fmt.Sprintf("%s %s at %s", k.Name, spec.name, at), at}
+	return &Collected{item, spec.Secrets(), fmt.Sprintf("%s %s at %s", k.Name, spec.name, at), at, unit.Path}
 }
 
 // collectedMessage is the kind's envelope with the unit added.
