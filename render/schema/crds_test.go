@@ -102,6 +102,57 @@ func customResource(t *testing.T, set *Set, text []byte) {
 	}
 }
 
+// TestNoRulesNoAllocation: an object costs nothing more because others have rules.
+func TestNoRulesNoAllocation(t *testing.T) {
+	set := with(t, CRD{"widgets.yaml", parsed(t, widgets(t))})
+	object := parsed(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}\n"))
+	kind := set.Kind("v1", "ConfigMap")
+	kind.Check(object, false)
+	if n := testing.AllocsPerRun(100, func() { kind.Check(object, false) }); n > 0 {
+		t.Errorf("%v allocations for a good object", n)
+	}
+}
+
+// BenchmarkCustomResource holds an object against a definition with rules.
+func BenchmarkCustomResource(b *testing.B) {
+	text, err := os.ReadFile("testdata/gauges.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	archive, err := txtar.ParseFile("testdata/gauges.txtar")
+	if err != nil {
+		b.Fatal(err)
+	}
+	object := parsed(b, archive.Files[0].Data)
+	kind := with(b, CRD{"gauges.yaml", parsed(b, text)}).Kind("shop.example.com/v1", "Gauge")
+	b.ReportAllocs()
+	for b.Loop() {
+		if found := kind.Check(object, false); len(found) > 0 {
+			b.Fatal(found)
+		}
+	}
+}
+
+// BenchmarkDefinition compiles a definition with rules for the first time.
+func BenchmarkDefinition(b *testing.B) {
+	text, err := os.ReadFile("testdata/gauges.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	crd := parsed(b, text)
+	base, err := Kubernetes("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		base.compiled.problems = nil
+		if _, problems := base.With([]CRD{{"gauges.yaml", crd}}); len(problems) > 0 {
+			b.Fatal(problems)
+		}
+	}
+}
+
 // TestBrokenDefinitions makes one mistake at a time in the definition.
 func TestBrokenDefinitions(t *testing.T) {
 	base, err := Kubernetes("")

@@ -20,8 +20,11 @@ import (
 // object. As there, they are not evaluated for an object that lacks required fields, or
 // has values that are too long or of a wrong type. With secret, no value is in a message.
 func (k *Kind) Check(object map[string]any, secret bool) []Violation {
-	kindName, _ := object["kind"].(string)
-	secret = secret || config.MaySecret(kindName)
+	k.named.Do(func() {
+		kindName, _ := object["kind"].(string)
+		k.secret = config.MaySecret(kindName)
+	})
+	secret = secret || k.secret
 	found := check(k.Type(), object, secret)
 	for i := range found {
 		found[i].Modelled = found[i].Modelled && k.definition == ""

@@ -75,6 +75,8 @@ type Kind struct {
 	name       string
 	// deprecation is what to say of the kind's version; empty when all is well.
 	deprecation string
+	named       sync.Once // sets secret, by the name of the kind
+	secret      bool      // values are in no message
 	once        sync.Once
 	typ         *Type
 
