@@ -136,10 +136,7 @@ func nameOf(object map[string]any) string {
 }
 
 func flawText(flaw policy.Flaw) string {
-	text := flaw.Message
-	if flaw.Line > 0 {
-		text = fmt.Sprintf("%d:%d: %s", flaw.Line, flaw.Column, text)
-	}
+	text := flaw.Text()
 	if len(flaw.Path) > 0 {
 		text = schema.PathText(flaw.Path) + ": " + text
 	}
@@ -170,8 +167,15 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 }
 
 // judge holds an object against the policies of its cluster, and against those of what
-// the change goes to.
+// the change goes to. One that is a policy itself is judged by none, and compiled.
 func (e *expansion) judge(d *draft, o *Object) {
+	if o.ID.Group == policy.Group && strings.HasSuffix(o.ID.Kind, "AdmissionPolicy") {
+		_, flaws := policy.Compile([]policy.Document{{Object: d.object, At: o.Spec}})
+		for _, flaw := range flaws {
+			d.problem(document.CodeObject, flaw.Path, "%s", flaw.Text())
+		}
+		return
+	}
 	object := &policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
 		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Convertible: d.sealed.Definition() != "", Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}
 	findings := e.policies.of(e.cluster.Name).Judge(object, e.surroundings())

@@ -118,6 +118,15 @@ var nullCases = []struct {
 	}},
 }
 
+// nullSpace is the namespace of objects of a kind. What others are judged by that live
+// beside it is in one of its own.
+func nullSpace(kind string) string {
+	if kind == "ResourceQuota" || kind == "LimitRange" {
+		return "kube-public"
+	}
+	return "default"
+}
+
 // TestNullsOnAServer: what a real API server makes of an object with nulls, it
 // makes of what is rendered for it too, written out in a unit or built by
 // kustomize; and an object that it refuses, swell refuses or sends to the same
@@ -135,7 +144,7 @@ func TestNullsOnAServer(t *testing.T) {
 	}
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{
-		"swell.yaml":           "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: nulls}\n",
+		"swell.yaml":           "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: nulls}\nspec: {checks: {plainSecrets: pass}}\n",
 		"schemas/nothing.yaml": nullDefinition,
 		"fleet/fleet.yaml": "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-1}\n---\n" +
 			"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n",
@@ -145,7 +154,7 @@ func TestNullsOnAServer(t *testing.T) {
 	}
 	name := func(kind string, i int) string { return fmt.Sprintf("%s-%d", strings.ToLower(kind), i) }
 	manifest := func(apiVersion, kind, part string, i int) string {
-		head, rest := fmt.Sprintf("name: %s, namespace: default", name(kind, i)), part
+		head, rest := fmt.Sprintf("name: %s, namespace: %s", name(kind, i), nullSpace(kind)), part
 		if more, ok := strings.CutPrefix(part, "metadata: {"); ok {
 			head, rest = head+", "+strings.TrimSuffix(more, "}"), ""
 		}
@@ -174,7 +183,7 @@ func TestNullsOnAServer(t *testing.T) {
 	}
 	for _, c := range nullCases {
 		version, _ := apischema.ParseGroupVersion(c.apiVersion)
-		where := s.client.Resource(version.WithResource(c.resource)).Namespace("default")
+		where := s.client.Resource(version.WithResource(c.resource)).Namespace(nullSpace(c.kind))
 		s.await(where)
 		for i, part := range c.parts {
 			t.Run(c.kind+" "+part, func(t *testing.T) {

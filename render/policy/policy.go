@@ -41,6 +41,14 @@ type Flaw struct {
 	Message      string
 }
 
+// Text is the message, with the place in an expression.
+func (f *Flaw) Text() string {
+	if f.Line == 0 {
+		return f.Message
+	}
+	return fmt.Sprintf("%d:%d: %s", f.Line, f.Column, f.Message)
+}
+
 // Policies are compiled. They are safe for concurrent use; nil are none.
 type Policies struct {
 	validating []*validating
