@@ -261,7 +261,8 @@ func (p *pass) lookUp() {
 
 // parallel does the same for many entries, on all cores.
 func parallel(entries []*entry, do func(*entry)) {
-	const batch = 16
+	// Small ones where there are few, so that programs run on all cores.
+	batch := min(16, 1+len(entries)/(16*runtime.GOMAXPROCS(0)))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for some := range slices.Chunk(entries, batch) {
