@@ -51,7 +51,7 @@ test-waiting:
 
 # The long forms: hours.
 test-long: bin/devcluster bin/sops
-	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 $(GO) test -race -timeout 6h ./...
+	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
 # Histories of the whole daemon, with faults: make sim TIME=1h, or SEED=4711 TIME=1ms to play one again.
