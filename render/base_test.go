@@ -22,6 +22,7 @@ func TestRulesOfTheBase(t *testing.T) {
 	base := config.Load(config.Files(before), nil)
 	one := &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: shop}\n")}
 	const refused = `refused by policy "a" (binding "a"): not one`
+	other := []byte(strings.ReplaceAll(strings.ReplaceAll(namedPolicy, "NAME", "b"), "configmaps", "services"))
 	const repository = "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\n"
 	for name, c := range map[string]struct {
 		change  fstest.MapFS // a nil file goes
@@ -33,8 +34,8 @@ func TestRulesOfTheBase(t *testing.T) {
 		"a policy gone": {fstest.MapFS{"services/app/app.yaml": one, "policies/a.yaml": nil}, refused + ofBase, "policies"},
 		"a policy that audits": {fstest.MapFS{"services/app/app.yaml": one,
 			"policies/a.yaml": {Data: []byte(strings.Replace(string(before["policies/a.yaml"].Data), "[Deny]", "[Audit]", 1))}}, refused + ofBase, "policies"},
-		"one more policy": {fstest.MapFS{"services/app/app.yaml": one, "policies/b.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b}\n")}}, refused, "policies"},
-		"folder moved": {fstest.MapFS{"services/app/app.yaml": one, "swell.yaml": {Data: []byte(repository + "spec: {policies: none}\n")}, "none/x.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b}\n")}},
+		"one more policy": {fstest.MapFS{"services/app/app.yaml": one, "policies/b.yaml": {Data: other}}, refused, "policies"},
+		"folder moved": {fstest.MapFS{"services/app/app.yaml": one, "swell.yaml": {Data: []byte(repository + "spec: {policies: none}\n")}, "none/x.yaml": {Data: other}},
 			refused + ofBase, "policies"},
 		"secrets pass": {fstest.MapFS{"swell.yaml": {Data: []byte(repository + "spec: {checks: {plainSecrets: pass}}\n")},
 			"services/app/app.yaml": {Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: two, namespace: shop}\nstringData: {token: abcdefgh}\n")}},

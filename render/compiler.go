@@ -304,8 +304,10 @@ func (p *pass) render() {
 // refresh makes the entry's result one that holds for this commit: the same,
 // one from the cache, or a new one.
 func (p *pass) refresh(e *entry) {
-	if e.packed != nil && e.result().reads.unchanged(p.world) {
-		return
+	if e.packed != nil {
+		if r := e.result(); r.reads.unchanged(p.world) && p.world.judgedSo(e, r) {
+			return
+		}
 	}
 	if e.traces == nil {
 		e.traces = p.world.traces(e.static, len(e.placed))
@@ -313,7 +315,7 @@ func (p *pass) refresh(e *entry) {
 	traces := e.traces
 	e.traces, e.packed = nil, nil
 	for _, trace := range traces {
-		if trace.reads.inputsUnchanged(p.world) && (trace.sameFiles || trace.reads.filesUnchanged(p.world)) {
+		if trace.reads.inputsUnchanged(p.world) && p.world.judgedSo(e, trace) && (trace.sameFiles || trace.reads.filesUnchanged(p.world)) {
 			e.packed = trace.pack()
 			return
 		}

@@ -257,7 +257,11 @@ func (e *expansion) seal(src source, d *draft) {
 		if set, ok := settingOf(e.placeAt, o, d.object); ok {
 			e.settings = append(e.settings, set)
 		}
-		e.judge(d, o)
+		e.pending = append(e.pending, func() {
+			e.found.target = e.target.Name
+			e.judge(d, o)
+			e.found.add(d.problems...)
+		})
 	}
 	if len(d.problems) > 0 {
 		e.found.add(d.problems...)

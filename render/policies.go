@@ -236,8 +236,11 @@ func (e *expansion) surroundings() policy.Surroundings {
 		Kubernetes: e.cluster.Kubernetes,
 		Namespace: func(name string) *policy.Namespace {
 			cluster := e.target.Cluster
-			e.reads.note(readSpace, spaceName(cluster, name))
-			return e.world.namespace(cluster, name)
+			o := own{e.unit.Path, e.placed, e.settings}
+			if n := spaceName(cluster, name); !e.reads.has(readSpace, n) {
+				e.reads.add(read{readSpace, n, e.world.spaceHash(n, o)})
+			}
+			return e.world.namespace(cluster, name, o)
 		},
 		Scope: func(apiVersion, kindName string) (namespaced, known bool) {
 			k := e.hard.Kind(apiVersion, kindName)

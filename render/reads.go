@@ -149,10 +149,11 @@ func (r *recorder) reads() reads {
 // unchanged says whether everything is still as it was read.
 func (rs reads) unchanged(w *world) bool { return rs.inputsUnchanged(w) && rs.filesUnchanged(w) }
 
-// inputsUnchanged says so of everything but the files.
+// inputsUnchanged says so of everything but the files and what judges, see
+// [world.judgedSo].
 func (rs reads) inputsUnchanged(w *world) bool {
 	for _, r := range rs {
-		if r.what != readFile && r.what != readFolder && w.hash(r.what, r.name) != r.hash {
+		if r.what != readFile && r.what != readFolder && r.what != readSpace && w.hash(r.what, r.name) != r.hash {
 			return false
 		}
 	}

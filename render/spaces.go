@@ -24,7 +24,8 @@ import (
 // setting is an object by which others are judged that live in its namespace: the
 // Namespace itself, a LimitRange or a ResourceQuota.
 type setting struct {
-	place                 int // index of the unit's placement
+	unit                  config.UnitPath // in tables
+	place                 int             // index of the unit's placement
 	kind, namespace, name string
 	content               string // what matters of it, as JSON
 }
@@ -54,7 +55,16 @@ type spaces map[string]map[string]*space
 // space is what a tree, or the facts of a cluster, set for one namespace.
 type space struct {
 	settings []setting // sorted
-	hash     string
+	hash     string    // of all
+	limits   string    // of what matters without policies that look at namespaces; empty: nothing
+}
+
+// own are the settings of a unit as a result has them: those that the tables have of
+// the unit may be older.
+type own struct {
+	unit     config.UnitPath
+	placed   []place
+	settings []setting
 }
 
 // of is nil where nothing is set.
@@ -72,19 +82,74 @@ func (s spaces) add(cluster string, set setting) {
 	known.settings = append(known.settings, set)
 }
 
-// sealed sorts the settings, once all are entered.
+// sealed is the table once all settings are entered.
 func (s spaces) sealed() spaces {
 	for _, namespaces := range s {
 		for _, known := range namespaces {
-			slices.SortFunc(known.settings, func(a, b setting) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
-			sum := sha256.New()
-			for _, set := range known.settings {
-				fmt.Fprintf(sum, "%s %q %s\n", set.kind, set.name, set.content)
-			}
-			known.hash = hex.EncodeToString(sum.Sum(nil)[:12])
+			known.seal()
 		}
 	}
 	return s
+}
+
+// seal sorts the settings.
+func (s *space) seal() {
+	slices.SortFunc(s.settings, func(a, b setting) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
+	all, limits, some := sha256.New(), sha256.New(), false
+	for _, set := range s.settings {
+		fmt.Fprintf(all, "%s %q %s\n", set.kind, set.name, set.content)
+		content := set.content
+		if set.kind == "Namespace" {
+			content = levelsIn(content)
+		}
+		if content != "" {
+			fmt.Fprintf(limits, "%s %q %s\n", set.kind, set.name, content)
+			some = true
+		}
+	}
+	s.hash = hex.EncodeToString(all.Sum(nil)[:12])
+	if some {
+		s.limits = hex.EncodeToString(limits.Sum(nil)[:12])
+	}
+}
+
+// levelsIn are the labels of Pod Security in the content of a Namespace.
+func levelsIn(content string) (text string) {
+	var n policy.Namespace
+	mustDecode(content, &n)
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		if strings.HasPrefix(key, "pod-security.kubernetes.io/") {
+			text += fmt.Sprintf("%q: %q\n", key, n.Labels[key])
+		}
+	}
+	return text
+}
+
+// treeSpace is what the tree sets for a namespace, where a unit sets what own says.
+func (w *world) treeSpace(cluster, namespace string, o own) *space {
+	known := w.spaces.of(cluster, namespace)
+	var settings []setting
+	for _, set := range o.settings {
+		if set.namespace == namespace && set.place < len(o.placed) && o.placed[set.place].cluster.Name == cluster {
+			settings = append(settings, set)
+		}
+	}
+	if len(settings) == 0 && (known == nil || !slices.ContainsFunc(known.settings, func(s setting) bool { return s.unit == o.unit })) {
+		return known
+	}
+	if known != nil {
+		for _, set := range known.settings {
+			if set.unit != o.unit {
+				settings = append(settings, set)
+			}
+		}
+	}
+	if len(settings) == 0 {
+		return nil
+	}
+	merged := &space{settings: settings}
+	merged.seal()
+	return merged
 }
 
 // same says whether both set the same.
@@ -103,6 +168,7 @@ func (c *Compiler) gatherSpaces() spaces {
 			if set.place >= len(e.placed) { // of the fleet before, and not rendered yet
 				continue
 			}
+			set.unit = path
 			found.add(e.placed[set.place].cluster.Name, set)
 		}
 	}
@@ -206,30 +272,39 @@ func (p *pass) takeSpaces(entries []*entry) bool {
 // judgedOtherwise are the entries that were judged by other settings than there are.
 func (p *pass) judgedOtherwise() (list []*entry) {
 	for path := range p.inSpaces {
-		e := p.entries[path]
-		if slices.ContainsFunc(e.result().reads, func(r read) bool { return r.what == readSpace && p.world.hash(readSpace, r.name) != r.hash }) {
+		if e := p.entries[path]; !p.world.judgedSo(e, e.result()) {
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
+// judgedSo says whether the result of an entry was judged by the settings that there
+// are, with its own.
+func (w *world) judgedSo(e *entry, r *result) bool {
+	o := own{e.source.Path, e.placed, r.settings}
+	return w.policies == nil || !slices.ContainsFunc(r.reads, func(r read) bool { return r.what == readSpace && w.spaceHash(r.name, o) != r.hash })
+}
+
 // namespace is what policies see of one.
-func (w *world) namespace(cluster, name string) *policy.Namespace {
+func (w *world) namespace(cluster, name string, o own) *policy.Namespace {
+	tree := w.treeSpace(cluster, name, o)
+	shared := tree == w.spaces.of(cluster, name)
 	key := spaceName(cluster, name)
-	if known, ok := w.namespaces.Load(key); ok {
+	if known, ok := w.namespaces.Load(key); ok && shared {
 		return known.(*policy.Namespace)
 	}
 	found := &policy.Namespace{Labels: map[string]string{}, Annotations: map[string]string{}}
-	facts, tree := w.factSpaces().of(cluster, name), w.spaces.of(cluster, name)
-	if facts != nil {
+	if facts := w.factSpaces().of(cluster, name); facts != nil {
 		facts.without(tree).addTo(found)
 	}
 	if tree != nil {
 		tree.addTo(found)
 	}
 	found.Labels["kubernetes.io/metadata.name"] = name
-	w.namespaces.Store(key, found)
+	if shared {
+		w.namespaces.Store(key, found)
+	}
 	return found
 }
 
@@ -263,11 +338,15 @@ func mustDecode(content string, into any) {
 func spaceName(cluster, namespace string) string { return cluster + " " + namespace }
 
 // spaceHash is the address of what judges the objects of a namespace.
-func (w *world) spaceHash(name string) (hash string) {
+func (w *world) spaceHash(name string, o own) (hash string) {
 	cluster, namespace, _ := strings.Cut(name, " ")
-	for _, from := range []*space{w.factSpaces().of(cluster, namespace), w.spaces.of(cluster, namespace)} {
-		if from != nil {
+	for _, from := range []*space{w.factSpaces().of(cluster, namespace), w.treeSpace(cluster, namespace, o)} {
+		switch {
+		case from == nil:
+		case w.policies.of(cluster).SeeNamespaces() || w.basePolicies != nil && w.basePolicies.of(cluster).SeeNamespaces():
 			hash += from.hash
+		default:
+			hash += from.limits
 		}
 	}
 	return hash

@@ -41,6 +41,9 @@ type unitRenderer struct {
 	found    targetProblems
 	placeAt  int // index of the placement that is rendered
 	settings []setting
+	placed   []place
+	// pending judge the objects, once all that the unit sets is known.
+	pending []func()
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
@@ -108,6 +111,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 // render fills in the heads and bundles.
 func (u *unitRenderer) render(placed []place, out *result) {
 	defer document.Recover(string(u.unit.Path), &u.problems)
+	u.placed = placed
 	out.holds = u.read()
 	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
@@ -119,6 +123,9 @@ func (u *unitRenderer) render(placed []place, out *result) {
 			bundle := newBundle(u.unit.Path, place.target.Name, objects)
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
 		}
+	}
+	for _, judge := range u.pending {
+		judge()
 	}
 	u.problems = append(u.problems, u.found.all(len(placed))...)
 	if len(u.problems) > 0 || len(placed) == 0 {

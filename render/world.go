@@ -90,8 +90,6 @@ func (w *world) hash(what what, name string) string {
 		return w.checks.hash(name)
 	case readCollection:
 		return w.offers.hash(w, name)
-	case readSpace:
-		return w.spaceHash(name)
 	case readUnjudged:
 		if w.policies == nil {
 			return "unjudged"

@@ -128,6 +128,16 @@ func (e *expressions) conditions(list []admission.MatchCondition) conditions {
 	return c
 }
 
+// SeeNamespaces says whether verdicts depend on more of namespaces than on their names
+// and their limits.
+func (p *Policies) SeeNamespaces() bool {
+	return slices.ContainsFunc(p.validating, func(v *validating) bool {
+		return v.sees || v.match.selects() || slices.ContainsFunc(v.bindings, func(b *binding[[]admission.ValidationAction]) bool { return b.match.selects() })
+	}) || slices.ContainsFunc(p.mutating, func(m *mutating) bool {
+		return m.sees || m.match.selects() || slices.ContainsFunc(m.bindings, func(b *binding[struct{}]) bool { return b.match.selects() })
+	})
+}
+
 // Judge is what the policies say of the creation of an object, in the order of their
 // names.
 func (p *Policies) Judge(o *Object, in Surroundings) []Finding {
