@@ -50,7 +50,7 @@ func readmeBlocks(t *testing.T) []block {
 }
 
 // TestReadmeDocuments: each YAML block begins with a comment that names its file.
-// The daemon's configuration is one; all others, laid over the example together,
+// The daemon's configuration is one, that of programs another; all others, laid over the example together,
 // have no problem.
 func TestReadmeDocuments(t *testing.T) {
 	dir := t.TempDir()
@@ -70,6 +70,12 @@ func TestReadmeDocuments(t *testing.T) {
 		content := []byte(strings.Join(b.lines, "\n") + "\n")
 		if name == "daemon.yaml" {
 			if _, problems := config.ReadDaemon(name, content); len(problems) > 0 {
+				t.Errorf("README.md:%d: %v", b.line, problems)
+			}
+			continue
+		}
+		if name == checkersFile {
+			if _, problems := config.ReadCheckerPrograms(name, content); len(problems) > 0 {
 				t.Errorf("README.md:%d: %v", b.line, problems)
 			}
 			continue

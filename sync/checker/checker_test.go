@@ -41,7 +41,7 @@ func TestRecipes(t *testing.T) {
 	}
 	for _, c := range []struct{ program, file, good, old, new, want string }{
 		{"nginx", "nginx.conf", `user www-data;
-error_log /var/log/nginx/error.log;
+error_log /dev/stderr;
 events {}
 http {
   upstream catalog { server catalog.shop:80; server 10.0.0.1; }

@@ -66,7 +66,9 @@ func (s *stage) furnish() error {
 			return err
 		}
 	}
-	_ = os.Symlink("/proc/self/fd", "/dev/fd")                                                                                  // without it, fewer programs work
+	for name, to := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		_ = os.Symlink("/proc/self/fd"+to, "/dev/"+name) // without it, fewer programs work
+	}
 	_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "subset=pid,hidepid=2") // not in every container
 	if err := s.lookUps(); err != nil {
 		return err

@@ -176,6 +176,7 @@ func (l level) start(s stage) (*process, error) {
 		closeAll(opened)
 		return nil, err
 	}
+	l.own(written)       // /dev/stdout is opened anew by those who write to it by that name
 	if s.Program != "" { // by this, since the user that it runs as may not reach it
 		program, err := os.Open(s.Program)
 		if err != nil {
