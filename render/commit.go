@@ -30,7 +30,7 @@ type Commit struct {
 
 // NewCommit loads the tree of a commit, without rendering anything yet. What
 // an earlier render left in the cache, which may be nil, is used. What programs say
-// of its texts today refuses nothing: it was released once. They are asked only to
+// of its texts today refuses nothing, and neither do plain Secrets: it was released once. They are asked only to
 // find what collectors left out.
 func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Checkers) (*Commit, error) {
 	repository := config.Load(tree, nil)

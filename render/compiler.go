@@ -10,6 +10,7 @@
 package render
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path"
@@ -238,6 +239,9 @@ func (p *pass) lookUp() {
 	parallel(p.touched, func(e *entry) {
 		e.placed = p.world.placed(e.source.Defaults).places
 		static := p.world.key(e.source, e.placed)
+		if p.released { // what is refused today was not when it was released
+			static = cache.Key(sha256.Sum256(append(static[:], "released"...)))
+		}
 		if static == e.static && (e.source.Kustomization == "" || e.packed != nil && e.result().reads.filesUnchanged(p.world)) {
 			return // of a kustomization, the key covers a part of the files
 		}

@@ -249,6 +249,9 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 func (e *expansion) seal(src source, d *draft) {
 	e.noteKind(d)
 	d.checks, d.fileOf = e.treatments, e.sealedFrom
+	if e.world.checks.released {
+		d.checks.PlainSecrets = config.Pass
+	}
 	o := d.seal()
 	for _, n := range d.notes {
 		e.note(n)

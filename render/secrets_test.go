@@ -43,3 +43,28 @@ func TestPlainSecretsTreatment(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainSecretsReleased: what was released before plain Secrets were refused comes back
+// as it was, also when the refusal is in the cache.
+func TestPlainSecretsReleased(t *testing.T) {
+	files := exampleFiles(t, "fleet", "kinds/runtime", "kinds/space")
+	files["services/a/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: a, placement: {topology: cluster, match: {labels: {region: sas}}}}\n")}
+	files["services/a/db/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: a}\nstringData: {password: hunter2-is-it}\n")}
+	render := func(policy string, kept *cache.Cache) *Unit {
+		files["swell.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(plainSecretsPass, "pass", policy, 1))}
+		c := Compiler{Cache: kept}
+		return c.Snapshot("", config.Files(files)).Units.Get("services/a/db")
+	}
+	on := render("pass", cache.Memory()).Placements[0]
+	kept := cache.Memory()
+	if unit := render("refuse", kept); len(unit.Problems) == 0 {
+		t.Fatal("it is not refused")
+	}
+	commit, err := NewCommit(config.Files(files), kept, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := commit.Bundle("services/a/db", on.Target.Name, on.Digest); err != nil || b.Digest != on.Digest {
+		t.Errorf("it does not come back: %v", err)
+	}
+}
