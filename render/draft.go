@@ -407,16 +407,14 @@ func (d *draft) phase(metadata map[string]any) int {
 }
 
 // isRoleName says whether s can be the name of an object of RBAC, which takes
-// more: system:node, a_b:C.
+// more: system:node, a_b:C, any part of a path. swell takes what can be seen of that.
 func isRoleName(s string) bool {
 	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if inner := i > 0 && i < len(s)-1 && (c == '-' || c == '.' || c == ':' || c == '_'); !letter && !inner {
+		if s[i] <= ' ' || s[i] > '~' || s[i] == '/' || s[i] == '%' {
 			return false
 		}
 	}
-	return s != "" && len(s) <= 253
+	return s != "" && s != "." && s != ".." && len(s) <= 253
 }
 
 // forged finds labels and annotations that are swell's to set.

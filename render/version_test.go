@@ -160,3 +160,13 @@ func TestBasis(t *testing.T) {
 		t.Errorf("basis (-want +got):\n%s\n%s", diff, s.Problems)
 	}
 }
+
+// TestRoleNames: names of RBAC are any part of a path that can be seen.
+func TestRoleNames(t *testing.T) {
+	for name, good := range map[string]bool{"system:node": true, "a_b:C": true, "a*": true, "a-": true, "a@b": true, "": false, ".": false, "..": false,
+		"a/b": false, "a%b": false, "a b": false, "a\u202eb": false, "ä": false, strings.Repeat("a", 254): false} {
+		if isRoleName(name) != good {
+			t.Errorf("%q: got %t", name, !good)
+		}
+	}
+}
