@@ -53,8 +53,8 @@ func (t *CheckedTexts) Takes(group, kind, name string, labels map[string]string)
 	return t.Match.Matches(labels)
 }
 
-// schemaProgram judges by a schema, and is a part of swell.
-const schemaProgram = "jsonschema"
+// SchemaProgram judges by a schema, and is a part of swell.
+const SchemaProgram = "jsonschema"
 
 type checkedTextsSpec struct {
 	Group, Kind, Name, Key, Path string
@@ -73,11 +73,11 @@ func (l *loader) loadChecker(doc *document.Document) {
 	if !document.IsLabel(spec.Program) {
 		in.at("spec", "program").problem(document.CodeType, "want the name of a program, like nginx, got %q; the daemon's and your own configuration say what it runs", document.Shorten(spec.Program))
 	}
-	if spec.Program == schemaProgram && !fs.ValidPath(spec.Schema) {
+	if spec.Program == SchemaProgram && !fs.ValidPath(spec.Schema) {
 		in.at("spec", "schema").problem(document.CodeType, "want the path of a JSON Schema from the monorepo's root, got %q", document.Shorten(spec.Schema))
 	}
-	if spec.Program != schemaProgram && spec.Schema != "" {
-		in.at("spec", "schema").problem(document.CodeFleet, "only %s judges by a schema", schemaProgram)
+	if spec.Program != SchemaProgram && spec.Schema != "" {
+		in.at("spec", "schema").problem(document.CodeFleet, "only %s judges by a schema", SchemaProgram)
 	}
 	if len(spec.From) == 0 {
 		in.at("spec", "from").problem(document.CodeFleet, "missing: say which texts it judges, like [{kind: ConfigMap, key: nginx.conf}]")
@@ -175,8 +175,8 @@ func (r *reading) checkerPrograms(dir string, list []CheckerProgram) map[string]
 		switch _, twice := programs[p.Name]; {
 		case !document.IsLabel(p.Name):
 			at("name").problem(document.CodeType, "want a DNS label, got %q", document.Shorten(p.Name))
-		case p.Name == schemaProgram:
-			at("name").problem(document.CodeFleet, "%s is a part of swell", schemaProgram)
+		case p.Name == SchemaProgram:
+			at("name").problem(document.CodeFleet, "%s is a part of swell", SchemaProgram)
 		case twice:
 			at("name").problem(document.CodeFleet, "%q is declared twice", p.Name)
 		}

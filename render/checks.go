@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/checker"
+	"github.com/swell-sh/swell/render/kind"
 )
 
 // Checkers run the programs that Checker documents name. What they say of the same
@@ -61,6 +62,9 @@ func newChecks(policy config.Checks, checkers []*config.Checker, run Checkers, r
 
 // identity is that of a program.
 func (c *checks) identity(program string) (identity, missing string) {
+	if program == config.SchemaProgram {
+		return "a part of swell", ""
+	}
 	if c.run == nil {
 		return "", "no programs can be run here"
 	}
@@ -135,10 +139,85 @@ func (e *expansion) question(src source, d *draft, o *Object) {
 		if !c.texts.Takes(o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
 			continue
 		}
+		e.noteSchema(c)
 		for _, text := range checker.Texts(c.texts, d.object) {
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
 		}
+	}
+}
+
+// questionSpec notes what is to be asked about the fields of a spec that stands in the
+// unit.
+func (e *expansion) questionSpec(src source) {
+	if !e.asks(src.doc.Kind) {
+		return
+	}
+	object, ok := plain(src.doc)
+	if !ok {
+		return // its problems are those of the spec
+	}
+	group, _, grouped := strings.Cut(src.doc.APIVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	labels := map[string]string{}
+	metadata, _ := object["metadata"].(map[string]any)
+	values, _ := metadata["labels"].(map[string]any)
+	for key, value := range values {
+		labels[key], _ = value.(string)
+	}
+	for _, c := range e.checks.byKind[src.doc.Kind] {
+		if !c.texts.Takes(group, src.doc.Kind, src.doc.Name, labels) {
+			continue
+		}
+		e.noteSchema(c)
+		for _, text := range checker.Texts(c.texts, object) {
+			file := e.fromFile(object, &text)
+			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, src.spec.Secrets())) > 0,
+				problems: func(f checker.Finding, message string) document.Problems {
+					return refusedIn(src.doc, file, text.Path, f, message)
+				}})
+		}
+	}
+}
+
+// fromFile puts the content of the file in place of a text that names one, and returns
+// its path in the monorepo; empty when it names none.
+func (u *unitRenderer) fromFile(object map[string]any, text *checker.Text) string {
+	value, _ := kind.ValueAt(object, text.Path)
+	named, _ := value.(map[string]any)
+	name, ok := named["fromFile"].(string)
+	if !ok || len(named) != 1 {
+		return ""
+	}
+	content, err := u.file(name)
+	full, wrong := u.beside(name)
+	if err != nil || wrong != nil {
+		return "" // that is a problem of the spec
+	}
+	text.File.Content = string(content)
+	return full
+}
+
+// refusedIn is the problem of a field of a spec: at the line of the file or of the block
+// that the text stands in, else at the field.
+func refusedIn(doc *document.Document, file string, path []any, f checker.Finding, message string) document.Problems {
+	p := doc.Problem(document.NodeAt(doc.Node, path), document.CodeChecker, "%s: %s", document.PathOf(path...), message)
+	if at, ok := lineIn(doc, p.Position, f); ok {
+		p.Position = at
+	} else if file != "" && f.Line > 0 {
+		p.Via = []document.Position{p.Position}
+		p.Position = document.Position{File: file, Line: f.Line, Column: f.Column}
+	}
+	p.Retry = f.Retry
+	return document.Problems{p}
+}
+
+// noteSchema notes the file that a check reads.
+func (u *unitRenderer) noteSchema(c check) {
+	if c.Schema != "" {
+		u.reads.note(readFile, c.Schema)
 	}
 }
 
@@ -252,7 +331,7 @@ func (u *unitRenderer) ask(expansions ...*expansion) {
 				continue
 			}
 			group.Go(func() error {
-				verdict := u.checks.run.Judge(q.request())
+				verdict := u.judgeText(q)
 				mu.Lock()
 				defer mu.Unlock()
 				answered[key] = verdict
@@ -263,6 +342,19 @@ func (u *unitRenderer) ask(expansions ...*expansion) {
 	_ = group.Wait() // the functions return no errors
 	maps.Copy(known, answered)
 	u.answers = known
+}
+
+// judgeText asks about one text.
+func (u *unitRenderer) judgeText(q *question) checker.Verdict {
+	if q.Program != config.SchemaProgram {
+		return u.checks.run.Judge(q.request())
+	}
+	schema, err := u.repository.Tree.ReadFile(q.Schema)
+	if err != nil {
+		p := document.FileProblem(q.Schema, err)
+		return checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("schema %s: %s", q.Schema, p.Message), Retry: p.Retry}}}
+	}
+	return checker.BySchema(string(schema), q.File.Content)
 }
 
 // missing is what becomes of a question that no program can be asked.

@@ -183,6 +183,53 @@ services/flow/a.yaml:5:3: data["a.txt"]: checker words: bad word`
 	}
 }
 
+// TestFieldsOfSpecsAreAsked: a text in a spec is judged where it is written, also in a file
+// beside it.
+func TestFieldsOfSpecsAreAsked(t *testing.T) {
+	files := wordFiles(map[string]string{
+		"good/w.yaml":  word("good", "good"),
+		"flow/w.yaml":  word("flow", "bad"),
+		"block/w.yaml": word("block", "x")[:len(word("block", "x"))-len("spec: {text: x}\n")] + "spec:\n  text: |\n    fine\n    bad\n",
+		"file/w.yaml":  word("file", "{fromFile: w.txt}"),
+		"file/w.txt":   "fine\nfine\nbad\n",
+		"list/l.yaml":  wordList("head"),
+	})
+	files["fleet/fleet.yaml"].Data = []byte(strings.Replace(string(files["fleet/fleet.yaml"].Data), "{kind: ConfigMap, name: app-*, match: {labels: {app: [a, b]}}, key: \"*.txt\"}", "{group: easy.example.com, kind: Word, path: spec.text}", 1))
+	s := (&Compiler{Checkers: &wordChecker{}}).Snapshot("", hashed(t, onDisk(t, files)))
+	want := `services/block/w.yaml:7: spec.text: checker words: bad word
+services/file/w.txt:3: spec.text: checker words: bad word (from services/file/w.yaml:4:8)
+services/flow/w.yaml:4:8: spec.text: checker words: bad word`
+	if diff := cmp.Diff(want, s.Problems.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSchemas: a text is held against a JSON Schema of the monorepo without any program,
+// and again when the schema changes.
+func TestSchemas(t *testing.T) {
+	files := wordFiles(map[string]string{"one/a.yaml": wordMap("app-one", "a", "a.txt", "|\n    port: 80\n    hosts: [a, 1]")})
+	files["fleet/fleet.yaml"].Data = []byte(strings.Replace(string(files["fleet/fleet.yaml"].Data), "program: words", "program: jsonschema\n  schema: checks/app.json", 1))
+	files["checks/app.json"] = &fstest.MapFile{Data: []byte(`{"type": "object", "properties": {"port": {"type": "integer", "minimum": 1024}, "hosts": {"items": {"type": "string"}}}}`)}
+	compiler := &Compiler{}
+	want := `services/one/a.yaml:6: data["a.txt"]: checker words: port: minimum: got 80, want 1,024
+services/one/a.yaml:7: data["a.txt"]: checker words: hosts.1: got number, want string`
+	if got := compiler.Snapshot("", hashed(t, onDisk(t, files))).Problems.String(); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	files["checks/app.json"].Data = []byte(`{"properties": {"port": {"maximum": 80}}}`)
+	if s := compiler.Snapshot("", hashed(t, onDisk(t, files))); len(s.Problems) > 0 {
+		t.Errorf("%s", s.Problems)
+	}
+	files["checks/app.json"].Data = []byte(`{"$ref": "http://example.com/schema.json"}`)
+	if s := compiler.Snapshot("", hashed(t, onDisk(t, files))); !strings.Contains(s.Problems.String(), "a schema may refer to itself only") {
+		t.Errorf("%s", s.Problems)
+	}
+	delete(files, "checks/app.json")
+	if s := compiler.Snapshot("", hashed(t, onDisk(t, files))); !strings.Contains(s.Problems.String(), "schema checks/app.json: ") {
+		t.Errorf("%s", s.Problems)
+	}
+}
+
 // TestExclude: what a program refuses of a collection is left out, and its own unit says
 // so; the collector goes on.
 func TestExclude(t *testing.T) {

@@ -48,6 +48,7 @@ func (e *expansion) expandAll() {
 		if src.spec != nil {
 			e.budget = new(kind.Budget)
 			e.trial.doc = src.doc
+			e.questionSpec(src)
 			e.expand(src, nil)
 			continue
 		}
