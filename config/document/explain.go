@@ -104,6 +104,10 @@ var Explanations = map[Code]Explanation{
 		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: notes, labels: {pod-security.kubernetes.io/enforce: restricted}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: notes, namespace: notes}\nspec: {containers: [{name: notes, image: notes}]}\n", "restricted"},
 		WayOut:  "Change the object as the message says; or the policy, where it is wrong. swell check --base judges a change by the policies that it goes to as well.",
 	},
+	CodeTogether: {
+		Cause:  "A swell.yaml above the unit says allOrNothing: true, and another unit below it has a problem, which the message names.",
+		WayOut: "Mend the other unit, or put allOrNothing: false into a swell.yaml of the units that may be released by themselves.",
+	},
 	CodeChecker: {
 		Cause:  "The program that a Checker names refused the text, with its own words behind the name; or it could not judge it, because it is missing, took too long or wrote too much.",
 		WayOut: "Change the text at the line that the message names. Where the program is missing, say where it is in checkers.yaml or in the daemon's configuration.",
