@@ -164,7 +164,7 @@ func TestNginxServes(t *testing.T) {
 kind: L7Balancer
 metadata: {name: edge}
 spec:
-  hosts: [shop.example.com]
+  hosts: [edge.example.com]
   defaults: {port: PORT, retries: 2}
   upstreams:
     web: {}
@@ -197,11 +197,11 @@ spec:
 		code        int
 		body        string
 	}{
-		{"GET", "http://shop.example.com/", 200, "shop.example.com / true"},
-		{"GET", "http://shop.example.com/flaky/a", 200, "shop.example.com /flaky/a true"}, // the third try
-		{"POST", "http://shop.example.com/flaky/b", 502, ""},                              // has an effect perhaps
-		{"GET", "http://shop.example.com/flaky/once/", 502, ""},
-		{"GET", "http://shop.example.com/gone/", 502, ""},
+		{"GET", "http://edge.example.com/", 200, "edge.example.com / true"},
+		{"GET", "http://edge.example.com/flaky/a", 200, "edge.example.com /flaky/a true"}, // the third try
+		{"POST", "http://edge.example.com/flaky/b", 502, ""},                              // has an effect perhaps
+		{"GET", "http://edge.example.com/flaky/once/", 502, ""},
+		{"GET", "http://edge.example.com/gone/", 502, ""},
 		{"GET", "http://other.example.com/", 421, ""},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, c.url, nil)
