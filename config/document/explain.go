@@ -117,10 +117,6 @@ var Explanations = map[Code]Explanation{
 		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: notes, namespace: shop}\nstringData: {token: EXAMPLE}\n", "a value that everybody with the repository can read"},
 		WayOut:  "Encrypt the Secret's data with sops, and change the values, because Git keeps the old ones. Or have another tool make the Secret.",
 	},
-	CodeTogether: {
-		Cause:  "The swell.yaml of a folder asks for all or nothing, and a unit below it has a problem. So none of its units is released: each keeps its last good bundles.",
-		WayOut: "Mend the unit that the message names.",
-	},
 	CodeUnique: {
 		Cause:   "A kind declares a value as unique, like a host name or a port, and two specs have the same: in a cluster, of a tenant or in the fleet, as the kind says.",
 		Example: Example{"services/shop/notes/balancer.yaml", "apiVersion: easy.example.com/v1\nkind: L7Balancer\nmetadata: {name: notes}\nspec: {hosts: [shop.example.com], upstreams: {web: {}}}\n", "host \"shop.example.com\": stands at services/shop/balancer/balancer.yaml:5:11 too, and has to be the only one in the fleet"},
