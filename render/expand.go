@@ -47,7 +47,9 @@ func (e *expansion) expandAll() {
 		}
 		if src.spec != nil {
 			e.budget = new(kind.Budget)
-			e.trial.doc = src.doc
+			if e.trial != nil { // blame tries nothing out
+				e.trial.doc = src.doc
+			}
 			e.questionSpec(src)
 			e.expand(src, nil)
 			continue
