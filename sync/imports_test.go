@@ -80,7 +80,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render":                   "config config/document config/sops render/blame render/cache render/checker render/kind render/kustomize render/override render/policy render/schema",
 		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
-		"render/checker":           "config",
+		"render/checker":           "config config/document",
 		"render/diff":              "config config/document config/sops render",
 		"render/impact":            "config config/document render render/diff render/kind render/schema render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
