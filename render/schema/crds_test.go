@@ -375,3 +375,19 @@ func FuzzCRD(f *testing.F) {
 		}
 	})
 }
+
+// TestMetadataThatSaysNothing: a false or an empty text in the schema of metadata is what
+// a server takes for nothing, and a number is not.
+func TestMetadataThatSaysNothing(t *testing.T) {
+	base, err := Kubernetes("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const metadata = "properties: {name: {type: string, maxLength: 20}}"
+	for added, want := range map[string]int{"exclusiveMaximum: false": 0, `format: ""`: 0, "exclusiveMaximum: true": 1, "minProperties: 0": 1} {
+		text := strings.Replace(string(widgets(t)), metadata, metadata+"\n            "+added, 1)
+		if _, problems := base.With([]CRD{{"widgets.yaml", parsed(t, []byte(text))}}); len(problems) != want {
+			t.Errorf("%s: got %v, want %d", added, problems, want)
+		}
+	}
+}

@@ -166,7 +166,8 @@ func (d *definition) sub(value any, metadata bool) *Type {
 		d.problemAt("type", document.CodeType, "want object for metadata")
 	}
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		if key != "type" && key != "properties" && key != "default" {
+		nothing := s[key] == false || s[key] == "" // as if it were not there
+		if key != "type" && key != "properties" && key != "default" && !nothing {
 			d.problemAt(key, document.CodeObject, "only the properties name and generateName of metadata can be restricted: remove it")
 		}
 	}
