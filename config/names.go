@@ -3,10 +3,7 @@
 
 package config
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Names admits names by patterns, in which * stands for any characters, also for none
 // and for slashes. Those after a ! deny what they match, whatever the others say.
@@ -29,9 +26,6 @@ func (n Names) Admit(name string) bool {
 	}
 	return admitted || open
 }
-
-// Name says whether an item of the list is exactly this name.
-func (n Names) Name(name string) bool { return slices.Contains(n, name) }
 
 // String is the list as a message shows it.
 func (n Names) String() string { return strings.Join(n, ", ") }

@@ -226,7 +226,7 @@ func (d *draft) seal() *Object {
 	d.violations(hard.Check(seen, len(d.secrets) > 0))
 	phase := d.phase(metadata)
 	d.applying(id, metadata)
-	d.tenancy(id, hard.Namespaced, metadata)
+	d.tenancy(id, hard.Namespaced)
 	if len(d.problems) > 0 {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (j judge) checkOwners(unit *config.Unit, tenant *config.Tenant) (problems d
 }
 
 // tenancy holds the object against what its unit's tenant may bring.
-func (d *draft) tenancy(id ObjectID, namespaced bool, metadata map[string]any) {
+func (d *draft) tenancy(id ObjectID, namespaced bool) {
 	for _, r := range d.tenants {
 		refuse := func(path []any, format string, args ...any) {
 			d.problem(document.CodeTenancy, path, "%s (%s)%s", fmt.Sprintf(format, args...), r.Position.File, r.of)
