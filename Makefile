@@ -3,6 +3,8 @@
 
 GO ?= go
 TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
+# make lint has vet look at all of it, and nobody debugs what is linked here.
+TEST = $(GO) test -vet=off -ldflags=-w -timeout 60m
 
 # Those with clusters: each begins with new ones.
 BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
@@ -40,13 +42,13 @@ test: bin/devcluster bin/sops
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
 
 test-computing:
-	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING) $(CONCURRENT))")
-	$(GO) test -race -timeout 60m -run $(RENDERED) ./render
-	$(GO) test -race -short -timeout 60m -parallel 4 -skip $(ALONE) $(WAITING)
+	$(TEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING) $(CONCURRENT))")
+	$(TEST) -race -run $(RENDERED) ./render
+	$(TEST) -race -short -parallel 4 -skip $(ALONE) $(WAITING)
 
 test-waiting:
-	$(GO) test -timeout 60m -parallel 8 $(WAITING)
-	$(GO) test -race -timeout 60m $(CONCURRENT)
+	$(TEST) -parallel 8 $(WAITING)
+	$(TEST) -race $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
 
 # The long forms: hours.

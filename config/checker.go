@@ -76,6 +76,11 @@ func (l *loader) loadChecker(doc *document.Document) {
 	if spec.Program == SchemaProgram && !fs.ValidPath(spec.Schema) {
 		in.at("spec", "schema").problem(document.CodeType, "want the path of a JSON Schema from the monorepo's root, got %q", document.Shorten(spec.Schema))
 	}
+	if spec.Program == SchemaProgram && fs.ValidPath(spec.Schema) {
+		if _, err := l.tree.Hash(spec.Schema); err != nil {
+			in.at("spec", "schema").problem(document.CodeReference, "%q: there is no such file in the monorepo", document.Shorten(spec.Schema))
+		}
+	}
 	if spec.Program != SchemaProgram && spec.Schema != "" {
 		in.at("spec", "schema").problem(document.CodeFleet, "only %s judges by a schema", SchemaProgram)
 	}

@@ -43,10 +43,26 @@ type Daemon struct {
 
 // Secrets is where the keys of encrypted Secrets come from.
 type Secrets struct {
+	SecretKeys // of units whose tenant has none of its own
+	// Tenants are the keys of units of these tenants. No other unit's files are opened
+	// with them, and theirs are opened with no others.
+	Tenants map[string]SecretKeys
+}
+
+// SecretKeys open encrypted Secrets. The zero value opens none.
+type SecretKeys struct {
 	AgeKeyFiles []string // with identities, read anew each time
 	// Helper is a program and its arguments that opens what no identity does; may be
 	// empty.
 	Helper []string
+}
+
+// Of are the keys that open files of a tenant's units.
+func (s Secrets) Of(tenant string) SecretKeys {
+	if own, ok := s.Tenants[tenant]; ok {
+		return own
+	}
+	return s.SecretKeys
 }
 
 // Endpoint is an address that gates may ask.
@@ -141,7 +157,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		}
 		Endpoints []struct{ Name, URL, TokenFile string }
 		API       API `json:"api"`
-		Secrets   Secrets
+		Secrets   secretsSpec
 		Checkers  []CheckerProgram
 	}
 	in := readOwn(doc, &spec)
@@ -218,16 +234,43 @@ func (d *Daemon) readAPI(in *reading, dir string, spec API) {
 	}
 }
 
-func (d *Daemon) readSecrets(in *reading, dir string, spec Secrets) {
+type secretsSpec struct {
+	SecretKeys
+	Tenants []struct {
+		Name string
+		SecretKeys
+	}
+}
+
+func (d *Daemon) readSecrets(in *reading, dir string, spec secretsSpec) {
+	d.Secrets.SecretKeys = in.secretKeys(dir, spec.SecretKeys, "spec", "secrets")
+	d.Secrets.Tenants = map[string]SecretKeys{}
+	for i, tenant := range spec.Tenants {
+		_, twice := d.Secrets.Tenants[tenant.Name]
+		switch at := in.at("spec", "secrets", "tenants", i, "name"); {
+		case tenant.Name == "":
+			at.problem(document.CodeReference, "missing")
+		case twice:
+			at.problem(document.CodeType, "%q is there twice", document.Shorten(tenant.Name))
+		}
+		d.Secrets.Tenants[tenant.Name] = in.secretKeys(dir, tenant.SecretKeys, "spec", "secrets", "tenants", i)
+	}
+}
+
+// secretKeys reads the keys at a place of the document.
+func (in *reading) secretKeys(dir string, spec SecretKeys, place ...any) SecretKeys {
+	at := func(field string, i int) docPath { return in.at(append(place[:len(place):len(place)], field, i)...) }
+	keys := SecretKeys{Helper: spec.Helper}
 	for i, file := range spec.AgeKeyFiles {
 		if file == "" {
-			in.at("spec", "secrets", "ageKeyFiles", i).problem(document.CodeType, "want the path of a file")
+			at("ageKeyFiles", i).problem(document.CodeType, "want the path of a file")
 		}
-		d.Secrets.AgeKeyFiles = append(d.Secrets.AgeKeyFiles, inDir(dir, file))
+		keys.AgeKeyFiles = append(keys.AgeKeyFiles, inDir(dir, file))
 	}
-	if d.Secrets.Helper = spec.Helper; len(spec.Helper) > 0 && !filepath.IsAbs(spec.Helper[0]) {
-		in.at("spec", "secrets", "helper", 0).problem(document.CodeType, "%q: want the path of a program from the root, like %q", document.Shorten(spec.Helper[0]), "/usr/local/bin/open-data-key")
+	if len(spec.Helper) > 0 && !filepath.IsAbs(spec.Helper[0]) {
+		at("helper", 0).problem(document.CodeType, "%q: want the path of a program from the root, like %q", document.Shorten(spec.Helper[0]), "/usr/local/bin/open-data-key")
 	}
+	return keys
 }
 
 type driftSpec struct {

@@ -111,6 +111,11 @@ func TestReadDaemonProblems(t *testing.T) {
 		{"another kind", "{}\n---\napiVersion: swell.sh/v1\nkind: Deamon", "d.yaml:6:1: want exactly one document, of kind Daemon (swell.sh/v1), got swell.sh/v1 Deamon"},
 		{"deep", `{repository: {url: x}, drift: {deep: -1}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got -1"},
 		{"too deep", `{repository: {url: x}, drift: {deep: 6001}}`, "spec.drift.deep: want from 0 to 6000 objects a minute, got 6001"},
+		{"helper", `{repository: {url: x}, secrets: {helper: [open-it]}}`, `spec.secrets.helper[0]: "open-it": want the path of a program from the root, like "/usr/local/bin/open-data-key"`},
+		{"helper of a tenant", `{repository: {url: x}, secrets: {tenants: [{name: a, helper: [open-it]}]}}`, `spec.secrets.tenants[0].helper[0]: "open-it": want the path of a program`},
+		{"tenant twice", `{repository: {url: x}, secrets: {tenants: [{name: a}, {name: a}]}}`, `spec.secrets.tenants[1].name: "a" is there twice`},
+		{"tenant without a name", `{repository: {url: x}, secrets: {tenants: [{ageKeyFiles: [""]}]}}`, "spec.secrets.tenants[0].name: missing"},
+		{"key file", `{repository: {url: x}, secrets: {tenants: [{name: a, ageKeyFiles: [""]}]}}`, "spec.secrets.tenants[0].ageKeyFiles[0]: want the path of a file"},
 		{"duration", `{repository: {url: x}, drift: {jitter: 1d}}`, `spec.drift.jitter: want a duration like 30s or 1h30m, got "1d"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

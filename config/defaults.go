@@ -72,7 +72,7 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	case spec.Tenant == "":
 		d.Tenant = inherited
 	case !document.IsLabel(spec.Tenant):
-		in.at("spec", "tenant").problem(document.CodeType, "want a DNS label, got %q", spec.Tenant)
+		in.at("spec", "tenant").problem(document.CodeType, "want a DNS label, got %q", document.Shorten(spec.Tenant))
 	default:
 		d.Tenant, d.TenantAt = spec.Tenant, doc.PositionOf("spec", "tenant")
 	}

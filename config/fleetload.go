@@ -4,7 +4,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -15,11 +17,69 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// loadFleet reads all documents in and below the fleet's folder.
-func (l *loader) loadFleet(dir string) {
+// Fleet is what the documents of the fleet say. Nobody changes it once it is read.
+type Fleet struct {
+	// Clusters are sorted by name.
+	Clusters []*Cluster
+	Rollouts map[string]*Rollout
+	// Tenants by name. Where there are none at all, the tenants of units are
+	// plain names.
+	Tenants map[string]*Tenant
+	// Owners are those of CODEOWNERS, where a Tenant asks for owners.
+	Owners Owners
+	// Masks and Windows in the order in which they are written.
+	Masks   []*Mask
+	Windows []*Window
+	// HealthRules in the order in which they are written; one for each kind.
+	HealthRules []*HealthRule
+	// Checkers in the order in which they are written.
+	Checkers []*Checker
+	// FleetHash changes when any document of the fleet changes.
+	FleetHash string
+
+	folders  map[string]*Tenant   // by their folders
+	rollouts []*document.Document // those of Rollouts, in the order in which they are written
+	source   string               // the hashes of all that it was read from; empty after a problem
+}
+
+// loadFleet reads all documents in and below the fleet's folder, unless they are those
+// of the previous fleet.
+func (l *loader) loadFleet(dir string, previous *Fleet) {
+	if source := l.fleetSource(dir, previous.Checkers); source != "" && source == previous.source {
+		l.repository.Fleet = *previous
+		return
+	}
+	l.repository.Rollouts, l.repository.Tenants = map[string]*Rollout{}, map[string]*Tenant{}
+	l.readFleet(dir)
+	if len(l.repository.Problems) == 0 {
+		l.repository.source = l.fleetSource(dir, l.repository.Checkers)
+	}
+}
+
+// fleetSource are the hashes of all that a fleet with these Checkers is read from; empty
+// when one of them cannot be read.
+func (l *loader) fleetSource(dir string, checkers []*Checker) string {
+	var source strings.Builder
+	files := append([]string{SettingsFile, dir}, ownersFiles...)
+	for _, c := range checkers {
+		if c.Schema != "" {
+			files = append(files, c.Schema)
+		}
+	}
+	for _, name := range files {
+		hash, err := l.tree.Hash(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		fmt.Fprintf(&source, "%s %s\n", name, hash)
+	}
+	return source.String()
+}
+
+func (l *loader) readFleet(dir string) {
 	hash, err := l.tree.Hash(dir)
 	if err != nil {
-		l.problem(l.folderProblem(dir, err, "folder of the fleet (spec.fleet of "+settingsFile+", default fleet)", "spec", "fleet"))
+		l.problem(l.folderProblem(dir, err, "folder of the fleet (spec.fleet of "+SettingsFile+", default fleet)", "spec", "fleet"))
 		return
 	}
 	l.repository.FleetHash = hash
@@ -166,7 +226,7 @@ func (l *loader) loadCluster(doc *document.Document) {
 	for i, cell := range spec.Cells {
 		switch {
 		case !document.IsLabel(cell.Name):
-			in.at("spec", "cells", i, "name").problem(document.CodeType, "want a DNS label, got %q", cell.Name)
+			in.at("spec", "cells", i, "name").problem(document.CodeType, "want a DNS label, got %q", document.Shorten(cell.Name))
 		case seen[cell.Name]:
 			in.at("spec", "cells", i, "name").problem(document.CodeFleet, "%q is declared twice in this cluster", cell.Name)
 		}

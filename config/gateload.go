@@ -122,7 +122,7 @@ func between(text string, otherwise, least time.Duration, at func(string, ...any
 // each other.
 func (l *loader) checkAfter() {
 	waits := map[string][]*afterEdge{} // by the name of the rollout
-	for _, doc := range l.rollouts {
+	for _, doc := range l.repository.rollouts {
 		name, r := doc.Name, l.repository.Rollouts[doc.Name]
 		for i := range r.Waves {
 			for n := range r.Waves[i].Gates {

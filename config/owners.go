@@ -80,13 +80,18 @@ func (l *loader) loadOwners() {
 // form; GitLab has sections, [name][approvals] @default, on top.
 func readOwners(file, content string) (sections []codeowners.Ruleset, problems document.Problems) {
 	var defaults string
-	var rules codeowners.Ruleset
+	sections = []codeowners.Ruleset{nil} // at first what stands in none
+	at, named := 0, map[string]int{}     // sections of the same name are one
 	number := 0
 	for line := range strings.Lines(content) {
 		number++
 		line = strings.TrimSpace(line)
-		if owners, ok := sectionOf(line); ok {
-			sections, rules, defaults = append(sections, rules), nil, owners
+		if name, owners, ok := sectionOf(line); ok {
+			if _, known := named[name]; !known {
+				named[name] = len(sections)
+				sections = append(sections, nil)
+			}
+			at, defaults = named[name], owners
 			continue
 		}
 		if line == "" || line[0] == '#' {
@@ -97,12 +102,12 @@ func readOwners(file, content string) (sections []codeowners.Ruleset, problems d
 			rule, err = oneRule(line + " " + defaults)
 		}
 		if err != nil {
-			problems.Add(document.Problem{Position: document.Position{File: file, Line: number}, Code: document.CodeFleet, Message: fmt.Sprintf("%+q: %s", document.Shorten(line), document.Printable(err.Error()))})
+			problems.Add(document.Problem{Position: document.Position{File: file, Line: number}, Code: document.CodeFleet, Message: fmt.Sprintf("%+q: %s", document.Shorten(line), document.Printable(strings.TrimPrefix(err.Error(), "line 1: ")))}) // it was given one line
 			continue
 		}
-		rules = append(rules, rule)
+		sections[at] = append(sections[at], rule)
 	}
-	return append(sections, rules), problems
+	return sections, problems
 }
 
 // oneRule reads a line that is neither empty nor a comment.
@@ -111,22 +116,22 @@ func oneRule(line string) (codeowners.Rule, error) {
 	if err != nil {
 		return codeowners.Rule{}, err
 	}
-	if len(rules) != 1 {
-		return codeowners.Rule{}, fmt.Errorf("want a path and its owners")
+	if len(rules) != 1 || strings.Trim(rules[0].RawPattern(), "/") == "" { // the library cannot match / either
+		return codeowners.Rule{}, fmt.Errorf("want a path and its owners; * is every file")
 	}
 	return rules[0], nil
 }
 
-// sectionOf is the default owners that the head of a section names; ok is false for
-// another line.
-func sectionOf(line string) (owners string, ok bool) {
+// sectionOf is the name of a section and the default owners that its head names; ok is
+// false for another line. Capitals in names do not count.
+func sectionOf(line string) (name, owners string, ok bool) {
 	line = strings.TrimPrefix(line, "^") // an optional section
 	if !strings.HasPrefix(line, "[") {
-		return "", false
+		return "", "", false
 	}
-	_, rest, closed := strings.Cut(line, "]")
+	name, rest, closed := strings.Cut(line[1:], "]")
 	if strings.HasPrefix(rest, "[") { // how many have to approve
 		_, rest, closed = strings.Cut(rest, "]")
 	}
-	return strings.TrimSpace(rest), closed
+	return strings.ToLower(name), strings.TrimSpace(rest), closed
 }

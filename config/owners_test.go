@@ -17,6 +17,8 @@ func TestOwners(t *testing.T) {
 ^[Pay] @example/pay
 /services/pay/
 /services/shop/pay.yaml
+[SHOP] @example/legacy
+/services/shop/legacy/
 `
 	sections, problems := readOwners("CODEOWNERS", gitlab)
 	if len(problems) > 0 {
@@ -26,6 +28,7 @@ func TestOwners(t *testing.T) {
 	for file, want := range map[string]string{
 		"README.md":                    "@all",
 		"services/shop/a/x.yaml":       "@all @example/shop",
+		"services/shop/legacy/x.yaml":  "@all @example/legacy",
 		"services/shop/cart/x.yaml":    "@all @example/cart ops@example.com",
 		"services/shop/pay.yaml":       "@all @example/pay @example/shop",
 		"other/services/shop/pay.yaml": "@all",
@@ -33,6 +36,15 @@ func TestOwners(t *testing.T) {
 		if got := strings.Join(owners.Of(file), " "); got != want {
 			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
+	}
+}
+
+// TestOwnersLine: a mistake is at its line, and says nothing of another one.
+func TestOwnersLine(t *testing.T) {
+	_, problems := readOwners("CODEOWNERS", "* @a\n!/services/ @b\n")
+	const want = `CODEOWNERS:2: "!/services/ @b": unexpected character '!' at position 1`
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
+		t.Errorf("got %s, want %s", problems, want)
 	}
 }
 

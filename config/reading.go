@@ -75,7 +75,7 @@ func (s docPath) problem(code document.Code, format string, args ...any) {
 // name checks the name of the document.
 func (r *reading) name(more string) {
 	if r.Name != "" && !document.IsLabel(r.Name) {
-		r.at("metadata", "name").problem(document.CodeType, "want a DNS label%s, got %q", more, r.Name)
+		r.at("metadata", "name").problem(document.CodeType, "want a DNS label%s, got %q", more, document.Shorten(r.Name))
 	}
 }
 

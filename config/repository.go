@@ -25,29 +25,13 @@ type Repository struct {
 	// Name is a DNS label that tells monorepos apart which share clusters: all
 	// that is applied carries it. Empty when swell.yaml could not be read.
 	Name string
-	// Clusters are sorted by name.
-	Clusters []*Cluster
-	Rollouts map[string]*Rollout
-	// Tenants by name. Where there are none at all, the tenants of units are
-	// plain names.
-	Tenants map[string]*Tenant
-	// Owners are those of CODEOWNERS, where a Tenant asks for owners.
-	Owners Owners
-	// folders are the tenants by their folders.
-	folders map[string]*Tenant
-	// Masks and Windows in the order in which they are written.
-	Masks   []*Mask
-	Windows []*Window
+	Fleet
 	// Release is how commits that change many units are released.
 	Release Release
 	// Checks is what becomes of what the checks of units find.
 	Checks Checks
 	// AllowedChanges are breaking changes of kinds and definitions that are meant.
 	AllowedChanges []AllowedChange
-	// HealthRules in the order in which they are written; one for each kind.
-	HealthRules []*HealthRule
-	// Checkers in the order in which they are written.
-	Checkers []*Checker
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes, or one that kinds may
@@ -67,8 +51,6 @@ type Repository struct {
 	// Facts are what clusters have, by name. FactsHash changes when any of them does.
 	Facts     map[string]*Facts
 	FactsHash string
-	// FleetHash changes when any document of the fleet changes.
-	FleetHash string
 	// Problems concern the whole commit: nothing may be written from it when
 	// there is one. Problems of single units are in [Unit.Problems].
 	Problems document.Problems
@@ -190,8 +172,8 @@ type Placement struct {
 	Match         Match
 }
 
-// settingsFile holds Repository at the root and Defaults below it.
-const settingsFile = "swell.yaml"
+// SettingsFile holds Repository at the root and Defaults below it.
+const SettingsFile = "swell.yaml"
 
 // layout is the Repository document with its defaults filled in.
 type layout struct {
@@ -217,7 +199,7 @@ func (l *layout) folders() []string {
 // Load reads a monorepo. Folders that are unchanged since previous, which may
 // be nil, are not read again; the result is the same as without it.
 func Load(tree Tree, previous *Repository) *Repository {
-	l := loader{tree: tree, repository: &Repository{Tree: tree, Rollouts: map[string]*Rollout{}, Tenants: map[string]*Tenant{}, Facts: map[string]*Facts{}}}
+	l := loader{tree: tree, repository: &Repository{Tree: tree, Facts: map[string]*Facts{}}}
 	if previous == nil {
 		previous = &Repository{}
 	}
@@ -231,7 +213,6 @@ type loader struct {
 	tree        Tree
 	repository  *Repository
 	entries     int // seen in folders of units
-	rollouts    []*document.Document
 	tenantsRead []*document.Document
 }
 
@@ -251,7 +232,7 @@ func (l *loader) load(previous *Repository) {
 	}
 	l.repository.layout, l.repository.Name, l.repository.Release = layout, layout.name, layout.release
 	l.repository.Checks, l.repository.AllowedChanges = layout.checks, layout.allowed
-	l.loadFleet(layout.fleet)
+	l.loadFleet(layout.fleet, &previous.Fleet)
 	l.listKinds(layout.kinds)
 	l.listProtos(layout.protoPath)
 	l.repository.Data, l.repository.DataHash = layout.data, l.folderHash(layout.data)
@@ -272,11 +253,11 @@ func (l *loader) load(previous *Repository) {
 }
 
 func (l *loader) layout() (layout, bool) {
-	docs, ok := l.read(settingsFile)
+	docs, ok := l.read(SettingsFile)
 	if !ok {
 		return layout{}, false
 	}
-	if p := WantOne(settingsFile, docs, "Repository", ", at the root of the monorepo"); p != nil {
+	if p := WantOne(SettingsFile, docs, "Repository", ", at the root of the monorepo"); p != nil {
 		l.problem(*p)
 		return layout{}, false
 	}
@@ -368,7 +349,7 @@ func (l *loader) unitsProblem(name string, err error) document.Problem {
 	if i < 0 {
 		return document.FileProblem(name, err)
 	}
-	return l.folderProblem(name, err, "folder of units (spec.units of "+settingsFile+", default services)", "spec", "units", i)
+	return l.folderProblem(name, err, "folder of units (spec.units of "+SettingsFile+", default services)", "spec", "units", i)
 }
 
 // folderHint is the end of a message about a folder that is not there: the one beside

@@ -63,7 +63,7 @@ func (l *loader) loadRollout(doc *document.Document) {
 	}
 	l.problem(in.problems()...)
 	l.repository.Rollouts[r.Name] = r
-	l.rollouts = append(l.rollouts, doc)
+	l.repository.rollouts = append(l.repository.rollouts, doc)
 }
 
 // maxWaves bounds what a unit's state has to hold of a rollout.

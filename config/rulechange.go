@@ -13,11 +13,17 @@ import (
 
 // RuleChanges name what differs in the rules by which two states of a monorepo judge
 // their units, sorted: "Checker nginx", "CODEOWNERS", "Tenant shop", "allowedChanges",
-// "checks", "facts", "policies".
+// "checks", "facts", "policies", and "tenants of Cluster sas-1" for whom it takes.
 func RuleChanges(base, head *Repository) (changed []string) {
 	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
 		if !base.Tenants[name].same(head.Tenants[name]) {
 			changed = append(changed, "Tenant "+name)
+		}
+	}
+	for _, c := range head.Clusters {
+		i := slices.IndexFunc(base.Clusters, func(was *Cluster) bool { return was.Name == c.Name })
+		if i >= 0 && !slices.Equal(base.Clusters[i].Tenants, c.Tenants) {
+			changed = append(changed, "tenants of Cluster "+c.Name)
 		}
 	}
 	if base.Owners.hash != head.Owners.hash {
@@ -25,7 +31,7 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	}
 	for _, list := range [][2][]*Checker{{base.Checkers, head.Checkers}, {head.Checkers, base.Checkers}} {
 		for _, each := range list[0] {
-			if !slices.ContainsFunc(list[1], each.Same) {
+			if !slices.ContainsFunc(list[1], each.Same) || !sameSchema(each, base.Tree, head.Tree) {
 				changed = append(changed, "Checker "+each.Name)
 			}
 		}
@@ -40,7 +46,8 @@ func RuleChanges(base, head *Repository) (changed []string) {
 }
 
 func merged(a, b map[string]*Tenant) map[string]*Tenant {
-	both := maps.Clone(a)
+	both := map[string]*Tenant{}
+	maps.Copy(both, a)
 	maps.Copy(both, b)
 	return both
 }
@@ -60,6 +67,17 @@ func (c *Checker) Same(other *Checker) bool {
 	a, b := *c, *other
 	a.Position, b.Position = document.Position{}, document.Position{}
 	return reflect.DeepEqual(a, b)
+}
+
+// sameSchema says whether the schema that a Checker judges by is the same in both trees.
+// A Checker that judges by none has the same.
+func sameSchema(c *Checker, base, head Tree) bool {
+	if c.Schema == "" {
+		return true
+	}
+	was, lost := base.Hash(c.Schema)
+	is, missing := head.Hash(c.Schema)
+	return was == is && (lost == nil) == (missing == nil)
 }
 
 func sameAllowed(a, b AllowedChange) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 	if account := spec.ServiceAccount; account != nil {
 		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
 			if !document.IsLabel(part.name) {
-				in.at("spec", "serviceAccount", part.field).problem(document.CodeType, "want a DNS label, got %q", part.name)
+				in.at("spec", "serviceAccount", part.field).problem(document.CodeType, "want a DNS label, got %q", document.Shorten(part.name))
 			}
 		}
 		t.Account = "system:serviceaccount:" + account.Namespace + ":" + account.Name
@@ -121,7 +122,8 @@ func (l *loader) checkTenants() {
 	for _, cluster := range l.repository.Clusters {
 		clusters = append(clusters, cluster.Name)
 	}
-	taken := map[string]*Tenant{} // folders
+	taken := map[string]*Tenant{}  // folders
+	below := map[string][]string{} // the folders of taken that are below a folder
 	for _, doc := range l.tenantsRead {
 		t := tenants[doc.Name]
 		for i, name := range t.Clusters {
@@ -136,12 +138,20 @@ func (l *loader) checkTenants() {
 			if units := l.repository.layout.units; !slices.ContainsFunc(units, func(root string) bool { return Within(folder, root) }) {
 				problem("not in a folder of units: want one of %s, or a folder below", strings.Join(units, ", "))
 			}
-			for _, other := range slices.Sorted(maps.Keys(taken)) {
-				if taken[other] != t && (Within(folder, other) || Within(other, folder)) {
+			related := slices.Clone(below[folder])
+			for at := folder; at != "."; at = path.Dir(at) {
+				related = append(related, at)
+			}
+			slices.Sort(related)
+			for _, other := range related {
+				if taken[other] != nil && taken[other] != t {
 					problem("%q is tenant %s's already", other, taken[other].Name)
 				}
 			}
 			taken[folder] = t
+			for at := path.Dir(folder); at != "."; at = path.Dir(at) {
+				below[at] = append(below[at], folder)
+			}
 		}
 	}
 	l.repository.folders = taken

@@ -223,7 +223,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			unit.Problems = append(unit.Problems, p)
 		}
 		switch {
-		case e.Name() == settingsFile:
+		case e.Name() == SettingsFile:
 			unit.Defaults = l.loadDefaults(name, e.Type(), f.inherited)
 			f.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():

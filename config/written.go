@@ -17,7 +17,7 @@ import (
 // that has it. The files are read again, since few ever ask.
 func (r *Repository) DefaultsAt(unit UnitPath, field ...string) (at document.Position, ok bool) {
 	for dir := string(unit); slices.ContainsFunc(r.layout.units, func(root string) bool { return Within(dir, root) }); dir = path.Dir(dir) {
-		for _, doc := range r.Documents(path.Join(dir, settingsFile)) {
+		for _, doc := range r.Documents(path.Join(dir, SettingsFile)) {
 			if n := lookupAll(document.Lookup(doc.Node, "spec"), field...); n != nil && n.Value != "" {
 				return doc.At(n), true
 			}

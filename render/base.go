@@ -13,20 +13,42 @@ import (
 // ofBase ends a message of a rule that the commit itself does not have.
 const ofBase = ", by the rules that the change goes to"
 
-// takeBase has the rules of the base judge what the compiler renders next, besides the
-// commit's own: a change cannot allow itself anything. Its Tenants are asked where those
-// of the commit are, see [world.judges].
-func (c *Compiler) takeBase(r *config.Repository) (problems document.Problems) {
-	if c.Base == nil {
+// rules are what judges the units of a commit: its own rules, and those of what it goes
+// to, because a change cannot allow itself anything. The Tenants of both are in their
+// repositories, see [world.judges]. Nobody changes rules once they are made.
+type rules struct {
+	base       *config.Repository // see [Compiler.Base]
+	treatments config.Checks      // what becomes of what checks find
+	checks     *checks
+	policies   *policies // nil for a [Commit], whose objects were judged when it was released
+	// basePolicies are those of what the change goes to, where they differ; else nil.
+	basePolicies *policies
+}
+
+// rulesOf are those of a repository. What is as it was for the last commit is taken over.
+func (c *Compiler) rulesOf(r *config.Repository) rules {
+	var before rules
+	if c.world != nil {
+		before = c.world.rules
+	}
+	made := rules{base: c.Base, treatments: c.checksOf(r)}
+	made.checks = newChecks(made.treatments, c.checkersOf(r), c.Checkers, c.released)
+	if c.released {
+		return made
+	}
+	made.policies = loadPolicies(r, before.policies)
+	if base := c.Base; base != nil && (base.PoliciesHash != r.PoliciesHash || base.FactsHash != r.FactsHash) {
+		made.basePolicies = loadPolicies(base, before.basePolicies)
+	}
+	return made
+}
+
+// problemsOfBase are those of its policies. They hold nothing by themselves.
+func (r *rules) problemsOfBase() (problems document.Problems) {
+	if r.basePolicies == nil {
 		return nil
 	}
-	before := c.basePolicies
-	c.basePolicies = nil
-	if c.Base.PoliciesHash == r.PoliciesHash && c.Base.FactsHash == r.FactsHash {
-		return nil
-	}
-	c.basePolicies = loadPolicies(c.Base, before)
-	for _, p := range c.basePolicies.problems {
+	for _, p := range r.basePolicies.problems {
 		p.Message += ofBase
 		problems = append(problems, p)
 	}
@@ -44,16 +66,28 @@ func (c *Compiler) checksOf(r *config.Repository) config.Checks {
 	return r.Checks
 }
 
+// sourcedChecker is a Checker with what stands beside it in its repository.
+type sourcedChecker struct {
+	*config.Checker
+	schema *schemaFile // nil where it judges by none
+	base   bool        // it is one of the base alone
+}
+
 // checkersOf are the Checkers of a repository, and those of the base that it does not
-// have in the same words.
-func (c *Compiler) checkersOf(r *config.Repository) []*config.Checker {
-	list := slices.Clone(r.Checkers)
+// have in the same words, or with the same schema.
+func (c *Compiler) checkersOf(r *config.Repository) (list []sourcedChecker) {
+	for _, each := range r.Checkers {
+		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each)})
+	}
 	if c.Base == nil {
 		return list
 	}
+	own := list
 	for _, each := range c.Base.Checkers {
-		if !slices.ContainsFunc(r.Checkers, each.Same) {
-			list = append(list, each)
+		schema := readSchema(c.Base.Tree, each)
+		same := func(o sourcedChecker) bool { return o.Same(each) && o.schema.at() == schema.at() }
+		if !slices.ContainsFunc(own, same) {
+			list = append(list, sourcedChecker{each, schema, true})
 		}
 	}
 	return list

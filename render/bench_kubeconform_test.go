@@ -34,10 +34,7 @@ func BenchmarkAgainstKubeconform(b *testing.B) {
 	writeSchemas(b, schemas)
 	dir := b.TempDir()
 	objects := plainMonorepo(b, dir, units)
-	easy := bigMonorepo(b, units)
-	if err := large.Checks(easy, units); err != nil {
-		b.Fatal(err)
-	}
+	easy := bigMonorepo(b, large.Monorepo{Specs: units, Checked: true})
 	check := func(dir string, objects int) float64 {
 		tree := config.Files(os.DirFS(dir))
 		began := cpuTime(b)
@@ -122,10 +119,7 @@ spec:
 // custom resource. It returns how many objects there are.
 func plainMonorepo(tb testing.TB, dir string, units int) (objects int) {
 	tb.Helper()
-	from := tb.TempDir()
-	if err := large.Folder(from, "../testdata/monorepo", units); err != nil {
-		tb.Fatal(err)
-	}
+	from := bigMonorepo(tb, large.Monorepo{Specs: units})
 	var c Compiler
 	s := c.Snapshot("", config.Files(os.DirFS(from)))
 	write := func(name, content string) {
@@ -144,7 +138,7 @@ func plainMonorepo(tb testing.TB, dir string, units int) (objects int) {
 		}
 		write(name, string(content))
 	}
-	if err := large.Checks(dir, units); err != nil {
+	if err := (large.Monorepo{Specs: units}).Checks(large.Into(dir)); err != nil {
 		tb.Fatal(err)
 	}
 	write("schemas/gauge.yaml", gauge)

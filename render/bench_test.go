@@ -4,6 +4,7 @@
 package render
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,11 +16,12 @@ import (
 	"github.com/swell-sh/swell/testdata/large"
 )
 
-// bigMonorepo is a folder with n specs.
-func bigMonorepo(tb testing.TB, n int) string {
+// bigMonorepo is a folder with a monorepo.
+func bigMonorepo(tb testing.TB, m large.Monorepo) string {
 	tb.Helper()
 	dir := tb.TempDir()
-	if err := large.Folder(dir, "../testdata/monorepo", n); err != nil {
+	m.Example = "../testdata/monorepo"
+	if err := m.Folder(dir); err != nil {
 		tb.Fatal(err)
 	}
 	return dir
@@ -46,20 +48,16 @@ func countObjects(s *Snapshot) int {
 
 // BenchmarkCold renders 10,000 specs from nothing, with strict decoding and
 // every object checked against its schema.
-func BenchmarkCold(b *testing.B) { benchmarkCold(b, bigMonorepo(b, 10_000)) }
+func BenchmarkCold(b *testing.B) { benchmarkCold(b, large.Monorepo{Specs: 10_000}) }
 
 // BenchmarkChecked is BenchmarkCold with a Tenant for each team and four admission
 // policies, of which each object matches at least one.
 func BenchmarkChecked(b *testing.B) {
-	dir := bigMonorepo(b, 10_000)
-	if err := large.Checks(dir, 10_000); err != nil {
-		b.Fatal(err)
-	}
-	benchmarkCold(b, dir)
+	benchmarkCold(b, large.Monorepo{Specs: 10_000, Checked: true})
 }
 
-func benchmarkCold(b *testing.B, dir string) {
-	tree := hashed(b, dir)
+func benchmarkCold(b *testing.B, m large.Monorepo) {
+	tree := hashed(b, bigMonorepo(b, m))
 	objects := 0
 	began := cpuTime(b)
 	for b.Loop() {
@@ -80,7 +78,7 @@ func benchmarkCold(b *testing.B, dir string) {
 
 // BenchmarkScaling renders 10,000 specs on one core and then on all.
 func BenchmarkScaling(b *testing.B) {
-	tree := hashed(b, bigMonorepo(b, 10_000))
+	tree := hashed(b, bigMonorepo(b, large.Monorepo{Specs: 10_000}))
 	var elapsed [2]time.Duration
 	for b.Loop() {
 		for i, cores := range []int{1, runtime.NumCPU()} {
@@ -108,9 +106,16 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkOneChanged renders a commit that changes one of 10,000 specs.
+// BenchmarkOneChanged renders a commit that changes one of 10,000 specs, as it is and
+// with tenants and policies.
 func BenchmarkOneChanged(b *testing.B) {
-	dir := bigMonorepo(b, 10_000)
+	for _, checked := range []bool{false, true} {
+		b.Run(fmt.Sprintf("checked=%t", checked), func(b *testing.B) { benchmarkOneChanged(b, large.Monorepo{Specs: 10_000, Checked: checked}) })
+	}
+}
+
+func benchmarkOneChanged(b *testing.B, m large.Monorepo) {
+	dir := bigMonorepo(b, m)
 	trees := [2]config.Tree{hashed(b, dir)}
 	if err := os.WriteFile(filepath.Join(dir, large.SpecFile(4242)), []byte(large.Spec(4242, "1.0.1")), 0o644); err != nil {
 		b.Fatal(err)

@@ -45,11 +45,41 @@ type checks struct {
 
 // check is one item of a Checker.
 type check struct {
-	*config.Checker
+	sourcedChecker
 	texts *config.CheckedTexts
 }
 
-func newChecks(policy config.Checks, checkers []*config.Checker, run Checkers, released bool) *checks {
+// schemaFile is a JSON Schema of a monorepo.
+type schemaFile struct {
+	address string // changes whenever the content does
+	judge   func(text string) checker.Verdict
+}
+
+// readSchema reads the schema that a Checker names from the tree that the Checker is from.
+// One that cannot be read refuses all texts.
+func readSchema(tree config.Tree, c *config.Checker) *schemaFile {
+	if c.Program != config.SchemaProgram {
+		return nil
+	}
+	content, err := tree.ReadFile(c.Schema)
+	if err != nil {
+		p := document.FileProblem(c.Schema, err)
+		verdict := checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("schema %s: %s", c.Schema, p.Message), Retry: p.Retry}}}
+		return &schemaFile{"unread: " + p.Message, func(string) checker.Verdict { return verdict }}
+	}
+	sum := sha256.Sum256(content)
+	return &schemaFile{hex.EncodeToString(sum[:]), checker.BySchema(string(content))}
+}
+
+// at is the schema's address; empty where there is none.
+func (s *schemaFile) at() string {
+	if s == nil {
+		return ""
+	}
+	return s.address
+}
+
+func newChecks(policy config.Checks, checkers []sourcedChecker, run Checkers, released bool) *checks {
 	c := &checks{run: run, released: released, skip: policy.SkipMissing, byKind: map[string][]check{}}
 	for _, each := range checkers {
 		for i := range each.From {
@@ -105,7 +135,7 @@ func (c *checks) hashOf(kind string) string {
 	fmt.Fprintf(sum, "%t %t\n", c.skip, c.released)
 	for _, each := range c.byKind[kind] {
 		identity, missing := c.identity(each.Program)
-		fmt.Fprintf(sum, "%q %s %q %q %+v %q %q\n", each.Name, each.Position, each.Program, each.Schema, *each.texts, identity, missing)
+		fmt.Fprintf(sum, "%t %q %s %q %q %q %+v %q %q\n", each.base, each.Name, each.Position, each.Program, each.Schema, each.schema.at(), *each.texts, identity, missing)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -139,7 +169,6 @@ func (e *expansion) question(src source, d *draft, o *Object) {
 		if !c.texts.Takes(o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
 			continue
 		}
-		e.noteSchema(c)
 		for _, text := range checker.Texts(c.texts, d.object) {
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
@@ -171,7 +200,6 @@ func (e *expansion) questionSpec(src source) {
 		if !c.texts.Takes(group, src.doc.Kind, src.doc.Name, labels) {
 			continue
 		}
-		e.noteSchema(c)
 		for _, text := range checker.Texts(c.texts, object) {
 			file := e.fromFile(object, &text)
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, src.spec.Secrets())) > 0,
@@ -214,13 +242,6 @@ func refusedIn(doc *document.Document, file string, path []any, f checker.Findin
 	return document.Problems{p}
 }
 
-// noteSchema notes the file that a check reads.
-func (u *unitRenderer) noteSchema(c check) {
-	if c.Schema != "" {
-		u.reads.note(readFile, c.Schema)
-	}
-}
-
 // asks notes that it was looked up whether anything is asked about objects of a kind,
 // and says whether there is.
 func (u *unitRenderer) asks(kind string) bool {
@@ -239,6 +260,9 @@ func (d *draft) refused(text checker.Text, f checker.Finding, message string) do
 	path := text.Path
 	if f.File != "" && f.File != text.File.Name {
 		path = append(slices.Clone(path[:len(path)-1]), f.File)
+	}
+	if len(path) > 0 && path[0] == checker.Encoded {
+		f.Line = 0
 	}
 	d.problem(document.CodeChecker, path, "%s", message)
 	for i, p := range d.problems {
@@ -303,12 +327,15 @@ func (q *question) message(f checker.Finding) string {
 	if q.secret {
 		text = "refused; why is not shown, since the text holds a secret"
 	}
+	if q.base {
+		text += ofBase
+	}
 	return fmt.Sprintf("checker %s: %s", q.Name, text)
 }
 
 // key is the same for questions with the same answer.
 func (q *question) key() string {
-	return fmt.Sprintf("%q %q %q %q", q.Program, q.Schema, q.File, q.Beside)
+	return fmt.Sprintf("%q %q %q %q", q.Program, q.schema.at(), q.File, q.Beside)
 }
 
 // ask asks all questions about these that were not asked before, on all cores.
@@ -346,15 +373,10 @@ func (u *unitRenderer) ask(expansions ...*expansion) {
 
 // judgeText asks about one text.
 func (u *unitRenderer) judgeText(q *question) checker.Verdict {
-	if q.Program != config.SchemaProgram {
-		return u.checks.run.Judge(q.request())
+	if q.schema != nil {
+		return q.schema.judge(q.File.Content)
 	}
-	schema, err := u.repository.Tree.ReadFile(q.Schema)
-	if err != nil {
-		p := document.FileProblem(q.Schema, err)
-		return checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("schema %s: %s", q.Schema, p.Message), Retry: p.Retry}}}
-	}
-	return checker.BySchema(string(schema), q.File.Content)
+	return u.checks.run.Judge(q.request())
 }
 
 // missing is what becomes of a question that no program can be asked.

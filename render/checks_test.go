@@ -225,7 +225,7 @@ services/one/a.yaml:7: data["a.txt"]: checker words: hosts.1: got number, want s
 		t.Errorf("%s", s.Problems)
 	}
 	delete(files, "checks/app.json")
-	if s := compiler.Snapshot("", hashed(t, onDisk(t, files))); !strings.Contains(s.Problems.String(), "schema checks/app.json: ") {
+	if s := compiler.Snapshot("", hashed(t, onDisk(t, files))); !strings.Contains(s.Problems.String(), `"checks/app.json": there is no such file`) {
 		t.Errorf("%s", s.Problems)
 	}
 }
@@ -285,6 +285,30 @@ func TestExclude(t *testing.T) {
 				t.Errorf("%s", s.Problems)
 			}
 		})
+	}
+}
+
+// TestExcludedIsNotJudged: a policy is not asked about an object with what was left out.
+func TestExcludedIsNotJudged(t *testing.T) {
+	files := wordFiles(map[string]string{"list/list.yaml": wordList("head"), "one/word.yaml": word("one", "one"), "two/word.yaml": word("two", "bad")})
+	files["policies/a.yaml"] = &fstest.MapFile{Data: []byte(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: words}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations:
+  - {expression: "!object.data['words.txt'].contains('bad')", message: bad}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: words}
+spec: {policyName: words, validationActions: [Deny]}
+`)}
+	s := (&Compiler{Checkers: &wordChecker{}}).Snapshot("", hashed(t, onDisk(t, files)))
+	if list := s.Units.Get("services/list"); len(list.Problems) > 0 || len(list.Notes) != 1 {
+		t.Errorf("problems %s, notes %s: want no problem, and one word left out", list.Problems, list.Notes)
 	}
 }
 

@@ -45,7 +45,7 @@ func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Ch
 		}
 		c.units[unit.Path] = unit
 	}
-	c.pass = c.compiler.begin(repository)
+	c.pass = c.compiler.begin(repository, c.compiler.rulesOf(repository))
 	return c, nil
 }
 
@@ -119,7 +119,8 @@ func (c *Commit) defineLocked() error {
 		return nil
 	}
 	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version, Checkers: c.compiler.Checkers, released: true}
-	c.pass = c.compiler.begin(c.pass.world.repository)
+	before := c.pass.world
+	c.pass = c.compiler.begin(before.repository, before.rules)
 	w := c.pass.world
 	c.pass.lookUp()
 	w.define(c.pass)

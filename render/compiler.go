@@ -44,25 +44,32 @@ type Compiler struct {
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
 
-	released bool   // what is rendered was released before, see [NewCommit]
-	world    *world // of the last commit that was not held
-	policies *policies
-	// basePolicies are those of Base, where they differ; else nil.
-	basePolicies *policies
-	entries      map[config.UnitPath]*entry
-	units        Units
-	claims       *claims
-	retry        map[config.UnitPath]bool // a file could not be read
-	troubled     map[config.UnitPath]bool // the unit in units has problems
-	collectors   map[config.UnitPath]bool // the unit collects documents of others
-	elsewhere    map[config.UnitPath]bool // the unit reads files that are not below it
-	settled      map[config.UnitPath]bool // the unit sets something for namespaces
-	inSpaces     map[config.UnitPath]bool // the unit was judged by what is set for namespaces
-	contested    contests
-	blames       map[config.UnitPath]document.Problems // of other units, by the one that collected of them
-	together     together
-	outside      map[config.UnitPath]document.Problems // of units, caused by others
-	holders      holders
+	released bool                                // what is rendered was released before, see [NewCommit]
+	world    *world                              // of the last commit that was not held
+	checked  map[*config.Facts]document.Problems // what is wrong with facts
+	entries  map[config.UnitPath]*entry
+	units    Units
+	marks
+	claims    *claims
+	contested contests
+	blames    map[config.UnitPath]document.Problems // of other units, by the one that collected of them
+	together  together
+	outside   map[config.UnitPath]document.Problems // of units, caused by others
+	holders   holders
+}
+
+// marks say which units have to be looked at when something happens to others.
+type marks struct {
+	retry      map[config.UnitPath]bool // a file could not be read
+	troubled   map[config.UnitPath]bool // the unit in [Compiler.units] has problems
+	collectors map[config.UnitPath]bool // the unit collects documents of others
+	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
+	settled    map[config.UnitPath]bool // the unit sets something for namespaces
+	inSpaces   map[config.UnitPath]bool // the unit was judged by what is set for namespaces
+}
+
+func newMarks() marks {
+	return marks{map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}}
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:
@@ -102,9 +109,9 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
-	c.policies = loadPolicies(repository, c.policies)
-	s.Problems = append(s.Problems, c.policies.problems...)
-	ofBase := c.takeBase(repository)
+	s.Problems = append(s.Problems, c.checkFacts(repository)...)
+	rules := c.rulesOf(repository)
+	s.Problems = append(s.Problems, rules.policies.problems...)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -114,16 +121,16 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 		s.Retry = s.Problems.Retry()
 		return s
 	}
-	p := c.begin(repository)
+	p := c.begin(repository, rules)
 	p.lookUp()
 	p.world.define(p)
 	p.render()
 	p.account()
 	p.world.builds.Clear()
 	c.world = p.world
-	s.Notes = append(slices.Clone(c.policies.notes), otherVersions(repository)...).Sorted()
+	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), p.world.idleCheckers()).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
-	s.Problems = append(s.Problems, ofBase...)
+	s.Problems = append(s.Problems, rules.problemsOfBase()...)
 	s.Problems = append(s.Problems, p.world.problems...)
 	s.Problems = append(s.Problems, p.world.hard.shared...)
 	s.Problems = append(s.Problems, p.world.claims...)
@@ -170,26 +177,23 @@ type pass struct {
 
 // begin makes the new commit's world as far as it does not depend on units, and
 // finds the units to look at.
-func (c *Compiler) begin(r *config.Repository) *pass {
+func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 	if c.entries == nil {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
 		c.holders = newHolders()
-		c.retry, c.troubled = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+		c.marks = newMarks()
 		c.blames, c.together = map[config.UnitPath]document.Problems{}, newTogether()
-		c.collectors, c.elsewhere = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
-		c.settled, c.inSpaces = map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
 		if c.Cache == nil {
 			c.Cache = cache.Memory()
 		}
 	}
-	treatments := c.checksOf(r)
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, base: c.Base, cache: c.Cache, version: c.Version, policies: c.policies, basePolicies: c.basePolicies, treatments: treatments, checks: newChecks(treatments, c.checkersOf(r), c.Checkers, c.released)}, replaced: map[string]bool{}}
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, rules: judging, cache: c.Cache, version: c.Version}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == treatments && previous.FactsHash == r.FactsHash && p.before.policies == c.policies && p.before.basePolicies == c.basePolicies {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == judging.treatments && previous.FactsHash == r.FactsHash && p.before.policies == judging.policies && p.before.basePolicies == judging.basePolicies {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

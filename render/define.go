@@ -412,7 +412,7 @@ func (w *world) whyNoKind(name string) string {
 	if slices.Contains(names, name) || w.hard.troubled() {
 		return ""
 	}
-	if slices.ContainsFunc(w.kinds.Declared(), func(k *kind.Kind) bool { return k.Name == name }) {
+	if slices.Contains(w.easyNames(), name) {
 		return fmt.Sprintf("%q is an easy kind: want the kind of the objects that it stands for", document.Shorten(name))
 	}
 	if meant := document.Misspelt(name, names); meant != "" {

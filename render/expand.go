@@ -36,7 +36,14 @@ type expansion struct {
 	budget    *kind.Budget            // of the written spec that is being expanded
 	steps     map[*Object]*blame.Step // how each object was made; nil when nobody asks
 	questions []question              // about the objects
+	unjudged  []unjudged              // until all that the unit sets is known
 	trial     *trial
+}
+
+// unjudged is an object that no policy was asked about yet.
+type unjudged struct {
+	draft  *draft
+	object *Object
 }
 
 // expandAll renders all of the unit.
@@ -263,11 +270,7 @@ func (e *expansion) seal(src source, d *draft) {
 		if set, ok := settingOf(e.placeAt, o, d.object); ok {
 			e.settings = append(e.settings, set)
 		}
-		e.pending = append(e.pending, func() {
-			e.found.target = e.target.Name
-			e.judge(d, o)
-			e.found.add(d.problems...)
-		})
+		e.unjudged = append(e.unjudged, unjudged{d, o})
 	}
 	if len(d.problems) > 0 {
 		e.found.add(d.problems...)

@@ -132,16 +132,72 @@ func (w *world) noField(r config.Reference) document.Problems {
 	if len(types) == 0 || w.hard.troubled() {
 		return nil
 	}
-	hint := ""
-	for _, t := range types {
-		instead, ok := t.Reach(config.PointerSegments(r.Field))
-		if ok {
-			return nil
-		}
-		hint = cmp.Or(hint, instead)
+	hint, ok := reach(types, config.PointerSegments(r.Field))
+	if ok {
+		return nil
 	}
 	return document.Problems{{Position: r.At, Code: document.CodeReference,
 		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, document.Shorten(r.Field), document.Shorten(r.Kind), hint)}}
+}
+
+// idleCheckers are notes on Checkers that judge nothing, because there is no such kind or
+// no kind of that name has such a field.
+func (w *world) idleCheckers() (notes document.Problems) {
+	note := func(c *config.Checker, i int, format string, args ...any) {
+		notes = append(notes, document.Problem{Position: c.Position, Code: document.CodeReference, Message: fmt.Sprintf("spec.from[%d].%s, so nothing is judged", i, fmt.Sprintf(format, args...))})
+	}
+	if len(w.repository.Checkers) == 0 || w.hard.troubled() {
+		return nil
+	}
+	hard, easy := w.hardNames(), w.easyNames()
+	for _, c := range w.repository.Checkers {
+		for i := range c.From {
+			texts := &c.From[i]
+			switch {
+			case slices.Contains(easy, texts.Kind):
+			case !slices.Contains(hard, texts.Kind):
+				note(c, i, "kind: %q: no such kind%s", document.Shorten(texts.Kind), document.DidYouMean(texts.Kind, slices.Concat(hard, easy)))
+			case len(texts.Path) > 0:
+				if hint, ok := reach(w.typesOf(texts.Kind), anyItem(texts.Path)); !ok {
+					note(c, i, "path: %q: no %s can have this field%s", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind, hint)
+				}
+			}
+		}
+	}
+	return notes
+}
+
+// easyNames are the kinds of easy specs.
+func (w *world) easyNames() (names []string) {
+	for _, k := range w.kinds.Declared() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// anyItem is the path of a Checker with an item in place of each *: lists have a first
+// one, and maps any.
+func anyItem(path []string) []string {
+	segments := slices.Clone(path)
+	for i, step := range segments {
+		if step == "*" {
+			segments[i] = "0"
+		}
+	}
+	return segments
+}
+
+// reach says whether one of the types can have what the segments of a pointer lead to.
+// hint is the end of a message when none has.
+func reach(types []*schema.Type, segments []string) (hint string, ok bool) {
+	for _, t := range types {
+		instead, ok := t.Reach(segments)
+		if ok {
+			return "", true
+		}
+		hint = cmp.Or(hint, instead)
+	}
+	return hint, false
 }
 
 // typesOf are the types of the kinds of a name in the fleet's Kubernetes versions, in

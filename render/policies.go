@@ -166,8 +166,17 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 	return object
 }
 
-// judge holds an object against the policies of its cluster, and against those of what
-// the change goes to. One that is a policy itself is judged by none, and compiled.
+// judgeAll judges the objects, once all that the unit sets is known.
+func (e *expansion) judgeAll() {
+	e.found.target = e.target.Name
+	for _, each := range e.unjudged {
+		e.judge(each.draft, each.object)
+		e.found.add(each.draft.problems...)
+	}
+}
+
+// judge holds an object against the policies and the facts of its cluster, and against
+// those of what the change goes to. One that is a policy itself is judged by none, and compiled.
 func (e *expansion) judge(d *draft, o *Object) {
 	if o.ID.Group == policy.Group && strings.HasSuffix(o.ID.Kind, "AdmissionPolicy") {
 		_, flaws := policy.Compile([]policy.Document{{Object: d.object, At: o.Spec}})
@@ -178,14 +187,14 @@ func (e *expansion) judge(d *draft, o *Object) {
 	}
 	object := &policy.Object{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Resource: d.sealed.Resource(), Namespaced: o.ID.Namespace != "",
 		Namespace: o.ID.Namespace, Name: o.ID.Name, Content: d.sealed.Defaulted(d.object), Convertible: d.sealed.Definition() != "", Secret: config.MaySecret(o.ID.Kind) || len(d.secrets) > 0}
-	findings := e.policies.of(e.cluster.Name).Judge(object, e.surroundings())
+	findings := e.policies.of(e.cluster.Name).Judge(object, e.surroundings(false))
 	for _, f := range findings {
 		e.take(d, o, f, "")
 	}
 	if e.basePolicies == nil {
 		return
 	}
-	for _, f := range e.basePolicies.of(e.cluster.Name).Judge(object, e.surroundings()) {
+	for _, f := range e.basePolicies.of(e.cluster.Name).Judge(object, e.surroundings(true)) {
 		said := func(own policy.Finding) bool {
 			return own.Policy == f.Policy && own.Message == f.Message && own.Effect == policy.Refused
 		}
@@ -231,7 +240,9 @@ func (u *unitRenderer) note(note document.Problem) {
 	u.notes = append(u.notes, note)
 }
 
-func (e *expansion) surroundings() policy.Surroundings {
+// surroundings are what policies see around an object, by the facts of the commit or by
+// those of the base.
+func (e *expansion) surroundings(base bool) policy.Surroundings {
 	return policy.Surroundings{
 		Kubernetes: e.cluster.Kubernetes,
 		Namespace: func(name string) *policy.Namespace {
@@ -240,7 +251,7 @@ func (e *expansion) surroundings() policy.Surroundings {
 			if n := spaceName(cluster, name); !e.reads.has(readSpace, n) {
 				e.reads.add(read{readSpace, n, e.world.spaceHash(n, o)})
 			}
-			return e.world.namespace(cluster, name, o)
+			return e.world.namespace(namespaceKey{cluster, name, base}, o)
 		},
 		Scope: func(apiVersion, kindName string) (namespaced, known bool) {
 			k := e.hard.Kind(apiVersion, kindName)

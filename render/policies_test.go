@@ -90,3 +90,29 @@ func TestJudgedAnew(t *testing.T) {
 
 const clusterPolicy = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"of-cluster"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}]},"validations":[{"expression":"object.spec.dnsPolicy != 'ClusterFirst'"}]}},
 {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"of-cluster"},"spec":{"policyName":"of-cluster","validationActions":["Deny"]}}`
+
+// TestLimitsGoToAnotherUnit: a unit that brought a LimitRange is judged by it also when
+// another unit brings the same one.
+func TestLimitsGoToAnotherUnit(t *testing.T) {
+	const (
+		space  = "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAME}\n---\n"
+		limits = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: top, namespace: shop}\nspec: {limits: [{type: Container, max: {cpu: 1}}]}\n---\n"
+		pod    = "apiVersion: v1\nkind: Pod\nmetadata: {name: one, namespace: shop}\nspec: {containers: [{name: main, image: a, resources: {limits: {cpu: 2}}}]}\n"
+	)
+	files := judgedFiles()
+	write := func(unit, text string) {
+		files["services/"+unit+"/x.yaml"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "NAME", unit))}
+	}
+	delete(files, "services/zone/namespace.yaml")
+	delete(files, "services/app/app.yaml")
+	write("app", space+limits+pod)
+	write("zone", space)
+	var c Compiler
+	for range 2 {
+		if got := c.Snapshot("", config.Files(maps.Clone(files))).Problems.String(); !strings.Contains(got, "at most 1 is allowed") {
+			t.Errorf("got %q, want a refusal by the LimitRange", got)
+		}
+		write("app", space+pod)
+		write("zone", space+limits)
+	}
+}

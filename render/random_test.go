@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -128,12 +129,17 @@ func edit(t *rapid.T, files fstest.MapFS) {
 	}
 }
 
+// checksGiven says whether the command line has -rapid.checks. It is asked before
+// anything sets that flag, because a flag that was set looks like one that was given.
+var checksGiven = sync.OnceValue(func() (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	return given
+})
+
 // fewChecks makes each rapid.Check of the test short where neither -rapid.checks is
 // given nor the long form is asked for.
 func fewChecks(t *testing.T, n string) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if given {
+	if checksGiven() {
 		return
 	}
 	if os.Getenv("SWELL_EDITS") == "all" {

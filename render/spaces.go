@@ -12,10 +12,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	core "k8s.io/api/core/v1"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/policy"
 	"github.com/swell-sh/swell/render/schema"
@@ -92,9 +94,11 @@ func (s spaces) sealed() spaces {
 	return s
 }
 
-// seal sorts the settings.
+// seal sorts the settings: several units may want the same object.
 func (s *space) seal() {
-	slices.SortFunc(s.settings, func(a, b setting) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(s.settings, func(a, b setting) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name), cmp.Compare(a.content, b.content), cmp.Compare(a.unit, b.unit))
+	})
 	all, limits, some := sha256.New(), sha256.New(), false
 	for _, set := range s.settings {
 		fmt.Fprintf(all, "%s %q %s\n", set.kind, set.name, set.content)
@@ -152,10 +156,11 @@ func (w *world) treeSpace(cluster, namespace string, o own) *space {
 	return merged
 }
 
-// same says whether both set the same.
+// same says whether the same units set the same.
 func (s spaces) same(other spaces) bool {
+	ofSame := func(a, b setting) bool { return a.unit == b.unit }
 	return maps.EqualFunc(s, other, func(a, b map[string]*space) bool {
-		return maps.EqualFunc(a, b, func(x, y *space) bool { return x.hash == y.hash })
+		return maps.EqualFunc(a, b, func(x, y *space) bool { return x.hash == y.hash && slices.EqualFunc(x.settings, y.settings, ofSame) })
 	})
 }
 
@@ -286,22 +291,27 @@ func (w *world) judgedSo(e *entry, r *result) bool {
 	return w.policies == nil || !slices.ContainsFunc(r.reads, func(r read) bool { return r.what == readSpace && w.spaceHash(r.name, o) != r.hash })
 }
 
+// namespaceKey is a namespace as policies see it.
+type namespaceKey struct {
+	cluster, name string
+	base          bool // by the facts of the base
+}
+
 // namespace is what policies see of one.
-func (w *world) namespace(cluster, name string, o own) *policy.Namespace {
-	tree := w.treeSpace(cluster, name, o)
-	shared := tree == w.spaces.of(cluster, name)
-	key := spaceName(cluster, name)
+func (w *world) namespace(key namespaceKey, o own) *policy.Namespace {
+	tree := w.treeSpace(key.cluster, key.name, o)
+	shared := tree == w.spaces.of(key.cluster, key.name)
 	if known, ok := w.namespaces.Load(key); ok && shared {
 		return known.(*policy.Namespace)
 	}
 	found := &policy.Namespace{Labels: map[string]string{}, Annotations: map[string]string{}}
-	if facts := w.factSpaces().of(cluster, name); facts != nil {
+	if facts := w.factSpaces(key.base).of(key.cluster, key.name); facts != nil {
 		facts.without(tree).addTo(found)
 	}
 	if tree != nil {
 		tree.addTo(found)
 	}
-	found.Labels["kubernetes.io/metadata.name"] = name
+	found.Labels["kubernetes.io/metadata.name"] = key.name
 	if shared {
 		w.namespaces.Store(key, found)
 	}
@@ -340,13 +350,17 @@ func spaceName(cluster, namespace string) string { return cluster + " " + namesp
 // spaceHash is the address of what judges the objects of a namespace.
 func (w *world) spaceHash(name string, o own) (hash string) {
 	cluster, namespace, _ := strings.Cut(name, " ")
-	for _, from := range []*space{w.factSpaces().of(cluster, namespace), w.treeSpace(cluster, namespace, o)} {
+	sources := []*space{w.factSpaces(false).of(cluster, namespace), w.treeSpace(cluster, namespace, o)}
+	if w.basePolicies != nil {
+		sources = append(sources, w.factSpaces(true).of(cluster, namespace))
+	}
+	for i, from := range sources {
 		switch {
 		case from == nil:
 		case w.policies.of(cluster).SeeNamespaces() || w.basePolicies != nil && w.basePolicies.of(cluster).SeeNamespaces():
-			hash += from.hash
-		default:
-			hash += from.limits
+			hash += fmt.Sprintf(" %d %s", i, from.hash)
+		case from.limits != "":
+			hash += fmt.Sprintf(" %d %s", i, from.limits)
 		}
 	}
 	return hash
@@ -366,10 +380,23 @@ func (s *space) without(other *space) *space {
 	return left
 }
 
-// factSpaces are the settings that clusters have by their facts.
-func (w *world) factSpaces() spaces {
-	w.inFacts.once.Do(func() { w.inFacts.spaces = spacesOf(w.repository.Facts) })
-	return w.inFacts.spaces
+// factSpaces are the settings that clusters have by their facts, or by those of the base.
+func (w *world) factSpaces(base bool) spaces {
+	if base {
+		return w.inBase.of(w.base.Facts)
+	}
+	return w.inFacts.of(w.repository.Facts)
+}
+
+// lazySpaces are made when they are asked for.
+type lazySpaces struct {
+	once  sync.Once
+	found spaces
+}
+
+func (l *lazySpaces) of(facts map[string]*config.Facts) spaces {
+	l.once.Do(func() { l.found = spacesOf(facts) })
+	return l.found
 }
 
 func spacesOf(facts map[string]*config.Facts) spaces {
@@ -378,15 +405,63 @@ func spacesOf(facts map[string]*config.Facts) spaces {
 		for _, n := range f.Namespaces {
 			content := string(schema.AppendJSON(nil, map[string]any{"labels": anyMap(n.Labels)}))
 			found.add(cluster, setting{kind: "Namespace", namespace: n.Name, name: n.Name, content: content})
-			for _, l := range n.LimitRanges {
-				found.add(cluster, setting{kind: "LimitRange", namespace: n.Name, name: l.Name, content: string(schema.AppendJSON(nil, l.Spec))})
-			}
-			for _, q := range n.Quotas {
-				found.add(cluster, setting{kind: "ResourceQuota", namespace: n.Name, name: q.Name, content: string(schema.AppendJSON(nil, q.Spec))})
+			for _, set := range limitsIn(n) {
+				if set.broken() == nil { // else it is a problem of the facts
+					found.add(cluster, set)
+				}
 			}
 		}
 	}
 	return found.sealed()
+}
+
+// limitsIn are the LimitRanges and quotas of a namespace in facts.
+func limitsIn(n config.NamespaceFacts) (list []setting) {
+	for _, l := range n.LimitRanges {
+		list = append(list, setting{kind: "LimitRange", namespace: n.Name, name: l.Name, content: string(schema.AppendJSON(nil, l.Spec))})
+	}
+	for _, q := range n.Quotas {
+		list = append(list, setting{kind: "ResourceQuota", namespace: n.Name, name: q.Name, content: string(schema.AppendJSON(nil, q.Spec))})
+	}
+	return list
+}
+
+// broken says why a LimitRange or a quota cannot be read. Those of units are checked by
+// their schemas.
+func (s *setting) broken() error {
+	if s.kind == "LimitRange" {
+		return json.Unmarshal([]byte(s.content), new(core.LimitRangeSpec))
+	}
+	return json.Unmarshal([]byte(s.content), new(core.ResourceQuotaSpec))
+}
+
+// checkFacts finds what is in facts and was never in a cluster. Facts that are as they
+// were are not looked at again.
+func (c *Compiler) checkFacts(r *config.Repository) (problems document.Problems) {
+	known := c.checked
+	c.checked = map[*config.Facts]document.Problems{}
+	for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
+		f := r.Facts[name]
+		found, ok := known[f]
+		if !ok {
+			found = brokenLimits(f)
+		}
+		c.checked[f] = found
+		problems = append(problems, found...)
+	}
+	return problems
+}
+
+func brokenLimits(f *config.Facts) (problems document.Problems) {
+	for _, n := range f.Namespaces {
+		for _, set := range limitsIn(n) {
+			if err := set.broken(); err != nil {
+				problems.Add(document.Problem{Position: f.Position, Code: document.CodeObject,
+					Message: document.Printable(fmt.Sprintf("spec.namespaces: %s/%s: no %s of a cluster: %s: let swell facts pull %s write the file anew", document.Shorten(n.Name), document.Shorten(set.name), set.kind, err, f.Cluster))})
+			}
+		}
+	}
+	return problems
 }
 
 func anyMap(m map[string]string) map[string]any {

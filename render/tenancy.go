@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -65,7 +66,7 @@ func (r ruling) rules() string {
 // folder is another one's, that others own its files.
 func (w *world) checkTenant(unit *config.Unit, placed []place) (problems document.Problems) {
 	for _, j := range w.judges() {
-		for _, p := range j.checkTenant(unit, placed) {
+		for _, p := range w.checkTenantBy(j, unit, placed) {
 			said := func(own document.Problem) bool { return own.Position == p.Position && own.Message+j.of == p.Message }
 			if !slices.ContainsFunc(problems, said) {
 				problems = append(problems, p)
@@ -75,7 +76,7 @@ func (w *world) checkTenant(unit *config.Unit, placed []place) (problems documen
 	return problems
 }
 
-func (j judge) checkTenant(unit *config.Unit, placed []place) document.Problems {
+func (w *world) checkTenantBy(j judge, unit *config.Unit, placed []place) document.Problems {
 	d := unit.Defaults
 	at := d.TenantAt
 	if at.File == "" {
@@ -100,7 +101,7 @@ func (j judge) checkTenant(unit *config.Unit, placed []place) document.Problems 
 	case len(tenant.Folders) > 0:
 		return problem(document.CodeTenancy, "tenant %q: its units stand in %s (%s)", d.Tenant, strings.Join(tenant.Folders, ", "), tenant.Position.File)
 	}
-	problems := j.checkOwners(unit, tenant)
+	problems := j.checkOwners(append(settingsOf(w.repository.Tree, unit, tenant), unit.Files...), tenant)
 	for _, p := range placed { // the commit's own Tenant has kept it away already
 		if name := p.cluster.Name; !j.takes(name, d.Tenant) {
 			return append(problems, problem(document.CodeTenancy, "tenant %q: is not placed on cluster %s", d.Tenant, name)...)
@@ -116,13 +117,25 @@ func (j judge) takes(name, tenant string) bool {
 	return (i < 0 || j.Clusters[i].Allows(tenant)) && j.Tenants[tenant].OnCluster(name)
 }
 
-// checkOwners finds files of a unit that nobody owns, or somebody who is not one of
-// the tenant's owners.
-func (j judge) checkOwners(unit *config.Unit, tenant *config.Tenant) (problems document.Problems) {
+// settingsOf are the files of Defaults that hold for a unit and stand in its tenant's
+// folders: they may patch all that the unit brings.
+func settingsOf(tree config.Tree, unit *config.Unit, tenant *config.Tenant) (files []string) {
+	for folder := string(unit.Path); slices.ContainsFunc(tenant.Folders, func(own string) bool { return config.Within(folder, own) }); folder = path.Dir(folder) {
+		name := path.Join(folder, config.SettingsFile)
+		if _, err := tree.Hash(name); err == nil {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+// checkOwners finds files of a tenant that nobody owns, or somebody who is not one of
+// its owners.
+func (j judge) checkOwners(files []string, tenant *config.Tenant) (problems document.Problems) {
 	if len(tenant.Owners) == 0 {
 		return nil
 	}
-	for _, file := range unit.Files {
+	for _, file := range files {
 		owners := j.Owners.Of(file)
 		message := ""
 		if i := slices.IndexFunc(owners, func(owner string) bool { return !slices.Contains(tenant.Owners, owner) }); i >= 0 {

@@ -31,6 +31,7 @@ func TestUniqueFromCommitToCommit(t *testing.T) {
 		}
 	}
 	collisions := 0
+	fewChecks(t, "30")
 	rapid.Check(t, func(t *rapid.T) {
 		files := maps.Clone(base)
 		var kept Compiler

@@ -42,8 +42,6 @@ type unitRenderer struct {
 	placeAt  int // index of the placement that is rendered
 	settings []setting
 	placed   []place
-	// pending judge the objects, once all that the unit sets is known.
-	pending []func()
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
@@ -124,8 +122,8 @@ func (u *unitRenderer) render(placed []place, out *result) {
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
 		}
 	}
-	for _, judge := range u.pending {
-		judge()
+	for _, e := range expansions {
+		e.judgeAll()
 	}
 	u.problems = append(u.problems, u.found.all(len(placed))...)
 	if len(u.problems) > 0 || len(placed) == 0 {

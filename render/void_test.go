@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -106,6 +107,7 @@ func TestVoidFields(t *testing.T) {
   - {kind: Widget, fields: [/spec/size, /spec/sise, /metadata/finalizers, /status]}
   - {kind: FromElsewhere, fields: [/spec/anything]}
   - {kind: HorizontalPodAutoscaler, fields: [/spec/targetCPUUtilizationPercentage, /spec/metrics/0/type]}
+  - {kind: Deployment, fields: ["/spec/template/spec/containers/*/image"]}
 `}))
 	if len(s.Problems) > 0 {
 		t.Errorf("held: %v", s.Problems)
@@ -122,8 +124,50 @@ func TestVoidFields(t *testing.T) {
 		`services/platform/swell.yaml:21:7: spec.ignore[0].fields[11]: "/status/replicsa": no Deployment can have this field, did you mean "replicas"?`,
 		`services/platform/swell.yaml:22:41: spec.ignore[1].fields[1]: "/spec/sise": no Widget can have this field, did you mean "size"?`,
 		`services/platform/swell.yaml:22:75: spec.ignore[1].fields[3]: "/status": no Widget can have this field, want one of apiVersion, kind, metadata, spec`,
+		`services/platform/swell.yaml:25:33: spec.ignore[4].fields[0]: "/spec/template/spec/containers/*/image": no Deployment can have this field, want an index or "name=value" for the items of the list`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestIdleCheckers: a Checker that can judge nothing is noted, and holds nothing.
+func TestIdleCheckers(t *testing.T) {
+	files := judgedFiles()
+	delete(files, "policies/a.yaml")
+	files["fleet/checkers.yaml"] = &fstest.MapFile{Data: []byte(`
+apiVersion: swell.sh/v1
+kind: Checker
+metadata: {name: some}
+spec:
+  program: jsonschema
+  schema: any.json
+  from:
+  - {kind: Confgmap, path: data.x}
+  - {kind: ConfigMap, key: x}
+  - {kind: Deployment, path: spec.template.spec.containers.*.args}
+  - {kind: Deployment, path: spec.template.spec.container.*.args}
+  - {kind: ConfigMap, path: data.*}
+`)}
+	files["any.json"] = &fstest.MapFile{Data: []byte("{}")}
+	c := &Compiler{}
+	s := snapshot(c, files)
+	var notes []string
+	for _, note := range s.Notes {
+		notes = append(notes, note.String())
+	}
+	want := []string{
+		`fleet/checkers.yaml:2:1: spec.from[0].kind: "Confgmap": no such kind, did you mean "ConfigMap"?, so nothing is judged`,
+		`fleet/checkers.yaml:2:1: spec.from[3].path: "spec.template.spec.container.*.args": no Deployment can have this field, did you mean "containers"?, so nothing is judged`,
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	if len(s.Problems) > 0 {
+		t.Errorf("problems: %v", s.Problems)
+	}
+	delete(files, "any.json")
+	if s := snapshot(c, files); !strings.Contains(s.Problems.String(), `"any.json": there is no such file`) {
+		t.Errorf("without the schema: %v", s.Problems)
 	}
 }

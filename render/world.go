@@ -28,29 +28,22 @@ type world struct {
 	version    string // of the program
 	cache      *cache.Cache
 	repository *config.Repository
-	base       *config.Repository // see [Compiler.Base]
-	treatments config.Checks      // what becomes of what checks find
+	rules
 	hard       *hardKinds
-	policies   *policies // nil for a [Commit], whose objects were judged when it was released
-	// basePolicies are those of what the change goes to, where they differ; else nil.
-	basePolicies *policies
-	places       *places
-	kinds        *kind.Kinds
-	data         *kind.Data
-	offers       *offers
-	checks       *checks
-	problems     document.Problems // of the data files
-	claims       document.Problems // of definitions in the folder of schemas that have the names of easy kinds
-	builds       sync.Map          // *build by unit
-	defaults     defaultOverrides
-	names        sync.Map // by kind, see [world.named]
-	spaces       spaces   // what the tree sets for namespaces
-	inFacts      struct { // what clusters have by their facts
-		once   sync.Once
-		spaces spaces
-	}
-	namespaces sync.Map // *policy.Namespace by [spaceName]
-	unmatched  sync.Map // func() string by the position of a reference, see [world.whyNothing]
+	places     *places
+	kinds      *kind.Kinds
+	data       *kind.Data
+	offers     *offers
+	problems   document.Problems // of the data files
+	claims     document.Problems // of definitions in the folder of schemas that have the names of easy kinds
+	builds     sync.Map          // *build by unit
+	defaults   defaultOverrides
+	names      sync.Map   // by kind, see [world.named]
+	spaces     spaces     // what the tree sets for namespaces
+	inFacts    lazySpaces // what clusters have by their facts
+	inBase     lazySpaces // the same of the base
+	namespaces sync.Map   // *policy.Namespace by [namespaceKey]
+	unmatched  sync.Map   // func() string by the position of a reference, see [world.whyNothing]
 }
 
 // hash is the address of what a render reads, as it is in this commit; empty
@@ -178,7 +171,7 @@ func (h *hardKinds) factsOf(name string) (list []schema.CRD) {
 		for _, object := range h.facts[of].Definitions {
 			if c := claim(object); !known[c] {
 				known[c] = true
-				list = append(list, schema.CRD{Name: "the facts of cluster " + of, Object: object})
+				list = append(list, schema.CRD{Name: "the facts of cluster " + of, Object: object, Live: true})
 			}
 		}
 	}
@@ -301,12 +294,12 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 			fmt.Fprintf(sum, "%q %q", schemasOf(facts, p.cluster), f.PoliciesHash)
 		}
 	}
-	fmt.Fprintf(sum, "%q\n", w.repository.PoliciesHash)
+	fmt.Fprintf(sum, "%q %q\n", w.repository.Policies, w.repository.PoliciesHash)
 	if w.basePolicies != nil {
 		fmt.Fprintf(sum, "%q\n", w.basePolicies.hash)
 	}
 	for _, t := range w.tenantsOf(unit) {
-		fmt.Fprintf(sum, "\n%x", t.rules())
+		fmt.Fprintf(sum, "\n%x %q", t.rules(), t.Position.File) // which messages name
 	}
 	return cache.Key(sum.Sum(nil))
 }

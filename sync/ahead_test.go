@@ -24,7 +24,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 	t.Parallel()
 	const specs = 1500 // of 5 objects on the canary, which is written first
 	dir := filepath.Join(t.TempDir(), "repo.git")
-	if err := large.Repository(dir, "../testdata/monorepo", specs); err != nil {
+	if err := (large.Monorepo{Example: "../testdata/monorepo", Specs: specs}).Repository(dir); err != nil {
 		t.Fatal(err)
 	}
 	state, err := store.Open(filepath.Join(t.TempDir(), "state"))

@@ -22,7 +22,7 @@ import (
 // out: the repository is on this machine.
 func BenchmarkCommitToPlan(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "repo.git")
-	if err := large.Repository(dir, "../testdata/monorepo", 10_000); err != nil {
+	if err := (large.Monorepo{Example: "../testdata/monorepo", Specs: 10_000}).Repository(dir); err != nil {
 		b.Fatal(err)
 	}
 	state, err := store.Open(filepath.Join(b.TempDir(), "state"))

@@ -168,7 +168,7 @@ func (d *Daemon) work(j *executor.Job) (apply.Work, error) {
 		if err != nil {
 			return w, err
 		}
-		w.Open = (&sops.Opener{Keys: d.Keys, Tree: tree}).Open
+		w.Open = (&sops.Opener{Keys: d.Keys, Tree: tree, Tenant: j.Tenant.Name}).Open
 	}
 	return w, nil
 }

@@ -15,10 +15,11 @@ import (
 )
 
 // largeTrees are the trees of a large monorepo's branches.
-func largeTrees(tb testing.TB, specs int) func(branch string) (config.Commit, config.Tree) {
+func largeTrees(tb testing.TB, m large.Monorepo) func(branch string) (config.Commit, config.Tree) {
 	tb.Helper()
+	m.Example = "../testdata/monorepo"
 	dir := filepath.Join(tb.TempDir(), "repo.git")
-	if err := large.Repository(dir, "../testdata/monorepo", specs); err != nil {
+	if err := m.Repository(dir); err != nil {
 		tb.Fatal(err)
 	}
 	return openTrees(tb, dir)
@@ -52,13 +53,13 @@ func snapshotOf(tb testing.TB, c *render.Compiler, trees func(string) (config.Co
 }
 
 // BenchmarkSpecChanged: from a new commit that changes one spec to the changed
-// bundles, in a small and in a large monorepo.
+// bundles, in a small and in a large monorepo, and with tenants and policies.
 func BenchmarkSpecChanged(b *testing.B) {
-	for _, specs := range []int{1_000, 100_000} {
-		b.Run(fmt.Sprint(specs), func(b *testing.B) {
-			trees := largeTrees(b, specs)
+	for _, m := range []large.Monorepo{{Specs: 1_000}, {Specs: 100_000}, {Specs: 100_000, Checked: true}} {
+		b.Run(fmt.Sprintf("%d/checked=%t", m.Specs, m.Checked), func(b *testing.B) {
+			trees := largeTrees(b, m)
 			var c render.Compiler
-			snapshotOf(b, &c, trees, "main", specs)
+			snapshotOf(b, &c, trees, "main", m.Specs)
 			version := 0
 			for b.Loop() {
 				version++
@@ -75,7 +76,7 @@ func BenchmarkSpecChanged(b *testing.B) {
 // BenchmarkKindChanged: a commit that changes the kind of all specs.
 func BenchmarkKindChanged(b *testing.B) {
 	const specs = 100_000
-	trees := largeTrees(b, specs)
+	trees := largeTrees(b, large.Monorepo{Specs: specs})
 	for b.Loop() {
 		b.StopTimer()
 		var c render.Compiler

@@ -66,18 +66,26 @@ func lost(before, after map[liveObject]string) (gone []string) {
 // all soaks are over.
 func (w *world) rest() {
 	w.Helper()
+	w.restIn(200 * time.Millisecond)
+}
+
+// restIn is rest. The daemon's time goes on by a tick each time that something is about
+// to become healthy: the longer the tick, the faster the clusters have to be.
+func (w *world) restIn(tick time.Duration) {
+	w.Helper()
 	deadline := time.Now().Add(w.longest())
 	for calm := 0; calm < 3; {
 		if time.Now().After(deadline) {
 			w.Fatalf("no rest within %s\n%s", w.longest(), w.describe())
 		}
 		r := w.pass()
-		if slices.ContainsFunc(r.Actions, func(o rollout.Outcome) bool { return o.Kind != rollout.Check }) || r.Objects["deleted"] > 0 {
+		goesOn := slices.ContainsFunc(r.Transitions, func(tr rollout.Transition) bool { return tr.Kind == "healthy" || tr.Kind == "passed" })
+		if goesOn || slices.ContainsFunc(r.Actions, func(o rollout.Outcome) bool { return o.Kind != rollout.Check }) || r.Objects["deleted"] > 0 {
 			calm = min(calm, 1)
 			continue
 		}
 		if !w.resting() || w.stepping() {
-			w.now = w.now.Add(200 * time.Millisecond)
+			w.now = w.now.Add(tick)
 			pause(w.TB)
 			continue
 		}
@@ -202,10 +210,10 @@ spec:
 	return w
 }
 
-// first brings the first commit to all clusters.
+// first brings the first commit to all clusters, which take what time they need.
 func (w *world) first() {
 	w.Helper()
-	w.rest()
+	w.restIn(10 * time.Millisecond)
 	if !w.settledAll() {
 		w.Fatalf("the first release is not done\n%s", w.describe())
 	}

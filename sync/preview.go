@@ -188,7 +188,7 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return "", ""
 	}
 	why := p.verdict.Held[approval.Of(e)]
-	if broken := ownership.Blocking(p.snapshot, p.broken, at.Unit); broken != "" && why == "" {
+	if broken := ownership.Blocking(p.snapshot, p.broken, at.Unit); broken != "" && (why == "" || p.begins(at.Unit)) {
 		return diff.Left, ownership.MayBelong(broken)
 	}
 	switch {
@@ -200,6 +200,13 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return diff.Held, why
 	}
 	return diff.Deleted, ""
+}
+
+// begins says whether the release of a unit begins before anybody approves anything. What
+// it deletes is judged once more when nothing stands in its way.
+func (p *preview) begins(path config.UnitPath) bool {
+	unit := p.without.Units[path] // there is one, since a unit has a problem
+	return unit != nil && unit.Begun(p.wanted)
 }
 
 // withheld says why nothing of a unit is written to a target before somebody

@@ -511,3 +511,20 @@ func TestACanaryWithoutItsWorkload(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewBesideABrokenUnit: what a unit deletes may belong to one of its tenant that
+// has a problem. It stays, and no plan has it, although it would take approval.
+func TestPreviewBesideABrokenUnit(t *testing.T) {
+	t.Parallel()
+	f := exampleFiles(t)
+	var compiler render.Compiler
+	base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
+	f.drop("services/search/indexer")
+	f.replace("services/search/swell.yaml", "region: [sas, vla", "region: [sas") // suggest renders to nothing
+	report := comparePreview(t, newFleetOf(t, t.TempDir(), cache.Memory(), base, baseTree), &compiler, base, baseTree, f)
+	if !slices.ContainsFunc(report.Changes, func(c diff.Change) bool {
+		return c.Unit == "services/search/space" && c.Action == diff.Left && strings.Contains(c.Reason, "services/search/suggest")
+	}) {
+		t.Errorf("what space deletes is not left: %+v", report.Changes)
+	}
+}

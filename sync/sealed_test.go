@@ -6,6 +6,8 @@ package sync_test
 import (
 	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,7 +70,7 @@ func sealedSecret(t *testing.T, w *world) {
 	key, other := sopstest.NewKey(t), sopstest.NewKey(t)
 	restart := func(keys ...string) {
 		w.stop()
-		w.secrets = config.Secrets{AgeKeyFiles: keys}
+		w.secrets = config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: keys}}
 		w.start()
 	}
 	const first, second = "first-Value-7431", "second-Value-90817"
@@ -116,4 +118,48 @@ func sealedSecret(t *testing.T, w *world) {
 			t.Errorf("the log holds %q", text)
 		}
 	}
+}
+
+// TestSealedSecretCopied: a tenant copies the encrypted file of another one into a unit
+// of its own. The daemon has the key of that file, and does not use it for the copy.
+func TestSealedSecretCopied(t *testing.T) {
+	simulated(t, func(t *testing.T, w *world) {
+		key, own := sopstest.NewKey(t), sopstest.NewKey(t)
+		w.stop()
+		w.secrets = config.Secrets{
+			SecretKeys: config.SecretKeys{AgeKeyFiles: []string{own.File}},
+			Tenants:    map[string]config.SecretKeys{w.tenant: {AgeKeyFiles: []string{key.File}}},
+		}
+		w.start()
+		w.release()
+		const value = "first-Value-7431"
+		w.sealed(key, value)
+		w.until("the Secret", w.dbIs(rollout.Done))
+		w.want("password", w.live("password"), value)
+
+		content, err := os.ReadFile(filepath.Join(w.repo(), "services/db/secret.yaml"))
+		w.must(err)
+		w.policy("copy", `{tenant: thief, placement: {match: {labels: {site: two}}}}`)
+		w.write("services/copy/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnameSuffix: -copy\nresources: [secret.yaml]\n")
+		w.write("services/copy/secret.yaml", string(content))
+		w.commit()
+		w.until("that the copy waits for a key", func() bool {
+			w.pass()
+			u := w.unit("copy")
+			return u != nil && u.Targets["dev-2/c"] != nil && strings.Contains(u.Targets["dev-2/c"].Reason, "no key opens it")
+		})
+		if live := w.get("dev-2/c", secrets, "db-copy"); live != nil {
+			t.Errorf("the copy was written: %v", live.GetName())
+		}
+
+		// The keys of all open nothing for a tenant that has its own.
+		w.policy("copy", fmt.Sprintf(`{tenant: %s, placement: {match: {labels: {site: two}}}}`, w.tenant))
+		w.write("services/copy/secret.yaml", own.Encrypt(t, "secret.yaml", fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: %s-c}\nstringData: {password: %s}\n", w.tenant, value), sopstest.SecretRule...))
+		w.commit()
+		w.until("that it waits for a key of the tenant", func() bool {
+			w.pass()
+			u := w.unit("copy")
+			return u != nil && u.Targets["dev-2/c"] != nil && strings.Contains(u.Targets["dev-2/c"].Reason, "no key of tenant "+w.tenant+" opens it")
+		})
+	})
 }

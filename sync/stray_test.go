@@ -17,7 +17,7 @@ func TestStrayClusters(t *testing.T) {
 	if got := d.strayClusters(); got != "" {
 		t.Errorf("before a commit was taken: %q", got)
 	}
-	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "sas-1"}, {Name: "vla-1"}}}}
+	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Fleet: config.Fleet{Clusters: []*config.Cluster{{Name: "sas-1"}, {Name: "vla-1"}}}}}
 	want := `cluster "vla1": the fleet has no cluster of this name, did you mean "vla-1"?; cluster "x": the fleet has no cluster of this name, want one of sas-1, vla-1`
 	if got := d.strayClusters(); got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -38,7 +38,7 @@ func TestASlowSurveyHoldsNoOtherBack(t *testing.T) {
 // put off, and the daemon sleeps until then.
 func TestASurveyOfAClusterThatIsAway(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Clusters: []*config.Cluster{{Name: "dev"}}}}
+	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Fleet: config.Fleet{Clusters: []*config.Cluster{{Name: "dev"}}}}}
 	d.monorepo.wanted = &rollout.Wanted{AllowEmpty: true}
 	d.surveys.underWay, d.surveys.due, d.surveys.failures = map[string]chan surveyed{}, map[string]time.Time{"dev": noon}, map[string]error{}
 	d.endedSurveys(t.Context(), &Record{At: noon})

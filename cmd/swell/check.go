@@ -33,13 +33,15 @@ as --unit does.
 text is one line for a problem; on a terminal, an excerpt of the file and of the
 kind's template follows. Excerpts never show lines of a Secret, nor of overrides,
 generators and patches, which may change or make one. json is a list of problems.
-sarif (2.1.0), github (workflow commands of GitHub Actions), gitlab (a report of its Code
-Quality) and markdown (a comment, or a summary of a job) are for the pages of a forge: their paths are relative to the root of the Git repository, all others to the
+sarif (2.1.0), github (workflow commands of GitHub Actions), gitlab (a report of its
+Code Quality) and markdown (a comment, or a summary of a job) are for the pages of a
+forge: their paths are relative to the root of the Git repository, all others to the
 monorepo's folder. junit has a test case for each unit, and one for each file or kind
 whose problem blocks several units.
 
-With --base, the Tenants of that revision judge the units too, so that a change cannot
-allow itself anything: use it on pull requests. Changes of kinds and of definitions of
+With --base, the Tenants, the policies and facts, the Checkers and the checks of that
+revision judge the units too, so that a change cannot allow itself anything: use it on
+pull requests. Changes of kinds and of definitions of
 custom resources that break documents are problems too, as swell schema compat finds
 them. With --changed-since, only what the change brings counts: problems of units that
 differ from that revision, and others that were not there. That is for a monorepo that

@@ -23,7 +23,7 @@ func BenchmarkProcess(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", swell, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	if err := large.Repository(repo, "../../testdata/monorepo", specs); err != nil {
+	if err := (large.Monorepo{Example: "../../testdata/monorepo", Specs: specs}).Repository(repo); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

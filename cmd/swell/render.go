@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -174,6 +175,9 @@ func didYouMean(got string, units []config.UnitPath) string {
 	names := make([]string, len(units))
 	for i, u := range units {
 		names[i] = string(u)
+	}
+	if below := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool { return !strings.HasSuffix(name, "/"+got) }); len(below) > 0 {
+		return ", want " + document.Some(below, 3) // the end of its path alone was named
 	}
 	return document.DidYouMean(got, names)
 }

@@ -97,7 +97,7 @@ func (s *sealedStage) release() (password string) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		data, err := (&sops.Keys{Secrets: config.Secrets{AgeKeyFiles: []string{s.key.File}}}).DataKey(s.Context(), f)
+		data, err := (&sops.Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: []string{s.key.File}}}}).DataKey(s.Context(), f, "")
 		if err := errors.Join(err, s.repo.Write("services/platform/"+name, text)); err != nil {
 			s.Fatal(err)
 		}

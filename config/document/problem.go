@@ -143,7 +143,7 @@ func bounded(message string) string {
 	for end != "" && !utf8.RuneStart(end[0]) {
 		end = end[1:]
 	}
-	return cut(message, maxMessage/2) + end
+	return Cut(message, maxMessage/2) + end
 }
 
 func (ps Problems) String() string {

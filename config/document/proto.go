@@ -94,7 +94,7 @@ func (c *protoCompiler) compile(name string) protoreflect.FileDescriptor {
 		if errors.As(err, &withPos) {
 			_ = c.report(withPos)
 		} else {
-			c.problems = append(c.problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: cut(oneLine(err.Error()), maxProtoMessage)})
+			c.problems = append(c.problems, Problem{Position: Position{File: name}, Code: CodeKind, Message: Cut(oneLine(err.Error()), maxProtoMessage)})
 		}
 	}
 	if len(files) == 0 {
@@ -111,7 +111,7 @@ func (c *protoCompiler) report(err reporter.ErrorWithPos) error {
 	c.problems = append(c.problems, Problem{
 		Position: Position{pos.Filename, pos.Line, pos.Col},
 		Code:     CodeKind,
-		Message:  cut(oneLine(err.Unwrap().Error()), maxProtoMessage),
+		Message:  Cut(oneLine(err.Unwrap().Error()), maxProtoMessage),
 	})
 	if len(c.problems) >= maxProtoProblems {
 		return err

@@ -24,7 +24,7 @@ func (c *protoCompiler) indexed(compiled linker.File) protoreflect.FileDescripto
 		return file
 	case c.renamed != nil:
 		c.problems = append(c.problems, Problem{Position: Position{File: compiled.Path()}, Code: CodeKind,
-			Message: "fields cannot be named as in JSON: " + cut(oneLine(err.Error()), maxProtoMessage)})
+			Message: "fields cannot be named as in JSON: " + Cut(oneLine(err.Error()), maxProtoMessage)})
 		return nil
 	}
 	return compiled

@@ -488,10 +488,10 @@ func describe(n *yaml.Node) string {
 }
 
 // Shorten cuts a text that is too long for a message.
-func Shorten(s string) string { return cut(s, 60) }
+func Shorten(s string) string { return Cut(s, 60) }
 
-// cut leaves at most so many bytes of a text, and dots for the others.
-func cut(s string, most int) string {
+// Cut leaves at most so many bytes of a text, and dots for the others.
+func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

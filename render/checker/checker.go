@@ -7,11 +7,13 @@
 package checker
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -69,24 +71,23 @@ func Texts(t *config.CheckedTexts, object map[string]any) []Text {
 	return found
 }
 
-// keys are the texts under keys of a ConfigMap. Those in binaryData are no texts.
+// keys are the texts under keys of a ConfigMap: also those in binaryData, which are
+// mounted as they are.
 func keys(t *config.CheckedTexts, object map[string]any) (found []Text) {
-	data, _ := object["data"].(map[string]any)
-	matching := func(pattern string) (files []File) {
-		for _, key := range slices.Sorted(maps.Keys(data)) {
-			text, ok := data[key].(string)
-			if named, _ := path.Match(pattern, key); named && ok { // the pattern was checked
-				files = append(files, File{key, text})
+	texts := texts(object)
+	matching := func(pattern string) (matched []Text) {
+		for _, text := range texts {
+			if named, _ := path.Match(pattern, text.File.Name); named { // the pattern was checked
+				matched = append(matched, text)
 			}
 		}
-		return files
+		return matched
 	}
-	for _, file := range matching(t.Key) {
-		text := Text{File: file, Path: []any{"data", file.Name}}
+	for _, text := range matching(t.Key) {
 		for _, pattern := range t.Beside {
 			for _, other := range matching(pattern) {
-				if other.Name != file.Name && !slices.Contains(text.Beside, other) {
-					text.Beside = append(text.Beside, other)
+				if other.File.Name != text.File.Name && !slices.Contains(text.Beside, other.File) {
+					text.Beside = append(text.Beside, other.File)
 				}
 			}
 		}
@@ -94,6 +95,29 @@ func keys(t *config.CheckedTexts, object map[string]any) (found []Text) {
 	}
 	return found
 }
+
+// texts are all of a ConfigMap, by their keys.
+func texts(object map[string]any) (list []Text) {
+	data, _ := object["data"].(map[string]any)
+	for key, value := range data {
+		if text, ok := value.(string); ok {
+			list = append(list, Text{File: File{key, text}, Path: []any{"data", key}})
+		}
+	}
+	encoded, _ := object[Encoded].(map[string]any)
+	for key, value := range encoded {
+		text, _ := value.(string)
+		if content, err := base64.StdEncoding.DecodeString(text); err == nil { // else it is a problem of the object
+			list = append(list, Text{File: File{key, string(content)}, Path: []any{Encoded, key}})
+		}
+	}
+	slices.SortFunc(list, func(a, b Text) int { return strings.Compare(a.File.Name, b.File.Name) })
+	return list
+}
+
+// Encoded is the field of a ConfigMap with texts in base64, whose lines are not those of
+// the texts.
+const Encoded = "binaryData"
 
 // walk finds the values that a path leads to. One that is missing is left out.
 func walk(value any, steps []string, at []any, each func(path []any, value any)) {

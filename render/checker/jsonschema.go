@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
@@ -19,20 +20,35 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// BySchema holds a text in JSON or YAML against a JSON Schema, itself in either. The
-// schema may refer to itself only.
-func BySchema(schema, text string) Verdict {
-	compiled, err := compileSchema(schema)
-	if err != nil {
-		return Verdict{Findings: []Finding{{Text: "the schema does not compile: " + document.Printable(err.Error())}}}
+// BySchema judges texts in JSON or YAML by a JSON Schema, itself in either. The schema may
+// refer to itself only. It is compiled when the first text is judged, and refuses all of
+// them when it does not compile.
+func BySchema(schema string) func(text string) Verdict {
+	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSchema(schema) })
+	return func(text string) Verdict {
+		by, err := compiled()
+		if err != nil {
+			return refusal("the schema does not compile: ", err)
+		}
+		return judgeBySchema(by, text)
 	}
+}
+
+func refusal(what string, err error) Verdict {
+	return Verdict{Findings: []Finding{{Text: what + document.Printable(err.Error())}}}
+}
+
+func judgeBySchema(by *jsonschema.Schema, text string) Verdict {
 	value, err := readJSON(text)
 	if err != nil {
-		return Verdict{Findings: []Finding{{Text: document.Printable(err.Error())}}}
+		return refusal("", err)
 	}
 	var invalid *jsonschema.ValidationError
-	if err := compiled.Validate(value); err == nil || !errors.As(err, &invalid) {
+	switch err := by.Validate(value); {
+	case err == nil:
 		return Verdict{}
+	case !errors.As(err, &invalid):
+		return refusal("cannot be judged by the schema: ", err)
 	}
 	var node kyaml.Node
 	_ = kyaml.Unmarshal([]byte(text), &node) // it was read a moment ago

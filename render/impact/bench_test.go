@@ -21,7 +21,7 @@ import (
 func BenchmarkCompat(b *testing.B) {
 	const specs = 10_000
 	dir := b.TempDir()
-	if err := large.Folder(dir, "../../testdata/monorepo", specs); err != nil {
+	if err := (large.Monorepo{Example: "../../testdata/monorepo", Specs: specs}).Folder(dir); err != nil {
 		b.Fatal(err)
 	}
 	base := config.Files(os.DirFS(dir))

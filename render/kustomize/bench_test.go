@@ -71,7 +71,7 @@ func buildAll(tb testing.TB, disk filesys.FileSystem, overlays []string) (object
 
 func largeTree(tb testing.TB, specs int) config.Tree {
 	dir := tb.TempDir()
-	if err := large.Folder(dir, "../../testdata/monorepo", specs); err != nil {
+	if err := (large.Monorepo{Example: "../../testdata/monorepo", Specs: specs}).Folder(dir); err != nil {
 		tb.Fatal(err)
 	}
 	tree := config.Files(os.DirFS(dir))

@@ -49,7 +49,11 @@ type expressions struct {
 var withoutVariables = sync.OnceValue(newCompiler)
 
 func newCompiler() *plugin.CompositedCompiler {
-	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	env, err := metered()
+	if err != nil {
+		panic(err) // there is no input
+	}
+	compiler, err := plugin.NewCompositedCompiler(env)
 	if err != nil {
 		panic(err) // there is no input
 	}

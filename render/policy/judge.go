@@ -395,6 +395,7 @@ func picks(ref *admission.ParamRef, param *unstructured.Unstructured) (bool, err
 // evaluate evaluates compiled expressions; namespace is what they see as namespaceObject.
 func (r *request) evaluate(compiler *plugin.CompositedCompiler, compiled plugin.ConditionEvaluator, param runtime.Object, namespace *core.Namespace, budget int64) ([]plugin.EvaluationResult, int64, error) {
 	admitted := plugin.CreateAdmissionRequest(r.attributes, metav1.GroupVersionResource(r.attributes.GetResource()), metav1.GroupVersionKind(r.attributes.GetKind()))
-	return compiled.ForInput(compiler.CreateContext(context.Background()), r.versioned(), admitted,
+	ctx := &meter{CompositionContext: compiler.CreateContext(context.Background()), budget: budget}
+	return compiled.ForInput(ctx, r.versioned(), admitted,
 		plugin.OptionalVariableBindings{VersionedParams: param}, namespace, budget)
 }

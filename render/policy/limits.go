@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apps "k8s.io/api/apps/v1"
 	batch "k8s.io/api/batch/v1"
@@ -41,6 +42,9 @@ func (r *request) limits() (found []Finding) {
 	if _, spec := podOf(object); spec != nil && makesPods(r.object) {
 		pod := measured(spec, n.Limits, podPath(r.object))
 		pod.checkLimits(n.Limits, refuse(LimitRange))
+		if len(n.Limits) > 0 {
+			pod.checkDefaults(refuse(LimitRange))
+		}
 		for _, q := range n.Quotas {
 			pod.checkQuota(q, podsOf(object), refuse(ResourceQuota))
 		}
@@ -75,38 +79,98 @@ func podsOf(object runtime.Object) int64 {
 	return int64(*n)
 }
 
+// resources are requests and limits.
+type resources struct{ requests, limits core.ResourceList }
+
+func (r resources) plus(other resources) resources {
+	return resources{sum(r.requests, other.requests), sum(r.limits, other.limits)}
+}
+
+func (r resources) atLeast(other resources) resources {
+	return resources{most(r.requests, other.requests), most(r.limits, other.limits)}
+}
+
 // container is what one asks for, with the defaults of the LimitRanges.
 type container struct {
-	name             string
-	path             []any
-	requests, limits core.ResourceList
+	name string
+	path []any
+	resources
 }
 
 // pod is what a pod asks for.
 type pod struct {
-	path             []any
-	containers       []container // those of the initialization first
-	requests, limits core.ResourceList
+	path       []any
+	containers []container // those of the initialization first
+	resources
+	together resources // what its containers ask for
+	// whole says that the pod asks for all of its containers.
+	whole bool
 }
 
+// measured is what a pod asks for where there are LimitRanges.
 func measured(spec *core.PodSpec, limits []core.LimitRangeItem, path []any) *pod {
 	p := &pod{path: path}
-	var begin pod
-	for _, list := range []struct {
-		field      string
-		containers []core.Container
-		of         *pod
-		merge      func(core.ResourceList, core.ResourceList) core.ResourceList
-	}{{"initContainers", spec.InitContainers, &begin, most}, {"containers", spec.Containers, p, sum}} {
-		for i, c := range list.containers {
-			one := container{name: c.Name, path: append(slices.Clip(path), list.field, i), requests: maps.Clone(c.Resources.Requests), limits: maps.Clone(c.Resources.Limits)}
-			one.addDefaults(limits)
-			p.containers = append(p.containers, one)
-			list.of.requests, list.of.limits = list.merge(list.of.requests, one.requests), list.merge(list.of.limits, one.limits)
+	p.containers, p.together = containersOf(spec, limits, path)
+	p.resources = resources{maps.Clone(p.together.requests), maps.Clone(p.together.limits)}
+	if own := spec.Resources; own != nil {
+		_, written := containersOf(spec, nil, path)
+		p.override(own, written)
+	}
+	return p
+}
+
+// containersOf are the containers of a pod, and what they need together: those that go
+// on at the same time, or more while the pod begins.
+func containersOf(spec *core.PodSpec, limits []core.LimitRangeItem, path []any) (list []container, all resources) {
+	add := func(field string, i int, c *core.Container) resources {
+		one := container{name: c.Name, path: append(slices.Clip(path), field, i), resources: resources{maps.Clone(c.Resources.Requests), maps.Clone(c.Resources.Limits)}}
+		one.addDefaults(limits)
+		list = append(list, one)
+		return one.resources
+	}
+	var sidecars, begin resources
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		one := sidecars.plus(add("initContainers", i, c))
+		if c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways {
+			sidecars = one
+		}
+		begin = begin.atLeast(one)
+	}
+	all = sidecars
+	for i := range spec.Containers {
+		all = all.plus(add("containers", i, &spec.Containers[i]))
+	}
+	return list, all.atLeast(begin)
+}
+
+// override has what the pod itself asks for in the place of what its containers do.
+// written is that of the containers without defaults of LimitRanges, from which an API
+// server fills in requests of the pod.
+func (p *pod) override(own *core.ResourceRequirements, written resources) {
+	forPods := func(name core.ResourceName) bool {
+		return name == core.ResourceCPU || name == core.ResourceMemory || strings.HasPrefix(string(name), core.ResourceHugePagesPrefix)
+	}
+	requests := maps.Clone(own.Requests)
+	if len(own.Limits) > 0 {
+		overcommitted := maps.Clone(written.requests)
+		maps.DeleteFunc(overcommitted, func(name core.ResourceName, _ resource.Quantity) bool {
+			return name != core.ResourceCPU && name != core.ResourceMemory
+		})
+		requests = preferring(preferring(requests, overcommitted), own.Limits)
+	}
+	for _, list := range []struct{ own, of core.ResourceList }{{requests, p.requests}, {own.Limits, p.limits}} {
+		for name, quantity := range list.own {
+			if forPods(name) {
+				list.of[name], p.whole = quantity, true
+			}
 		}
 	}
-	p.requests, p.limits = most(p.requests, begin.requests), most(p.limits, begin.limits)
-	return p
+}
+
+// preferring is a list with what only the other one has.
+func preferring(list, other core.ResourceList) core.ResourceList {
+	return merged(other, list, func(_, mine resource.Quantity) resource.Quantity { return mine })
 }
 
 // addDefaults adds those of the API, and of LimitRanges.
@@ -178,6 +242,25 @@ func (p *pod) checkLimits(items []core.LimitRangeItem, refuse func(field []any, 
 	}
 }
 
+// checkDefaults finds what does not go together once the defaults of LimitRanges are
+// there: an API server refuses the pod as invalid.
+func (p *pod) checkDefaults(refuse func(field []any, format string, args ...any)) {
+	for _, c := range p.containers {
+		for _, name := range sorted(c.limits) {
+			request, limit := c.requests[name], c.limits[name]
+			if request.Cmp(limit) > 0 {
+				refuse(append(slices.Clip(c.path), "resources"), "container %q: requests %s of %s, and has a limit of %s: write one that is not below", c.name, &request, name, &limit)
+			}
+		}
+	}
+	for _, name := range sorted(p.together.requests) {
+		whole, together := p.requests[name], p.together.requests[name]
+		if whole.Cmp(together) < 0 {
+			refuse(append(slices.Clip(p.path), "resources"), "the pod requests %s of %s, its containers %s", &whole, name, &together)
+		}
+	}
+}
+
 // checkItem holds requests and limits against one item of a LimitRange, as the API
 // server does.
 func checkItem(item core.LimitRangeItem, requests, limits core.ResourceList, refuse func(format string, args ...any)) {
@@ -222,14 +305,15 @@ func checkItem(item core.LimitRangeItem, requests, limits core.ResourceList, ref
 
 func sorted(list core.ResourceList) []core.ResourceName { return slices.Sorted(maps.Keys(list)) }
 
-// computed are the resources of a quota that every container must say.
-var computed = map[core.ResourceName]func(c *container) (core.ResourceList, core.ResourceName){
-	core.ResourceCPU:            func(c *container) (core.ResourceList, core.ResourceName) { return c.requests, core.ResourceCPU },
-	core.ResourceMemory:         func(c *container) (core.ResourceList, core.ResourceName) { return c.requests, core.ResourceMemory },
-	core.ResourceRequestsCPU:    func(c *container) (core.ResourceList, core.ResourceName) { return c.requests, core.ResourceCPU },
-	core.ResourceRequestsMemory: func(c *container) (core.ResourceList, core.ResourceName) { return c.requests, core.ResourceMemory },
-	core.ResourceLimitsCPU:      func(c *container) (core.ResourceList, core.ResourceName) { return c.limits, core.ResourceCPU },
-	core.ResourceLimitsMemory:   func(c *container) (core.ResourceList, core.ResourceName) { return c.limits, core.ResourceMemory },
+// computed are the resources of a quota that every container must say, where the pod
+// does not.
+var computed = map[core.ResourceName]func(r resources) (core.ResourceList, core.ResourceName){
+	core.ResourceCPU:            func(r resources) (core.ResourceList, core.ResourceName) { return r.requests, core.ResourceCPU },
+	core.ResourceMemory:         func(r resources) (core.ResourceList, core.ResourceName) { return r.requests, core.ResourceMemory },
+	core.ResourceRequestsCPU:    func(r resources) (core.ResourceList, core.ResourceName) { return r.requests, core.ResourceCPU },
+	core.ResourceRequestsMemory: func(r resources) (core.ResourceList, core.ResourceName) { return r.requests, core.ResourceMemory },
+	core.ResourceLimitsCPU:      func(r resources) (core.ResourceList, core.ResourceName) { return r.limits, core.ResourceCPU },
+	core.ResourceLimitsMemory:   func(r resources) (core.ResourceList, core.ResourceName) { return r.limits, core.ResourceMemory },
 }
 
 // isScoped says whether a quota is about some pods only: which ones is not computed.
@@ -246,13 +330,12 @@ func (p *pod) checkQuota(q Quota, pods int64, refuse func(field []any, format st
 		}
 		total := &resource.Quantity{}
 		for i := range p.containers {
-			list, kind := of(&p.containers[i])
-			if _, said := list[kind]; !said {
+			list, kind := of(p.containers[i].resources)
+			if _, said := list[kind]; !said && !p.whole {
 				refuse(append(slices.Clip(p.containers[i].path), "resources"), "container %q: quota %q wants %s from every container", p.containers[i].name, q.Name, name)
 			}
 		}
-		whole := container{requests: p.requests, limits: p.limits}
-		list, kind := of(&whole)
+		list, kind := of(p.resources)
 		one := list[kind]
 		total.Add(one)
 		total.Mul(pods)

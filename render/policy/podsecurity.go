@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	security "k8s.io/pod-security-admission/api"
 	checks "k8s.io/pod-security-admission/policy"
+
+	"github.com/swell-sh/swell/render/schema/defaults"
 )
 
 var evaluators sync.Map // by Kubernetes minor version
@@ -52,6 +54,10 @@ func (r *request) podSecurity() (found []Finding) {
 	metadata, spec := podOf(r.typed())
 	if spec == nil {
 		return nil
+	}
+	if spec.HostNetwork { // then a pod has more than its template
+		spec = spec.DeepCopy()
+		defaults.Pod(spec)
 	}
 	if why := r.forbidden(levelsOf.Enforce, metadata, spec); why != "" {
 		return []Finding{{Effect: Refused, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Enforce.String(), r.object.Namespace, why), Field: podPath(r.object)}}

@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/swell-sh/swell/render/schema/defaults"
 )
 
 // types are Kubernetes' own kinds that most monorepos have. Policies judge them in
@@ -46,7 +48,10 @@ func typed(kind schema.GroupVersionKind, content map[string]any) runtime.Object 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
 		return nil // its schema was checked: a form that only a newer version has
 	}
-	setDefaults(object)
+	defaults.Set(object)
+	if n, ok := object.(*core.Namespace); ok { // once it is stored
+		n.Spec.Finalizers = []core.FinalizerName{core.FinalizerKubernetes}
+	}
 	return object
 }
 
@@ -57,32 +62,9 @@ func podOf(object runtime.Object) (*metav1.ObjectMeta, *core.PodSpec) {
 	case *core.Pod:
 		return &o.ObjectMeta, &o.Spec
 	default:
-		if template := templateOf(object); template != nil {
+		if template := defaults.PodTemplate(object); template != nil {
 			return &template.ObjectMeta, &template.Spec
 		}
 	}
 	return nil, nil
-}
-
-// templateOf is the template of an object that makes pods; nil for others.
-func templateOf(object runtime.Object) *core.PodTemplateSpec {
-	switch o := object.(type) {
-	case *core.PodTemplate:
-		return &o.Template
-	case *core.ReplicationController:
-		return o.Spec.Template
-	case *apps.ReplicaSet:
-		return &o.Spec.Template
-	case *apps.Deployment:
-		return &o.Spec.Template
-	case *apps.DaemonSet:
-		return &o.Spec.Template
-	case *apps.StatefulSet:
-		return &o.Spec.Template
-	case *batch.Job:
-		return &o.Spec.Template
-	case *batch.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template
-	}
-	return nil
 }

@@ -20,6 +20,10 @@ import (
 type CRD struct {
 	Name   string // how messages about others call it, such as its file
 	Object map[string]any
+	// Live: a cluster has it, so a server took it once, perhaps by older rules. One that
+	// has a problem here still defines its kinds; their objects are not checked, and
+	// [Kind.Deprecation] says so.
+	Live bool
 }
 
 // CRDProblem is why an API server would refuse a CustomResourceDefinition. Its
@@ -47,7 +51,13 @@ func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 	var problems []CRDProblem
 	for i, crd := range crds {
 		d := &definition{metadata: s.objectMeta()}
+		before := maps.Clone(owners)
 		found := d.compile(s, crd, owners)
+		if crd.Live && len(d.violations) > 0 {
+			crd, owners = crd.unchecked(d.violations[0]), before
+			d = &definition{metadata: s.objectMeta()}
+			found = d.compile(s, crd, owners)
+		}
 		for _, v := range d.violations {
 			problems = append(problems, CRDProblem{i, v})
 		}
@@ -63,6 +73,29 @@ func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
 		maps.Copy(all.gone, found.gone)
 	}
 	return all, problems
+}
+
+// maxWarning is less than what a definition may have for a deprecationWarning.
+const maxWarning = 240
+
+// unchecked is the definition without what its schemas say. Whoever uses its kinds is told
+// why.
+func (c CRD) unchecked(why Violation) CRD {
+	warning := document.Printable(document.Cut(fmt.Sprintf("not checked beyond its metadata: swell cannot use the definition in %s: %s: %s", c.Name, PathText(why.Path), why.Message), maxWarning))
+	spec, _ := c.Object["spec"].(map[string]any)
+	metadata, _ := c.Object["metadata"].(map[string]any)
+	list, _ := spec["versions"].([]any)
+	versions := make([]any, len(list))
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		versions[i] = map[string]any{"name": m["name"], "served": m["served"], "storage": m["storage"], "deprecated": true, "deprecationWarning": warning,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
+	}
+	c.Object = map[string]any{
+		"metadata": map[string]any{"name": metadata["name"], "annotations": map[string]any{approvedBy: "unapproved, a cluster has it"}},
+		"spec":     map[string]any{"group": spec["group"], "names": spec["names"], "scope": spec["scope"], "versions": versions},
+	}
+	return c
 }
 
 // hash tells contents of one sort apart.
@@ -184,15 +217,16 @@ func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural
 	return group, kind, plural
 }
 
+const approvedBy = "api-approved.kubernetes.io"
+
 // approved checks what an API server wants for a group of Kubernetes' own.
 func (d *definition) approved(group string, metadata map[string]any) {
-	const annotation = "api-approved.kubernetes.io"
 	ours := strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if value, _ := annotations[annotation].(string); ours && value == "" {
+	if value, _ := annotations[approvedBy].(string); ours && value == "" {
 		d.at(func() {
 			d.problem(document.CodeObject, "missing, group %s belongs to Kubernetes: write the URL of the approval, or unapproved and why", document.Shorten(group))
-		}, "metadata", "annotations", annotation)
+		}, "metadata", "annotations", approvedBy)
 	}
 }
 

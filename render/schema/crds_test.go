@@ -63,7 +63,7 @@ func TestCustomResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		crd := parsed(t, text)
-		set := with(t, CRD{name + ".yaml", crd})
+		set := with(t, CRD{Name: name + ".yaml", Object: crd})
 		if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
 			t.Error(found)
 		}
@@ -104,7 +104,7 @@ func customResource(t *testing.T, set *Set, text []byte) {
 
 // TestNoRulesNoAllocation: an object costs nothing more because others have rules.
 func TestNoRulesNoAllocation(t *testing.T) {
-	set := with(t, CRD{"widgets.yaml", parsed(t, widgets(t))})
+	set := with(t, CRD{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
 	object := parsed(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}\n"))
 	kind := set.Kind("v1", "ConfigMap")
 	kind.Check(object, false)
@@ -124,7 +124,7 @@ func BenchmarkCustomResource(b *testing.B) {
 		b.Fatal(err)
 	}
 	object := parsed(b, archive.Files[0].Data)
-	kind := with(b, CRD{"gauges.yaml", parsed(b, text)}).Kind("shop.example.com/v1", "Gauge")
+	kind := with(b, CRD{Name: "gauges.yaml", Object: parsed(b, text)}).Kind("shop.example.com/v1", "Gauge")
 	b.ReportAllocs()
 	for b.Loop() {
 		if found := kind.Check(object, false); len(found) > 0 {
@@ -147,7 +147,7 @@ func BenchmarkDefinition(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		base.compiled.problems = nil
-		if _, problems := base.With([]CRD{{"gauges.yaml", crd}}); len(problems) > 0 {
+		if _, problems := base.With([]CRD{{Name: "gauges.yaml", Object: crd}}); len(problems) > 0 {
 			b.Fatal(problems)
 		}
 	}
@@ -200,12 +200,24 @@ func TestBrokenDefinitions(t *testing.T) {
 			t.Fatalf("%q is not in the definition", c.old)
 		}
 		text := strings.Replace(good, c.old, c.new, 1)
-		set, problems := base.With([]CRD{{"widgets.yaml", parsed(t, []byte(text))}})
+		set, problems := base.With([]CRD{{Name: "widgets.yaml", Object: parsed(t, []byte(text))}})
 		if !slices.ContainsFunc(problems, func(p CRDProblem) bool { return strings.Contains(PathText(p.Path)+": "+p.Message, c.want) }) {
 			t.Errorf("%q to %q: got %v, want %s", c.old, c.new, problems, c.want)
 		}
 		if set.Kind("shop.example.com/v1", "Widget") != nil {
 			t.Errorf("%q to %q: the kind is there", c.old, c.new)
+		}
+		set, problems = base.With([]CRD{{Name: "the facts of cluster sas-1", Object: parsed(t, []byte(text)), Live: true}})
+		kind := set.Kind("shop.example.com/v1", "Widget")
+		if (kind == nil) != (len(problems) > 0) {
+			t.Errorf("%q to %q in a cluster: kind %v, problems %v", c.old, c.new, kind, problems)
+		}
+		if inSchema := strings.Contains(c.want, "openAPIV3Schema") || !strings.Contains(c.want, "spec.") && !strings.Contains(c.want, "metadata."); kind == nil && inSchema {
+			t.Errorf("%q to %q in a cluster: no kind; %v", c.old, c.new, problems)
+		}
+		if kind != nil && (!strings.Contains(kind.Deprecation(), "not checked beyond its metadata: swell cannot use the definition in the facts of cluster sas-1") ||
+			len(Check(kind.Type(), map[string]any{"apiVersion": "shop.example.com/v1", "kind": "Widget", "spec": "anything"})) > 0) {
+			t.Errorf("%q to %q in a cluster: %q, or the kind checks something", c.old, c.new, kind.Deprecation())
 		}
 	}
 }
@@ -225,7 +237,7 @@ func TestDefinedTwice(t *testing.T) {
 	group["group"] = "networking.k8s.io"
 	group["names"].(map[string]any)["kind"] = "Ingress"
 	deployment["metadata"].(map[string]any)["name"] = "widgets.networking.k8s.io"
-	set, problems := base.With([]CRD{{"a.yaml", widget}, {"b.yaml", other}, {"c.yaml", deployment}})
+	set, problems := base.With([]CRD{{Name: "a.yaml", Object: widget}, {Name: "b.yaml", Object: other}, {Name: "c.yaml", Object: deployment}})
 	var got []string
 	for _, p := range problems {
 		got = append(got, fmt.Sprintf("%d %s: %s: %s", p.CRD, PathText(p.Path), p.Code, p.Message))
@@ -237,7 +249,7 @@ func TestDefinedTwice(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	broken, _ := base.With([]CRD{{"a.yaml", parsed(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
+	broken, _ := base.With([]CRD{{Name: "a.yaml", Object: parsed(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
 	if got, want := broken.Instead("shop.example.com/v1", "Widget"), " (its definition in a.yaml has a problem)"; got != want {
 		t.Errorf("a kind of a broken definition: got %q, want %q", got, want)
 	}
@@ -250,8 +262,8 @@ func TestHash(t *testing.T) {
 	widget := parsed(t, widgets(t))
 	gadget := parsed(t, []byte(strings.NewReplacer("widgets", "gadgets", "kind: Widget", "kind: Gadget").Replace(string(widgets(t)))))
 	changed := parsed(t, bytes.Replace(widgets(t), []byte("default: 3"), []byte("default: 4"), 1))
-	a, b := CRD{"a.yaml", widget}, CRD{"b.yaml", gadget}
-	both, alone, other := with(t, a, b), with(t, a), with(t, CRD{"a.yaml", changed}, b)
+	a, b := CRD{Name: "a.yaml", Object: widget}, CRD{Name: "b.yaml", Object: gadget}
+	both, alone, other := with(t, a, b), with(t, a), with(t, CRD{Name: "a.yaml", Object: changed}, b)
 	of := func(s *Set, kind string) string { return s.Kind("shop.example.com/v1", kind).Hash() }
 	if of(both, "Widget") != of(alone, "Widget") || of(both, "Gadget") != of(other, "Gadget") {
 		t.Error("a kind's hash changes with the definition of another")
@@ -265,7 +277,7 @@ func TestHash(t *testing.T) {
 }
 
 func TestInstead(t *testing.T) {
-	set := with(t, CRD{"widgets.yaml", parsed(t, widgets(t))})
+	set := with(t, CRD{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
 	for name, want := range map[string]string{
 		"policy/v1beta1 PodDisruptionBudget":   `, did you mean "policy/v1 PodDisruptionBudget"?`,
 		"extensions/v1beta1 Ingress":           `, did you mean "networking.k8s.io/v1 Ingress"?`,
@@ -354,7 +366,7 @@ func FuzzCRD(f *testing.F) {
 		for _, doc := range docs {
 			value, problems := doc.Plain(doc.Node)
 			if object, ok := value.(map[string]any); ok && len(problems) == 0 {
-				crds = append(crds, CRD{"x.yaml", object})
+				crds = append(crds, CRD{Name: "x.yaml", Object: object})
 			}
 		}
 		set, problems := base.With(crds)
@@ -386,7 +398,7 @@ func TestMetadataThatSaysNothing(t *testing.T) {
 	const metadata = "properties: {name: {type: string, maxLength: 20}}"
 	for added, want := range map[string]int{"exclusiveMaximum: false": 0, `format: ""`: 0, "exclusiveMaximum: true": 1, "minProperties: 0": 1} {
 		text := strings.Replace(string(widgets(t)), metadata, metadata+"\n            "+added, 1)
-		if _, problems := base.With([]CRD{{"widgets.yaml", parsed(t, []byte(text))}}); len(problems) != want {
+		if _, problems := base.With([]CRD{{Name: "widgets.yaml", Object: parsed(t, []byte(text))}}); len(problems) != want {
 			t.Errorf("%s: got %v, want %d", added, problems, want)
 		}
 	}

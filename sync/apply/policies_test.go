@@ -43,24 +43,30 @@ var policySpaces = map[string]map[string]string{
 	"pol-restricted": {"swell-policies": "yes", "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30"},
 	"pol-warn":       {"zone": "dmz", "pod-security.kubernetes.io/warn": "restricted"},
 	"pol-limits":     {},
+	"pol-quota":      {},
 	"pol-params":     {},
 }
 
-// policyLimits hold in pol-limits and its twin.
+// policyLimits hold in pol-limits, in pol-quota and, with SUFFIX, in their twins.
 const policyLimits = `
 apiVersion: v1
 kind: LimitRange
-metadata: {name: sizes, namespace: NAMESPACE}
+metadata: {name: sizes, namespace: pol-limitsSUFFIX}
 spec:
   limits:
   - {type: Container, max: {memory: 1Gi}, default: {memory: 64Mi, cpu: 100m}, min: {cpu: 50m}}
-  - {type: Pod, max: {memory: 1500Mi}}
+  - {type: Pod, max: {memory: 1500Mi}, min: {cpu: 150m}}
   - {type: PersistentVolumeClaim, max: {storage: 10Gi}, min: {storage: 2Gi}}
 ---
 apiVersion: v1
 kind: ResourceQuota
-metadata: {name: little, namespace: NAMESPACE}
+metadata: {name: little, namespace: pol-limitsSUFFIX}
 spec: {hard: {requests.storage: 6Gi, count/secrets: "0", services.nodeports: "9", limits.memory: 100Gi}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: some, namespace: pol-quotaSUFFIX}
+spec: {hard: {requests.memory: 100Gi}}
 `
 
 // TestPolicies asks a real API server for a dry run of random objects that are valid by
@@ -165,7 +171,7 @@ func policyFiles(t *testing.T) fstest.MapFS {
 	for name, labels := range policySpaces {
 		spaces += fmt.Sprintf("---\napiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: %s}\n", name, jsonOf(t, anyLabels(labels)))
 	}
-	spaces += "---" + strings.ReplaceAll(policyLimits, "NAMESPACE", "pol-limits")
+	spaces += "---" + strings.ReplaceAll(policyLimits, "SUFFIX", "")
 	return fstest.MapFS{"policies/policies.yaml": {Data: policies}, "services/spaces/spaces.yaml": {Data: []byte(spaces)}}
 }
 
@@ -309,8 +315,8 @@ func newPolicyJudge(t *testing.T) *policyJudge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, namespace := range []string{"pol-limits", "pol-limits-twin"} {
-		text = append(text, "---"+strings.ReplaceAll(policyLimits, "NAMESPACE", namespace)...)
+	for _, suffix := range []string{"", "-twin"} {
+		text = append(text, "---"+strings.ReplaceAll(policyLimits, "SUFFIX", suffix)...)
 	}
 	written, problems := document.ReadDocuments("policies.yaml", text)
 	if len(problems) > 0 {
@@ -420,7 +426,7 @@ func (j *policyJudge) dryRun(v *verdict, u *unstructured.Unstructured, whole boo
 			_, why, _ = strings.Cut(rest, ": ")
 		}
 		v.refused[by] = why
-	case strings.Contains(text, "usage per"):
+	case strings.Contains(text, "usage per"), strings.Contains(text, "must be less than or equal to"), strings.Contains(text, "aggregate container requests"):
 		v.refused["LimitRange"] = ""
 	case strings.Contains(text, "quota"):
 		v.refused["ResourceQuota"] = ""
@@ -476,7 +482,7 @@ func randomObject(r *rand.Rand, i int) map[string]any {
 		(*chance).service, (*chance).service, (*chance).configMap, (*chance).configMap, (*chance).secret, (*chance).claim, (*chance).autoscaler, (*chance).networkPolicy, (*chance).roleBinding}
 	c := &chance{r}
 	object := kinds[r.IntN(len(kinds))](c)
-	metadata := map[string]any{"name": fmt.Sprintf("object-%d", i), "namespace": pick(c, "pol-free", "pol-dmz", "pol-baseline", "pol-restricted", "pol-warn", "pol-limits")}
+	metadata := map[string]any{"name": fmt.Sprintf("object-%d", i), "namespace": pick(c, "pol-free", "pol-dmz", "pol-baseline", "pol-restricted", "pol-warn", "pol-limits", "pol-quota")}
 	labels := map[string]any{}
 	for _, label := range []string{"owner", "strict", "ask", "level", "system", "exempt", "swell-policies"} {
 		if c.is(35) && !(c.is(60) && (label == "system" || label == "exempt")) {
@@ -519,6 +525,9 @@ func (c *chance) container(name string) map[string]any {
 		container["resources"] = map[string]any{"limits": map[string]any{"memory": pick(c, "128Mi", "1Gi", "1.5Gi", "2048Mi", "4Gi")}}
 	}
 	if c.is(20) {
+		container["resources"] = map[string]any{"requests": map[string]any{"cpu": pick(c, "20m", "60m", "120m"), "memory": pick(c, "64Mi", "700Mi")}}
+	}
+	if c.is(20) {
 		container["ports"] = []any{map[string]any{"containerPort": pick[any](c, int64(80), int64(8080))}}
 	}
 	if c.is(60) {
@@ -534,6 +543,16 @@ func (c *chance) podSpec(restart ...string) map[string]any {
 	spec := c.some(12, map[string]any{"hostNetwork": true, "hostPID": true, "initContainers": []any{c.container("first")},
 		"volumes": []any{map[string]any{"name": "v", "hostPath": map[string]any{"path": "/"}}}})
 	spec["containers"] = []any{c.container("main")}
+	if c.is(15) {
+		sidecar := c.container("beside")
+		sidecar["restartPolicy"] = "Always"
+		first, _ := spec["initContainers"].([]any)
+		spec["initContainers"] = pick(c, append([]any{sidecar}, first...), append(first[:len(first):len(first)], sidecar))
+	}
+	if c.is(10) {
+		spec["resources"] = pick(c, map[string]any{"requests": map[string]any{"memory": "4Gi"}}, map[string]any{"limits": map[string]any{"memory": "8Gi", "cpu": "2"}},
+			map[string]any{"requests": map[string]any{"cpu": "1"}, "limits": map[string]any{"memory": "4Gi"}})
+	}
 	if c.is(60) {
 		spec["securityContext"] = map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
 	}

@@ -63,7 +63,7 @@ const stoppedFor = 10 * time.Minute
 
 // format is part of every key of a verdict: raise it when runs or what is made of
 // their output change.
-const format = "1"
+const format = "3"
 
 // Count is how many programs were started.
 func (r *Runner) Count() int64 { return r.started.Load() }

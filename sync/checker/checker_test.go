@@ -175,6 +175,29 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestNameIsNoFlag: a text is judged by its content, although its name looks like a flag
+// with which the program does something else.
+func TestNameIsNoFlag(t *testing.T) {
+	r := &Runner{}
+	for program, name := range map[string]string{"named-checkconf": "-v.conf", "promtool-rules": "--help", "sh": "-s"} {
+		if v := r.Until(t.Context()).Judge(about(program, name, "zone {{{ `")); len(v.Findings) == 0 {
+			t.Errorf("%s took %s", program, name)
+		}
+	}
+}
+
+// TestBesideIsNotJudgedInPlace: where a recipe gives the text a name, no other text takes
+// its place under that name.
+func TestBesideIsNotJudgedInPlace(t *testing.T) {
+	mine := script(t, `grep -q good "$1" || { echo "$1:1: not good"; exit 1; }`)
+	r := &Runner{Programs: map[string]config.CheckerProgram{"envoy": mine}}
+	request := about("envoy", "other.yaml", "bad")
+	request.Beside = []checker.File{{Name: "envoy.yaml", Content: "good"}}
+	if v := r.Until(t.Context()).Judge(request); len(v.Findings) == 0 {
+		t.Error("the text beside was judged in its place")
+	}
+}
+
 // TestInterrupted: nothing is kept of what an interruption ended.
 func TestInterrupted(t *testing.T) {
 	r := &Runner{Programs: map[string]config.CheckerProgram{"mine": script(t, "sleep 100")}, Cache: cache.Memory()}
@@ -191,10 +214,28 @@ func TestInterrupted(t *testing.T) {
 // TestWordsAreFitToBeShown: words of a program may hold anything.
 func TestWordsAreFitToBeShown(t *testing.T) {
 	r := &Runner{Programs: map[string]config.CheckerProgram{"mine": script(t, `printf '\033[31mred\033[0m \007bell \342\200\256 over in %s/a:7:3\n' "$PWD"; head -c 5000 /dev/zero | tr '\0' x; exit 1`)}}
-	v := r.Until(t.Context()).Judge(about("mine", "a", "text"))
+	v := r.Until(t.Context()).Judge(about("mine", "a", strings.Repeat("text\n", 7)))
 	if len(v.Findings) != 1 || v.Findings[0].Line != 7 || v.Findings[0].Column != 3 || len(v.Findings[0].Text) > maxText+100 ||
 		!strings.HasPrefix(v.Findings[0].Text, `red \abell \u202e over in a:7:3; xxx`) {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestLinesOfOthers: a program may name lines of anything, such as its own source.
+func TestLinesOfOthers(t *testing.T) {
+	for said, want := range map[string]checker.Finding{
+		"mylint: line 841: oops":        {Text: "mylint: line 841: oops"},
+		"a:9: oops":                     {Text: "a:9: oops"},
+		"a:4: end of file":              {Line: 4, Text: "a:4: end of file"},
+		"b:5: oops":                     {File: "b", Line: 5, Text: "b:5: oops"},
+		"oops; mylint, line 841; a:2:1": {Line: 2, Column: 1, Text: "oops; mylint, line 841; a:2:1"},
+	} {
+		r := &Runner{Programs: map[string]config.CheckerProgram{"mine": script(t, "echo '"+said+"'; exit 1")}}
+		request := about("mine", "a", "1\n2\n3")
+		request.Beside = []checker.File{{Name: "b", Content: "1\n2\n3\n4\n5\n"}}
+		if v := r.Until(t.Context()).Judge(request); !cmp.Equal(v.Findings, []checker.Finding{want}) {
+			t.Errorf("%s: %+v", said, v.Findings)
+		}
 	}
 }
 

@@ -138,7 +138,12 @@ func (p *program) command(request checker.Request, known names, limits sandbox.L
 	c := sandbox.Command{Program: p.path, Read: p.read, Folders: p.recipe.Folders, Hosts: known.hosts, Users: known.users, Limits: limits}
 	c.Files = []sandbox.File{{Name: file, Content: []byte(request.File.Content)}}
 	for _, f := range request.Beside {
-		c.Files = append(c.Files, sandbox.File{Name: f.Name, Content: []byte(f.Content)})
+		if f.Name != file { // else it would be judged in place of the text
+			c.Files = append(c.Files, sandbox.File{Name: f.Name, Content: []byte(f.Content)})
+		}
+	}
+	if strings.HasPrefix(file, "-") {
+		file = "./" + file // else it would be taken for a flag
 	}
 	for _, arg := range p.args {
 		c.Args = append(c.Args, strings.NewReplacer("${file}", file, "${dir}", ".").Replace(arg))

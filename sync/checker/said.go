@@ -46,6 +46,9 @@ func said(result sandbox.Result, request checker.Request, recipe *Recipe) []chec
 			line = recipe.Stamp.ReplaceAllString(line, "")
 		}
 		finding := placed(line, names)
+		if finding.Line > linesOf(request, finding.File)+1 { // a line of something else, such as the program's own source; an end may be one further
+			finding.File, finding.Line, finding.Column = "", 0, 0
+		}
 		if finding.File == recipe.FileName || finding.File == request.File.Name {
 			finding.File = ""
 		}
@@ -58,6 +61,18 @@ func said(result sandbox.Result, request checker.Request, recipe *Recipe) []chec
 		found[i].Text = document.Printable(shortened(found[i].Text))
 	}
 	return found
+}
+
+// linesOf is how many lines a file of the request has; the text itself stands for a name
+// that none of the others has.
+func linesOf(request checker.Request, name string) int {
+	content := request.File.Content
+	for _, f := range request.Beside {
+		if f.Name == name {
+			content = f.Content
+		}
+	}
+	return strings.Count(content, "\n") + 1
 }
 
 // with adds a line of output. One without a place belongs to the one before it, and one

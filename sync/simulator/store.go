@@ -171,18 +171,6 @@ func withoutMetadata(o object) map[string]any {
 
 func lower(field string) string { return strings.ToLower(field[:1]) + field[1:] }
 
-func setLabel(o object, name, value string) {
-	labels := o.GetLabels()
-	if labels[name] == value {
-		return
-	}
-	if labels = maps.Clone(labels); labels == nil {
-		labels = map[string]string{}
-	}
-	labels[name] = value
-	o.SetLabels(labels)
-}
-
 func setAnnotation(o object, name, value string) {
 	annotations := maps.Clone(o.GetAnnotations())
 	if annotations == nil {

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -99,6 +98,10 @@ func (f *File) mustHaveMetadata() error {
 }
 
 func (f *File) readJSON(content []byte) error {
+	var doc yaml.Node // read first, since it bounds how deep the file is
+	if err := yaml.Unmarshal(content, &doc); err != nil || len(doc.Content) == 0 {
+		return errors.New("is no JSON object")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	value, err := loadJSON(decoder)
@@ -110,21 +113,10 @@ func (f *File) readJSON(content []byte) error {
 		return errors.New("is no JSON object")
 	}
 	f.roots = []branch{root.without(sops.Field)}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(content, &doc); err != nil || len(doc.Content) == 0 {
-		return errors.New("is no JSON object")
-	}
 	return f.readMetadata(doc.Content[0])
 }
 
 var errTwice = errors.New("has a key twice in one mapping")
-
-func (b branch) has(key string) bool {
-	return slices.ContainsFunc(b, func(i item) bool {
-		_, isComment := i.value.(comment)
-		return !isComment && i.key == key
-	})
-}
 
 func (b branch) without(key string) branch {
 	kept := make(branch, 0, len(b))
@@ -162,6 +154,7 @@ func loadMapping(n *yaml.Node, handled bool) (b branch, err error) {
 	if !handled {
 		b = comments(b, n.HeadComment, n.LineComment)
 	}
+	names := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		b = comments(b, key.HeadComment, key.LineComment)
@@ -173,9 +166,10 @@ func loadMapping(n *yaml.Node, handled bool) (b branch, err error) {
 		if key.Kind != yaml.ScalarNode || !ok {
 			return nil, errors.New("has a key that is no text")
 		}
-		if b.has(name) {
+		if names[name] {
 			return nil, errTwice
 		}
+		names[name] = true
 		v, err := loadNode(value, scalar)
 		if err != nil {
 			return nil, err
@@ -280,20 +274,22 @@ func loadJSONList(decoder *json.Decoder) (list []any, err error) {
 }
 
 func loadJSONObject(decoder *json.Decoder) (any, error) {
-	b := branch{}
+	b, names := branch{}, map[string]bool{}
 	for decoder.More() {
-		key, err := decoder.Token()
+		token, err := decoder.Token()
 		if err != nil {
 			return nil, err
 		}
+		name := token.(string) // the decoder takes no other key
 		value, err := loadJSON(decoder)
 		if err != nil {
 			return nil, err
 		}
-		if b.has(key.(string)) {
+		if names[name] {
 			return nil, errTwice
 		}
-		b = append(b, item{key.(string), value})
+		names[name] = true
+		b = append(b, item{name, value})
 	}
 	_, err := decoder.Token()
 	return b, err

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -46,8 +47,9 @@ type answer struct {
 	err   error
 }
 
-// ask asks the helper program for the data key, unless it was asked already.
-func (k *Keys) ask(ctx context.Context, f *File) ([]byte, error) {
+// ask asks the helper, a program and its arguments, for the data key, unless it was asked
+// already.
+func (k *Keys) ask(ctx context.Context, f *File, helper []string) ([]byte, error) {
 	var metadata any
 	if err := f.Metadata.Node.Decode(&metadata); err != nil {
 		return nil, fmt.Errorf("%s: sops: is not as sops writes it", f.Name)
@@ -56,26 +58,27 @@ func (k *Keys) ask(ctx context.Context, f *File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: sops: is not as sops writes it", f.Name)
 	}
-	a := k.answer(context.WithoutCancel(ctx), input)
+	a := k.answer(context.WithoutCancel(ctx), helper, input)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-a.done:
 	}
 	if a.err != nil {
-		return nil, fmt.Errorf("%s: %s: %w; the file is encrypted for %s", f.Name, k.Helper[0], a.err, recipients(f))
+		return nil, fmt.Errorf("%s: %s: %w; the file is encrypted for %s", f.Name, helper[0], a.err, recipients(f))
 	}
 	return a.key, nil
 }
 
-// answer is that to the input, which may be on its way.
-func (k *Keys) answer(ctx context.Context, input []byte) *answer {
-	id := sha256.Sum256(input)
+// answer is the helper's to the input, which may be on its way.
+func (k *Keys) answer(ctx context.Context, helper []string, input []byte) *answer {
+	id := sha256.Sum256(fmt.Appendf(nil, "%q %s", helper, input))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if a := k.answers[id]; a != nil && time.Now().Before(a.until) {
 		return a
 	}
+	maps.DeleteFunc(k.answers, func(_ [sha256.Size]byte, a *answer) bool { return time.Now().After(a.until) })
 	if k.answers == nil || len(k.answers) >= maxAnswers {
 		k.answers = map[[sha256.Size]byte]*answer{}
 	}
@@ -83,7 +86,7 @@ func (k *Keys) answer(ctx context.Context, input []byte) *answer {
 	k.answers[id] = a
 	go func() {
 		defer close(a.done)
-		if a.key, a.err = k.run(ctx, input); a.err != nil {
+		if a.key, a.err = k.run(ctx, helper, input); a.err != nil {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			if k.answers[id] == a {
@@ -95,12 +98,12 @@ func (k *Keys) answer(ctx context.Context, input []byte) *answer {
 }
 
 // run starts the program.
-func (k *Keys) run(ctx context.Context, input []byte) ([]byte, error) {
+func (k *Keys) run(ctx context.Context, helper []string, input []byte) ([]byte, error) {
 	patience := cmp.Or(k.patience, helperTime)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var out, said bounded
-	cmd := exec.CommandContext(ctx, k.Helper[0], k.Helper[1:]...)
+	cmd := exec.CommandContext(ctx, helper[0], helper[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -38,28 +38,34 @@ const dataKeySize = 32
 // maxKeyFile is the most of a file with identities that is read.
 const maxKeyFile = 1 << 20
 
-// DataKey is the key that the values of the file are encrypted with.
-func (k *Keys) DataKey(ctx context.Context, f *File) ([]byte, error) {
-	key, tried, err := k.byAge(f)
+// DataKey is the key that the values of the file are encrypted with, when keys of the
+// tenant open it. The file is one of a unit of that tenant.
+func (k *Keys) DataKey(ctx context.Context, f *File, tenant string) ([]byte, error) {
+	keys, whose, place := k.Of(tenant), "", "secrets"
+	if _, own := k.Tenants[tenant]; own {
+		whose, place = " of tenant "+tenant, "secrets.tenants"
+	}
+	key, tried, err := byAge(f, keys.AgeKeyFiles, place)
 	if key != nil || err != nil {
 		return key, err
 	}
-	if len(k.Helper) > 0 {
-		return k.ask(ctx, f)
+	if len(keys.Helper) > 0 {
+		return k.ask(ctx, f, keys.Helper)
 	}
-	return nil, fmt.Errorf("%s: no key opens it: it is encrypted for %s%s", f.Name, recipients(f), tried)
+	return nil, fmt.Errorf("%s: no key%s opens it: it is encrypted for %s%s", f.Name, whose, recipients(f), tried)
 }
 
-// byAge looks for an identity that opens the key. tried says why there is none.
-func (k *Keys) byAge(f *File) (key []byte, tried string, err error) {
+// byAge looks for an identity in the files that opens the key. tried says why there is
+// none; place is where the daemon's configuration names the files.
+func byAge(f *File, files []string, place string) (key []byte, tried string, err error) {
 	if len(f.Metadata.Age) == 0 {
-		return nil, ", and none of these is an age recipient: name a program in secrets.helper of the daemon's configuration", nil
+		return nil, fmt.Sprintf(", and none of these is an age recipient: name a program in %s.helper of the daemon's configuration", place), nil
 	}
-	if len(k.AgeKeyFiles) == 0 {
-		return nil, ", and secrets.ageKeyFiles of the daemon's configuration names no file", nil
+	if len(files) == 0 {
+		return nil, fmt.Sprintf(", and %s.ageKeyFiles of the daemon's configuration names no file", place), nil
 	}
 	var identities []age.Identity
-	for _, file := range k.AgeKeyFiles {
+	for _, file := range files {
 		found, err := readIdentities(file)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", f.Name, err)
@@ -77,7 +83,7 @@ func (k *Keys) byAge(f *File) (key []byte, tried string, err error) {
 		}
 		return key, "", nil
 	}
-	return nil, ", and " + strings.Join(k.AgeKeyFiles, ", ") + " has none of these keys", nil
+	return nil, ", and " + strings.Join(files, ", ") + " has none of these keys", nil
 }
 
 // readIdentities reads a file of age-keygen, or a private key of SSH. No error has

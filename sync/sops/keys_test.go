@@ -31,7 +31,7 @@ func dataKey(t testing.TB, secrets config.Secrets, content string) (*File, []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := (&Keys{Secrets: secrets}).DataKey(t.Context(), f)
+	data, err := (&Keys{Secrets: secrets}).DataKey(t.Context(), f, "")
 	return f, data, err
 }
 
@@ -49,7 +49,7 @@ func TestSSHKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed := sopstest.Key{Recipient: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(recipient)))}.Encrypt(t, "db.yaml", oneSecret, sopstest.SecretRule...)
-	f, data, err := dataKey(t, config.Secrets{AgeKeyFiles: []string{sopstest.NewKey(t).File, file}}, sealed)
+	f, data, err := dataKey(t, config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: []string{sopstest.NewKey(t).File, file}}}, sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestKeyFiles(t *testing.T) {
 		want    string
 	}{
 		"none":    {config.Secrets{}, "db.yaml: no key opens it: it is encrypted for " + key.Recipient + ", and secrets.ageKeyFiles of the daemon's configuration names no file"},
-		"missing": {config.Secrets{AgeKeyFiles: []string{"/no/such/file"}}, "db.yaml: age identities: open /no/such/file: no such file or directory"},
-		"broken":  {config.Secrets{AgeKeyFiles: []string{broken}}, "db.yaml: age identities: " + broken + ": want lines like AGE-SECRET-KEY-1..., as age-keygen writes them"},
+		"missing": {config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: []string{"/no/such/file"}}}, "db.yaml: age identities: open /no/such/file: no such file or directory"},
+		"broken":  {config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: []string{broken}}}, "db.yaml: age identities: " + broken + ": want lines like AGE-SECRET-KEY-1..., as age-keygen writes them"},
 	} {
 		_, _, err := dataKey(t, test.secrets, sealed)
 		if err == nil || err.Error() != test.want {
@@ -115,7 +115,7 @@ func TestHelper(t *testing.T) {
 	}
 	// The README's program.
 	helper := script(t, fmt.Sprintf("jq -r '.pgp[0].enc' | gpg --homedir %s --batch --quiet --decrypt | base64 -w0", dir))
-	f, data, err := dataKey(t, config.Secrets{Helper: helper}, sealed)
+	f, data, err := dataKey(t, config.Secrets{SecretKeys: config.SecretKeys{Helper: helper}}, sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +139,11 @@ func TestHelperOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := &Keys{Secrets: config.Secrets{Helper: helper}}
+	keys := &Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{Helper: helper}}}
 	for round, want := range []int{1, 2, 2} {
 		failed := make(chan error, 20)
 		for range cap(failed) {
-			go func() { _, err := keys.DataKey(t.Context(), f); failed <- err }()
+			go func() { _, err := keys.DataKey(t.Context(), f, ""); failed <- err }()
 		}
 		for range cap(failed) {
 			if err := <-failed; (err != nil) != (round == 0) {
@@ -194,8 +194,8 @@ func TestHelperFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keys := Keys{Secrets: config.Secrets{Helper: helper}, patience: time.Second}
-			_, err = keys.DataKey(t.Context(), f)
+			keys := Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{Helper: helper}}, patience: time.Second}
+			_, err = keys.DataKey(t.Context(), f, "")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

@@ -22,6 +22,8 @@ import (
 type Opener struct {
 	Keys *Keys
 	Tree config.Tree // of the commit that the objects are from
+	// Tenant is that of the unit; empty where the monorepo names none.
+	Tenant string
 
 	mu    sync.Mutex
 	files map[string]Values
@@ -70,7 +72,7 @@ func (o *Opener) values(ctx context.Context, name string) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := o.Keys.DataKey(ctx, f)
+	key, err := o.Keys.DataKey(ctx, f, o.Tenant)
 	if err != nil {
 		return nil, err
 	}

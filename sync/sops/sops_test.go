@@ -45,8 +45,8 @@ func open(t testing.TB, key sopstest.Key, name, content string) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
-	keys := Keys{Secrets: config.Secrets{AgeKeyFiles: []string{key.File}}}
-	data, err := keys.DataKey(t.Context(), f)
+	keys := Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{AgeKeyFiles: []string{key.File}}}}
+	data, err := keys.DataKey(t.Context(), f, "")
 	if err != nil {
 		return nil, err
 	}
@@ -123,5 +123,15 @@ func TestRefused(t *testing.T) {
 				t.Errorf("sops decrypts it: %s", out)
 			}
 		})
+	}
+}
+
+// TestDeep: a file of nothing but brackets is refused, and does not end the daemon.
+func TestDeep(t *testing.T) {
+	for _, name := range []string{"a.json", "a.yaml"} {
+		content := `{"sops": {"mac": "", "version": ""}, "data": ` + strings.Repeat("[", 8<<20)
+		if _, err := Read(name, []byte(content)); err == nil {
+			t.Errorf("%s was read", name)
+		}
 	}
 }

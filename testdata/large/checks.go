@@ -4,17 +4,15 @@
 package large
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
-// Checks writes into a folder what judges the units of a monorepo of so many specs: a
-// Tenant for each team, four admission policies, and namespaces with Pod Security.
-func Checks(dir string, specs int) error {
+// Checks calls each with the files that judge the units of a checked monorepo.
+func (m Monorepo) Checks(each func(name, content string) error) error {
 	var tenants strings.Builder
-	for team := range (specs + 99) / 100 {
+	for team := range (m.Specs + 99) / 100 {
 		fmt.Fprintf(&tenants, `apiVersion: swell.sh/v1
 kind: Tenant
 metadata: {name: team%04d}
@@ -29,16 +27,7 @@ spec:
 ---
 `, team, team, team)
 	}
-	for name, content := range map[string]string{"fleet/tenants.yaml": tenants.String(), "policies/large.yaml": policies} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(each("fleet/tenants.yaml", tenants.String()), each("policies/large.yaml", policies))
 }
 
 // policies are of the sort that platforms have: labels, images, resources, no host.

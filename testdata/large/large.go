@@ -19,11 +19,17 @@ import (
 // ObjectsPerSpec is what a spec renders to, over its two targets.
 const ObjectsPerSpec = 10
 
-// Files calls each with all files of the monorepo, in the order of fast-import:
-// any. example is the folder of the example monorepo.
-func Files(example string, specs int, each func(name, content string) error) error {
+// Monorepo is one of Specs specs. Example is the folder of the example monorepo.
+type Monorepo struct {
+	Example string
+	Specs   int
+	Checked bool // with a Tenant for each team, and four admission policies
+}
+
+// Files calls each with all files of the monorepo, in the order of fast-import: any.
+func (m Monorepo) Files(each func(name, content string) error) error {
 	for _, name := range []string{"swell.yaml", "fleet/sas-1.yaml", "fleet/rollout.yaml", "kinds/runtime/kind.yaml", "kinds/runtime/runtime.proto"} {
-		content, err := os.ReadFile(filepath.Join(example, name))
+		content, err := os.ReadFile(filepath.Join(m.Example, name))
 		if err != nil {
 			return err
 		}
@@ -32,7 +38,7 @@ func Files(example string, specs int, each func(name, content string) error) err
 			return err
 		}
 	}
-	for i := range specs {
+	for i := range m.Specs {
 		if i%100 == 0 {
 			if err := each(fmt.Sprintf("services/team%04d/swell.yaml", i/100), fmt.Sprintf(`apiVersion: swell.sh/v1
 kind: Defaults
@@ -50,6 +56,9 @@ spec:
 		if err := each(Unit(i)+"/app.toml", fmt.Sprintf("[app]\nname = %q\n", Unit(i))); err != nil {
 			return err
 		}
+	}
+	if m.Checked {
+		return m.Checks(each)
 	}
 	return nil
 }
@@ -75,20 +84,23 @@ spec:
 }
 
 // Folder writes the monorepo into a folder.
-func Folder(dir, example string, specs int) error {
-	return Files(example, specs, func(name, content string) error {
+func (m Monorepo) Folder(dir string) error { return m.Files(Into(dir)) }
+
+// Into writes files into a folder.
+func Into(dir string) func(name, content string) error {
+	return func(name, content string) error {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
 		return os.WriteFile(name, []byte(content), 0o644)
-	})
+	}
 }
 
 // Repository makes a bare Git repository of the monorepo, on the branch main.
 // Two more branches start from it: spec differs in one spec, kind in a label
 // that the kind gives to every object.
-func Repository(dir, example string, specs int) error {
+func (m Monorepo) Repository(dir string) error {
 	if out, err := exec.Command("git", "init", "--quiet", "--bare", "--initial-branch=main", dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("git init: %w: %s", err, out)
 	}
@@ -103,7 +115,7 @@ func Repository(dir, example string, specs int) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	writeErr := stream(in, example, specs)
+	writeErr := m.stream(in)
 	if err := in.Close(); writeErr == nil {
 		writeErr = err
 	}
@@ -113,7 +125,7 @@ func Repository(dir, example string, specs int) error {
 	return writeErr
 }
 
-func stream(w io.Writer, example string, specs int) error {
+func (m Monorepo) stream(w io.Writer) error {
 	var kind string
 	file := func(name, content string) error {
 		if name == "kinds/runtime/kind.yaml" {
@@ -126,11 +138,11 @@ func stream(w io.Writer, example string, specs int) error {
 		fmt.Fprintf(w, "commit refs/heads/%s\ncommitter Ada <ada@example.com> 1767323045 +0000\ndata 6\nchange\n%s", branch, from)
 	}
 	commit("main", "")
-	if err := Files(example, specs, file); err != nil {
+	if err := m.Files(file); err != nil {
 		return err
 	}
 	commit("spec", "from refs/heads/main\n")
-	if err := file(SpecFile(specs/2), Spec(specs/2, "1.0.1")); err != nil {
+	if err := file(SpecFile(m.Specs/2), Spec(m.Specs/2, "1.0.1")); err != nil {
 		return err
 	}
 	commit("kind", "from refs/heads/main\n")

@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	abi "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -46,7 +48,11 @@ func (s *stage) guard() (guards []string, err error) {
 		return guards, fmt.Errorf("no new privileges: %w", err)
 	}
 	guards = append(guards, "no new privileges")
-	if version, err := abi.LandlockGetABIVersion(); err == nil && version > 0 {
+	version, err := abi.LandlockGetABIVersion()
+	if (err != nil || version < 1) && !level.privateRoot {
+		return guards, errors.New("neither a file system of its own nor Landlock: nothing would keep the program from the files of this machine")
+	}
+	if err == nil && version > 0 {
 		if err := s.landlock(level); err != nil {
 			return guards, fmt.Errorf("landlock: %w", err)
 		}
@@ -159,6 +165,9 @@ var outward = []string{"connect", "accept", "accept4", "sendmsg", "sendmmsg", "s
 
 // loadFilter refuses system calls, for this thread and what it becomes.
 func loadFilter(l level) error {
+	if err := refuseForeign(); err != nil {
+		return fmt.Errorf("calls of other architectures: %w", err)
+	}
 	refused := never
 	conditions := []seccomp.NameWithConditions{{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_NEWUSER}}}}
 	families := []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
@@ -177,6 +186,25 @@ func loadFilter(l level) error {
 		{Names: []string{"clone3"}, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)}, // its flags cannot be seen; callers fall back to clone
 		{NamesWithCondtions: conditions, Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
 	}}})
+}
+
+// refuseForeign refuses all system calls in the way of another architecture, such as
+// those of 32 bits on x86-64: the library's filter judges those of this one, and lets
+// all others pass.
+func refuseForeign() error {
+	own, err := arch.GetInfo("")
+	if err != nil {
+		return err
+	}
+	const architectureAt = 4 // in struct seccomp_data
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: architectureAt},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: uint32(own.ID)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
 
 // network has this process' own network: the loopback device, and every address and

@@ -34,14 +34,39 @@ var levels = []level{
 	{name: "plain"},
 }
 
-// strongest is the first level that works here, found once.
-var strongest = sync.OnceValues(func() (level, error) {
+// probed is what was found out about the levels. A level that is not the strongest one is
+// not kept for ever: a machine that is short of processes or memory has the weaker ones
+// only for a while.
+var probed struct {
+	sync.Mutex
+	level level
+	err   error
+	until time.Time // of a weaker level, or of none
+}
+
+// probeEvery is how long a weaker level is kept.
+const probeEvery = 10 * time.Minute
+
+// strongest is the first level that works here.
+func strongest() (level, error) {
+	probed.Lock()
+	defer probed.Unlock()
+	if best := probed.level.name == levels[0].name; best || time.Now().Before(probed.until) {
+		return probed.level, probed.err
+	}
+	probed.level, probed.err = firstOf(levels, level.probe)
+	probed.until = time.Now().Add(probeEvery)
+	return probed.level, probed.err
+}
+
+// firstOf is the first level that a probe finds to work.
+func firstOf(levels []level, probe func(level) ([]string, error)) (level, error) {
 	var tried []error
 	for _, l := range levels {
 		if l.name == "namespaces" && os.Geteuid() != 0 {
 			continue
 		}
-		guards, err := l.probe()
+		guards, err := probe(l)
 		if err == nil {
 			l.guards = guards
 			return l, nil
@@ -49,7 +74,7 @@ var strongest = sync.OnceValues(func() (level, error) {
 		tried = append(tried, fmt.Errorf("%s: %w", l.name, err))
 	}
 	return level{}, fmt.Errorf("no sandbox can be made here: %w", errors.Join(tried...))
-})
+}
 
 // probe says which guards the level has here.
 func (l level) probe() ([]string, error) {
@@ -62,11 +87,7 @@ func (l level) probe() ([]string, error) {
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 		s.Folder = dir
 	}
-	p, err := l.start(s)
-	if err != nil {
-		return nil, err
-	}
-	r, err := p.wait(context.Background(), s)
+	r, err := l.stage(context.Background(), s)
 	if err == nil && (r.Exit != 0 || r.Stopped != "") {
 		err = fmt.Errorf("exit code %d %s: %s", r.Exit, r.Stopped, r.Output)
 	}

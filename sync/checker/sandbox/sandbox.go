@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -128,6 +129,11 @@ func (l level) run(ctx context.Context, c Command) (Result, error) {
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 		s.Folder, s.Files = dir, nil
 	}
+	return l.stage(ctx, s)
+}
+
+// stage starts a program and waits for its end.
+func (l level) stage(ctx context.Context, s stage) (Result, error) {
 	// A program is to end with swell, which the kernel takes to be the thread that
 	// started it.
 	runtime.LockOSThread()
@@ -206,7 +212,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// said is what the stage reports before it becomes the program.
+// said is what the stage reports before it becomes the program, and once more when it
+// cannot.
 type said struct {
 	Guards []string
 	Error  string
@@ -253,15 +260,16 @@ func (p *process) wait(ctx context.Context, s stage) (Result, error) {
 // told reads what the stage reported.
 func (p *process) told() (said, error) {
 	var told said
-	text, err := io.ReadAll(io.LimitReader(p.status, 1<<16))
-	if err != nil {
-		return told, err
-	}
-	if err := json.Unmarshal(text, &told); err != nil {
+	reports := json.NewDecoder(io.LimitReader(p.status, 1<<16))
+	if err := reports.Decode(&told); err != nil {
 		return told, errors.New("the sandbox did not start")
 	}
-	if told.Error != "" {
-		return told, errors.New(told.Error)
+	var failed said
+	if err := reports.Decode(&failed); err != nil && !errors.Is(err, io.EOF) {
+		return told, fmt.Errorf("what the sandbox reports cannot be read: %w", err)
+	}
+	if bad := cmp.Or(told.Error, failed.Error); bad != "" {
+		return told, errors.New(bad)
 	}
 	return told, nil
 }
@@ -273,10 +281,15 @@ func (r *Result) judge(err error, state *os.ProcessState, limits Limits) error {
 		return err
 	}
 	r.Exit = state.ExitCode()
-	if r.Stopped == "" && r.Exit < 0 {
-		if used := state.UserTime() + state.SystemTime(); used >= limits.CPU*9/10 { // the kernel counts in ticks
-			r.Stopped = fmt.Sprintf("it took more than %s of CPU", limits.CPU)
-		}
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if r.Stopped != "" || !ok || status.Signal() != syscall.SIGKILL {
+		return nil
+	}
+	// The limit of CPU counts whole ticks, also where others ran in one of them.
+	if used := state.UserTime() + state.SystemTime(); used >= limits.CPU/2 {
+		r.Stopped = fmt.Sprintf("it took more than %s of CPU", limits.CPU)
+	} else {
+		r.Stopped, r.Hasty = "something on this machine killed it, as a kernel does that is short of memory", true
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	seccomp "github.com/elastic/go-seccomp-bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(args []string) int{
 	"files": readFiles, "dial": dial, "fork": fork, "write": writeMuch, "print": printMuch, "sleep": sleepForEver,
 	"spin": spin, "eat": eat, "orphan": orphan, "environment": environment, "calls": calls,
+	"killed": killed, "withoutLandlock": withoutLandlock,
 	"exit": func(args []string) int { fmt.Println("my words"); code, _ := strconv.Atoi(args[0]); return code },
 }
 
@@ -461,5 +463,55 @@ func TestNamesOfFiles(t *testing.T) {
 		if _, err := Run(t.Context(), Command{Program: "/bin/true", Files: []File{{Name: name}}}); err == nil {
 			t.Errorf("%q was taken", name)
 		}
+	}
+}
+
+// killed ends itself as the kernel ends others.
+func killed([]string) int {
+	_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	return 0
+}
+
+// withoutLandlock runs a program as on a machine whose kernel has no Landlock.
+func withoutLandlock([]string) int {
+	refusal := seccomp.SyscallGroup{Names: []string{"landlock_create_ruleset"}, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)}
+	err := seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Flag: seccomp.FilterFlagTSync,
+		Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{refusal}}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	r, err := levels[len(levels)-1].run(context.Background(), Command{Program: "/bin/true"})
+	fmt.Println(r.Guards, err)
+	return 0
+}
+
+// Without a file system of its own and without Landlock, a program would read all that
+// swell may read, and tell it in its messages.
+func TestNothingRunsWithoutAGuardOfFiles(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(self, "as", "withoutLandlock").CombinedOutput()
+	if want := "neither a file system of its own nor Landlock"; err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%s %v, want %q", out, err, want)
+	}
+}
+
+// A program that the kernel cannot start, or that somebody kills, has judged nothing.
+func TestNoVerdict(t *testing.T) {
+	odd := filepath.Join(t.TempDir(), "odd")
+	if err := os.WriteFile(odd, []byte("\x7fELF and no more"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eachLevel(t, func(t *testing.T, l level) {
+		if r, err := l.run(t.Context(), Command{Program: odd}); err == nil || !strings.Contains(err.Error(), "the program cannot be started: exec format error") {
+			t.Errorf("%s, %v", r.Output, err)
+		}
+	})
+	r := run(t, levels[len(levels)-1], as(t, "killed"))
+	if !r.Hasty || !strings.Contains(r.Stopped, "killed") {
+		t.Errorf("%q hasty: %v", r.Stopped, r.Hasty)
 	}
 }

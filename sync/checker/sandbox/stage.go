@@ -51,7 +51,8 @@ func enter() int {
 	if told.begin == nil {
 		return 0
 	}
-	fmt.Fprintf(os.Stderr, "cannot be started: %v\n", told.begin())
+	failed := said{Error: fmt.Sprintf("the program cannot be started: %v", told.begin())}
+	_ = json.NewEncoder(status).Encode(failed) // the exit code says it too
 	return notBegun
 }
 

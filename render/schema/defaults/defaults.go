@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+// Package defaults sets the defaults of Kubernetes' own kinds.
+package defaults
 
 import (
+	"maps"
 	"math"
 	"strings"
 
@@ -19,31 +21,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// setDefaults adds what pkg/apis/*/v1/defaults.go of Kubernetes 1.36 does, for the
-// fields that policies are about. TestAgainstServer compares the result.
-func setDefaults(object runtime.Object) {
+// Set sets what pkg/apis/*/v1/defaults.go of Kubernetes 1.36 does, for the fields of the
+// kinds that most monorepos have. Other kinds stay as they are. What the server adds
+// later, such as the IP of a Service, is not set.
+func Set(object runtime.Object) {
 	switch o := object.(type) {
 	case *core.Pod:
 		podDefaults(&o.Spec)
-		setPod(&o.Spec)
+		Pod(&o.Spec)
 	case *core.Namespace:
-		if o.Labels == nil {
-			o.Labels = map[string]string{}
+		if o.Name != "" { // else the server makes it later
+			o.Labels = maps.Clone(o.Labels)
+			if o.Labels == nil {
+				o.Labels = map[string]string{}
+			}
+			o.Labels[core.LabelMetadataName] = o.Name
 		}
-		o.Labels[core.LabelMetadataName] = o.Name
-		o.Spec.Finalizers = []core.FinalizerName{core.FinalizerKubernetes}
-		o.Status.Phase = core.NamespaceActive
+		set(&o.Status.Phase, core.NamespaceActive)
+	case *core.LimitRange:
+		for i := range o.Spec.Limits {
+			setLimits(&o.Spec.Limits[i])
+		}
 	case *core.Secret:
 		set(&o.Type, core.SecretTypeOpaque)
 	case *core.Service:
 		setService(&o.Spec)
 	case *core.PersistentVolumeClaim:
 		setPointer(&o.Spec.VolumeMode, core.PersistentVolumeFilesystem)
-		o.Status.Phase = core.ClaimPending
+		set(&o.Status.Phase, core.ClaimPending)
 	case *core.PersistentVolume:
 		set(&o.Spec.PersistentVolumeReclaimPolicy, core.PersistentVolumeReclaimRetain)
 		setPointer(&o.Spec.VolumeMode, core.PersistentVolumeFilesystem)
-		o.Status.Phase = core.VolumePending
+		set(&o.Status.Phase, core.VolumePending)
 	case *core.ReplicationController:
 		setPointer(&o.Spec.Replicas, 1)
 	case *apps.ReplicaSet:
@@ -55,8 +64,8 @@ func setDefaults(object runtime.Object) {
 	case *apps.StatefulSet:
 		setStatefulSet(&o.Spec)
 	case *batch.Job:
-		if o.Spec.Template.Labels != nil && len(o.Labels) == 0 {
-			o.Labels = o.Spec.Template.Labels
+		if len(o.Labels) == 0 {
+			o.Labels = maps.Clone(o.Spec.Template.Labels)
 		}
 		setJob(&o.Spec)
 	case *batch.CronJob:
@@ -80,7 +89,7 @@ func setDefaults(object runtime.Object) {
 	case *scheduling.PriorityClass:
 		setPointer(&o.PreemptionPolicy, core.PreemptLowerPriority)
 	}
-	if template := templateOf(object); template != nil {
+	if template := PodTemplate(object); template != nil {
 		podDefaults(&template.Spec)
 	}
 }
@@ -105,6 +114,7 @@ func podDefaults(s *core.PodSpec) {
 	setPointer(&s.SecurityContext, core.PodSecurityContext{})
 	setPointer(&s.TerminationGracePeriodSeconds, int64(core.DefaultTerminationGracePeriodSeconds))
 	set(&s.SchedulerName, core.DefaultSchedulerName)
+	set(&s.ServiceAccountName, s.DeprecatedServiceAccount) // one field of the internal type
 	s.DeprecatedServiceAccount = s.ServiceAccountName
 	for i := range s.InitContainers {
 		setContainer(&s.InitContainers[i])
@@ -115,19 +125,10 @@ func podDefaults(s *core.PodSpec) {
 	for i := range s.Volumes {
 		setVolume(&s.Volumes[i].VolumeSource)
 	}
-	if s.HostNetwork {
-		for _, list := range [][]core.Container{s.InitContainers, s.Containers} {
-			for i := range list {
-				for j := range list[i].Ports {
-					set(&list[i].Ports[j].HostPort, list[i].Ports[j].ContainerPort)
-				}
-			}
-		}
-	}
 }
 
-// setPod are those of a pod alone.
-func setPod(s *core.PodSpec) {
+// Pod sets those that pods have and templates of pods do not.
+func Pod(s *core.PodSpec) {
 	setPointer(&s.EnableServiceLinks, core.DefaultEnableServiceLinks)
 	for _, list := range [][]core.Container{s.InitContainers, s.Containers} {
 		for i := range list {
@@ -137,7 +138,12 @@ func setPod(s *core.PodSpec) {
 			}
 			for name, limit := range r.Limits {
 				if _, there := r.Requests[name]; !there {
-					r.Requests[name] = limit
+					r.Requests[name] = limit.DeepCopy()
+				}
+			}
+			for j := range list[i].Ports {
+				if port := &list[i].Ports[j]; s.HostNetwork {
+					set(&port.HostPort, port.ContainerPort)
 				}
 			}
 		}
@@ -156,8 +162,8 @@ func setContainer(c *core.Container) {
 		set(&c.Ports[i].Protocol, core.ProtocolTCP)
 	}
 	for i := range c.Env {
-		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
-			set(&from.FieldRef.APIVersion, "v1")
+		if from := c.Env[i].ValueFrom; from != nil {
+			setFieldRef(from.FieldRef)
 		}
 	}
 	for _, probe := range []*core.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
@@ -210,6 +216,7 @@ func setVolume(v *core.VolumeSource) {
 		setPointer(&v.ConfigMap.DefaultMode, core.ConfigMapVolumeSourceDefaultMode)
 	case v.DownwardAPI != nil:
 		setPointer(&v.DownwardAPI.DefaultMode, core.DownwardAPIVolumeSourceDefaultMode)
+		setItems(v.DownwardAPI.Items)
 	case v.HostPath != nil:
 		setPointer(&v.HostPath.Type, core.HostPathUnset)
 	case v.Projected != nil:
@@ -218,6 +225,9 @@ func setVolume(v *core.VolumeSource) {
 			if token := v.Projected.Sources[i].ServiceAccountToken; token != nil {
 				setPointer(&token.ExpirationSeconds, 3600)
 			}
+			if own := v.Projected.Sources[i].DownwardAPI; own != nil {
+				setItems(own.Items)
+			}
 		}
 	case v.Image != nil:
 		policy := core.PullIfNotPresent
@@ -225,6 +235,41 @@ func setVolume(v *core.VolumeSource) {
 			policy = core.PullAlways
 		}
 		set(&v.Image.PullPolicy, policy)
+	}
+}
+
+func setItems(files []core.DownwardAPIVolumeFile) {
+	for i := range files {
+		setFieldRef(files[i].FieldRef)
+	}
+}
+
+func setFieldRef(r *core.ObjectFieldSelector) {
+	if r != nil {
+		set(&r.APIVersion, "v1")
+	}
+}
+
+// setLimits has a container's maximum as its limit, and its limit, or else its minimum,
+// as its request.
+func setLimits(l *core.LimitRangeItem) {
+	if l.Type != core.LimitTypeContainer {
+		return
+	}
+	setEach(&l.Default, l.Max)
+	setEach(&l.DefaultRequest, l.Default)
+	setEach(&l.DefaultRequest, l.Min)
+}
+
+// setEach sets what a list of resources does not say.
+func setEach(to *core.ResourceList, from core.ResourceList) {
+	if *to == nil {
+		*to = core.ResourceList{}
+	}
+	for name, quantity := range from {
+		if _, there := (*to)[name]; !there {
+			(*to)[name] = quantity.DeepCopy()
+		}
 	}
 }
 
@@ -248,9 +293,13 @@ func setService(s *core.ServiceSpec) {
 	if s.Type == core.ServiceTypeLoadBalancer {
 		setPointer(&s.AllocateLoadBalancerNodePorts, true)
 	}
-	if s.SessionAffinity == core.ServiceAffinityClientIP && s.SessionAffinityConfig == nil {
-		seconds := int32(core.DefaultClientIPServiceAffinitySeconds)
-		s.SessionAffinityConfig = &core.SessionAffinityConfig{ClientIP: &core.ClientIPConfig{TimeoutSeconds: &seconds}}
+	switch s.SessionAffinity {
+	case core.ServiceAffinityNone:
+		s.SessionAffinityConfig = nil
+	case core.ServiceAffinityClientIP:
+		setPointer(&s.SessionAffinityConfig, core.SessionAffinityConfig{})
+		setPointer(&s.SessionAffinityConfig.ClientIP, core.ClientIPConfig{})
+		setPointer(&s.SessionAffinityConfig.ClientIP.TimeoutSeconds, int32(core.DefaultClientIPServiceAffinitySeconds))
 	}
 }
 
@@ -292,7 +341,7 @@ func setStatefulSet(s *apps.StatefulSetSpec) {
 	set(&s.PersistentVolumeClaimRetentionPolicy.WhenScaled, apps.RetainPersistentVolumeClaimRetentionPolicyType)
 	for i := range s.VolumeClaimTemplates {
 		setPointer(&s.VolumeClaimTemplates[i].Spec.VolumeMode, core.PersistentVolumeFilesystem)
-		s.VolumeClaimTemplates[i].Status.Phase = core.ClaimPending
+		set(&s.VolumeClaimTemplates[i].Status.Phase, core.ClaimPending)
 	}
 }
 
@@ -351,4 +400,27 @@ func setSubjects(subjects []rbac.Subject) {
 			set(&subjects[i].APIGroup, rbac.GroupName)
 		}
 	}
+}
+
+// PodTemplate is the template of an object that makes pods; nil for others.
+func PodTemplate(object runtime.Object) *core.PodTemplateSpec {
+	switch o := object.(type) {
+	case *core.PodTemplate:
+		return &o.Template
+	case *core.ReplicationController:
+		return o.Spec.Template
+	case *apps.ReplicaSet:
+		return &o.Spec.Template
+	case *apps.Deployment:
+		return &o.Spec.Template
+	case *apps.DaemonSet:
+		return &o.Spec.Template
+	case *apps.StatefulSet:
+		return &o.Spec.Template
+	case *batch.Job:
+		return &o.Spec.Template
+	case *batch.CronJob:
+		return &o.Spec.JobTemplate.Spec.Template
+	}
+	return nil
 }
