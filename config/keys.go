@@ -11,14 +11,15 @@ const KeyPrefix = Group + "/"
 // Labels and annotations that swell sets or reads on hard objects. Their keys are
 // written here and nowhere else.
 const (
-	// LabelManagedBy with the value [ManagedBy] marks every object that swell
-	// applied; the fleet is its own inventory.
+	// LabelRepository holds [Repository.Name] and marks every object that swell applied;
+	// the fleet is its own inventory. Several monorepos may share a cluster.
+	LabelRepository = KeyPrefix + "repository"
+	// AppliedSelector selects what swell applied, from whatever monorepo.
+	AppliedSelector = LabelRepository
+	// LabelManagedBy has the value [ManagedBy] for people and other tools, where Git gives
+	// it no other one. swell does not read it.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	ManagedBy      = "swell"
-	// ManagedSelector selects what swell applied, from whatever monorepo.
-	ManagedSelector = LabelManagedBy + "=" + ManagedBy
-	// LabelRepository holds [Repository.Name]: several may share a cluster.
-	LabelRepository = KeyPrefix + "repository"
 	// LabelUnit holds the unit's path, shortened to what a label takes.
 	LabelUnit = KeyPrefix + "unit"
 	// AnnotationUnit holds the unit's whole path, which a label cannot.
@@ -51,8 +52,8 @@ const (
 )
 
 var (
-	// LabelsSet are the labels that swell sets on all that it applies.
-	LabelsSet = []string{LabelManagedBy, LabelRepository, LabelUnit}
+	// LabelsSet are the labels that only swell sets, on all that it applies.
+	LabelsSet = []string{LabelRepository, LabelUnit}
 	// AnnotationsSet are the annotations that swell sets.
 	AnnotationsSet = []string{AnnotationHookRun, AnnotationUnit}
 	// AnnotationsInGit are the annotations of swell that may stand in Git.
@@ -66,7 +67,7 @@ var commonLabels = []string{
 
 // isCommonKey says whether everybody knows a key of labels or annotations.
 func isCommonKey(key string) bool {
-	for _, keys := range [][]string{commonLabels, LabelsSet, AnnotationsSet, AnnotationsInGit} {
+	for _, keys := range [][]string{commonLabels, {LabelManagedBy}, LabelsSet, AnnotationsSet, AnnotationsInGit} {
 		if slices.Contains(keys, key) {
 			return true
 		}

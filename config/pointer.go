@@ -17,7 +17,7 @@ type Fixed struct {
 // FixedFields are all such fields. Nothing in Git changes or ignores them.
 var FixedFields = []Fixed{
 	{Path: []string{"apiVersion"}}, {Path: []string{"kind"}}, {Path: []string{"metadata", "name"}}, {Path: []string{"metadata", "namespace"}},
-	{[]string{"metadata", "labels", LabelManagedBy}, true}, {[]string{"metadata", "labels", LabelRepository}, true}, {[]string{"metadata", "labels", LabelUnit}, true},
+	{[]string{"metadata", "labels", LabelRepository}, true}, {[]string{"metadata", "labels", LabelUnit}, true},
 	{[]string{"metadata", "annotations", AnnotationUnit}, true},
 }
 

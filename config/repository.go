@@ -32,6 +32,9 @@ type Repository struct {
 	Checks Checks
 	// AllowedChanges are breaking changes of kinds and definitions that are meant.
 	AllowedChanges []AllowedChange
+	// StrictYAML refuses values in documents of Kubernetes that YAML readers read in
+	// different ways. Else they mean what they mean to kubectl and kustomize.
+	StrictYAML bool
 	// Kinds are the folders of easy kinds, sorted by path.
 	Kinds []Folder
 	// KindsHash changes when any file of any kind changes, or one that kinds may
@@ -185,6 +188,7 @@ type layout struct {
 	release                     Release
 	checks                      Checks
 	allowed                     []AllowedChange
+	strictYAML                  bool
 	doc                         *document.Document
 }
 
@@ -232,6 +236,7 @@ func (l *loader) load(previous *Repository) {
 	}
 	l.repository.layout, l.repository.Name, l.repository.Release = layout, layout.name, layout.release
 	l.repository.Checks, l.repository.AllowedChanges = layout.checks, layout.allowed
+	l.repository.StrictYAML = layout.strictYAML
 	l.loadFleet(layout.fleet, &previous.Fleet)
 	l.listKinds(layout.kinds)
 	l.listProtos(layout.protoPath)
@@ -264,6 +269,7 @@ func (l *loader) layout() (layout, bool) {
 	var spec struct {
 		Fleet, Kinds, Data, Schemas, Policies, Facts string
 		Units, ProtoPath                             []string
+		YAML                                         string
 		Release                                      releaseSpec
 		Checks                                       checksSpec
 	}
@@ -272,6 +278,9 @@ func (l *loader) layout() (layout, bool) {
 	found := layout{doc: docs[0], name: docs[0].Name, fleet: cmp.Or(spec.Fleet, "fleet"), kinds: cmp.Or(spec.Kinds, "kinds"), data: cmp.Or(spec.Data, "data"),
 		schemas: cmp.Or(spec.Schemas, "schemas"), policies: cmp.Or(spec.Policies, "policies"), facts: cmp.Or(spec.Facts, "facts"), units: spec.Units, protoPath: spec.ProtoPath}
 	found.release, found.checks, found.allowed = in.release(spec.Release), in.checks(spec.Checks), in.allowedChanges(spec.Checks)
+	if found.strictYAML = spec.YAML == "strict"; !found.strictYAML && spec.YAML != "" && spec.YAML != "kubernetes" {
+		in.at("spec", "yaml").problem(document.CodeType, "want kubernetes or strict, got %q", document.Shorten(spec.YAML))
+	}
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}

@@ -60,22 +60,56 @@ const (
 	// HookGate runs when a gate of its rollout asks for it, once for each digest of the
 	// bundle, see [config.JobGate]. It is not applied with the other objects.
 	HookGate Hook = "gate"
+	// HookOnce is a Job that removes itself ([Object.TimeToLive]) and has no annotation.
+	// It is sent with the other objects of its phase, and runs once for each change of
+	// itself: when it has ended and gone, nothing is missing.
+	HookOnce Hook = "once"
 )
 
 var hooks = []string{string(HookBefore), string(HookAfter), string(HookBeforeDelete), string(HookGate)}
 
-// IsRun says whether the object is a hook that runs once for each digest of its bundle.
+// IsRun says whether the object is a Job that runs once: for each digest of its bundle,
+// or of itself, see [Object.RunOf].
 func (o *Object) IsRun() bool {
 	hook := o.Hook()
-	return hook == HookBefore || hook == HookAfter || hook == HookGate
+	return hook != "" && hook != HookBeforeDelete
 }
 
-// Hook is what the object's annotation says.
+// RunOf is the digest that a run of the Job is for.
+func (o *Object) RunOf(bundle Digest) Digest {
+	if o.Hook() == HookOnce {
+		return o.Digest
+	}
+	return bundle
+}
+
+// Hook is what the object's annotation says, or [HookOnce].
 func (o *Object) Hook() Hook {
 	if !o.ID.IsJob() {
 		return ""
 	}
-	return Hook(o.Annotation(config.AnnotationHook))
+	hook := Hook(o.Annotation(config.AnnotationHook))
+	if hook == "" && o.TimeToLive() != nil {
+		return HookOnce
+	}
+	return hook
+}
+
+// TimeToLive is after how many seconds a Job that has finished is removed; nil when it
+// stays, and for other kinds.
+func (o *Object) TimeToLive() *int32 {
+	if !o.ID.IsJob() || !bytes.Contains(o.JSON, []byte("ttlSecondsAfterFinished")) {
+		return nil
+	}
+	var job struct {
+		Spec struct {
+			TTL *int32 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.JSON, &job) != nil {
+		return nil
+	}
+	return job.Spec.TTL
 }
 
 // Annotation is the value of an annotation, "" where there is none. It reads
@@ -138,11 +172,6 @@ func (d *draft) applying(id ObjectID, metadata map[string]any) {
 		case !id.IsJob():
 			problem(config.AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", document.Shorten(id.Kind))
 		}
-	}
-	spec, _ := d.object["spec"].(map[string]any)
-	if id.IsJob() && annotations[config.AnnotationHook] == nil && spec["ttlSecondsAfterFinished"] != nil {
-		d.problem(document.CodeObject, []any{"spec", "ttlSecondsAfterFinished"},
-			"a Job that removes itself would be missed, and run again: leave the field out, or make the Job a hook with the annotation %s", config.AnnotationHook)
 	}
 	one := func(key string, values ...string) {
 		if value, there := annotations[key].(string); there && !slices.Contains(values, value) {

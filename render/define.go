@@ -206,7 +206,7 @@ func (w *world) readSchemas(hard *hardKinds) []*document.Document {
 			hard.shared = append(hard.shared, document.FileProblem(name, err))
 			return nil
 		}
-		docs, problems := document.ReadDocuments(name, content)
+		docs, problems := document.ReadDialect(name, content, document.Kubectl)
 		hard.shared = append(hard.shared, problems...)
 		for _, doc := range docs {
 			if doc.Kind == definitionKind && !isDefinition(doc) {
@@ -263,7 +263,7 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Docum
 				reads.note(readKind, name)
 			}
 		}
-		return b.result.Documents, b.problems
+		return b.result.Documents, slices.Concat(b.problems, w.ambiguous(b.result.Ambiguous, reads))
 	}
 	var all []*document.Document
 	var problems document.Problems
@@ -273,10 +273,10 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Docum
 			problems = append(problems, document.FileProblem(file, err))
 			continue
 		}
-		docs, found := document.ReadDocuments(file, content)
+		docs, found := document.ReadDialect(file, content, document.Kubectl)
 		all, problems = append(all, docs...), append(problems, found...)
 	}
-	return all, problems
+	return all, append(problems, w.ambiguous(all, reads)...)
 }
 
 // build is what kustomize makes of one unit.

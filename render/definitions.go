@@ -51,7 +51,7 @@ func documentAt(tree config.Tree, place document.Position) *document.Document {
 	if err != nil {
 		return nil
 	}
-	docs, _ := document.ReadDocuments(place.File, content) // its problems are the snapshot's
+	docs, _ := document.ReadDialect(place.File, content, document.Kubectl) // its problems are the snapshot's
 	for _, doc := range docs {
 		if doc.Position() == place {
 			return doc

@@ -91,7 +91,13 @@ func (d *draft) problemOf(code document.Code, path, value []any, format string, 
 		}
 	}
 	if d.template == nil {
-		d.problems = append(d.problems, d.doc.Problem(document.NodeAt(d.doc.Node, path), code, "%s", message))
+		p := d.doc.Problem(document.NodeAt(d.doc.Node, path), code, "%s", message)
+		for _, other := range d.doc.Ambiguous { // what is wrong with it may follow from that
+			if other.Position == d.doc.At(d.doc.Deepest(path...)) {
+				p.Message += "; it is " + other.Message
+			}
+		}
+		d.problems = append(d.problems, p)
 		return
 	}
 	if d.readsTenant != nil && len(path) > 0 && code != document.CodeUnknown && d.readsTenant(path) {
@@ -221,6 +227,8 @@ func (d *draft) seal() *Object {
 		return nil
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
+	d.dropStatus()
+	d.nameHook(id)
 	metadata := d.metadata(&id, hard.Namespaced)
 	seen, sealed := d.secretValues(id)
 	d.violations(hard.Check(seen, len(d.secrets) > 0))
@@ -350,9 +358,6 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 			d.problem(document.CodeObject, []any{"metadata", field}, "set by the cluster, not from Git: remove it")
 		}
 	}
-	if metadata["generateName"] != nil {
-		d.problem(document.CodeObject, []any{"metadata", "generateName"}, "an object that is applied again and again needs a name of its own: use metadata.name")
-	}
 	var named, placed bool // else of another type, which the schema says
 	id.Name, named = textAt(metadata, "name")
 	id.Namespace, placed = textAt(metadata, "namespace")
@@ -361,6 +366,7 @@ func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
 	}
 	switch {
 	case !named:
+	case id.Name == "" && metadata["generateName"] != nil: // which is refused
 	case id.Name == "":
 		d.problem(document.CodeDocument, []any{"metadata", "name"}, "missing")
 	case id.Group == "rbac.authorization.k8s.io" && !isRoleName(id.Name), id.Group != "rbac.authorization.k8s.io" && !document.IsName(id.Name):
@@ -422,7 +428,7 @@ func (d *draft) forged(metadata map[string]any) {
 	for _, field := range []string{"labels", "annotations"} {
 		values, _ := metadata[field].(map[string]any)
 		for _, key := range config.LabelsSet {
-			if values[key] != nil && (key != config.LabelManagedBy || field == "labels") {
+			if values[key] != nil {
 				d.problem(document.CodeObject, []any{"metadata", field, key}, "set by swell on everything it applies: remove it")
 			}
 		}
@@ -432,7 +438,11 @@ func (d *draft) forged(metadata map[string]any) {
 // marked is the metadata with swell's own labels and annotation added.
 func (d *draft) marked(metadata map[string]any) map[string]any {
 	metadata = maps.Clone(metadata)
-	metadata["labels"] = withText(metadata["labels"], config.LabelManagedBy, config.ManagedBy, config.LabelRepository, d.repository, config.LabelUnit, UnitLabel(d.unit.Path))
+	labels := withText(metadata["labels"], config.LabelRepository, d.repository, config.LabelUnit, UnitLabel(d.unit.Path))
+	if _, given := labels[config.LabelManagedBy]; !given {
+		labels[config.LabelManagedBy] = config.ManagedBy
+	}
+	metadata["labels"] = labels
 	metadata["annotations"] = withText(metadata["annotations"], config.AnnotationUnit, string(d.unit.Path))
 	return metadata
 }

@@ -67,7 +67,7 @@ func (p *policies) read(r *config.Repository) {
 			p.problems = append(p.problems, document.FileProblem(name, err))
 			return nil
 		}
-		docs, problems := document.ReadDocuments(name, content)
+		docs, problems := document.ReadDialect(name, content, document.Kubectl)
 		p.docs, p.problems = append(p.docs, docs...), append(p.problems, problems...)
 		return nil
 	})

@@ -28,6 +28,7 @@ const (
 	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
 	readSpace      what = 'S' // what judges the objects of a namespace, see [spaceName]
 	readUnjudged   what = 'U' // that no policy was asked, as in a [Commit]
+	readYAML       what = 'Y' // whether ambiguous values are refused, see [config.Repository.StrictYAML]
 )
 
 // read is one thing that a render read besides what its static key covers, and
@@ -42,7 +43,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged, readYAML:
 		return true
 	case readHard:
 		schemas, _, _ := strings.Cut(r.name, " ")

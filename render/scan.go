@@ -45,7 +45,7 @@ func (w *world) scan(unit *config.Unit) []string {
 			continue
 		}
 		if !kindsIn(content, add) {
-			docs, _ := document.ReadDocuments(file, content)
+			docs, _ := document.ReadDialect(file, content, document.Kubectl)
 			for _, doc := range docs {
 				add(doc.Kind)
 			}

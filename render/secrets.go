@@ -35,7 +35,7 @@ func (u *unitRenderer) sealedIn(file string) sealedFile {
 	}
 	var found sealedFile
 	if content, err := u.repository.Tree.ReadFile(file); err == nil && bytes.Contains(content, []byte(sops.Prefix)) {
-		docs, _ := document.ReadDocuments(file, content)
+		docs, _ := document.ReadDialect(file, content, document.Kubectl)
 		for _, doc := range docs {
 			if sops.MetadataIn(doc.Node) != nil {
 				found = append(found, sealedValues(doc.Node))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -83,6 +84,8 @@ func (w *world) hash(what what, name string) string {
 		return w.checks.hash(name)
 	case readCollection:
 		return w.offers.hash(w, name)
+	case readYAML:
+		return strconv.FormatBool(w.repository.StrictYAML)
 	case readUnjudged:
 		if w.policies == nil {
 			return "unjudged"

@@ -28,7 +28,7 @@ func (s *stage) uids() map[string]string {
 	uids := map[string]string{}
 	for name, cluster := range s.clusters {
 		for _, resource := range demo.Kinds {
-			list, err := cluster.Client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: config.LabelManagedBy + "=" + config.ManagedBy})
+			list, err := cluster.Client.Resource(resource).List(s.Context(), metav1.ListOptions{LabelSelector: config.AppliedSelector})
 			if err != nil {
 				s.Fatal(err)
 			}

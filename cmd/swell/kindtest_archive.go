@@ -189,6 +189,9 @@ func objectsText(b *render.Bundle) (string, error) {
 		}
 		metadata, _ := object["metadata"].(map[string]any)
 		without(metadata, "labels", config.LabelsSet...)
+		if labels, _ := metadata["labels"].(map[string]any); labels[config.LabelManagedBy] == config.ManagedBy {
+			without(metadata, "labels", config.LabelManagedBy)
+		}
 		without(metadata, "annotations", config.AnnotationUnit)
 		if config.MaySecret(o.ID.Kind) {
 			hideValues(object)

@@ -24,8 +24,8 @@ const hardConfig = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes, nam
 // Explanations are those of all [Codes].
 var Explanations = map[Code]Explanation{
 	CodeSyntax: {
-		Cause:   "The text is not YAML, or it has a form that YAML readers understand in different ways: kubectl reads an unquoted no as false, others as a text.",
-		Example: Example{"services/shop/notes/notes.yaml", hardConfig + "data: {enabled: no}\n", "a word that is a boolean to some YAML readers"},
+		Cause:   "The text is not YAML, or it has a form that YAML readers understand in different ways: kubectl reads an unquoted no as false, others as a text. In documents of Kubernetes and files of kustomize, numbers and words mean what they mean to kubectl and kustomize, unless swell.yaml says yaml: strict; as keys they are always refused.",
+		Example: Example{"services/shop/notes/notes.yaml", hardConfig + "data: {on: enabled}\n", "a word that is a boolean to some YAML readers"},
 		WayOut:  "Write what the message says: quotes around the text, or true or false. Where the place is odd, the mistake is often in the line before.",
 	},
 	CodeDocument: {

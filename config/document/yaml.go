@@ -31,6 +31,9 @@ type Document struct {
 	APIVersion string
 	Kind       string
 	Name       string // metadata.name; may be empty
+	// Ambiguous are the values that YAML readers read in different ways. Only a
+	// lenient [Dialect] has them: to others they are problems.
+	Ambiguous Problems
 }
 
 // At is the position of one of the document's nodes.
@@ -55,7 +58,27 @@ const (
 // items. A problem in one document leaves that document out, a syntax error
 // also those after it.
 func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
-	return read(file, content, NewDecoder(content), newDocuments)
+	return ReadDialect(file, content, Strict)
+}
+
+// Dialect says what becomes of plain numbers and words that YAML readers read in
+// different ways, such as 0755 and yes. As a key, each is a problem in all of them.
+type Dialect int
+
+const (
+	// Strict refuses them.
+	Strict Dialect = iota
+	// Kubectl reads them as kubectl does: 0755 is 493, and yes is true.
+	Kubectl
+	// Kustomize reads them as kustomize does: 0755 is 493, and yes is a text.
+	Kustomize
+)
+
+// ReadDialect is [ReadDocuments] in a dialect. What a lenient one takes is listed in
+// [Document.Ambiguous]: whoever finds out that the document is none of Kubernetes
+// makes problems of it.
+func ReadDialect(file string, content []byte, dialect Dialect) ([]*Document, Problems) {
+	return read(file, content, NewDecoder(content), dialect.documents)
 }
 
 // ReadValues is [ReadDocuments] for YAML of any shape, such as a patch or the
@@ -63,13 +86,18 @@ func ReadDocuments(file string, content []byte) ([]*Document, Problems) {
 // be a list or a scalar, and lists of objects stay what they are. No message
 // holds a value.
 func ReadValues(file string, content []byte) ([]*Document, Problems) {
-	return read(file, content, NewDecoder(content), newValue)
+	return ReadValuesDialect(file, content, Strict)
+}
+
+// ReadValuesDialect is [ReadValues] in a dialect.
+func ReadValuesDialect(file string, content []byte, dialect Dialect) ([]*Document, Problems) {
+	return read(file, content, NewDecoder(content), dialect.value)
 }
 
 // ReadKustomization is [ReadValues] for a kustomization, of which kustomize does
 // not end the last line, see [NewDecoder].
 func ReadKustomization(file string, content []byte) ([]*Document, Problems) {
-	return read(file, content, yaml.NewDecoder(bytes.NewReader(content)), newValue)
+	return read(file, content, yaml.NewDecoder(bytes.NewReader(content)), Kustomize.value)
 }
 
 func read(file string, content []byte, decoder *yaml.Decoder, each func(string, *yaml.Node) ([]*Document, Problems)) ([]*Document, Problems) {
@@ -124,30 +152,40 @@ func tooMany(docs, problems int) string {
 	return ""
 }
 
-// newDocuments is one document, or the items of a list of objects.
-func newDocuments(file string, root *yaml.Node) ([]*Document, Problems) {
-	reader := yamlReader{file: file, root: root}
-	root = reader.resolve(root, 0, nil)
-	if len(reader.problems) > 0 {
-		return nil, reader.problems
-	}
-	if IsList(root) {
-		return listItems(file, root)
-	}
-	doc, problems := newDocument(file, root)
-	if doc == nil {
+// documents is one document, or the items of a list of objects.
+func (d Dialect) documents(file string, root *yaml.Node) ([]*Document, Problems) {
+	root, ambiguous, problems := d.resolve(file, root)
+	if len(problems) > 0 {
 		return nil, problems
 	}
+	docs := make([]*Document, 1)
+	if IsList(root) {
+		docs, problems = listItems(file, root)
+	} else if docs[0], problems = newDocument(file, root); docs[0] == nil {
+		return nil, problems
+	}
+	for _, doc := range docs {
+		doc.Ambiguous = ambiguous
+	}
+	return docs, problems
+}
+
+func (d Dialect) value(file string, root *yaml.Node) ([]*Document, Problems) {
+	root, ambiguous, problems := d.resolve(file, root)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	doc := identified(file, root)
+	doc.Ambiguous = ambiguous
 	return []*Document{doc}, nil
 }
 
-func newValue(file string, root *yaml.Node) ([]*Document, Problems) {
-	reader := yamlReader{file: file, root: root}
-	root = reader.resolve(root, 0, nil)
-	if len(reader.problems) > 0 {
-		return nil, reader.problems
-	}
-	return []*Document{identified(file, root)}, nil
+// resolve is the root of a document with its aliases written out, and what a lenient
+// dialect took in it.
+func (d Dialect) resolve(file string, root *yaml.Node) (resolved *yaml.Node, ambiguous, problems Problems) {
+	reader := yamlReader{file: file, root: root, dialect: d}
+	resolved = reader.resolve(root, 0, nil)
+	return resolved, reader.ambiguous, reader.problems
 }
 
 // identified is a document with what it says about itself.
@@ -189,16 +227,22 @@ func (d *Document) Problem(n *yaml.Node, code Code, format string, args ...any) 
 // different things to different YAML readers. It does not know yet which of
 // the values are secrets, so none is in a message.
 type yamlReader struct {
-	file     string
-	root     *yaml.Node
-	anchors  map[*yaml.Node]bool // of this document; nil before the first alias
-	nodes    int
-	problems Problems
+	file      string
+	root      *yaml.Node
+	dialect   Dialect
+	anchors   map[*yaml.Node]bool // of this document; nil before the first alias
+	nodes     int
+	problems  Problems
+	ambiguous Problems // what a lenient dialect took
 }
 
 func (r *yamlReader) problem(n *yaml.Node, format string, args ...any) {
-	if len(r.problems) <= MaxProblems {
-		r.problems.Add(Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(fmt.Sprintf(format, args...))})
+	r.note(&r.problems, n, fmt.Sprintf(format, args...))
+}
+
+func (r *yamlReader) note(to *Problems, n *yaml.Node, message string) {
+	if len(*to) <= MaxProblems {
+		to.Add(Problem{Position: Position{r.file, n.Line, n.Column}, Code: CodeSyntax, Message: Printable(message)})
 	}
 }
 
@@ -233,7 +277,7 @@ func (r *yamlReader) resolve(n *yaml.Node, depth int, open []*yaml.Node) *yaml.N
 		}
 		return r.resolve(n.Alias, depth, append(open, n.Alias))
 	case yaml.ScalarNode:
-		r.checkScalar(n)
+		r.checkValue(n)
 		return n
 	case yaml.SequenceNode:
 		return r.resolveSequence(n, depth, open)
@@ -373,7 +417,7 @@ func (r *yamlReader) checkKeys(n *yaml.Node) {
 			continue
 		case key.Tag == "!!merge":
 			continue
-		case !r.checkScalar(key):
+		case !r.checkKey(key):
 		case key.Tag != "!!str" && key.Tag != "!!int":
 			r.problem(key, "a key that is %s: write it in quotes", formOf(key))
 		case key.Tag == "!!int" && (key.Value == "-0" || !decimal.MatchString(key.Value)):
@@ -412,36 +456,73 @@ func (r *yamlReader) checkTag(n *yaml.Node) bool {
 	return false
 }
 
-// checkScalar refuses plain scalars that YAML 1.1 readers, kubectl among them,
-// and YAML 1.2 readers take for different values, and tags.
-func (r *yamlReader) checkScalar(n *yaml.Node) bool {
+// checkKey refuses a key that is tagged, or that readers take for different ones.
+func (r *yamlReader) checkKey(n *yaml.Node) bool {
 	if !r.checkTag(n) {
 		return false
 	}
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return true
+	why := ambiguity(n)
+	if why != "" {
+		r.problem(n, "%s", why)
 	}
-	switch {
-	case n.Style&yaml.TaggedStyle != 0: // its type is written down
-		return true
-	case ambiguousBool[n.Value]:
-		r.problem(n, "a word that is a boolean to some YAML readers and a string to others: write it in quotes, or true or false")
-	case n.Tag == "!!int" && ambiguousOctal.MatchString(n.Value):
-		r.problem(n, "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number")
-	case n.Tag == "!!timestamp":
-		// Read as text everywhere; nothing in Kubernetes is a YAML date.
-		n.Tag = "!!str"
-		return true
-	default:
-		return true
-	}
-	return false
+	return why == ""
 }
+
+// checkValue refuses a tagged value, and one that readers take for different ones, or
+// has the dialect read it.
+func (r *yamlReader) checkValue(n *yaml.Node) {
+	if !r.checkTag(n) {
+		return
+	}
+	switch why := ambiguity(n); {
+	case why == "" && n.Tag == "!!timestamp":
+		n.Tag = "!!str" // read as text everywhere; nothing in Kubernetes is a YAML date
+	case why == "":
+	case r.dialect == Strict || !r.dialect.read(n):
+		r.problem(n, "%s", why)
+	default:
+		r.note(&r.ambiguous, n, why)
+	}
+}
+
+// ambiguity says why YAML 1.1 readers, kubectl among them, and YAML 1.2 readers take a
+// plain scalar for different values; empty when they do not.
+func ambiguity(n *yaml.Node) string {
+	written := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle // its type is
+	switch {
+	case n.Style&written != 0:
+	case ambiguousBool[n.Value]:
+		return "a word that is a boolean to some YAML readers and a string to others: write it in quotes, or true or false"
+	case (n.Tag == "!!int" || n.Tag == "!!float") && ambiguousOctal.MatchString(n.Value): // 09 is a float to some
+		return "a number that is octal to some YAML readers and decimal to others: write it in quotes, or the decimal number"
+	}
+	return ""
+}
+
+// read writes an ambiguous value as the dialect reads it. It reports whether there is
+// such a reading.
+func (d Dialect) read(n *yaml.Node) bool {
+	if n.Tag != "!!str" {
+		number, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+		if err != nil { // 09 is no octal number: a text to kubectl, a float to kustomize
+			return false
+		}
+		n.Value = strconv.FormatInt(number, 10)
+	} else if d == Kubectl {
+		n.Tag, n.Value = "!!bool", strconv.FormatBool(slices.Contains(yesWords, strings.ToLower(n.Value)))
+	}
+	return true
+}
+
+var (
+	yesWords = []string{"y", "yes", "on"}
+	noWords  = []string{"n", "no", "off"}
+)
 
 var ambiguousBool = map[string]bool{}
 
 func init() {
-	for _, word := range []string{"y", "n", "yes", "no", "on", "off"} {
+	for _, word := range slices.Concat(yesWords, noWords) {
 		ambiguousBool[word] = true
 		ambiguousBool[strings.ToUpper(word)] = true
 		ambiguousBool[strings.ToUpper(word[:1])+word[1:]] = true

@@ -108,7 +108,7 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 	secret := config.MaySecretObject(step.Object)
 	eachLeaf(value, nil, func(path []any, value any) {
 		f := Field{Path: slices.Clone(path), Value: value}
-		if f.Origins = marks(step, path); f.Origins == nil {
+		if f.Origins = marks(step, path, value); f.Origins == nil {
 			f.Origins = r.origins(step, f.Path, value)
 		}
 		if shown := redactor.RedactValue(value); !equalScalar(shown, value) {

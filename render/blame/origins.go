@@ -56,13 +56,15 @@ func asked(o Origin) Origin {
 }
 
 // marks are the origins of what swell adds to every object; nil for all else.
-func marks(s *Step, path []any) []Origin {
+func marks(s *Step, path []any, value any) []Origin {
 	if len(path) != 3 || path[0] != "metadata" {
 		return nil
 	}
 	name, _ := path[2].(string)
-	mark := path[1] == "labels" && slices.Contains(config.LabelsSet, name) || path[1] == "annotations" && path[2] == config.AnnotationUnit
-	if !mark {
+	switch {
+	case path[1] == "labels" && slices.Contains(config.LabelsSet, name), path[1] == "annotations" && name == config.AnnotationUnit:
+	case path[1] == "labels" && name == config.LabelManagedBy && value == config.ManagedBy: // Git may give it another value
+	default:
 		return nil
 	}
 	return []Origin{{Kind: FromSwell, Role: RoleValue, Position: s.Doc.Position(), Text: "swell sets it on everything that it applies"}}

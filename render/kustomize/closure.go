@@ -30,7 +30,10 @@ type closure struct {
 	origins []*document.Document // what objects of the output may have begun as
 	patches []*document.Document
 	merges  []mergePatch
-	secret  bool // something in it may hold the value of a Secret
+	// ambiguous are documents and patches with values that kustomize reads in another
+	// way than others do.
+	ambiguous []*document.Document
+	secret    bool // something in it may hold the value of a Secret
 
 	visits, documents, bytes int // with every use of a shared base
 	full                     bool

@@ -117,8 +117,9 @@ func (c *closure) resource(k *kustomization, n *yaml.Node, field string) {
 	if !ok {
 		return
 	}
-	docs, problems := document.ReadDocuments(file, content)
-	c.problems = append(c.problems, append(problems, dates(docs)...)...)
+	docs, problems := document.ReadDialect(file, content, document.Kustomize)
+	c.problems = append(c.problems, problems...)
+	c.noteAmbiguous(docs)
 	k.documents += len(docs)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	for _, doc := range docs {
@@ -185,8 +186,17 @@ func (c *closure) file(k *kustomization, n *yaml.Node, file, field string) ([]by
 // the API server's own readers see a text.
 var date = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])`)
 
+// noteAmbiguous notes what kustomize reads in another way than others do.
+func (c *closure) noteAmbiguous(docs []*document.Document) {
+	for _, doc := range docs {
+		if doc.Ambiguous = append(doc.Ambiguous, dates(doc)...); len(doc.Ambiguous) > 0 {
+			c.ambiguous = append(c.ambiguous, doc)
+		}
+	}
+}
+
 // dates are the problems of dates that stand without quotes.
-func dates(docs []*document.Document) document.Problems {
+func dates(doc *document.Document) document.Problems {
 	var problems document.Problems
 	var look func(doc *document.Document, n *yaml.Node)
 	look = func(doc *document.Document, n *yaml.Node) {
@@ -198,9 +208,7 @@ func dates(docs []*document.Document) document.Problems {
 			look(doc, child)
 		}
 	}
-	for _, doc := range docs {
-		look(doc, doc.Node)
-	}
+	look(doc, doc.Node)
 	return problems
 }
 
@@ -214,8 +222,9 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*docume
 	if !ok {
 		return nil
 	}
-	docs, problems := document.ReadValues(file, content)
-	c.problems = append(c.problems, append(problems, dates(docs)...)...)
+	docs, problems := document.ReadValuesDialect(file, content, document.Kustomize)
+	c.problems = append(c.problems, problems...)
+	c.noteAmbiguous(docs)
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)
 	return docs
 }
@@ -223,16 +232,20 @@ func (c *closure) values(k *kustomization, n *yaml.Node, field string) []*docume
 // inline reads YAML that stands as a text in the kustomization. Its lines are
 // known in a block (`|`), else all of it is at the text's own place.
 func (c *closure) inline(in *document.Document, n *yaml.Node) ([]*document.Document, document.Problems) {
-	docs, problems := document.ReadValues(in.File, []byte(n.Value))
-	problems = append(problems, dates(docs)...)
+	docs, problems := document.ReadValuesDialect(in.File, []byte(n.Value), document.Kustomize)
+	c.noteAmbiguous(docs)
 	block := n.Style&yaml.LiteralStyle != 0
-	for i, p := range problems {
-		problems[i].Position = in.At(n)
-		if block && p.Line > 0 {
-			problems[i].Line, problems[i].Column = n.Line+p.Line, 0
+	place := func(problems document.Problems) {
+		for i, p := range problems {
+			problems[i].Position = in.At(n)
+			if block && p.Line > 0 {
+				problems[i].Line, problems[i].Column = n.Line+p.Line, 0
+			}
 		}
 	}
+	place(problems)
 	for _, doc := range docs {
+		place(doc.Ambiguous)
 		doc.Node = moved(doc.Node, n, block)
 	}
 	c.secret = c.secret || slices.ContainsFunc(docs, isSecret)

@@ -34,6 +34,9 @@ type Result struct {
 	// those of the document that a resource began as, or of its generator's
 	// entry; where that cannot be told, those of the kustomization.
 	Documents []*document.Document
+	// Ambiguous are the documents and patches of files with values that kustomize reads
+	// in another way than others do, see [document.Document.Ambiguous].
+	Ambiguous []*document.Document
 	// Reads are the files and folders that the result depends on, sorted,
 	// also those that were looked for in vain: the result is the same while
 	// [config.Tree.Hash] of each is. They are complete after problems, too.
@@ -64,7 +67,7 @@ var building sync.Mutex
 func Build(tree config.Tree, folder string, schemas Schemas) (Result, document.Problems) {
 	c := &closure{tree: tree, disk: filesys.MakeFsInMemory(), reads: map[string]bool{}, folders: map[string]*kustomization{}}
 	documents := c.build(folder, schemas)
-	result := Result{Reads: slices.Sorted(maps.Keys(c.reads)), Kinds: slices.Sorted(maps.Keys(c.easyKinds(nil)))}
+	result := Result{Ambiguous: c.ambiguous, Reads: slices.Sorted(maps.Keys(c.reads)), Kinds: slices.Sorted(maps.Keys(c.easyKinds(nil)))}
 	problems := c.problems.Sorted()
 	if len(problems) == 0 {
 		result.Documents = documents

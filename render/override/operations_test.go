@@ -135,7 +135,7 @@ func TestProblems(t *testing.T) {
 		{"all of metadata", service, "    remove: [metadata]", "metadata.name: an override cannot change which object it is"},
 		{"a new namespace", service, "    patch: [{op: add, path: /metadata/namespace, value: x}]", "f.yaml:5:29: spec.override.o: metadata.namespace: an override cannot change"},
 		{"swell's label", service, "    update: [{path: metadata.labels, value: {swell.sh/unit: x}}]", `metadata.labels["swell.sh/unit"]: swell sets it on everything that it applies`},
-		{"swell's manager", pod, "    set: [{path: 'metadata.labels.\"app.kubernetes.io/managed-by\"', value: x}]", `metadata.labels["app.kubernetes.io/managed-by"]: swell sets it`},
+		{"swell's repository", pod, "    set: [{path: 'metadata.labels.\"swell.sh/repository\"', value: x}]", `metadata.labels["swell.sh/repository"]: swell sets it`},
 		{"swell's annotation", service, "    update: [{path: '@', value: {metadata: {annotations: {swell.sh/unit: x}}}}]", `metadata.annotations["swell.sh/unit"]: swell sets it`},
 
 		{"filter of everything", service, "    remove: ['spec.ports[?`true`]']", "picks every item or none, whatever they are: write [*]"},

@@ -20,20 +20,6 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// timeToLive is what the object says of how long the Job stays when it has
-// finished; nil when it says nothing.
-func timeToLive(o *render.Object) *int32 {
-	var job struct {
-		Spec struct {
-			TTL *int32 `json:"ttlSecondsAfterFinished"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal(o.JSON, &job) != nil {
-		return nil
-	}
-	return job.Spec.TTL
-}
-
 // runHooks runs the hooks of one step, all at the same time, or looks how far
 // they are.
 func (a *applying) runHooks(ctx context.Context, numbers []int) {
@@ -54,7 +40,7 @@ func (a *applying) runHooks(ctx context.Context, numbers []int) {
 // started, and its end noted.
 func (a *applying) hook(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	if r.Entry.Ran != "" && r.Entry.Ran == a.Bundle {
+	if r.Entry.Ran != "" && r.Entry.Ran == o.RunOf(a.Bundle) {
 		a.release(ctx, i)
 		return
 	}
@@ -66,9 +52,11 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
+	case o.Hook() == render.HookOnce && !a.isApplied(metaOf(live)):
+		a.start(ctx, i) // adopts it, or says why not
 	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
-	case live.GetAnnotations()[config.AnnotationHookRun] != string(a.Bundle):
+	case live.GetAnnotations()[config.AnnotationHookRun] != string(o.RunOf(a.Bundle)):
 		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
@@ -104,8 +92,8 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 		r.Err = failed("apply", o.ID, "the hook failed: "+h.Reason+" (delete the Job to run it again)")
 	case health.HasCondition(live, "Complete"):
 		r.Action, r.Entry = Unchanged, entryOf(r.Entry, o, metaOf(live))
-		r.Entry.Ran = a.Bundle
-		if timeToLive(o) != nil {
+		r.Entry.Ran = o.RunOf(a.Bundle)
+		if o.TimeToLive() != nil {
 			r.Entry.Digest = ""
 			a.wait(i, "complete, to be released")
 		}
@@ -128,7 +116,7 @@ func (a *applying) release(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
 	err := a.merge(ctx, "apply", o.ID, o.Version, map[string]any{
 		"metadata": map[string]any{"uid": r.Entry.UID},
-		"spec":     map[string]any{"ttlSecondsAfterFinished": timeToLive(o)},
+		"spec":     map[string]any{"ttlSecondsAfterFinished": o.TimeToLive()},
 	})
 	var e *Error
 	otherUID := errors.As(err, &e) && (e.Code == http.StatusConflict || len(immutableFields(err)) > 0)

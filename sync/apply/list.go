@@ -21,12 +21,12 @@ const pageSize = 500
 
 // ours selects what carries our labels.
 func (c *connection) ours() string {
-	return config.ManagedSelector + "," + config.LabelRepository + "=" + c.repository
+	return config.LabelRepository + "=" + c.repository
 }
 
 // isOurs says whether these are labels of an object that we applied.
 func (c *connection) isOurs(labels map[string]string) bool {
-	return labels[config.LabelManagedBy] == config.ManagedBy && labels[config.LabelRepository] == c.repository
+	return labels[config.LabelRepository] == c.repository
 }
 
 // list reads the metadata of the objects of a kind that a label selector picks,

@@ -82,7 +82,7 @@ func (a *applying) plan() []step {
 			s = step{phase: o.Phase, hook: o.Hook()}
 		}
 		switch s.hook {
-		case render.HookBeforeDelete: // for now it is an object like others
+		case render.HookBeforeDelete, render.HookOnce: // for now it is an object like others
 			s.hook = ""
 		case render.HookGate: // it comes alone
 			s.hook = render.HookAfter
@@ -135,7 +135,7 @@ func (a *applying) inStages(ctx context.Context, numbers []int) {
 		for _, place := range places {
 			i := numbers[place]
 			switch o, r := a.Objects[i], &a.results[i]; {
-			case r.Entry.UID != "" && r.Entry.Digest != "" && r.Entry.Digest == o.Digest:
+			case a.isUnchanged(i):
 				r.Action, r.Entry.Keep, r.Entry.Phase = Unchanged, keeps(o), o.Phase
 			case a.skip(i):
 			default:
@@ -195,7 +195,7 @@ func (a *applying) isUnchanged(i int) bool {
 		return false
 	}
 	if o.IsRun() {
-		return entry.Ran != "" && entry.Ran == a.Bundle && (entry.Digest != "" || timeToLive(o) == nil)
+		return entry.Ran != "" && entry.Ran == o.RunOf(a.Bundle) && (entry.Digest != "" || o.TimeToLive() == nil)
 	}
 	return entry.Digest != "" && entry.Digest == o.Digest
 }

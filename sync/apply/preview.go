@@ -156,15 +156,18 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, b *body, path 
 	return nil
 }
 
-// run is about a hook: it is made anew once for each bundle.
+// run is about a hook: it is made anew once for each bundle, or once for each change of
+// itself.
 func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *Preview) error {
 	live, err := p.getMeta(ctx, o.ID.String(), path)
 	switch {
+	case isGone(err, o.ID.Name) && o.Hook() == render.HookOnce:
+		r.Action, r.Unproved = Created, "it runs, unless it has run and is gone"
 	case isGone(err, o.ID.Name):
 		r.Action = Created
 	case err != nil:
 		return err
-	case live.Annotations[config.AnnotationHookRun] == string(p.Bundle):
+	case live.Annotations[config.AnnotationHookRun] == string(o.RunOf(p.Bundle)):
 		r.Action = Unchanged
 	default:
 		r.Action, r.Unproved = Created, "it runs anew"

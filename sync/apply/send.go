@@ -23,8 +23,12 @@ import (
 // one brings one object, whatever that takes.
 func (a *applying) one(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	if o.Hook() == render.HookBeforeDelete {
+	switch o.Hook() {
+	case render.HookBeforeDelete:
 		a.ready(ctx, i)
+		return
+	case render.HookOnce:
+		a.hook(ctx, i)
 		return
 	}
 	a.object(ctx, i)

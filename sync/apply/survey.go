@@ -37,7 +37,7 @@ func (c *Cluster) Survey(ctx context.Context) (entries []store.Entry, unknown []
 
 // SurveyAll does what [Cluster.Survey] does for the objects of all monorepos.
 func (c *Cluster) SurveyAll(ctx context.Context) (entries []store.Entry, unknown []string, err error) {
-	return c.survey(ctx, config.ManagedSelector)
+	return c.survey(ctx, config.AppliedSelector)
 }
 
 func (c *Cluster) survey(ctx context.Context, selector string) (entries []store.Entry, unknown []string, err error) {

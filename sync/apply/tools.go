@@ -94,7 +94,7 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 // othersRepository names the monorepo that labels say an object is from, when
 // it is not ours; empty when they say nothing.
 func (c *connection) othersRepository(labels map[string]string) string {
-	if labels[config.LabelManagedBy] != config.ManagedBy || labels[config.LabelRepository] == "" || c.isOurs(labels) {
+	if labels[config.LabelRepository] == "" || c.isOurs(labels) {
 		return ""
 	}
 	return "swell, from the monorepo " + labels[config.LabelRepository]

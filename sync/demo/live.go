@@ -100,7 +100,7 @@ var (
 func (l *Live) Managed(ctx context.Context) (int, error) {
 	n := 0
 	for _, resource := range Kinds {
-		list, err := l.Client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.ManagedSelector})
+		list, err := l.Client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: config.AppliedSelector})
 		if err != nil {
 			return 0, err
 		}
@@ -160,7 +160,7 @@ func (l *Live) UnreadyDeployments(ctx context.Context) (unready, total int, err 
 // Generations are the Deployments that carry swell's label, with how often their spec was
 // changed.
 func (l *Live) Generations(ctx context.Context) ([]string, error) {
-	list, err := l.Client.Resource(Deployments).List(ctx, metav1.ListOptions{LabelSelector: config.ManagedSelector})
+	list, err := l.Client.Resource(Deployments).List(ctx, metav1.ListOptions{LabelSelector: config.AppliedSelector})
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func Keep(ctx context.Context, cfg *rest.Config, o *render.Object, watching func
 	if err != nil {
 		return err
 	}
-	watch, err := all.Resource(Resource(o)).Watch(ctx, metav1.ListOptions{LabelSelector: config.ManagedSelector, ResourceVersion: now.ResourceVersion})
+	watch, err := all.Resource(Resource(o)).Watch(ctx, metav1.ListOptions{LabelSelector: config.AppliedSelector, ResourceVersion: now.ResourceVersion})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func Empty(ctx context.Context, cfg *rest.Config, objects []*render.Object) erro
 	for c := range ours {
 		group.Go(func() error {
 			return client.Resource(c.GroupVersionResource).Namespace(c.namespace).DeleteCollection(ctx,
-				metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{LabelSelector: config.ManagedSelector})
+				metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{LabelSelector: config.AppliedSelector})
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -190,7 +190,7 @@ func List(ctx context.Context, cfg *rest.Config, of schema.GroupVersionResource)
 	if err != nil {
 		return 0, err
 	}
-	options := metav1.ListOptions{LabelSelector: config.ManagedSelector, Limit: 500}
+	options := metav1.ListOptions{LabelSelector: config.AppliedSelector, Limit: 500}
 	for {
 		page, err := client.Resource(of).List(ctx, options)
 		if err != nil {

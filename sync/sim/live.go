@@ -77,7 +77,7 @@ func (j *judge) see(c *cluster) {
 	for _, is := range kinds {
 		c.Look(is.group, is.plural, func(o simulator.Object) {
 			l := live{uid: string(o.GetUID()), mark: o.GetAnnotations()[markKey], ready: true, going: o.GetDeletionTimestamp() != nil}
-			if o.GetLabels()[config.LabelManagedBy] == config.ManagedBy {
+			if o.GetLabels()[config.LabelRepository] != "" {
 				l.unit = o.GetAnnotations()[config.AnnotationUnit]
 			}
 			switch o := o.(type) {
