@@ -90,12 +90,8 @@ func (w *world) bareNames() []string {
 
 // hardNames are the names of the kinds of hard objects, without groups.
 func (w *world) hardNames() (names []string) {
-	versions := map[string]bool{}
-	for _, cluster := range w.repository.Clusters {
-		if !versions[cluster.Kubernetes] {
-			versions[cluster.Kubernetes] = true
-			names = append(names, w.hard.ofCluster(cluster).Names()...)
-		}
+	for _, set := range w.hard.distinct() {
+		names = append(names, set.Names()...)
 	}
 	for i, name := range names {
 		_, names[i], _ = strings.Cut(name, " ")

@@ -4,11 +4,7 @@
 package render
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -51,120 +47,15 @@ func (w *world) defineKinds(p *pass) {
 	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
-		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.of(""), w.data, r.ProtoPath...)
+		w.kinds = kind.LoadAll(r.Tree, r.Kinds, w.hard.all(), w.data, r.ProtoPath...)
 	}
-	for _, doc := range w.hard.schemas {
-		if p := w.claimed(doc); p != nil {
-			w.claims = append(w.claims, *p)
-		}
-	}
-}
-
-// defineHard gathers the definitions of custom resources that stand in units,
-// and those in the folder of schemas, which are not applied.
-func (w *world) defineHard(p *pass) *hardKinds {
-	r := w.repository
-	versions, open := versionsOf(r), r.Checks.UnknownKinds == config.Warn || r.Checks.UnknownKinds == config.Pass
-	before := p.before
-	if before != nil && (!slices.Equal(before.hard.versions, versions) || before.hard.open != open) {
-		before = nil
-	}
-	if b := before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
-		return b.hard
-	}
-	hard := &hardKinds{facts: r.Facts, versions: versions, open: open, sets: map[string]*schema.Set{}, problems: map[config.UnitPath]document.Problems{}}
-	var origins []origin
-	known := map[string]bool{}
-	sum := sha256.New()
-	add := func(unit config.UnitPath, doc *document.Document) {
-		object, ok := plain(doc)
-		text := string(schema.AppendJSON(nil, object))
-		if !ok || unit == "" && known[text] { // in a unit too, or in two files
-			return
-		}
-		known[text] = true
-		hard.definitions = append(hard.definitions, schema.CRD{Name: doc.Position().String(), Object: object})
-		hard.places = append(hard.places, doc.Position())
-		origins = append(origins, origin{unit, doc})
-		fmt.Fprintf(sum, "%s %s\n", doc.Position(), text)
-	}
-	for _, e := range p.holding(definitionKind) {
-		docs, problems := w.documents(e.source, &recorder{world: w})
-		hard.unread = hard.unread || problems.Retry()
-		for _, doc := range docs {
-			if isDefinition(doc) {
-				add(e.source.Path, doc)
-			}
-		}
-	}
-	hard.schemas = w.readSchemas(hard)
-	for _, doc := range hard.schemas {
-		add("", doc)
-	}
-	hard.hash = hex.EncodeToString(sum.Sum(nil))
-	hard.check(origins)
-	if b := before; b != nil && b.hard.hash == hard.hash && sameDefinitions(b.repository, r) && !hard.troubled() && !b.hard.troubled() {
-		return b.hard
-	}
-	return hard
-}
-
-// sameDefinitions says whether the facts of two commits have the same definitions.
-func sameDefinitions(a, b *config.Repository) bool {
-	return maps.EqualFunc(a.Facts, b.Facts, func(x, y *config.Facts) bool { return x.DefinitionsHash == y.DefinitionsHash })
-}
-
-// versionsOf are the Kubernetes versions of the fleet, sorted; the newest where there is none.
-func versionsOf(r *config.Repository) []string {
-	versions := []string{}
-	for _, cluster := range r.Clusters {
-		version := cmp.Or(cluster.Kubernetes, schema.Versions()[0])
-		if i, known := slices.BinarySearch(versions, version); !known {
-			versions = slices.Insert(versions, i, version)
-		}
-	}
-	if len(versions) == 0 {
-		versions = schema.Versions()[:1]
-	}
-	return versions
-}
-
-// check finds what the API servers of the fleet would refuse in the definitions. A
-// problem that only some of their versions have says which.
-func (h *hardKinds) check(origins []origin) {
-	type key struct{ crd, path, message string }
-	on := map[key][]string{}
-	found := make([][]schema.CRDProblem, len(h.versions))
-	of := func(p schema.CRDProblem) key { return key{fmt.Sprint(p.CRD), schema.PathText(p.Path), p.Message} }
-	for i, version := range h.versions {
-		set, err := schema.Kubernetes(version)
-		if err != nil {
-			continue // a problem of the cluster
-		}
-		_, found[i] = set.With(h.definitions)
-		for _, p := range found[i] {
-			on[of(p)] = append(on[of(p)], version)
-		}
-	}
-	for _, p := range slices.Concat(found...) {
-		versions := on[of(p)]
-		if delete(on, of(p)); versions == nil {
+	for _, d := range w.hard.definitions {
+		if d.unit != "" || w.kinds.Claimed(d.claim) == "" {
 			continue
 		}
-		from, message := origins[p.CRD], p.Message
-		if len(p.Path) > 0 {
-			message = schema.PathText(p.Path) + ": " + message
+		if doc := documentAt(r.Tree, d.place); doc != nil {
+			w.claims = append(w.claims, *w.claimed(doc))
 		}
-		if len(versions) < len(h.versions) {
-			message += fmt.Sprintf(" (in Kubernetes %s)", strings.Join(versions, ", "))
-		}
-		problem := from.doc.Problem(document.NodeAt(from.doc.Node, p.Path), p.Code, "%s", message)
-		problem.Basis = document.Exact
-		if from.unit == "" {
-			h.shared = append(h.shared, problem)
-			continue
-		}
-		h.problems[from.unit] = append(h.problems[from.unit], problem)
 	}
 }
 
@@ -184,53 +75,6 @@ func (w *world) claimed(doc *document.Document) *document.Problem {
 		"spec.names: %s or %s of group %s is the easy kind declared in %s: choose another group, kind or plural",
 		document.Shorten(claim.Kind), document.Shorten(claim.Plural), document.Shorten(claim.Group), by)
 	return &p
-}
-
-// troubled says whether there are problems, whose lines may move while the
-// definitions stay the same.
-func (h *hardKinds) troubled() bool { return h.unread || len(h.shared)+len(h.problems) > 0 }
-
-// readSchemas reads the folder of schemas.
-func (w *world) readSchemas(hard *hardKinds) []*document.Document {
-	r := w.repository
-	if r.SchemasHash == "" {
-		return nil
-	}
-	var all []*document.Document
-	err := fs.WalkDir(r.Tree, r.Schemas, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !config.IsYAML(name) {
-			return err
-		}
-		content, err := r.Tree.ReadFile(name)
-		if err != nil {
-			hard.shared = append(hard.shared, document.FileProblem(name, err))
-			return nil
-		}
-		docs, problems := document.ReadDialect(name, content, document.Kubectl)
-		hard.shared = append(hard.shared, problems...)
-		for _, doc := range docs {
-			if doc.Kind == definitionKind && !isDefinition(doc) {
-				hard.shared = append(hard.shared, doc.Problem(doc.Node, document.CodeDocument, "%s %s: want %s", document.Shorten(doc.APIVersion), definitionKind, definitionVersion))
-				continue
-			}
-			if doc.Kind != definitionKind {
-				hard.shared = append(hard.shared, doc.Problem(doc.Node, document.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
-				continue
-			}
-			all = append(all, doc)
-		}
-		return nil
-	})
-	if err != nil {
-		hard.shared = append(hard.shared, document.FileProblem(r.Schemas, err))
-	}
-	return all
-}
-
-// origin is where a definition stands.
-type origin struct {
-	unit config.UnitPath // empty in the folder of schemas
-	doc  *document.Document
 }
 
 func plain(doc *document.Document) (map[string]any, bool) {

@@ -38,8 +38,8 @@ type draft struct {
 	object     map[string]any            // may be shared; copied before it is changed
 	touched    func() []override.Touched // by overrides; nil when there are none
 	hard       *schema.Set
-	kinds      *kind.Kinds // for suggestions
-	template   *yaml.Node  // of the object in its kind; nil for a hard object
+	noKind     func(apiVersion, kindName string) noKind // see [world.noKind]
+	template   *yaml.Node                               // of the object in its kind; nil for a hard object
 	templateAt document.Position
 	chain      []document.Position // of the templates that led to this one
 	// written is where in the spec the value at a path was written; nil, or ok is
@@ -263,21 +263,26 @@ type noKind struct {
 	nowhere bool // it is a custom resource whose definition is nowhere
 }
 
-func whyNoKind(kinds *kind.Kinds, hard *schema.Set, apiVersion, kindName string) noKind {
+// noKind says why a cluster has no hard kind of a name; hard are its schemas.
+func (w *world) noKind(hard *schema.Set, apiVersion, kindName string) noKind {
 	name := document.Shorten(apiVersion) + " " + document.Shorten(kindName)
 	if why := hard.Unserved(apiVersion, kindName); why != "" {
 		return noKind{document.CodeVersion, name + ": " + why, false}
 	}
-	if len(kinds.Unnamed()) == 0 && hard.Nowhere(apiVersion, kindName, kinds.Names()) {
+	if d := w.hard.elsewhere(hard, apiVersion, kindName); d != nil {
+		return noKind{document.CodeVersion, fmt.Sprintf("%s: its definition at %s is not placed on this cluster: place unit %s there, let `swell facts pull` take that of the cluster, or put the CustomResourceDefinition into a file of the folder of schemas",
+			name, d.place, d.unit), true}
+	}
+	if len(w.kinds.Unnamed()) == 0 && hard.Nowhere(apiVersion, kindName, w.kinds.Names()) {
 		return noKind{document.CodeVersion, name + ": its definition is nowhere: `swell facts pull` takes those of the clusters, or put its CustomResourceDefinition into a file of the folder of schemas", true}
 	}
-	return noKind{document.CodeDocument, name + ": no such kind" + suggestKind(kinds, hard, apiVersion, kindName), false}
+	return noKind{document.CodeDocument, name + ": no such kind" + suggestKind(w.kinds, hard, apiVersion, kindName), false}
 }
 
 // unknown is the kind of an object that no schema is known of, by the repository's rule
 // for these; nil where it is refused.
 func (d *draft) unknown(apiVersion, kindName string) *schema.Kind {
-	why := whyNoKind(d.kinds, d.hard, apiVersion, kindName)
+	why := d.noKind(apiVersion, kindName)
 	switch {
 	case why.nowhere && d.checks.UnknownKinds == config.Pass:
 	case why.nowhere && d.checks.UnknownKinds == config.Warn:

@@ -28,7 +28,7 @@ type expansion struct {
 	target    *config.Target
 	templates *kind.Place
 	hard      *schema.Set
-	schemas   string // see [hardKinds.schemasOf]
+	on        string // the clusters of the unit, see [places.clustersOf]
 	cluster   *config.Cluster
 	tenants   []ruling
 	objects   []*Object
@@ -62,7 +62,7 @@ func (e *expansion) expandAll() {
 			continue
 		}
 		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, kinds: e.kinds, tenants: e.tenants}
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants}
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, src.hard, nil)
 			}
@@ -94,7 +94,7 @@ func (e *expansion) expand(src source, chain []document.Position) {
 		}
 		apiVersion, _ := object["apiVersion"].(string)
 		kindName, _ := object["kind"].(string)
-		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, kinds: e.kinds, tenants: e.tenants, secrets: secrets}
+		d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, template: r.Node, templateAt: r.At, chain: chain, noKind: e.noKind, tenants: e.tenants, secrets: secrets}
 		if len(chain) == 0 {
 			d.written = func(path []any) (document.Position, bool) { return writtenAt(src.doc, traced(), i, path) }
 		}
@@ -295,13 +295,18 @@ func (e *expansion) noteKind(d *draft) {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
 	if k := e.hard.Kind(apiVersion, kindName); k == nil || k.Definition() != "" {
-		e.reads.note(readHard, hardName(e.schemas, apiVersion, kindName))
+		e.reads.note(readHard, hardName(e.on, apiVersion, kindName))
 	}
 }
 
-// hardName is how a hard kind is noted.
-func hardName(schemas, apiVersion, kindName string) string {
-	return strings.Join([]string{schemas, apiVersion, kindName}, " ")
+// hardName is how a hard kind is noted: for all clusters of the unit together, which are
+// too many for a note each.
+func hardName(on, apiVersion, kindName string) string {
+	return strings.Join([]string{on, apiVersion, kindName}, " ")
+}
+
+func (e *expansion) noKind(apiVersion, kindName string) noKind {
+	return e.world.noKind(e.hard, apiVersion, kindName)
 }
 
 func via(template document.Position) []document.Position {

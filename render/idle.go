@@ -200,19 +200,15 @@ func reach(types []*schema.Type, segments []string) (hint string, ok bool) {
 	return hint, false
 }
 
-// typesOf are the types of the kinds of a name in the fleet's Kubernetes versions, in
-// any group and version, in a fixed order.
+// typesOf are the types of the kinds of a name in the clusters of the fleet, in any group
+// and version, in a fixed order.
 func (w *world) typesOf(kindName string) (types []*schema.Type) {
-	seen := map[string]bool{}
-	for _, cluster := range w.repository.Clusters {
-		if seen[cluster.Kubernetes] {
-			continue
-		}
-		seen[cluster.Kubernetes] = true
-		set := w.hard.ofCluster(cluster)
+	for _, set := range w.hard.distinct() {
 		for _, name := range slices.Sorted(slices.Values(set.Names())) {
 			if apiVersion, known, _ := strings.Cut(name, " "); known == kindName {
-				types = append(types, set.Kind(apiVersion, known).Type())
+				if k := set.Kind(apiVersion, known); k != nil {
+					types = append(types, k.Type())
+				}
 			}
 		}
 	}

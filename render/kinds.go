@@ -44,7 +44,7 @@ func Kinds(tree config.Tree) *Loaded {
 	} else {
 		p := survey(r)
 		p.world.defineKinds(p)
-		l.Hard, l.Kinds = p.world.hard.of(""), p.world.kinds
+		l.Hard, l.Kinds = p.world.hard.all(), p.world.kinds
 		l.Problems = append(l.Problems, p.world.problems...)
 		l.Problems = append(l.Problems, p.world.hard.shared...)
 		l.Problems = append(l.Problems, p.world.claims...)
@@ -53,8 +53,9 @@ func Kinds(tree config.Tree) *Loaded {
 	return l
 }
 
-// Definitions are the definitions of custom resources in a tree, as JSON, in
-// the order in which they are read; none where Snapshot would hold the commit.
+// Definitions are the definitions of custom resources in a tree, as JSON, the first of
+// each kind, in the order in which they are read; none where Snapshot would hold the
+// commit.
 func Definitions(tree config.Tree) []string {
 	r := config.Load(tree, nil)
 	if _, problems := checkFleet(r); len(problems) > 0 {
@@ -62,8 +63,12 @@ func Definitions(tree config.Tree) []string {
 	}
 	p := survey(r)
 	var all []string
+	known := map[schema.Claim]bool{}
 	for _, d := range p.world.defineHard(p).definitions {
-		all = append(all, string(schema.AppendJSON(nil, d.Object)))
+		if of := groupKind(d.claim); !known[of] {
+			known[of] = true
+			all = append(all, string(d.text))
+		}
 	}
 	return all
 }

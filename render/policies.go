@@ -256,7 +256,7 @@ func (e *expansion) surroundings(base bool) policy.Surroundings {
 		Scope: func(apiVersion, kindName string) (namespaced, known bool) {
 			k := e.hard.Kind(apiVersion, kindName)
 			if k == nil || k.Definition() != "" {
-				e.reads.note(readHard, hardName(e.schemas, apiVersion, kindName))
+				e.reads.note(readHard, hardName(e.on, apiVersion, kindName))
 			}
 			return k != nil && k.Namespaced, k != nil
 		},

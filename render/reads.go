@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/schema"
 )
 
 // what kind of thing a render read.
@@ -18,7 +17,7 @@ type what byte
 const (
 	readKind       what = 'K' // "apiVersion kind" of a document: the easy kind of that name, or that there is none
 	readClaim      what = 'E' // "group kind plural" of a definition: the easy kind that has these names, or that there is none
-	readHard       what = 'H' // "schemas apiVersion kind", see [hardKinds.schemasOf]: a hard kind that is not Kubernetes' own, or that there is none
+	readHard       what = 'H' // see [hardName]: a hard kind that is not Kubernetes' own, or that there is none
 	readNamed      what = 'N' // a kind's name without its group: what overrides of Defaults find under it
 	readFile       what = 'F' // a file of the tree, by its path
 	readFolder     what = 'L' // a folder with all that is in it
@@ -45,14 +44,9 @@ func (r read) valid() bool {
 	switch r.what {
 	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged, readYAML:
 		return true
-	case readHard:
-		schemas, _, _ := strings.Cut(r.name, " ")
-		version, _, _ := strings.Cut(schemas, "@")
-		_, err := schema.Kubernetes(version)
-		return err == nil
 	case readSpace:
 		return strings.Count(r.name, " ") == 1
-	case readClaim:
+	case readClaim, readHard:
 		return strings.Count(r.name, " ") == 2
 	case readCollection:
 		return strings.Count(r.name, " ") == 4

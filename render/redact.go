@@ -56,7 +56,7 @@ func (w *world) messageOf(apiVersion, kind string) (message protoreflect.Message
 	if easy := w.kinds.ByName(apiVersion, kind); easy != nil {
 		return easy.SecretMessage(), true
 	}
-	return nil, w.hard.of("").Kind(apiVersion, kind) != nil
+	return nil, w.hard.all().Kind(apiVersion, kind) != nil
 }
 
 // KindMessage is a [config.KindMessage] of the kinds of the snapshot. While it

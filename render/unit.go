@@ -42,6 +42,7 @@ type unitRenderer struct {
 	placeAt  int // index of the placement that is rendered
 	settings []setting
 	placed   []place
+	on       string // the clusters of these places, see [places.clustersOf]
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
@@ -109,7 +110,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 // render fills in the heads and bundles.
 func (u *unitRenderer) render(placed []place, out *result) {
 	defer document.Recover(string(u.unit.Path), &u.problems)
-	u.placed = placed
+	u.placed, u.on = placed, u.places.clustersOf(placed)
 	out.holds = u.read()
 	if len(u.problems)+len(u.unit.Problems)+len(u.unit.Defaults.Problems) > 0 {
 		return
@@ -357,7 +358,7 @@ const maxUnitProblems = 1000
 
 func (u *unitRenderer) expansion(p place) expansion {
 	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.ofCluster(p.cluster),
-		schemas: u.hard.schemasOf(p.cluster), cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
+		on: u.on, cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
 }
 
 // expand renders the unit for its targets.

@@ -5,6 +5,7 @@ package render
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "11"
+const format = "12"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -40,6 +41,7 @@ type world struct {
 	builds     sync.Map          // *build by unit
 	defaults   defaultOverrides
 	names      sync.Map   // by kind, see [world.named]
+	hards      sync.Map   // by the name of a read, see [world.hardHash]
 	spaces     spaces     // what the tree sets for namespaces
 	inFacts    lazySpaces // what clusters have by their facts
 	inBase     lazySpaces // the same of the base
@@ -58,13 +60,7 @@ func (w *world) hash(what what, name string) string {
 		parts := strings.SplitN(name, " ", 3)
 		return w.kinds.Claimed(schema.Claim{Group: parts[0], Kind: parts[1], Plural: parts[2]})
 	case readHard:
-		schemas, rest, _ := strings.Cut(name, " ")
-		apiVersion, kindName, _ := strings.Cut(rest, " ")
-		set := w.hard.of(schemas)
-		if k := set.Kind(apiVersion, kindName); k != nil {
-			return k.Hash()
-		}
-		return string(w.repository.Checks.UnknownKinds) + whyNoKind(w.kinds, set, apiVersion, kindName).message // what is said about it
+		return w.hardHash(name)
 	case readNamed:
 		return w.named(name)
 	case readFile, readFolder:
@@ -95,92 +91,6 @@ func (w *world) hash(what what, name string) string {
 	panic(fmt.Sprintf("a read of type %q", what))
 }
 
-// hardKinds are the schemas of hard objects by Kubernetes version: Kubernetes'
-// own and those that the tree defines.
-type hardKinds struct {
-	versions    []string // of Kubernetes, in the fleet
-	open        bool     // kinds whose definition is nowhere pass
-	definitions []schema.CRD
-	places      []document.Position // of the definitions
-	hash        string
-	// problems of definitions freeze the units that hold them.
-	problems map[config.UnitPath]document.Problems
-	schemas  []*document.Document // that stand in the folder of schemas
-	shared   document.Problems    // of the folder of schemas; they freeze nothing by themselves
-	unread   bool                 // a file that may hold some could not be read
-
-	// facts are definitions that clusters have, by cluster.
-	facts map[string]*config.Facts
-
-	mu   sync.Mutex
-	sets map[string]*schema.Set // by version and definitions
-}
-
-// schemasOf names the schemas of a cluster: its Kubernetes version and, where facts
-// have definitions, @ and its name.
-func (h *hardKinds) schemasOf(c *config.Cluster) string { return schemasOf(h.facts, c) }
-
-func schemasOf(facts map[string]*config.Facts, c *config.Cluster) string {
-	if f := facts[c.Name]; f != nil && len(f.Definitions) > 0 {
-		return c.Kubernetes + "@" + c.Name
-	}
-	return c.Kubernetes
-}
-
-// ofCluster returns the schemas of a cluster.
-func (h *hardKinds) ofCluster(c *config.Cluster) *schema.Set { return h.of(h.schemasOf(c)) }
-
-// of returns the schemas that are named so, see [hardKinds.schemasOf]; "" is the newest
-// version, with the definitions of all clusters.
-func (h *hardKinds) of(name string) *schema.Set {
-	version, cluster, _ := strings.Cut(name, "@")
-	key := version
-	if f := h.facts[cluster]; f != nil {
-		key += "@" + f.DefinitionsHash
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if set := h.sets[key]; set != nil {
-		return set
-	}
-	set, err := schema.Kubernetes(version)
-	if err != nil {
-		panic(err)
-	}
-	set, _ = set.With(h.definitions) // what is wrong with them is found where they stand
-	set, _ = set.With(h.factsOf(name))
-	set.Open = h.open
-	h.sets[key] = set
-	return set
-}
-
-// factsOf are the definitions of a cluster that the tree does not have; of all
-// clusters for the name "".
-func (h *hardKinds) factsOf(name string) (list []schema.CRD) {
-	known := map[schema.Claim]bool{}
-	claim := func(object map[string]any) schema.Claim {
-		c := schema.ClaimOf(object)
-		c.Plural = "" // the group and the kind tell them apart
-		return c
-	}
-	for _, mine := range h.definitions {
-		known[claim(mine.Object)] = true
-	}
-	_, cluster, _ := strings.Cut(name, "@")
-	for _, of := range slices.Sorted(maps.Keys(h.facts)) {
-		if name != "" && of != cluster {
-			continue
-		}
-		for _, object := range h.facts[of].Definitions {
-			if c := claim(object); !known[c] {
-				known[c] = true
-				list = append(list, schema.CRD{Name: "the facts of cluster " + of, Object: object, Live: true})
-			}
-		}
-	}
-	return list
-}
-
 // places are the targets that units may be placed on, in both topologies.
 type places struct {
 	cells, clusters []place
@@ -188,6 +98,25 @@ type places struct {
 
 	mu    sync.Mutex
 	known map[*config.Defaults]placed
+
+	groups sync.Map // []*config.Cluster by name, see [places.clustersOf]
+}
+
+// clustersOf names the clusters that a unit goes to, in one word for however many. The
+// same clusters have the same name in every commit.
+func (p *places) clustersOf(placed []place) string {
+	sum := sha256.New()
+	var clusters []*config.Cluster
+	for _, on := range placed {
+		if n := len(clusters); n == 0 || clusters[n-1] != on.cluster { // cells stand together
+			clusters = append(clusters, on.cluster)
+			fmt.Fprintf(sum, "%q", on.cluster.Name)
+		}
+	}
+	const enough = 16
+	name := hex.EncodeToString(sum.Sum(nil)[:enough])
+	p.groups.LoadOrStore(name, clusters)
+	return name
 }
 
 // placed is what is known of a placement.
@@ -290,13 +219,13 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
 	}
-	facts := w.repository.Facts
 	for _, p := range placed {
 		fmt.Fprintf(sum, "%x", p.facts)
-		if f := facts[p.cluster.Name]; f != nil { // its definitions and namespaces are read one by one
-			fmt.Fprintf(sum, "%q %q", schemasOf(facts, p.cluster), f.PoliciesHash)
+		if f := w.repository.Facts[p.cluster.Name]; f != nil { // its definitions and namespaces are read one by one
+			fmt.Fprintf(sum, "%q", f.PoliciesHash)
 		}
 	}
+	w.places.clustersOf(placed) // what was read names them
 	fmt.Fprintf(sum, "%q %q\n", w.repository.Policies, w.repository.PoliciesHash)
 	if w.basePolicies != nil {
 		fmt.Fprintf(sum, "%q\n", w.basePolicies.hash)

@@ -82,7 +82,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/cache":             "",
 		"render/checker":           "config config/document",
 		"render/diff":              "config config/document config/sops render",
-		"render/impact":            "config config/document render render/diff render/kind render/schema render/schema/compat",
+		"render/impact":            "config config/document render render/diff render/kind render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",
 		"render/override":          "config config/document render/schema",

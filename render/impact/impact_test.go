@@ -180,7 +180,7 @@ func TestStoredVersions(t *testing.T) {
   {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "boxes.example.org"},
    "spec": {"group": "example.org", "names": {"kind": "Box", "plural": "boxes"}, "scope": "Namespaced", "versions": [
      {"name": "v1beta1", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}},
-     {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+     {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
    "status": {"storedVersions": ["v1beta1", "v1"]}}
 ]}}
 `
@@ -200,5 +200,50 @@ func TestChanges(t *testing.T) {
 	}
 	if _, changed := judged(t, texts, [3]string{"services/b/app.yaml", "[80, 81]", "[80, 82]"}); len(changed) > 0 {
 		t.Errorf("a spec alone: %v", changed)
+	}
+}
+
+// TestDefinitionsPerCluster: a definition is compared with the one that has its place in
+// the same cluster, and what some clusters meet names them.
+func TestDefinitionsPerCluster(t *testing.T) {
+	const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: jars.example.org}
+spec:
+  group: example.org
+  scope: Cluster
+  names: {kind: Jar, plural: jars}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {SIZE: {type: integer}}}}}}}
+`
+	before := maps.Clone(texts)
+	for _, cluster := range []string{"two", "three"} {
+		before["fleet/"+cluster+".yaml"] = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: " + cluster + ", labels: {name: " + cluster + "}}\nspec: {tenants: [\"*\"]}\n"
+		before["jars/"+cluster+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: " + cluster + "}\nspec: {placement: {topology: cluster, match: {labels: {name: " + cluster + "}}}}\n"
+	}
+	before["swell.yaml"] = strings.Replace(before["swell.yaml"], "{protoPath: [protos]}", "{protoPath: [protos], units: [services, jars]}", 1)
+	before["jars/two/crd/crd.yaml"], before["jars/three/crd/crd.yaml"] = strings.Replace(crd, "SIZE", "size", 1), strings.Replace(crd, "SIZE", "width", 1)
+	for _, test := range []struct {
+		name    string
+		changes [][3]string
+		want    []string
+	}{
+		{"nothing", nil, nil},
+		{"one of two", [][3]string{{"jars/three/crd/crd.yaml", "width:", "height:"}}, []string{"jars/three/crd/crd.yaml:9:120 breaking CRD_FIELD_REMOVED Jar/v1.spec.width"}},
+		{"they change places", [][3]string{{"jars/two/swell.yaml", "{name: two}}}}", "{name: three}}}}"}, {"jars/three/swell.yaml", "{name: three}}}}", "{name: two}}}}"}},
+			[]string{"jars/three/crd/crd.yaml:9:120 breaking CRD_FIELD_REMOVED Jar/v1.spec.size", "jars/two/crd/crd.yaml:9:120 breaking CRD_FIELD_REMOVED Jar/v1.spec.width"}},
+		{"gone from one", [][3]string{{"jars/two/crd/crd.yaml"}}, []string{"jars/two/crd/crd.yaml:1:1 breaking CRD_REMOVED Jar"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			report, _ := judged(t, before, test.changes...)
+			if diff := cmp.Diff(test.want, linesOf(report)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, f := range report.Findings {
+				if !strings.Contains(f.Message, "(in t") {
+					t.Errorf("%s does not say where", f.Message)
+				}
+			}
+		})
 	}
 }

@@ -420,20 +420,40 @@ func (l *loader) template(env *environment, n *yaml.Node, i int, conditional boo
 		c.secret = c.secret || easy.kind.secrets
 		return c.compile(n, schema.OfMessage(easy.kind.envelope))
 	}
-	hard := l.hard.Kind(apiVersion, kindName)
-	if hard == nil && l.hard.Open && l.hard.Nowhere(apiVersion, kindName, l.all.names()) {
-		hard = l.hard.Any(kindName, true)
+	hard := l.hard.Kinds(apiVersion, kindName)
+	if len(hard) == 0 && l.hard.Open && l.hard.Nowhere(apiVersion, kindName, l.all.names()) {
+		hard = append(hard, l.hard.Any(kindName, true))
 	}
 	if why := l.hard.Unserved(apiVersion, kindName); why != "" {
 		l.problem(n, "%s: %s %s: %s", where, document.Shorten(apiVersion), document.Shorten(kindName), why)
 		return nil
 	}
-	if hard == nil {
+	if len(hard) == 0 {
 		name, names := apiVersion+" "+kindName, append(l.hard.Names(), l.all.names()...)
 		l.problem(n, "%s: %s %s: no such kind%s", where, document.Shorten(apiVersion), document.Shorten(kindName), l.all.hint(name, names))
 		return nil
 	}
-	return c.compile(n, hard.Type())
+	return c.compileByOne(n, hard)
+}
+
+// compileByOne compiles a template of a kind that clusters may define in several ways. It
+// has to be good by one of them: each object is checked by that of its own cluster. What
+// is said is by the first.
+func (c *compiler) compileByOne(n *yaml.Node, kinds []*schema.Kind) template {
+	before := len(c.loader.problems)
+	first := c.compile(n, kinds[0].Type())
+	found := slices.Clone(c.loader.problems[before:])
+	for _, other := range kinds[1:] {
+		if len(c.loader.problems) == before {
+			break
+		}
+		c.loader.problems = c.loader.problems[:before]
+		if t := c.compile(n, other.Type()); len(c.loader.problems) == before {
+			return t
+		}
+		c.loader.problems = append(c.loader.problems[:before], found...)
+	}
+	return first
 }
 
 func scalarText(n *yaml.Node, key string) string {

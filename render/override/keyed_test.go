@@ -75,8 +75,9 @@ func TestPropertyKeyed(t *testing.T) {
 		spec, value, path := keyedSchema(t, n, rapid.IntRange(1, 4).Draw(t, "depth"))
 		root := map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}
 		open(t, root)
-		set, problems := kubernetes.With([]schema.CRD{{Name: "crd", Object: definitionOf(root)}})
-		if len(problems) > 0 {
+		definition := kubernetes.Define("crd", schema.AppendJSON(nil, definitionOf(root)), false)
+		set := kubernetes.With([]*schema.Definition{definition})
+		if problems := definition.Violations(); len(problems) > 0 {
 			t.Fatalf("%v", problems)
 		}
 		object := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": value}

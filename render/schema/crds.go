@@ -15,87 +15,41 @@ import (
 	"github.com/swell-sh/swell/render/schema/crdrule"
 )
 
-// CRD is a CustomResourceDefinition, apiextensions.k8s.io/v1, as Check takes
-// it. Check against its own type is not part of With.
-type CRD struct {
-	Name   string // how messages about others call it, such as its file
-	Object map[string]any
-	// Live: a cluster has it, so a server took it once, perhaps by older rules. One that
-	// has a problem here still defines its kinds; their objects are not checked, and
-	// [Kind.Deprecation] says so.
-	Live bool
-}
-
-// CRDProblem is why an API server would refuse a CustomResourceDefinition. Its
-// Path leads into the object.
-type CRDProblem struct {
-	CRD int // index into the list that was given
-	Violation
-}
-
-// With is the set and the kinds of custom resources beside it. A definition
-// with a problem adds no kind, the others do. Problems come in the order of the
-// definitions and, for one, of the versions and their schemas.
-func (s *Set) With(crds []CRD) (*Set, []CRDProblem) {
-	all := &Set{kinds: maps.Clone(s.kinds), gone: maps.Clone(s.gone), hash: s.hash, minor: s.minor, own: s.kubernetes()}
-	if all.gone == nil {
-		all.gone = map[string]string{}
-	}
-	owners := map[string]string{}
-	for name := range s.kinds {
-		owners[groupKind(name)] = "Kubernetes itself"
-		if k := s.kinds[name]; k.crd != "" {
-			owners[groupKind(name)] = k.crd
-		}
-	}
-	var problems []CRDProblem
-	for i, crd := range crds {
-		d := &definition{metadata: s.objectMeta()}
-		before := maps.Clone(owners)
-		found := d.compile(s, crd, owners)
-		if crd.Live && len(d.violations) > 0 {
-			crd, owners = crd.unchecked(d.violations[0]), before
-			d = &definition{metadata: s.objectMeta()}
-			found = d.compile(s, crd, owners)
-		}
-		for _, v := range d.violations {
-			problems = append(problems, CRDProblem{i, v})
-		}
-		if len(d.violations) > 0 {
-			for name := range found.kinds {
-				if all.kinds[name] == nil {
-					all.gone[name] = "its definition in " + crd.Name + " has a problem"
+// With is the set of Kubernetes' own kinds and those of custom resources beside it. A
+// definition with a problem adds no kind, the others do. Where several definitions have
+// a kind, the first is meant, and [Set.Kinds] has the others.
+func (s *Set) With(definitions []*Definition) *Set {
+	base := s.kubernetes()
+	all := &Set{kinds: maps.Clone(base.kinds), hidden: map[string]hidden{}, hash: base.hash, minor: base.minor, own: base}
+	for _, d := range definitions {
+		for _, v := range d.versions {
+			name := d.group + "/" + v.name + " " + d.kind
+			switch first := all.kinds[name]; {
+			case !v.served:
+				all.hidden[name] = hidden{d}
+			case first == nil:
+				all.kinds[name] = d.kindOf(v)
+			case first.of != nil:
+				for first.next != nil {
+					first = first.next
 				}
+				first.next = d.kindOf(v)
 			}
-			continue
 		}
-		maps.Copy(all.kinds, found.kinds)
-		maps.Copy(all.gone, found.gone)
 	}
-	return all, problems
+	return all
 }
 
-// maxWarning is less than what a definition may have for a deprecationWarning.
-const maxWarning = 240
-
-// unchecked is the definition without what its schemas say. Whoever uses its kinds is told
-// why.
-func (c CRD) unchecked(why Violation) CRD {
-	warning := document.Printable(document.Cut(fmt.Sprintf("not checked beyond its metadata: swell cannot use the definition in %s: %s: %s", c.Name, PathText(why.Path), why.Message), maxWarning))
-	spec, _ := c.Object["spec"].(map[string]any)
-	metadata, _ := c.Object["metadata"].(map[string]any)
-	list, _ := spec["versions"].([]any)
-	versions := make([]any, len(list))
-	for i, item := range list {
-		m, _ := item.(map[string]any)
-		versions[i] = map[string]any{"name": m["name"], "served": m["served"], "storage": m["storage"], "deprecated": true, "deprecationWarning": warning,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
+// Kinds are the kinds of a name by all definitions of the set that check it in different
+// ways. Most have one.
+func (s *Set) Kinds(apiVersion, kind string) (all []*Kind) {
+	_, version, _ := strings.Cut(apiVersion, "/")
+	for k := s.kinds[apiVersion+" "+kind]; k != nil; k = k.next {
+		if usable := k.usable(version); usable != nil && !slices.ContainsFunc(all, func(known *Kind) bool { return known.hash == usable.hash }) {
+			all = append(all, usable)
+		}
 	}
-	c.Object = map[string]any{
-		"metadata": map[string]any{"name": metadata["name"], "annotations": map[string]any{approvedBy: "unapproved, a cluster has it"}},
-		"spec":     map[string]any{"group": spec["group"], "names": spec["names"], "scope": spec["scope"], "versions": versions},
-	}
-	return c
+	return all
 }
 
 // hash tells contents of one sort apart.
@@ -121,68 +75,55 @@ func groupKind(name string) string {
 // objectMeta is the type of every object's metadata.
 func (s *Set) objectMeta() *Type { return s.Kind("v1", "ConfigMap").Type().Fields["metadata"] }
 
-// kindsOf are the kinds of one definition, and those of its versions that are
-// not served, with the reason.
-type kindsOf struct {
-	kinds map[string]*Kind
-	gone  map[string]string
-}
-
-func (d *definition) compile(base *Set, crd CRD, owners map[string]string) kindsOf {
-	found := kindsOf{kinds: map[string]*Kind{}, gone: map[string]string{}}
-	spec := get[map[string]any](d, crd.Object, "spec")
+// check finds what is wrong with a definition by itself.
+func (d *definition) check(base *Set, object map[string]any) {
+	spec := get[map[string]any](d, object, "spec")
 	if spec == nil {
 		d.problem(document.CodeObject, "spec: missing")
-		return found
+		return
 	}
 	d.path = append(d.path, "spec")
-	group, kind, plural := d.identity(crd, spec)
+	d.identity(object, spec)
 	if get[bool](d, spec, "preserveUnknownFields") {
 		d.problemAt("preserveUnknownFields", document.CodeObject, "not allowed in apiextensions.k8s.io/v1: write x-kubernetes-preserve-unknown-fields: true in the schema")
 	}
+	if claim := ClaimOf(object); base.owns(claim.Group, claim.Kind) {
+		d.problemAt("names", document.CodeDuplicate, "%s", DefinedBy(claim, "Kubernetes itself"))
+	}
 	d.conversion(get[map[string]any](d, spec, "conversion"))
-	namespaced := false
 	switch scope := get[string](d, spec, "scope"); scope {
-	case "Namespaced":
-		namespaced = true
-	case "Cluster":
+	case "Namespaced", "Cluster":
 	default:
 		d.problemAt("scope", document.CodeObject, "want Namespaced or Cluster, got %q", document.Shorten(scope))
 	}
-	name := group + " " + kind
-	if owner := owners[name]; owner != "" && kind != "" {
-		d.problemAt("names", document.CodeDuplicate, "kind %s of group %s is defined by %s already", document.Shorten(kind), document.Shorten(group), owner)
-	} else {
-		owners[name] = crd.Name
+	d.versions(base, spec)
+}
+
+// DefinedBy is the problem of the second definition of a kind.
+func DefinedBy(c Claim, owner string) string {
+	return fmt.Sprintf("kind %s of group %s is defined by %s already", document.Shorten(c.Kind), document.Shorten(c.Group), owner)
+}
+
+// owns says whether a kind is one of Kubernetes' own.
+func (s *Set) owns(group, kind string) bool {
+	for name, k := range s.kinds {
+		if k.of == nil && groupKind(name) == group+" "+kind {
+			return true
+		}
 	}
-	d.versions(base, crd, spec, func(v servedVersion) {
-		name := group + "/" + v.name + " " + kind
-		if !v.served {
-			found.gone[name] = "this version is not served"
-			return
-		}
-		all, _ := spec["versions"].([]any)
-		warning := deprecatedBy(group, kind, v, all)
-		content := AppendJSON(nil, []any{group, kind, plural, namespaced, v.schema, warning})
-		k := &Kind{Namespaced: namespaced, deprecation: warning, crd: crd.Name, definition: plural + "." + group, typ: v.typ, hash: hash("kind", append(content, base.hash...))}
-		if crdrule.Has(v.schema) {
-			k.ruled, k.base = v.schema, base.kubernetes()
-		}
-		found.kinds[name] = k
-	})
-	return found
+	return false
 }
 
 // identity checks the group and the names, which the name of the definition
 // is made of.
-func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural string) {
-	group = get[string](d, spec, "group")
+func (d *definition) identity(object, spec map[string]any) {
+	group := get[string](d, spec, "group")
 	if !document.IsName(group) || !strings.Contains(group, ".") {
 		d.problemAt("group", document.CodeObject, "%q: want a domain with a dot in it", document.Shorten(group))
 	}
 	names := get[map[string]any](d, spec, "names")
-	plural = get[string](d, names, "plural")
-	kind = get[string](d, names, "kind")
+	plural := get[string](d, names, "plural")
+	kind := get[string](d, names, "kind")
 	d.at(func() {
 		for _, field := range []string{"plural", "kind", "singular", "listKind"} {
 			value, _ := names[field].(string)
@@ -207,14 +148,13 @@ func (d *definition) identity(crd CRD, spec map[string]any) (group, kind, plural
 			d.problemAt("listKind", document.CodeObject, "%q: want another name than the kind's", document.Shorten(kind))
 		}
 	}, "names")
-	metadata, _ := crd.Object["metadata"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
 	d.path = d.path[:0]
 	if name := plural + "." + group; metadata["name"] != name {
 		d.at(func() { d.problem(document.CodeObject, "want %q, the plural and the group", document.Shorten(name)) }, "metadata", "name")
 	}
 	d.approved(group, metadata)
 	d.path = append(d.path, "spec")
-	return group, kind, plural
 }
 
 const approvedBy = "api-approved.kubernetes.io"
@@ -236,11 +176,10 @@ type servedVersion struct {
 	served     bool
 	deprecated bool
 	warning    string // in place of a server's own about deprecation
-	schema     map[string]any
 	typ        *Type
 }
 
-func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(servedVersion)) {
+func (d *definition) versions(base *Set, spec map[string]any) {
 	list := get[[]any](d, spec, "versions")
 	seen := map[string]bool{}
 	stored := 0
@@ -263,9 +202,8 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 				d.problemAt("name", document.CodeDuplicate, "%q: a version of that name stands before", document.Shorten(v.name))
 			}
 			seen[v.name] = true
-			v.schema, v.typ = d.schema(base, m)
+			v.typ = d.schema(base, m)
 			d.served(v, m)
-			add(v)
 		}, "versions", i)
 	}
 	if stored != 1 {
@@ -274,9 +212,9 @@ func (d *definition) versions(base *Set, crd CRD, spec map[string]any, add func(
 }
 
 // schema compiles the schema of a version.
-func (d *definition) schema(base *Set, m map[string]any) (schema map[string]any, typ *Type) {
+func (d *definition) schema(base *Set, m map[string]any) (typ *Type) {
 	d.at(func() {
-		schema = get[map[string]any](d, get[map[string]any](d, m, "schema"), "openAPIV3Schema")
+		schema := get[map[string]any](d, get[map[string]any](d, m, "schema"), "openAPIV3Schema")
 		if schema == nil {
 			d.problem(document.CodeObject, "openAPIV3Schema: missing, every version has its schema")
 			return
@@ -292,7 +230,7 @@ func (d *definition) schema(base *Set, m map[string]any) (schema map[string]any,
 			}
 		}, "openAPIV3Schema")
 	}, "schema")
-	return schema, typ
+	return typ
 }
 
 // rules checks the x-kubernetes-validations of a schema in which all else is right.
@@ -310,7 +248,7 @@ func (d *definition) rules(base *Set, schema map[string]any) {
 // than the names that are near.
 func (s *Set) Instead(apiVersion, kind string) string {
 	name := apiVersion + " " + kind
-	if s.kinds[name] != nil {
+	if s.Kind(apiVersion, kind) != nil {
 		return ""
 	}
 	if hint := removed[name]; hint != "" {
@@ -320,7 +258,7 @@ func (s *Set) Instead(apiVersion, kind string) string {
 	for known := range s.kinds {
 		version, knownKind, _ := strings.Cut(known, " ")
 		switch {
-		case knownKind != kind:
+		case knownKind != kind || s.Kind(version, kind) == nil:
 		case groupKind(known) == groupKind(name):
 			same = append(same, version)
 		default:
@@ -331,8 +269,8 @@ func (s *Set) Instead(apiVersion, kind string) string {
 		same = others
 	}
 	reason := ""
-	if s.gone[name] != "" {
-		reason = " (" + s.gone[name] + ")"
+	if why := s.gone(name); why != "" {
+		reason = " (" + why + ")"
 	}
 	if len(same) == 0 {
 		return reason

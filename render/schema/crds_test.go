@@ -41,13 +41,43 @@ func widgets(t testing.TB) []byte {
 	return text
 }
 
-func with(t testing.TB, crds ...CRD) *Set {
+// written is a definition of a test.
+type written struct {
+	Name   string
+	Object map[string]any
+	Live   bool
+}
+
+// problem is what is wrong with the definition of an index.
+type problem struct {
+	CRD int
+	Violation
+}
+
+// join is [Set.With], and all that is wrong with the definitions.
+func join(s *Set, crds ...written) (*Set, []problem) {
+	var definitions []*Definition
+	var problems []problem
+	for i, c := range crds {
+		d := s.Define(c.Name, AppendJSON(nil, c.Object), c.Live)
+		definitions = append(definitions, d)
+		if c.Live && len(d.Violations()) > 0 && len(d.unchecked().Violations()) == 0 {
+			continue // it is used all the same
+		}
+		for _, v := range d.Violations() {
+			problems = append(problems, problem{i, v})
+		}
+	}
+	return s.With(definitions), problems
+}
+
+func with(t testing.TB, crds ...written) *Set {
 	t.Helper()
 	base, err := Kubernetes("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, problems := base.With(crds)
+	set, problems := join(base, crds...)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -63,7 +93,7 @@ func TestCustomResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		crd := parsed(t, text)
-		set := with(t, CRD{Name: name + ".yaml", Object: crd})
+		set := with(t, written{Name: name + ".yaml", Object: crd})
 		if found := Check(set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Type(), crd); len(found) > 0 {
 			t.Error(found)
 		}
@@ -104,7 +134,7 @@ func customResource(t *testing.T, set *Set, text []byte) {
 
 // TestNoRulesNoAllocation: an object costs nothing more because others have rules.
 func TestNoRulesNoAllocation(t *testing.T) {
-	set := with(t, CRD{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
+	set := with(t, written{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
 	object := parsed(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}\n"))
 	kind := set.Kind("v1", "ConfigMap")
 	kind.Check(object, false)
@@ -124,7 +154,7 @@ func BenchmarkCustomResource(b *testing.B) {
 		b.Fatal(err)
 	}
 	object := parsed(b, archive.Files[0].Data)
-	kind := with(b, CRD{Name: "gauges.yaml", Object: parsed(b, text)}).Kind("shop.example.com/v1", "Gauge")
+	kind := with(b, written{Name: "gauges.yaml", Object: parsed(b, text)}).Kind("shop.example.com/v1", "Gauge")
 	b.ReportAllocs()
 	for b.Loop() {
 		if found := kind.Check(object, false); len(found) > 0 {
@@ -147,7 +177,7 @@ func BenchmarkDefinition(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		base.compiled.problems = nil
-		if _, problems := base.With([]CRD{{Name: "gauges.yaml", Object: crd}}); len(problems) > 0 {
+		if _, problems := join(base, written{Name: "gauges.yaml", Object: crd}); len(problems) > 0 {
 			b.Fatal(problems)
 		}
 	}
@@ -200,14 +230,14 @@ func TestBrokenDefinitions(t *testing.T) {
 			t.Fatalf("%q is not in the definition", c.old)
 		}
 		text := strings.Replace(good, c.old, c.new, 1)
-		set, problems := base.With([]CRD{{Name: "widgets.yaml", Object: parsed(t, []byte(text))}})
-		if !slices.ContainsFunc(problems, func(p CRDProblem) bool { return strings.Contains(PathText(p.Path)+": "+p.Message, c.want) }) {
+		set, problems := join(base, written{Name: "widgets.yaml", Object: parsed(t, []byte(text))})
+		if !slices.ContainsFunc(problems, func(p problem) bool { return strings.Contains(PathText(p.Path)+": "+p.Message, c.want) }) {
 			t.Errorf("%q to %q: got %v, want %s", c.old, c.new, problems, c.want)
 		}
 		if set.Kind("shop.example.com/v1", "Widget") != nil {
 			t.Errorf("%q to %q: the kind is there", c.old, c.new)
 		}
-		set, problems = base.With([]CRD{{Name: "the facts of cluster sas-1", Object: parsed(t, []byte(text)), Live: true}})
+		set, problems = join(base, written{Name: "the facts of cluster sas-1", Object: parsed(t, []byte(text)), Live: true})
 		kind := set.Kind("shop.example.com/v1", "Widget")
 		if (kind == nil) != (len(problems) > 0) {
 			t.Errorf("%q to %q in a cluster: kind %v, problems %v", c.old, c.new, kind, problems)
@@ -222,7 +252,7 @@ func TestBrokenDefinitions(t *testing.T) {
 	}
 }
 
-// TestDefinedTwice: neither two definitions of one kind nor one of a kind of
+// TestDefinedTwice: the first of two definitions of one kind is meant, and none of a kind of
 // Kubernetes.
 func TestDefinedTwice(t *testing.T) {
 	base, err := Kubernetes("")
@@ -237,19 +267,18 @@ func TestDefinedTwice(t *testing.T) {
 	group["group"] = "networking.k8s.io"
 	group["names"].(map[string]any)["kind"] = "Ingress"
 	deployment["metadata"].(map[string]any)["name"] = "widgets.networking.k8s.io"
-	set, problems := base.With([]CRD{{Name: "a.yaml", Object: widget}, {Name: "b.yaml", Object: other}, {Name: "c.yaml", Object: deployment}})
+	set, problems := join(base, written{Name: "a.yaml", Object: widget}, written{Name: "b.yaml", Object: other}, written{Name: "c.yaml", Object: deployment})
 	var got []string
 	for _, p := range problems {
 		got = append(got, fmt.Sprintf("%d %s: %s: %s", p.CRD, PathText(p.Path), p.Code, p.Message))
 	}
 	want := []string{
-		"1 spec.names: SW1010: kind Widget of group shop.example.com is defined by a.yaml already",
 		"2 spec.names: SW1010: kind Ingress of group networking.k8s.io is defined by Kubernetes itself already",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	broken, _ := base.With([]CRD{{Name: "a.yaml", Object: parsed(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))}})
+	broken, _ := join(base, written{Name: "a.yaml", Object: parsed(t, bytes.Replace(widgets(t), []byte("type: object"), []byte("type: text"), 1))})
 	if got, want := broken.Instead("shop.example.com/v1", "Widget"), " (its definition in a.yaml has a problem)"; got != want {
 		t.Errorf("a kind of a broken definition: got %q, want %q", got, want)
 	}
@@ -262,8 +291,8 @@ func TestHash(t *testing.T) {
 	widget := parsed(t, widgets(t))
 	gadget := parsed(t, []byte(strings.NewReplacer("widgets", "gadgets", "kind: Widget", "kind: Gadget").Replace(string(widgets(t)))))
 	changed := parsed(t, bytes.Replace(widgets(t), []byte("default: 3"), []byte("default: 4"), 1))
-	a, b := CRD{Name: "a.yaml", Object: widget}, CRD{Name: "b.yaml", Object: gadget}
-	both, alone, other := with(t, a, b), with(t, a), with(t, CRD{Name: "a.yaml", Object: changed}, b)
+	a, b := written{Name: "a.yaml", Object: widget}, written{Name: "b.yaml", Object: gadget}
+	both, alone, other := with(t, a, b), with(t, a), with(t, written{Name: "a.yaml", Object: changed}, b)
 	of := func(s *Set, kind string) string { return s.Kind("shop.example.com/v1", kind).Hash() }
 	if of(both, "Widget") != of(alone, "Widget") || of(both, "Gadget") != of(other, "Gadget") {
 		t.Error("a kind's hash changes with the definition of another")
@@ -277,7 +306,7 @@ func TestHash(t *testing.T) {
 }
 
 func TestInstead(t *testing.T) {
-	set := with(t, CRD{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
+	set := with(t, written{Name: "widgets.yaml", Object: parsed(t, widgets(t))})
 	for name, want := range map[string]string{
 		"policy/v1beta1 PodDisruptionBudget":   `, did you mean "policy/v1 PodDisruptionBudget"?`,
 		"extensions/v1beta1 Ingress":           `, did you mean "networking.k8s.io/v1 Ingress"?`,
@@ -362,15 +391,15 @@ func FuzzCRD(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		docs, _ := document.ReadDocuments("x.yaml", text)
-		var crds []CRD
+		var crds []written
 		for _, doc := range docs {
 			value, problems := doc.Plain(doc.Node)
 			if object, ok := value.(map[string]any); ok && len(problems) == 0 {
-				crds = append(crds, CRD{Name: "x.yaml", Object: object})
+				crds = append(crds, written{Name: "x.yaml", Object: object})
 			}
 		}
-		set, problems := base.With(crds)
-		again, same := base.With(crds)
+		set, problems := join(base, crds...)
+		again, same := join(base, crds...)
 		if diff := cmp.Diff(problems, same); diff != "" || len(set.kinds) != len(again.kinds) {
 			t.Fatalf("twice the same, and not the same (-first +second):\n%s", diff)
 		}
@@ -398,7 +427,7 @@ func TestMetadataThatSaysNothing(t *testing.T) {
 	const metadata = "properties: {name: {type: string, maxLength: 20}}"
 	for added, want := range map[string]int{"exclusiveMaximum: false": 0, `format: ""`: 0, "exclusiveMaximum: true": 1, "minProperties: 0": 1} {
 		text := strings.Replace(string(widgets(t)), metadata, metadata+"\n            "+added, 1)
-		if _, problems := base.With([]CRD{{Name: "widgets.yaml", Object: parsed(t, []byte(text))}}); len(problems) != want {
+		if _, problems := join(base, written{Name: "widgets.yaml", Object: parsed(t, []byte(text))}); len(problems) != want {
 			t.Errorf("%s: got %v, want %d", added, problems, want)
 		}
 	}

@@ -36,7 +36,7 @@ func (k *Kind) Check(object map[string]any, secret bool) []Violation {
 	if err != nil {
 		return append(found, Violation{Code: document.CodeInternal, Message: "the rules of its definition: " + err.Error()})
 	}
-	value, _ := wholeNumbers(withDefaults(k.typ, object)).(map[string]any)
+	value, _ := wholeNumbers(withDefaults(k.Type(), object)).(map[string]any)
 	for _, flaw := range rules.Broken(value) {
 		found = append(found, Violation{Path: flaw.Path, Code: document.CodeObject, Message: brokenRule(flaw, secret)})
 	}
@@ -50,7 +50,7 @@ func (k *Kind) Defaulted(object map[string]any) map[string]any {
 	if k.definition == "" {
 		return object
 	}
-	defaulted, ok := wholeNumbers(withDefaults(k.typ, object)).(map[string]any)
+	defaulted, ok := wholeNumbers(withDefaults(k.Type(), object)).(map[string]any)
 	if !ok {
 		return object
 	}
@@ -152,8 +152,8 @@ func (k *Kind) compiled() (*crdrule.Rules, error) {
 	if rules := k.rules.Load(); rules != nil {
 		return rules, nil
 	}
-	schema := AppendJSON(nil, k.ruled)
-	key, c := hash("rules", schema), &k.base.compiled
+	schema := k.ruled()
+	key, c := hash("rules", schema), &k.of.base.compiled
 	c.mu.Lock()
 	if c.rules == nil || len(c.rules) > maxCompiled {
 		c.rules = map[string]func() (*crdrule.Rules, error){}

@@ -40,7 +40,7 @@ func (s *Set) Unserved(apiVersion, kind string) string {
 	name := apiVersion + " " + kind
 	l, known := lifecycles[name]
 	switch minor := minorOf(s.minor); {
-	case s.kinds[name] != nil:
+	case s.Kind(apiVersion, kind) != nil:
 		return ""
 	case removed[name] != "":
 		return removed[name]
@@ -119,7 +119,7 @@ func (s *Set) Nowhere(apiVersion, kind string, others []string) bool {
 	for name := range s.kinds {
 		add(name)
 	}
-	for name := range s.gone {
+	for name := range s.hidden {
 		add(name)
 	}
 	for name := range lifecycles {

@@ -16,11 +16,27 @@ func (s *Set) BuiltInNames() map[string]bool {
 	}
 	names := make(map[string]bool, len(s.kinds))
 	for name, k := range s.kinds {
-		if k.crd == "" {
+		if k.of == nil {
 			names[groupKind(name)] = true
 		}
 	}
 	return names
+}
+
+// Defines says whether the set has a kind in any version, be its definition good or not.
+func (s *Set) Defines(group, kind string) bool {
+	is := func(name string) bool { return groupKind(name) == group+" "+kind }
+	for name := range s.kinds {
+		if is(name) {
+			return true
+		}
+	}
+	for name := range s.hidden {
+		if is(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Names are the keys of what is claimed: the kind in its group, and the name of

@@ -38,10 +38,10 @@ func Versions() []string {
 
 // Set is the kinds of one Kubernetes version. It is safe for concurrent use.
 type Set struct {
-	kinds map[string]*Kind  // by "apiVersion kind"
-	gone  map[string]string // by the same, why a version of a custom resource is none
-	hash  string            // of the Kubernetes version with its schemas
-	minor string            // Kubernetes' own version
+	kinds  map[string]*Kind  // by "apiVersion kind"
+	hidden map[string]hidden // by the same, versions of custom resources that are not served
+	hash   string            // of the Kubernetes version with its schemas
+	minor  string            // Kubernetes' own version
 	// Open says that kinds whose definition is nowhere pass, see [Set.Nowhere].
 	Open bool
 	raw  map[string]json.RawMessage // not of a set that has custom resources
@@ -51,8 +51,9 @@ type Set struct {
 	mu    sync.Mutex
 	types map[string]*Type
 
-	own      *Set // Kubernetes' own kinds, of a set with others beside them; else nil
-	compiled compiledRules
+	own         *Set // Kubernetes' own kinds, of a set with others beside them; else nil
+	compiled    compiledRules
+	definitions definitions
 }
 
 // kubernetes is the set of Kubernetes' own kinds, which lasts.
@@ -67,11 +68,13 @@ func (s *Set) kubernetes() *Set {
 type Kind struct {
 	Namespaced bool
 
-	crd string // the definition that it is of; empty for Kubernetes' own
+	of *Definition // nil for Kubernetes' own, and for those of which nothing is known
 	// definition is the metadata.name of that one.
 	definition string
 	hash       string
-	set        *Set // nil for a custom resource, whose type is there from the start
+	set        *Set         // of Kubernetes' own kinds; else nil
+	typeOf     func() *Type // of a custom resource
+	next       *Kind        // of the same name, by another definition; see [Set.Kinds]
 	name       string
 	// deprecation is what to say of the kind's version; empty when all is well.
 	deprecation string
@@ -80,10 +83,9 @@ type Kind struct {
 	once        sync.Once
 	typ         *Type
 
-	// ruled is the schema of a custom resource that has rules in it, and base the set
-	// of Kubernetes' own kinds, which keeps them compiled; nil for others.
-	ruled map[string]any
-	base  *Set
+	// ruled gives the schema, as JSON, of a custom resource that has rules in it; nil for
+	// others.
+	ruled func() []byte
 	rules atomic.Pointer[crdrule.Rules]
 }
 
@@ -134,7 +136,19 @@ func read(version string) (*Set, error) {
 }
 
 // Kind finds a kind; nil when there is none of that name and version.
-func (s *Set) Kind(apiVersion, kind string) *Kind { return s.kinds[apiVersion+" "+kind] }
+func (s *Set) Kind(apiVersion, kind string) *Kind {
+	k := s.kinds[apiVersion+" "+kind]
+	if k == nil || k.of == nil {
+		return k
+	}
+	_, version, _ := strings.Cut(apiVersion, "/")
+	for ; k != nil; k = k.next {
+		if usable := k.usable(version); usable != nil {
+			return usable
+		}
+	}
+	return nil
+}
 
 // OtherVersions are the other apiVersions that have a kind, sorted.
 func (s *Set) OtherVersions(apiVersion, kind string) (others []string) {
@@ -191,6 +205,9 @@ func plural(kind string) string {
 // Type is the type of the kind's objects.
 func (k *Kind) Type() *Type {
 	k.once.Do(func() {
+		if k.typeOf != nil {
+			k.typ = k.typeOf()
+		}
 		if k.set == nil {
 			return
 		}

@@ -103,8 +103,9 @@ func (c ruleCase) side(t *testing.T, name string) side {
 		doc := c.document(t, "crd.yaml", text)
 		object := plain(t, doc)
 		s.crd = &compat.Definition{Object: object, At: func(path ...any) document.Position { return doc.At(document.NodeAt(doc.Node, path)) }}
-		var problems []schema.CRDProblem
-		if s.hard, problems = hard.With([]schema.CRD{{Name: "crd.yaml", Object: object}}); len(problems) > 0 {
+		definition := hard.Define("crd.yaml", schema.AppendJSON(nil, object), false)
+		s.hard = hard.With([]*schema.Definition{definition})
+		if problems := definition.Violations(); len(problems) > 0 {
 			t.Fatalf("%s: %v", name, problems)
 		}
 	}
