@@ -18,6 +18,7 @@ import (
 // below and no others.
 func (l *loader) loadDefaults(file string, mode fs.FileMode, inherited *Defaults) *Defaults {
 	merged := *inherited
+	merged.Unit = nil
 	content, err := l.readDefaults(file, mode)
 	what := "content " + string(content)
 	if err != nil {
@@ -64,6 +65,7 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 		Labels       map[string]string
 		Overrides    []overrideSpec
 		AllOrNothing *bool
+		Unit         *bool
 		policySpec
 	}
 	in := readOwn(doc, &spec)
@@ -79,7 +81,7 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	if spec.Rollout != "" {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.PositionOf("spec", "rollout")
 	}
-	d.Labels = overlay(d.Labels, spec.Labels)
+	d.Labels, d.Unit = overlay(d.Labels, spec.Labels), spec.Unit
 	d.addOverrides(in, spec.Overrides)
 	d.addPolicy(in, spec.policySpec)
 	switch all := spec.AllOrNothing; {

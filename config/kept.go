@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
@@ -20,7 +21,7 @@ import (
 func (r *Repository) Kept(unit UnitPath) string {
 	for _, root := range r.roots {
 		if Within(string(unit), root.path) {
-			return root.kept(string(unit))
+			return root.kept(string(unit), r.bases)
 		}
 	}
 	_, err := r.Tree.Hash(string(unit))
@@ -33,30 +34,39 @@ func (r *Repository) Kept(unit UnitPath) string {
 	return "swell.yaml names no folder of units any more that the unit is in, but it is still there: nothing is deleted; remove its folder to remove it"
 }
 
+const keptAdvice = "nothing is deleted; rename or remove the folder to remove the unit"
+
 // kept is Kept for a unit in the folder or below it.
-func (f *folder) kept(unit string) string {
+func (f *folder) kept(unit string, named *bases) string {
 	around := []*folder{f} // from the outside in
 	for f.path != unit {
 		next, _, _ := strings.Cut(strings.TrimPrefix(unit, f.path+"/"), "/")
-		if f = f.below(path.Join(f.path, next)); f == nil {
+		sub := path.Join(f.path, next)
+		if i := slices.IndexFunc(f.left, func(left LeftOut) bool { return left.Path == sub }); i >= 0 {
+			return sub + ": " + f.left[i].Why + ": " + keptAdvice
+		}
+		if f = f.below(sub); f == nil {
 			return ""
 		}
 		around = append(around, f)
 	}
-	if f.unit == nil {
+	switch {
+	case f.unit == nil && len(f.left) > 0: // what it held may be among that
+		return f.left[0].Path + ": " + f.left[0].Why + ": " + keptAdvice
+	case f.unit == nil:
 		return ""
 	}
-	const advice = "nothing is deleted; rename or remove the folder to remove the unit"
+	const advice = keptAdvice
 	for _, k := range f.kustomizations {
 		if k.folder() == unit && k.component {
 			return fmt.Sprintf("%s: the folder is a Component now, and so no unit: %s", k.file, advice)
 		}
 	}
+	if why := named.kept(f.unit, advice); why != "" {
+		return why
+	}
 	for i := len(around) - 2; i >= 0; i-- {
 		all := usesOf(around[i].kustomizations)
-		if k := all.baseFor(unit); k != nil {
-			return fmt.Sprintf("%s:%d: names the folder, which makes it a base and no unit: %s", k.file, k.folders[unit], advice)
-		}
 		if k := all.materialFor(unit, true); k != nil {
 			return fmt.Sprintf("%s: takes what is in the folder, which makes it no unit of its own: %s", k.file, advice)
 		}

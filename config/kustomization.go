@@ -23,13 +23,14 @@ var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Ku
 //
 // The rule: a folder with such a file is one unit, and the folders below it are
 // its material. It is no unit when it is a Component, or a base: when a
-// kustomization elsewhere below the same parent folder names it. So of
+// kustomization elsewhere in the commit names it. So of
 //
-//	app/base  app/overlays/test  app/overlays/prod
+//	apps/base/shop  apps/staging  apps/production
 //
-// the two overlays are units, as they name ../../base. Only those near it make
-// a folder a base, so that nobody can take another team's unit out of the
-// fleet by naming it. A folder that leads to itself by what it names is a unit,
+// the last two are units, as they name ../base/shop. In a fleet with Tenants only a
+// kustomization of the same tenant makes a folder a base, so that nobody can take another
+// team's unit out of the fleet by naming it. The folder's own swell.yaml has the last
+// word, see [Defaults.Unit]. A folder that leads to itself by what it names is a unit,
 // for whatever else is one cannot be told; rendering it says where the cycle is.
 // A folder below a unit that the unit does not name, and that would be a unit
 // elsewhere, is held with a problem: what was a unit must not be removed because
@@ -37,6 +38,7 @@ var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Ku
 // is a base, a Component or material now is not gone: see [Repository.Kept].
 type kustomization struct {
 	file      string
+	tenant    string
 	component bool
 	folders   map[string]int    // paths from the root that it takes as a base or a component, and the line
 	names     map[string]int    // all paths from the root that it takes
@@ -137,18 +139,6 @@ func usesOf(all []*kustomization) *uses {
 	return u
 }
 
-// baseFor is a kustomization that makes the folder a base: one elsewhere that
-// names it. Nil when there is none, or when the folder leads to itself. A folder
-// is no base of what is in it: kustomize takes that for a cycle too.
-func (u *uses) baseFor(folder string) *kustomization {
-	for _, k := range u.named[folder] {
-		if !Within(k.folder(), folder) && !u.leadToItself(folder) {
-			return k
-		}
-	}
-	return nil
-}
-
 // materialFor is a kustomization that takes the folder, or something in it where
 // inside is set. Nil when there is none, or when the folder leads to itself.
 func (u *uses) materialFor(folder string, inside bool) *kustomization {
@@ -202,6 +192,7 @@ func (l *loader) readOwn(unit *Unit, current *folder) *kustomization {
 		}
 		content, err := l.tree.ReadFile(file)
 		own = readKustomization(file, content)
+		own.tenant = unit.Defaults.Tenant
 		if err != nil {
 			problem := document.FileProblem(file, err)
 			unit.Problems = append(unit.Problems, problem)
@@ -216,54 +207,34 @@ func (l *loader) readOwn(unit *Unit, current *folder) *kustomization {
 	return own
 }
 
-// settle says which folders and units there are, once those below are loaded.
+// settle says which folders and units there are but for bases, once those below are
+// loaded.
 func (f *folder) settle(own *kustomization) {
 	f.folders = f.loaded
-	if own != nil { // all that is below is material of the one unit
-		for _, below := range f.loaded {
-			below.each(func(u *Unit) bool {
-				f.units = append(f.units, u)
-				return true
-			})
-		}
-		f.folders, f.units = nil, applyKustomizations(f.path, own, f.units, usesOf(f.kustomizations))
-	} else if len(f.kustomizations) > 0 {
-		f.folders = slices.Clone(f.loaded)
-		all := usesOf(f.kustomizations)
-		for i, below := range f.loaded {
-			if len(below.kustomizations) == 0 {
-				continue
-			}
-			settled := *below
-			settled.units = applyKustomizations(f.path, nil, below.units, all)
-			if !slices.Equal(settled.units, below.units) {
-				f.folders[i] = &settled
-			}
-		}
+	if own == nil {
+		return
 	}
+	for _, below := range f.loaded { // all that is below is material of the one unit
+		below.each(func(u *Unit) bool {
+			f.units = append(f.units, u)
+			return true
+		})
+	}
+	f.folders, f.units = nil, f.withoutMaterial(own, usesOf(f.kustomizations))
 }
 
-// applyKustomizations takes those of a folder's units, and of units below it,
-// out that are bases, components or material of a kustomization.
-func applyKustomizations(dir string, own *kustomization, units []*Unit, all *uses) []*Unit {
-	kept := units[:0:0]
-	for _, u := range units {
+// withoutMaterial are the units of a folder with a kustomization, and of those below it,
+// but for its material, and for the folder itself where it is a Component.
+func (f *folder) withoutMaterial(own *kustomization, all *uses) []*Unit {
+	kept := f.units[:0:0]
+	for _, u := range f.units {
 		at := string(u.Path)
 		switch {
-		case at == dir && own != nil && own.component:
-		case at == dir || u.stray:
+		case at == f.path && own.component:
+		case at == f.path || u.stray || all.leadToItself(at):
 			kept = append(kept, u)
-		case own != nil:
-			switch {
-			case all.leadToItself(at):
-				kept = append(kept, u)
-			case all.materialFor(at, u.Kustomization == "") == nil:
-				kept = append(kept, strayUnit(u, own))
-			}
-		case u.Kustomization == "" || path.Dir(at) != dir:
-			kept = append(kept, u)
-		case all.baseFor(at) == nil:
-			kept = append(kept, undecided(u, all.all))
+		case all.materialFor(at, u.Kustomization == "") == nil:
+			kept = append(kept, strayUnit(u, own))
 		}
 	}
 	return kept
@@ -282,16 +253,4 @@ func strayUnit(u *Unit, above *kustomization) *Unit {
 	}
 	return &Unit{Path: u.Path, Hash: u.Hash, Defaults: u.Defaults, stray: true, Problems: document.Problems{{Position: document.Position{File: at}, Code: document.CodeDocument,
 		Message: fmt.Sprintf("stands below %s, which does not name it: a folder below a kustomization is no unit of its own; name it there or move it out", above.file)}}}
-}
-
-// undecided holds a unit that may be the base of a file that cannot be read.
-func undecided(u *Unit, all []*kustomization) *Unit {
-	for _, k := range all {
-		if k.unread != nil && k.file != u.Kustomization {
-			held := *u
-			held.Problems = append(slices.Clip(u.Problems), *k.unread)
-			u = &held
-		}
-	}
-	return u
 }

@@ -60,6 +60,7 @@ type Repository struct {
 
 	// roots are the folders of units, in the order of swell.yaml.
 	roots []*folder
+	bases *bases
 	// layout is empty when swell.yaml could not be read.
 	layout layout
 }
@@ -98,6 +99,9 @@ type Unit struct {
 	// Kustomization is the file of kustomize in the folder, as a path from the
 	// root: the unit is what it builds. Empty where there is none.
 	Kustomization string
+	// Declared is what a swell.yaml in the folder itself says of whether it is a unit; nil
+	// when it says nothing.
+	Declared *bool
 	// Problems of the unit's own Defaults and of files that cannot be read.
 	Problems document.Problems
 	// Link is set when the path is that of a symbolic link or a submodule, as a
@@ -128,6 +132,9 @@ type Defaults struct {
 	// References are what the documents name that has to be there, from the root
 	// down. That of the placement is not among them.
 	References []Reference
+	// Unit says whether the folder of the nearest swell.yaml is a unit; nil leaves that
+	// to its files.
+	Unit *bool
 	// Hash is the address of everything that was merged, OverridesHash that
 	// of the files with overrides among it.
 	Hash, OverridesHash string
@@ -183,12 +190,14 @@ type layout struct {
 	name                        string
 	fleet, kinds, data, schemas string
 	policies, facts             string
-	units                       []string
+	units                       []string // the folders to begin at
+	patterns                    []string // spec.units as written
 	protoPath                   []string
 	release                     Release
 	checks                      Checks
 	allowed                     []AllowedChange
 	strictYAML                  bool
+	selection                   selection
 	doc                         *document.Document
 }
 
@@ -217,6 +226,7 @@ type loader struct {
 	tree        Tree
 	repository  *Repository
 	entries     int // seen in folders of units
+	selection   selection
 	tenantsRead []*document.Document
 }
 
@@ -246,14 +256,19 @@ func (l *loader) load(previous *Repository) {
 	l.repository.FactsHash = l.folderHash(layout.facts)
 	l.loadFacts(layout.facts, previous.Facts)
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
+	l.selection = layout.selection
+	if !slices.Equal(layout.patterns, previous.layout.patterns) || !slices.Equal(layout.selection.reserved, previous.layout.selection.reserved) {
+		previous = &Repository{} // other folders may be units
+	}
 	for _, root := range layout.units {
 		hash, err := l.tree.Hash(root)
 		if err != nil && !document.IsOddName(err) {
 			l.problem(l.unitsProblem(root, err))
 			continue
 		}
-		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, none, previous.root(root)))
+		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, scope{defaults: none}, previous.root(root).asLoaded()))
 	}
+	l.repository.settle(previous)
 	l.checkAfter()
 }
 
@@ -284,10 +299,12 @@ func (l *loader) layout() (layout, bool) {
 	if len(found.units) == 0 {
 		found.units = []string{"services"}
 	}
+	found.patterns = found.units
+	found.selection, found.units = in.selectionOf(found.patterns)
 	missing := false
-	for i, name := range found.folders() {
+	for i, name := range found.folders()[:len(singleFolders)] {
 		if !fs.ValidPath(name) || name == "." {
-			in.at(folderPath(i)...).problem(document.CodeType, "%q: want a folder relative to the root, like %q", document.Shorten(name), "services")
+			in.at(found.folderPath(i)...).problem(document.CodeType, "%q: want a folder relative to the root, like %q", document.Shorten(name), "services")
 		}
 	}
 	for i, name := range found.protoPath {
@@ -317,10 +334,14 @@ func (l *loader) layout() (layout, bool) {
 	if missing { // what is in it would be missed everywhere
 		return layout{}, false
 	}
+	found.selection.reserved = found.folders()[:len(singleFolders)]
+	if slices.ContainsFunc(found.selection.take, isPattern) {
+		found.units = outermost(found.units)
+	}
 	for i, a := range found.folders() {
 		for _, b := range found.folders()[:i] {
-			if Within(a, b) || Within(b, a) {
-				l.problem(docs[0].Problem(docs[0].Deepest(folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas, the policies, the facts and each folder of units beside each other", b, a))
+			if (Within(a, b) || Within(b, a)) && !found.opens(a, b) {
+				l.problem(docs[0].Problem(docs[0].Deepest(found.folderPath(i)...), document.CodeFleet, "spec: folders %q and %q overlap: want the fleet, the kinds, the data, the schemas, the policies, the facts and each folder of units beside each other", b, a))
 				return layout{}, false
 			}
 		}
@@ -354,7 +375,7 @@ func (l *loader) folderProblem(name string, err error, what string, path ...any)
 
 // unitsProblem is the problem of a folder of units, or of one below it.
 func (l *loader) unitsProblem(name string, err error) document.Problem {
-	i := slices.Index(l.repository.layout.units, name)
+	i := slices.Index(l.repository.layout.patterns, name)
 	if i < 0 {
 		return document.FileProblem(name, err)
 	}
@@ -383,12 +404,21 @@ func (l *loader) unnamedBeside(name string, in layout) (names []string) {
 	return names
 }
 
+// opens says whether a is a folder that patterns of units begin at, with b in it: what
+// b holds is left out there.
+func (y *layout) opens(a, b string) bool {
+	return slices.Contains(y.units, a) && !slices.Contains(y.patterns, a) && a != b && Within(b, a) || a == "."
+}
+
 // folderPath is where the folder of that index in [layout.folders] is written.
-func folderPath(i int) []any {
+func (y *layout) folderPath(i int) []any {
 	if i < len(singleFolders) {
 		return []any{"spec", singleFolders[i]}
 	}
-	return []any{"spec", "units", i - len(singleFolders)}
+	if at := slices.Index(y.patterns, y.units[i-len(singleFolders)]); at >= 0 {
+		return []any{"spec", "units", at}
+	}
+	return []any{"spec", "units"}
 }
 
 // Within says whether a path is dir or below it. All is within "." and "", the root.

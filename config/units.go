@@ -20,16 +20,56 @@ import (
 // folder remembers what was found in one folder of units. It is never changed
 // after it was loaded: the next commit shares it where nothing changed.
 type folder struct {
-	path      string
-	hash      string
-	inherited *Defaults
-	units     []*Unit   // in it, not below it
-	folders   []*folder // sorted by path
-	retry     bool      // a swell.yaml or a kustomization in it or below it could not be read
+	path    string
+	hash    string
+	above   scope
+	units   []*Unit   // in it, not below it
+	folders []*folder // sorted by path
+	retry   bool      // a swell.yaml or a kustomization in it or below it could not be read
 
 	unit           *Unit            // the one in it, also where it is none by the rule of [kustomization]
 	loaded         []*folder        // those below it as they are without this one's kustomizations
 	kustomizations []*kustomization // in it and below it
+	left           []LeftOut        // of its files and folders, sorted by path
+	chart          bool             // it is a Helm chart: nothing in it or below it is a unit
+
+	// Of a folder without the bases among its units, see [uses.settle]: the folder with
+	// them, and who names what in it.
+	with  *folder
+	named []naming
+}
+
+// scope is what the folders above say of one.
+type scope struct {
+	defaults *Defaults
+	taken    bool // spec.units takes the folder
+	rules    leaveRules
+}
+
+func (s scope) same(other scope) bool {
+	return s.defaults.Hash == other.defaults.Hash && s.taken == other.taken && slices.Equal(s.rules, other.rules)
+}
+
+// LeftOut is a file or folder that is no part of a unit although it stands where units
+// do, and why.
+type LeftOut struct{ Path, Why string }
+
+// LeftOut are the files and folders that are left out, sorted by path.
+// What begins with a dot is not listed.
+func (r *Repository) LeftOut() (all []LeftOut) {
+	for _, root := range r.roots {
+		all = root.leftOut(all)
+	}
+	slices.SortFunc(all, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (f *folder) leftOut(all []LeftOut) []LeftOut {
+	all = append(all, f.left...)
+	for _, below := range f.loaded {
+		all = below.leftOut(all)
+	}
+	return all
 }
 
 // Units are all units: a folder comes before those below it, and folders side
@@ -149,11 +189,11 @@ func (f *folder) below(path string) *folder {
 
 // loadFolder lists the units in and below a folder. previous is the same
 // folder in an earlier commit, or nil.
-func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *folder) *folder {
-	if previous != nil && previous.hash == hash && previous.inherited.Hash == inherited.Hash && !previous.retry {
+func (l *loader) loadFolder(dir, hash string, above scope, previous *folder) *folder {
+	if previous != nil && previous.hash == hash && previous.above.same(above) && !previous.retry {
 		return previous
 	}
-	current := &folder{path: dir, hash: hash, inherited: inherited}
+	current := &folder{path: dir, hash: hash, above: above}
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil && !document.IsOddName(err) {
 		l.problem(l.unitsProblem(dir, err))
@@ -167,12 +207,17 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 		return current
 	}
 	odd := checkNames(dir, entries)
-	unit := &Unit{Path: UnitPath(dir), Defaults: inherited}
+	inside := l.within(current, entries)
+	if entries = l.withoutLeft(current, inside.rules, entries); current.chart {
+		return current
+	}
+	unit := &Unit{Path: UnitPath(dir), Defaults: inside.defaults}
 	var name document.OddName
 	if errors.As(err, &name) && !name.Listed {
-		unit.Problems = document.Problems{document.FileProblem(dir, err)}
+		unit.Problems = append(unit.Problems, document.FileProblem(dir, err))
 	}
-	defaults, own := current.load(l, unit, entries, odd)
+	var own *kustomization
+	inside.defaults, own = current.load(l, unit, entries, odd, inside)
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -183,12 +228,16 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 			l.problem(document.FileProblem(sub, err))
 			continue
 		}
-		inherited := defaults
+		inherited := inside
 		if p, found := odd[e.Name()]; found {
-			inherited = inherited.with(p)
+			inherited.defaults = inherited.defaults.with(p)
 		}
 		below := l.loadFolder(sub, subHash, inherited, previous.below(sub))
-		if below.unit == nil && len(below.units) == 0 && len(below.loaded) == 0 && !below.retry {
+		if below.chart {
+			current.left = append(current.left, LeftOut{sub, "a Helm chart: only a HelmChart brings it"})
+			continue
+		}
+		if len(below.left) == 0 && below.unit == nil && len(below.units) == 0 && len(below.loaded) == 0 && !below.retry {
 			continue // nothing but files for specs
 		}
 		current.loaded = append(current.loaded, below)
@@ -198,6 +247,54 @@ func (l *loader) loadFolder(dir, hash string, inherited *Defaults, previous *fol
 	slices.SortFunc(current.loaded, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
 	current.settle(own)
 	return current
+}
+
+// within is what a folder says of what is in it, but for its own Defaults. A problem of
+// its ignore file is one of the Defaults: it holds all that may be meant to be left out.
+func (l *loader) within(f *folder, entries []fs.DirEntry) scope {
+	inside := f.above
+	inside.taken = inside.taken || l.selection.takes(f.path)
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == IgnoreFile && e.Type().IsRegular() }) {
+		return inside
+	}
+	file := path.Join(f.path, IgnoreFile)
+	content, err := l.tree.ReadFile(file)
+	if err != nil {
+		f.retry = f.retry || document.MayPass(err)
+		inside.defaults = inside.defaults.with(document.FileProblem(file, err))
+		return inside
+	}
+	rules, problems := parseLeaveRules(file, content)
+	inside.rules = slices.Concat(inside.rules, rules)
+	for _, p := range problems {
+		inside.defaults = inside.defaults.with(p)
+	}
+	return inside
+}
+
+// chartFile makes a folder a Helm chart.
+const chartFile = "Chart.yaml"
+
+// withoutLeft are the entries of a folder that units are made of. The others are noted,
+// but for those that begin with a dot: they are of other tools, as everywhere.
+func (l *loader) withoutLeft(f *folder, rules leaveRules, entries []fs.DirEntry) []fs.DirEntry {
+	kept := make([]fs.DirEntry, 0, len(entries))
+	for _, e := range entries {
+		name := path.Join(f.path, e.Name())
+		why := l.selection.leaves(name)
+		if why == "" {
+			why = rules.leaves(name, e.IsDir())
+		}
+		switch {
+		case strings.HasPrefix(e.Name(), "."), name == SettingsFile: // at the root it is the Repository
+		case why != "" && e.Name() != SettingsFile:
+			f.left = append(f.left, LeftOut{name, why})
+		default:
+			f.chart = f.chart || e.Name() == chartFile && e.Type().IsRegular()
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // hashOf is the hash of an entry of that path. A tree may give it with the
@@ -212,9 +309,12 @@ func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
 // load finds the unit in a folder, which has a problem already when the folder
 // holds what is not listed. It returns the Defaults for what is in and
 // below it, and its own kustomization, nil where there is none. odd
-// are the problems of names.
-func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]document.Problem) (*Defaults, *kustomization) {
-	stands := len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
+// are the problems of names. Of a folder that is not taken only the Defaults are read.
+func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[string]document.Problem, inside scope) (*Defaults, *kustomization) {
+	if !inside.taken {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool { return e.Name() != SettingsFile })
+	}
+	stands := inside.taken && len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
 	sum := sha256.New()
 	var links []*Unit
 	for _, e := range entries {
@@ -224,7 +324,8 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 		}
 		switch {
 		case e.Name() == SettingsFile:
-			unit.Defaults = l.loadDefaults(name, e.Type(), f.inherited)
+			unit.Defaults = l.loadDefaults(name, e.Type(), inside.defaults)
+			unit.Declared = unit.Defaults.Unit
 			f.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
 		case !e.Type().IsRegular():

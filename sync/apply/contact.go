@@ -55,7 +55,7 @@ func (c *connection) liveInfoOf(id render.ObjectID, meta *metav1.PartialObjectMe
 		s.fields = rawFields(own)
 		return s
 	}
-	if s.release = c.othersRepository(meta.Labels); s.release == "" {
+	if s.release = c.othersRepository(meta); s.release == "" {
 		s.tool, s.release = claim(id, meta)
 	}
 	if s.release == "" {

@@ -88,7 +88,7 @@ const TakenOver = "taken over"
 
 // compare judges a live object. One that another monorepo took over is left to it.
 func (c *connection) compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
-	if owner := c.othersRepository(live.Labels); owner != "" && string(live.UID) == entry.UID {
+	if owner := c.othersRepository(live); owner != "" && string(live.UID) == entry.UID {
 		own := ownEntry(live)
 		return &Drift{Entry: entry, Kept: true, Changes: []Change{{Note: TakenOver, Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	}

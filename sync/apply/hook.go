@@ -187,7 +187,7 @@ func (c *connection) isOfUnit(live *unstructured.Unstructured, o *render.Object)
 
 // isApplied says whether a live object was applied by us.
 func (c *connection) isApplied(live *metav1.PartialObjectMetadata) bool {
-	return c.isOurs(live.Labels) && ownEntry(live) != nil
+	return c.isOurs(live.Labels) && isMarked(live)
 }
 
 // metaOf is the part of an object's metadata that is looked at here.

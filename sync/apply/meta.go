@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -121,6 +122,13 @@ func ownEntry(meta *metav1.PartialObjectMetadata) *metav1.ManagedFieldsEntry {
 		}
 	}
 	return nil
+}
+
+// isMarked says whether the live object is as we marked it: we still own the label that
+// says who manages it. Whoever sets another value says that it is theirs.
+func isMarked(meta *metav1.PartialObjectMetadata) bool {
+	own := ownEntry(meta)
+	return own != nil && strings.Contains(rawFields(own), `"f:`+config.LabelManagedBy+`"`)
 }
 
 func isOurs(e *metav1.ManagedFieldsEntry) bool {

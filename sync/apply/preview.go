@@ -177,7 +177,7 @@ func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *
 
 // met is the refusal of first contact with a live object, nil when there is none.
 func (p *previewing) met(ctx context.Context, o *render.Object, b *body, live *metav1.PartialObjectMetadata, path string) error {
-	if ownEntry(live) != nil && p.othersRepository(live.Labels) == "" {
+	if ownEntry(live) != nil && p.othersRepository(live) == "" {
 		return nil // also where somebody took our label away
 	}
 	adopt, err := p.adoption(o, b.annotations)
@@ -238,7 +238,7 @@ func (p *previewing) sealed(ctx context.Context, o *render.Object, b *body, path
 		return err
 	}
 	own := ownEntry(live)
-	if own == nil || p.othersRepository(live.Labels) != "" {
+	if own == nil || p.othersRepository(live) != "" {
 		adopt, err := p.adoption(o, b.annotations)
 		if err != nil {
 			return err

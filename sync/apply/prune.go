@@ -145,13 +145,13 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 		return r.kept("not ours: somebody deleted and recreated it", true), true
 	case r.Entry.UID == "" && !(ours && live.Annotations[config.AnnotationUnit] == string(r.Entry.Unit)):
 		return r.kept("not ours: it was never applied by this unit", true), true
-	case c.othersRepository(live.Labels) != "":
-		return r.kept("not ours: it belongs to "+c.othersRepository(live.Labels), true), true
+	case c.othersRepository(live) != "":
+		return r.kept("not ours: it belongs to "+c.othersRepository(live), true), true
 	case isDetached(live.Annotations):
 		return r.kept("orphaned by the annotation "+annotationDeletion+": detach", true), true
 	case !ours:
-		return r.kept(fmt.Sprintf("not deleted: it lacks one of the labels %s or fields applied by %s: delete it, or annotate it with %s: detach",
-			c.ours(), FieldManager, annotationDeletion), false), true
+		return r.kept(fmt.Sprintf("not deleted: it lacks the label %s or fields applied by %s, or somebody else set its label %s: delete it, or annotate it with %s: detach",
+			c.ours(), FieldManager, config.LabelManagedBy, annotationDeletion), false), true
 	case isKept(live.Annotations), r.Entry.Keep:
 		return r.kept(KeptText, true), true
 	case live.DeletionTimestamp != nil:

@@ -105,7 +105,7 @@ func TestPruneDeletesWithAPrecondition(t *testing.T) {
 
 func TestPruneNeedsOurLabelAndFields(t *testing.T) {
 	c, _ := connect(t, Options{})
-	reason := "not deleted: it lacks one of the labels app.kubernetes.io/managed-by=swell,swell.sh/repository=shop or fields applied by swell: delete it, or annotate it with client.lifecycle.config.k8s.io/deletion: detach"
+	reason := "not deleted: it lacks the label swell.sh/repository=shop or fields applied by swell, or somebody else set its label app.kubernetes.io/managed-by: delete it, or annotate it with client.lifecycle.config.k8s.io/deletion: detach"
 	ns := space(t)
 
 	unlabelled := applied(t, c, configMap(t, ns, "a", "1"))[0]

@@ -136,7 +136,7 @@ func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selec
 // foundEntry makes an entry of a live object with our labels, if it is ours.
 func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata) (store.Entry, bool) {
 	own, unit := ownEntry(live), live.Annotations[config.AnnotationUnit]
-	if own == nil || unit == "" {
+	if !isMarked(live) || unit == "" {
 		return store.Entry{}, false
 	}
 	fields := rawFields(own)

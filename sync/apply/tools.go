@@ -91,13 +91,13 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 	return nil, ""
 }
 
-// othersRepository names the monorepo that labels say an object is from, when
+// othersRepository names the monorepo that an object that swell applied is from, when
 // it is not ours; empty when they say nothing.
-func (c *connection) othersRepository(labels map[string]string) string {
-	if labels[config.LabelRepository] == "" || c.isOurs(labels) {
+func (c *connection) othersRepository(live *metav1.PartialObjectMetadata) string {
+	if live.Labels[config.LabelRepository] == "" || c.isOurs(live.Labels) || ownEntry(live) == nil {
 		return ""
 	}
-	return "swell, from the monorepo " + labels[config.LabelRepository]
+	return "swell, from the monorepo " + live.Labels[config.LabelRepository]
 }
 
 func labelsOf(meta *metav1.PartialObjectMetadata) map[string]string      { return meta.Labels }

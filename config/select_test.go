@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// rootWith is a monorepo with these files, and with this spec of its Repository.
+func rootWith(spec string, files map[string]string) fstest.MapFS {
+	tree := repositoryOf(nil)
+	delete(tree, "services/.keep")
+	tree["swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {" + spec + "}\n")}
+	for name, content := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return tree
+}
+
+// TestSelection: the patterns of spec.units and ignore files say which folders are units;
+// what is left out is listed, and nothing of it is deleted.
+func TestSelection(t *testing.T) {
+	files := map[string]string{
+		"x.yaml":                        someObject,
+		"README.md":                     "",
+		".github/workflows/ci.yaml":     "on: push",
+		".gitlab-ci.yml":                "a: b",
+		"teams/a/services/cart/x.yaml":  someObject,
+		"teams/a/docs/x.yaml":           someObject,
+		"teams/b/services/old/x.yaml":   someObject,
+		"teams/b/services/web/x.yaml":   someObject,
+		"charts/redis/Chart.yaml":       "apiVersion: v2\nname: redis\n",
+		"charts/redis/values.yaml":      "a: b",
+		"charts/redis/templates/x.yaml": "{{ x }}",
+		"kinds/run/kind.yaml":           "a: b",
+	}
+	for name, test := range map[string]struct {
+		spec  string
+		more  map[string]string
+		units string
+		left  string
+	}{
+		"everything": {`units: ["."]`, nil, ". teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web",
+			"charts/redis: a Helm chart: only a HelmChart brings it\nfleet: swell.yaml names it for something else than units\nkinds: swell.yaml names it for something else than units\n"},
+		"a folder in each":  {`units: [teams/*/services]`, nil, "teams/a/services/cart teams/b/services/old teams/b/services/web", ""},
+		"all but some":      {`units: [teams/**, "!teams/*/services/old", "!**/docs"]`, nil, "teams/a/services/cart teams/b/services/web", "teams/a/docs: swell.yaml leaves it out: spec.units has \"!**/docs\"\nteams/b/services/old: swell.yaml leaves it out: spec.units has \"!teams/*/services/old\"\n"},
+		"two, one in other": {`units: ["teams/*", teams/a]`, nil, "teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web", ""},
+		"ignore files": {`units: [teams]`, map[string]string{
+			"teams/.swellignore":   "# what is no service\ndocs/\n*.tmpl.yaml\n",
+			"teams/b/.swellignore": "/services/*\n!services/web\n",
+			"teams/b/docs/x.yaml":  someObject,
+		}, "teams/a/services/cart teams/b/services/web", "teams/a/docs: teams/.swellignore:2: leaves it out\nteams/b/docs: teams/.swellignore:2: leaves it out\nteams/b/services/old: teams/b/.swellignore:1: leaves it out\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := maps.Clone(files)
+			maps.Copy(all, test.more)
+			r := Load(Files(rootWith(test.spec, all)), nil)
+			var paths []string
+			for u := range r.Units() {
+				paths = append(paths, string(u.Path)+u.Problems.Error())
+			}
+			if got := strings.Join(paths, " "); got != test.units || len(r.Problems) > 0 {
+				t.Errorf("units: got  %s\nwant %s\n%s", got, test.units, r.Problems)
+			}
+			var left strings.Builder
+			for _, l := range r.LeftOut() {
+				fmt.Fprintf(&left, "%s: %s\n", l.Path, l.Why)
+				if strings.HasPrefix(l.Path, "teams") && r.Kept(UnitPath(l.Path)) == "" {
+					t.Errorf("%s would be deleted", l.Path)
+				}
+			}
+			if left.String() != test.left {
+				t.Errorf("left out: got\n%s\nwant\n%s", &left, test.left)
+			}
+		})
+	}
+}
+
+// TestWrongSelection: a mistake in a pattern or in an ignore file is told at its line.
+func TestWrongSelection(t *testing.T) {
+	r := Load(Files(rootWith(`units: ["../x", "a/[", "/a"]`, nil)), nil)
+	if got := r.Problems.Error(); strings.Count(got, "want a folder relative to the root") != 3 {
+		t.Error(got)
+	}
+	r = Load(Files(rootWith(`units: [teams]`, map[string]string{"teams/.swellignore": "b\n[\n", "teams/a/x.yaml": someObject, "teams/x.yaml": someObject})), nil)
+	for u := range r.Units() {
+		if got, want := u.Defaults.Problems.Error(), "teams/.swellignore:2: \"[\": want a pattern of a file or folder, as in a .gitignore"; got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", u.Path, got, want)
+		}
+	}
+}
