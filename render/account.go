@@ -95,6 +95,10 @@ func (w *world) assemble(e *entry, r *result) *Unit {
 	if w.hard != nil { // it is, for a [Commit] that only looks into the cache
 		unit.Problems = append(unit.Problems, w.hard.problems[source.Path]...)
 	}
+	unit.Foreign = r.foreign
+	if unit.Void = len(r.foreign) > 0 && len(r.holds) == 0 && len(source.Problems)+len(r.problems) == 0; unit.Void {
+		unit.Problems = nil // of Defaults, which hold for nothing here
+	}
 	if len(unit.Problems) > 0 {
 		for i := range unit.Problems {
 			unit.Problems[i].Unit = string(unit.Path)
@@ -125,7 +129,7 @@ func (u *Unit) same(other *Unit) bool {
 	samePlacement := func(a, b Placement) bool {
 		return a.Digest == b.Digest && a.Objects == b.Objects && (a.Target == b.Target || factsOf(a.Target, "") == factsOf(b.Target, ""))
 	}
-	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && reflect.DeepEqual(u.Policy, other.Policy) && u.body == other.body &&
+	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && reflect.DeepEqual(u.Policy, other.Policy) && u.body == other.body && u.Void == other.Void && slices.Equal(u.Foreign, other.Foreign) &&
 		slices.EqualFunc(u.Problems, other.Problems, sameProblem) && slices.EqualFunc(u.Notes, other.Notes, sameProblem) &&
 		slices.EqualFunc(u.Placements, other.Placements, samePlacement)
 }

@@ -95,8 +95,9 @@ func (p *pass) holding(kind string) []*entry {
 	return list
 }
 
-// documents reads the documents of a unit.
-func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Document, document.Problems) {
+// documents reads the documents of a unit. foreign are its files that hold none because
+// they are for other programs.
+func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.Document, foreign []string, problems document.Problems) {
 	if unit.Kustomization != "" {
 		b := w.build(unit)
 		for _, name := range b.result.Reads {
@@ -107,10 +108,8 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Docum
 				reads.note(readKind, name)
 			}
 		}
-		return b.result.Documents, slices.Concat(b.problems, w.ambiguous(b.result.Ambiguous, reads))
+		return b.result.Documents, nil, slices.Concat(b.problems, w.ambiguous(b.result.Ambiguous, reads))
 	}
-	var all []*document.Document
-	var problems document.Problems
 	for _, file := range unit.Files {
 		content, err := w.repository.Tree.ReadFile(file)
 		if err != nil {
@@ -118,9 +117,13 @@ func (w *world) documents(unit *config.Unit, reads *recorder) ([]*document.Docum
 			continue
 		}
 		docs, found := document.ReadDialect(file, content, document.Kubectl)
+		if len(docs) == 0 && len(found) > 0 && document.IsForeign(content) {
+			foreign = append(foreign, file)
+			continue
+		}
 		all, problems = append(all, docs...), append(problems, found...)
 	}
-	return all, append(problems, w.ambiguous(all, reads)...)
+	return all, foreign, append(problems, w.ambiguous(all, reads)...)
 }
 
 // build is what kustomize makes of one unit.

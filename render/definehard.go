@@ -82,7 +82,8 @@ func (w *world) defineUnit(hard *hardKinds, e *entry) {
 		}
 	}
 	if e.source.Kustomization != "" {
-		take(w.documents(e.source, &recorder{world: w}))
+		docs, _, problems := w.documents(e.source, &recorder{world: w})
+		take(docs, problems)
 		return
 	}
 	for _, file := range e.source.Files { // one at a time: they may be large

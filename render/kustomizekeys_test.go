@@ -109,7 +109,7 @@ func outside(t *testing.T, s *Snapshot, document []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, problems := s.world.documents(s.Units.Get("services/platform/x").source, &recorder{world: s.world})
+	docs, _, problems := s.world.documents(s.Units.Get("services/platform/x").source, &recorder{world: s.world})
 	if len(problems) > 0 || len(docs) != 1 {
 		t.Fatal(docs, problems)
 	}

@@ -95,7 +95,7 @@ func (w *world) defineOffers(p *pass) *offers {
 func (o *offer) load(w *world) []offered {
 	o.once.Do(func() {
 		u := unitRenderer{world: w, unit: o.source, reads: recorder{world: w}}
-		docs, problems := w.documents(o.source, &u.reads)
+		docs, _, problems := w.documents(o.source, &u.reads)
 		o.unknown = slices.Concat(o.source.Problems, o.source.Defaults.Problems, problems)
 		for _, doc := range docs {
 			if easy := w.kinds.ByName(doc.APIVersion, doc.Kind); easy != nil && !isLocal(doc) {

@@ -33,6 +33,8 @@ type result struct {
 	settings []setting
 	// holds are the kinds of documents in the unit, see [world.scan].
 	holds []string
+	// foreign are the unit's files that hold no documents.
+	foreign []string
 	// values are those that no other spec may have.
 	values []uniqueValue
 
@@ -200,6 +202,10 @@ func (e *encoding) result(r *result) {
 	for _, name := range r.holds {
 		e.text(name)
 	}
+	e.number(len(r.foreign))
+	for _, file := range r.foreign {
+		e.text(file)
+	}
 	e.number(len(r.values))
 	for _, v := range r.values {
 		e.text(v.name)
@@ -315,6 +321,12 @@ func (d *decoding) result() (*result, error) {
 	r.holds = make([]string, d.count())
 	for i := range r.holds {
 		r.holds[i] = shared(d.text())
+	}
+	if n := d.count(); n > 0 {
+		r.foreign = make([]string, n)
+		for i := range r.foreign {
+			r.foreign[i] = d.text()
+		}
 	}
 	r.values = make([]uniqueValue, d.count())
 	for i := range r.values {

@@ -29,7 +29,7 @@ func (w *world) scan(unit *config.Unit) []string {
 		add(anyKind)
 	}
 	if unit.Kustomization != "" {
-		docs, problems := w.documents(unit, &recorder{world: w})
+		docs, _, problems := w.documents(unit, &recorder{world: w})
 		for _, doc := range docs {
 			add(doc.Kind)
 		}

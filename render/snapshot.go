@@ -56,6 +56,11 @@ type Unit struct {
 	// Notes are about documents of other units that this one collects and
 	// left out, because they have a problem.
 	Notes document.Problems
+	// Foreign are files of the folder that hold no documents but are for other programs,
+	// and Void says that there are no others: then the folder is no unit, although it may
+	// have been one.
+	Foreign []string
+	Void    bool
 	// Placements are the targets that the unit is placed on, in the order of
 	// the fleet.
 	Placements []Placement

@@ -29,7 +29,8 @@ type unitRenderer struct {
 	reads    recorder
 	sources  []source
 	defaults []*defaultOverride // in order; mostly none
-	silent   bool               // the unit holds documents that render to nothing by themselves
+	silent   bool               // the unit holds documents that render to nothing by themselves, or none
+	foreign  []string           // its files without documents
 	problems document.Problems
 	notes    document.Problems
 	blames   document.Problems          // of units that items were collected from
@@ -98,7 +99,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	u.render(placed, out)
 	u.redact()
 	out.values = u.values
-	out.settings = u.settings
+	out.settings, out.foreign = u.settings, u.foreign
 	out.reads, out.problems, out.notes, out.blames = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted(), u.blames.Sorted()
 	if len(out.problems) > 0 {
 		out.bundles, out.values = nil, nil
@@ -148,7 +149,8 @@ func (u *unitRenderer) read() (holds []string) {
 	for _, d := range u.defaults {
 		u.problems = append(u.problems, d.problems...)
 	}
-	docs, problems := u.documents(u.unit, &u.reads)
+	docs, foreign, problems := u.documents(u.unit, &u.reads)
+	u.foreign, u.silent = foreign, len(docs) == 0 && len(foreign) > 0
 	u.problems = append(u.problems, problems...)
 	if len(problems)+len(u.unit.Problems) > 0 { // what stands behind a mistake is not in docs
 		holds = u.scan(u.unit)

@@ -45,7 +45,12 @@ func wantOf(s *render.Snapshot, there *rollout.State, want func(*render.Unit) *r
 		w.Clusters[c.Name] = true
 	}
 	for path, unit := range s.Units.All() {
-		w.Units[path] = want(unit)
+		switch {
+		case !unit.Void:
+			w.Units[path] = want(unit)
+		case there.Units[path] != nil:
+			w.Units[path] = &rollout.WantedUnit{Frozen: unit.Foreign[0] + ": no file of the folder holds documents any more: nothing is deleted; remove the folder to remove the unit"}
+		}
 	}
 	for path := range there.Units {
 		if w.Units[path] == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,6 +106,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot.Repository)
 			}
 			found.printNotes(cmd.ErrOrStderr())
+			found.printLeftOut(cmd.ErrOrStderr(), where.verbose)
 			fmt.Fprintln(cmd.ErrOrStderr(), found.summary())
 			if len(found.Problems) > 0 {
 				return exit(exitProblems)
@@ -114,7 +116,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "say which programs of Checkers ran, for how long and in which sandbox")
+	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "list files and folders that are left out, and say which programs of Checkers ran, for how long and in which sandbox")
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "gitlab", "junit", formatMarkdown)
 	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
 	cmd.Flags().StringVar(&base, "base", "", "folder or Git revision that the change goes to: its rules judge too")
@@ -150,6 +152,32 @@ func (c *checked) printNotes(w io.Writer) {
 	}
 	for _, note := range notes.Sorted() {
 		fmt.Fprintf(w, "swell: note: %s\n", note)
+	}
+}
+
+// printLeftOut says how many files and folders are no part of any unit; with verbose, it
+// lists them.
+func (c *checked) printLeftOut(w io.Writer, verbose bool) {
+	if c.Held {
+		return
+	}
+	all := c.Repository.LeftOut()
+	for _, unit := range c.Units.All() {
+		for _, file := range unit.Foreign {
+			all = append(all, config.LeftOut{Path: file, Why: "no document of Kubernetes: it has neither apiVersion nor kind"})
+		}
+	}
+	all = slices.DeleteFunc(all, func(l config.LeftOut) bool { return !config.Within(l.Path, c.below) })
+	if len(all) == 0 {
+		return
+	}
+	if !verbose {
+		fmt.Fprintf(w, "swell: %s left out; swell check -v says which, and why\n", diff.Count(len(all), "path"))
+		return
+	}
+	slices.SortFunc(all, func(a, b config.LeftOut) int { return strings.Compare(a.Path, b.Path) })
+	for _, l := range all {
+		fmt.Fprintf(w, "swell: left out: %s: %s\n", l.Path, l.Why)
 	}
 }
 
@@ -191,7 +219,7 @@ func (c *checked) summary() string {
 	}
 	units, objects, bundles, frozen := 0, 0, 0, 0
 	for _, u := range c.Units.All() {
-		if c.Units.StandIn(u) || !config.Within(string(u.Path), c.below) {
+		if u.Void || c.Units.StandIn(u) || !config.Within(string(u.Path), c.below) {
 			continue
 		}
 		units++
