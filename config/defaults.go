@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -58,6 +59,7 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	doc := docs[0]
 	var spec struct {
 		Tenant, Rollout string
+		Namespace       string
 		Placement       *struct {
 			Topology string
 			Match    matchSpec
@@ -80,6 +82,13 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	}
 	if spec.Rollout != "" {
 		d.Rollout, d.RolloutAt = spec.Rollout, doc.PositionOf("spec", "rollout")
+	}
+	switch {
+	case spec.Namespace == "":
+	case !strings.Contains(spec.Namespace, "${") && !document.IsLabel(spec.Namespace):
+		in.at("spec", "namespace").problem(document.CodeType, "want a namespace, or a text with expressions like ${target.cell} that gives one, got %q", document.Shorten(spec.Namespace))
+	default:
+		d.Namespace, d.NamespaceAt = spec.Namespace, doc.PositionOf("spec", "namespace")
 	}
 	d.Labels, d.Unit = overlay(d.Labels, spec.Labels), spec.Unit
 	d.addOverrides(in, spec.Overrides)

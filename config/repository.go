@@ -140,8 +140,11 @@ type Defaults struct {
 	Hash, OverridesHash string
 	// Problems freeze every unit below.
 	Problems document.Problems
-	// TenantAt, RolloutAt and PlacementAt are where those were written.
-	TenantAt, RolloutAt, PlacementAt document.Position
+	// Namespace is that of objects that live in one and name none, as text that may have
+	// expressions over the unit and the target. Empty where none is written.
+	Namespace string
+	// TenantAt, RolloutAt, PlacementAt and NamespaceAt are where those were written.
+	TenantAt, RolloutAt, PlacementAt, NamespaceAt document.Position
 }
 
 // Reference is something that Defaults name and that must exist: a rule that picks

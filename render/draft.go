@@ -55,9 +55,13 @@ type draft struct {
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
-	sealed      *schema.Kind      // once the object is sealed
-	notes       document.Problems // what does not hold the unit
-	checks      config.Checks
+	// space is the namespace of a written object that names none. kustomized: it came out
+	// of kustomize, which sets namespaces on what it does not know to live in none.
+	space      string
+	kustomized bool
+	sealed     *schema.Kind      // once the object is sealed
+	notes      document.Problems // what does not hold the unit
+	checks     config.Checks
 	// fileOf finds the file that encrypted values of the document are from.
 	fileOf func(*document.Document, []sealedValue) string
 }
@@ -228,6 +232,7 @@ func (d *draft) seal() *Object {
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
 	d.dropStatus()
+	d.place(hard.Namespaced)
 	d.nameHook(id)
 	metadata := d.metadata(&id, hard.Namespaced)
 	seen, sealed := d.secretValues(id)

@@ -24,6 +24,7 @@ const maxDepth = 8
 
 // expansion gathers the objects of a unit on one target.
 type expansion struct {
+	space string // of written objects that name no namespace
 	*unitRenderer
 	target    *config.Target
 	templates *kind.Place
@@ -62,7 +63,7 @@ func (e *expansion) expandAll() {
 			continue
 		}
 		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants}
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, space: e.space, kustomized: e.unit.Kustomization != ""}
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, src.hard, nil)
 			}

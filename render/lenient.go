@@ -6,10 +6,12 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -54,4 +56,58 @@ func (d *draft) nameHook(id ObjectID) {
 		metadata["name"] = prefix[:min(len(prefix), maxGenerated)] + hex.EncodeToString(sum[:generatedBytes])
 	}
 	d.object["metadata"] = metadata
+}
+
+// place gives a written object the namespace of its Defaults where it names none, and
+// takes away what kustomize gave to one that lives in none.
+func (d *draft) place(namespaced bool) {
+	metadata, isMap := d.object["metadata"].(map[string]any)
+	if d.template != nil || !isMap {
+		return
+	}
+	switch there := metadata["namespace"] != nil; {
+	case namespaced && !there && d.space != "":
+		metadata = maps.Clone(metadata)
+		metadata["namespace"] = d.space
+	case !namespaced && there && d.kustomized:
+		metadata = maps.Clone(metadata)
+		delete(metadata, "namespace")
+	default:
+		return
+	}
+	d.object = maps.Clone(d.object)
+	d.object["metadata"] = metadata
+}
+
+// namespaceFor is the namespace that the unit's Defaults give on a target; empty when
+// they give none, or after a problem.
+func (u *unitRenderer) namespaceFor(at *kind.Place) string {
+	d := u.unit.Defaults
+	if d.Namespace == "" {
+		return ""
+	}
+	compiled, known := u.texts.Load(d.Namespace)
+	if !known {
+		text, err := kind.CompilePlaceText(d.Namespace, d.NamespaceAt)
+		compiled, _ = u.texts.LoadOrStore(d.Namespace, compiledText{text, err})
+	}
+	c := compiled.(compiledText)
+	var space string
+	if c.err == nil {
+		space, c.err = c.text.At(at)
+	}
+	if c.err == nil && !document.IsLabel(space) {
+		c.err = fmt.Errorf("want a namespace, got %q", document.Shorten(space))
+	}
+	if c.err != nil {
+		u.found.add(document.Problem{Position: d.NamespaceAt, Code: document.CodeType, Message: document.Printable("spec.namespace: " + c.err.Error())})
+		return ""
+	}
+	return space
+}
+
+// compiledText is what became of a text of Defaults.
+type compiledText struct {
+	text *kind.PlaceText
+	err  error
 }

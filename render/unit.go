@@ -376,6 +376,7 @@ func (u *unitRenderer) expand(placed []place) []*expansion {
 // expandAt renders the unit for one target, without some of what it collects.
 func (u *unitRenderer) expandAt(p place, without leftOut) *expansion {
 	e := u.expansion(p)
+	e.space = u.namespaceFor(e.templates)
 	u.trial = &trial{without: without, items: map[*document.Document][]item{}}
 	e.trial = u.trial
 	e.expandAll()

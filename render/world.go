@@ -46,6 +46,7 @@ type world struct {
 	inFacts    lazySpaces // what clusters have by their facts
 	inBase     lazySpaces // the same of the base
 	namespaces sync.Map   // *policy.Namespace by [namespaceKey]
+	texts      sync.Map   // *kind.PlaceText, or why there is none, by the text of Defaults
 	unmatched  sync.Map   // func() string by the position of a reference, see [world.whyNothing]
 }
 
