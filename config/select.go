@@ -72,9 +72,6 @@ func (s *selection) leaves(name string) string {
 			return fmt.Sprintf("%s leaves it out: spec.units has %q", SettingsFile, "!"+pattern)
 		}
 	}
-	if slices.Contains(s.reserved, name) {
-		return fmt.Sprintf("%s names it for something else than units", SettingsFile)
-	}
 	return ""
 }
 

@@ -46,7 +46,7 @@ func TestSelection(t *testing.T) {
 		left  string
 	}{
 		"everything": {`units: ["."]`, nil, ". teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web",
-			"charts/redis: a Helm chart: only a HelmChart brings it\nfleet: swell.yaml names it for something else than units\nkinds: swell.yaml names it for something else than units\n"},
+			"charts/redis: a Helm chart: only a HelmChart brings it\n"},
 		"a folder in each":  {`units: [teams/*/services]`, nil, "teams/a/services/cart teams/b/services/old teams/b/services/web", ""},
 		"all but some":      {`units: [teams/**, "!teams/*/services/old", "!**/docs"]`, nil, "teams/a/services/cart teams/b/services/web", "teams/a/docs: swell.yaml leaves it out: spec.units has \"!**/docs\"\nteams/b/services/old: swell.yaml leaves it out: spec.units has \"!teams/*/services/old\"\n"},
 		"two, one in other": {`units: ["teams/*", teams/a]`, nil, "teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web", ""},

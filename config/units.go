@@ -276,7 +276,8 @@ func (l *loader) within(f *folder, entries []fs.DirEntry) scope {
 const chartFile = "Chart.yaml"
 
 // withoutLeft are the entries of a folder that units are made of. The others are noted,
-// but for those that begin with a dot: they are of other tools, as everywhere.
+// but for what swell.yaml names for something else, and what begins with a dot: that is of
+// other tools, as everywhere.
 func (l *loader) withoutLeft(f *folder, rules leaveRules, entries []fs.DirEntry) []fs.DirEntry {
 	kept := make([]fs.DirEntry, 0, len(entries))
 	for _, e := range entries {
@@ -286,7 +287,7 @@ func (l *loader) withoutLeft(f *folder, rules leaveRules, entries []fs.DirEntry)
 			why = rules.leaves(name, e.IsDir())
 		}
 		switch {
-		case strings.HasPrefix(e.Name(), "."), name == SettingsFile: // at the root it is the Repository
+		case strings.HasPrefix(e.Name(), "."), name == SettingsFile, slices.Contains(l.selection.reserved, name): // at the root it is the Repository
 		case why != "" && e.Name() != SettingsFile:
 			f.left = append(f.left, LeftOut{name, why})
 		default:

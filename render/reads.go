@@ -46,8 +46,10 @@ func (r read) valid() bool {
 		return true
 	case readSpace:
 		return strings.Count(r.name, " ") == 1
-	case readClaim, readHard:
+	case readClaim:
 		return strings.Count(r.name, " ") == 2
+	case readHard: // nobody has looked at what a document says its kind is
+		return strings.Count(r.name, " ") >= 2
 	case readCollection:
 		return strings.Count(r.name, " ") == 4
 	}

@@ -211,15 +211,15 @@ func definedSet(t *testing.T, definitions []map[string]any) *schema.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []schema.CRD
+	var all []*schema.Definition
 	for _, d := range definitions {
-		all = append(all, schema.CRD{Name: "definitions.yaml", Object: d})
+		definition := set.Define("definitions.yaml", schema.AppendJSON(nil, d), false)
+		if problems := definition.Violations(); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		all = append(all, definition)
 	}
-	set, problems := set.With(all)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	return set
+	return set.With(all)
 }
 
 // generated are n changed objects and what was changed; the same ones for a seed.
@@ -323,7 +323,7 @@ func offlineDefinition(t *testing.T, object map[string]any) string {
 	if found := set.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").Check(object, false); len(found) > 0 {
 		return fmt.Sprint(found)
 	}
-	if _, problems := set.With([]schema.CRD{{Name: "it", Object: object}}); len(problems) > 0 {
+	if problems := set.Define("it", schema.AppendJSON(nil, object), false).Violations(); len(problems) > 0 {
 		return fmt.Sprint(problems)
 	}
 	return ""
