@@ -36,8 +36,8 @@ const (
 	matchesFunction  = "@matches"
 )
 
-// newEnvironment has the names that every expression of a kind knows.
-// templates finds a template file by its name and compiles it.
+// newEnvironment has the names that every expression of a kind knows; without an
+// envelope there is no self. templates finds a template file by its name and compiles it.
 func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Collection, data *Data, templates func(name string) (*textTemplate, error)) (*environment, error) {
 	registry, err := newRegistry(envelope, collections)
 	if err != nil {
@@ -47,7 +47,6 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 		cel.CustomTypeAdapter(registry), cel.CustomTypeProvider(registry),
 		cel.OptionalTypes(),
 		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(bounds.Range)), ext.Encoders(ext.EncodersVersion(0)),
-		cel.Variable("self", cel.ObjectType(string(envelope.FullName()))),
 		cel.Variable("target", cel.ObjectType("swell.bound.Target")),
 		cel.Variable("unit", cel.ObjectType("swell.bound.Unit")),
 		cel.Variable("data", cel.MapType(cel.StringType, cel.DynType)),
@@ -56,7 +55,11 @@ func newEnvironment(envelope protoreflect.MessageDescriptor, collections []*Coll
 	options = append(options, ownFunctions(templates)...)
 	options = append(options, matching()...)
 	options = append(options, timestamps()...)
-	names := map[string]bool{"self": true, "target": true, "unit": true, "data": true}
+	names := map[string]bool{"target": true, "unit": true, "data": true}
+	if envelope != nil {
+		names["self"] = true
+		options = append(options, cel.Variable("self", cel.ObjectType(string(envelope.FullName()))))
+	}
 	for _, c := range collections {
 		names[c.Name] = true
 		options = append(options, cel.Variable(c.Name, cel.ListType(cel.ObjectType(string(c.message.FullName())))))
@@ -81,7 +84,10 @@ func newRegistry(envelope protoreflect.MessageDescriptor, collections []*Collect
 	if err != nil {
 		return registry{}, err
 	}
-	roots := []protoreflect.FileDescriptor{envelope.ParentFile(), boundFile()}
+	roots := []protoreflect.FileDescriptor{boundFile()}
+	if envelope != nil {
+		roots = append(roots, envelope.ParentFile())
+	}
 	for _, c := range collections {
 		roots = append(roots, c.message.ParentFile())
 	}

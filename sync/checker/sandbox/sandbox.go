@@ -148,6 +148,7 @@ func (l level) stage(ctx context.Context, s stage) (Result, error) {
 // process is a program under way.
 type process struct {
 	cmd    *exec.Cmd
+	input  *os.File // of one that is served; else closed
 	output *os.File
 	status *os.File
 }
@@ -201,9 +202,11 @@ func (l level) start(s stage) (*process, error) {
 	closeAll([]*os.File{in, written, said})
 	go func() {
 		_, _ = give.Write(text) // an error is that of a process that is gone, which says why
-		_ = give.Close()
+		if !s.served {
+			_ = give.Close()
+		}
 	}()
-	return &process{cmd, output, status}, nil
+	return &process{cmd, give, output, status}, nil
 }
 
 func closeAll(files []*os.File) {
@@ -259,10 +262,10 @@ func (p *process) wait(ctx context.Context, s stage) (Result, error) {
 
 // told reads what the stage reported.
 func (p *process) told() (said, error) {
-	var told said
 	reports := json.NewDecoder(io.LimitReader(p.status, 1<<16))
-	if err := reports.Decode(&told); err != nil {
-		return told, errors.New("the sandbox did not start")
+	told, err := firstOfReports(reports)
+	if err != nil {
+		return told, err
 	}
 	var failed said
 	if err := reports.Decode(&failed); err != nil && !errors.Is(err, io.EOF) {
@@ -270,6 +273,14 @@ func (p *process) told() (said, error) {
 	}
 	if bad := cmp.Or(told.Error, failed.Error); bad != "" {
 		return told, errors.New(bad)
+	}
+	return told, nil
+}
+
+// firstOfReports is what the stage reports before it becomes the program.
+func firstOfReports(reports *json.Decoder) (told said, err error) {
+	if err := reports.Decode(&told); err != nil {
+		return told, errors.New("the sandbox did not start")
 	}
 	return told, nil
 }

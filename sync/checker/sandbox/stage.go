@@ -18,6 +18,8 @@ type stage struct {
 	Level  string
 	Folder string
 	Probe  bool // only report whether the guards can be put on
+
+	served bool // its input stays open, see [Serve]
 }
 
 // The stage runs before anything else of the binary is initialized: this package

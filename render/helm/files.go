@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+)
+
+// Bounds of one chart in the tree.
+const (
+	maxFiles = 10_000
+	maxBytes = 64 << 20
+)
+
+// Read reads a chart of the tree. The error says what is wrong with it in one line.
+func Read(tree config.Tree, name string) (Chart, error) {
+	hash, err := tree.Hash(name)
+	if err != nil {
+		return Chart{}, missing(err)
+	}
+	c := Chart{Hash: hash}
+	if info, err := fs.Stat(tree, name); err != nil {
+		return Chart{}, missing(err)
+	} else if !info.IsDir() {
+		return c.readArchive(tree, name)
+	}
+	size := 0
+	err = fs.WalkDir(tree, name, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if e.IsDir() {
+			return nil
+		}
+		content, err := tree.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, document.Cause(err))
+		}
+		inside := file
+		if name != "." {
+			inside = strings.TrimPrefix(file, name+"/")
+		}
+		c.Files = append(c.Files, File{inside, content})
+		if size += len(content); size > maxBytes || len(c.Files) > maxFiles {
+			return fmt.Errorf("the chart has more than %d files or %d MiB", maxFiles, maxBytes>>20)
+		}
+		return nil
+	})
+	return c, err
+}
+
+func (c Chart) readArchive(tree config.Tree, name string) (Chart, error) {
+	if !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz") {
+		return Chart{}, errors.New("want a folder with a Chart.yaml, or a .tgz")
+	}
+	content, err := tree.ReadFile(name)
+	if err != nil {
+		return Chart{}, document.Cause(err)
+	}
+	c.Archive, c.Files = true, []File{{"", content}}
+	return c, nil
+}
+
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no such folder or archive in this tree; `swell vendor chart` says how to bring a chart into it")
+	}
+	return document.Cause(err)
+}

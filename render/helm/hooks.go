@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Annotations of Helm.
+const (
+	annotationHook   = "helm.sh/hook"
+	annotationWeight = "helm.sh/hook-weight"
+	annotationKeep   = "helm.sh/resource-policy"
+)
+
+// hook is when an object of a chart is applied by Helm.
+type hook struct {
+	when   string // before, after, before-delete; empty for no hook
+	weight int
+	drop   string // why the object is left out; empty: it is not
+}
+
+// hookOf reads the annotations. Helm ignores objects with an unknown hook.
+func hookOf(object map[string]any) hook {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, there := annotations[annotationHook].(string)
+	if !there {
+		return hook{}
+	}
+	weight, _ := annotations[annotationWeight].(string)
+	h := hook{}
+	h.weight, _ = strconv.Atoi(weight) // Helm takes another text for zero
+	events := map[string]bool{}
+	for event := range strings.SplitSeq(text, ",") {
+		events[strings.ToLower(strings.TrimSpace(event))] = true
+	}
+	switch {
+	case events["pre-install"] || events["pre-upgrade"]:
+		h.when = "before"
+	case events["post-install"] || events["post-upgrade"]:
+		h.when = "after"
+	case events["pre-delete"]:
+		h.when = "before-delete"
+	case events["test"] || events["test-success"]:
+		h.drop = "test"
+	default:
+		h.drop = strings.Join(slices.Sorted(maps.Keys(events)), ", ")
+	}
+	return h
+}
+
+// Placed is an object with the annotations by which swell applies it as Helm would.
+type Placed struct {
+	Index  int // in the list that was placed
+	Object map[string]any
+}
+
+// Dropped is an object that Helm would not apply, or only where swell does nothing.
+type Dropped struct {
+	Index int
+	Why   string // the hooks that it is for
+}
+
+// Place tells what the hooks of a chart's objects are to swell. Jobs that Helm runs before
+// or after the others are hooks of swell. Objects of other kinds that hooks need are plain
+// objects. Weights become phases: what Helm waits for is in an earlier phase, and hooks that
+// run before go with the phase that follows.
+func Place(objects []map[string]any) (placed []Placed, dropped []Dropped) {
+	hooks := make([]hook, len(objects))
+	var before, after []int
+	for i, object := range objects {
+		hooks[i] = hookOf(object)
+		switch {
+		case hooks[i].drop != "":
+			dropped = append(dropped, Dropped{i, hooks[i].drop})
+		case hooks[i].when == "before":
+			before = append(before, i)
+		case hooks[i].when == "after" && isJob(object):
+			after = append(after, i)
+		}
+	}
+	byWeight := func(a, b int) int {
+		return cmp.Or(cmp.Compare(hooks[a].weight, hooks[b].weight), compareBool(isJob(objects[a]), isJob(objects[b])))
+	}
+	slices.SortStableFunc(before, byWeight)
+	slices.SortStableFunc(after, byWeight)
+	phases := make([]int, len(objects))
+	phase, ran, stood := 0, 0, false // the weight of the jobs of this phase, and whether it has other objects
+	jobs := false
+	for _, i := range before {
+		if !isJob(objects[i]) {
+			stood = true
+		} else if stood || jobs && hooks[i].weight != ran {
+			phase, stood, jobs = phase+1, false, true
+		} else {
+			jobs = true
+		}
+		ran, phases[i] = hooks[i].weight, phase
+	}
+	main := phase
+	for n, i := range after {
+		if n > 0 && hooks[i].weight != hooks[after[n-1]].weight {
+			phase++
+		}
+		phases[i] = phase
+	}
+	for i, object := range objects {
+		if hooks[i].drop != "" {
+			continue
+		}
+		if hooks[i].when == "" || hooks[i].when == "before-delete" || hooks[i].when == "after" && !isJob(object) {
+			phases[i] = main
+		}
+		placed = append(placed, Placed{i, annotated(object, hooks[i], phases[i])})
+	}
+	return placed, dropped
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func isJob(object map[string]any) bool {
+	return object["kind"] == "Job" && object["apiVersion"] == "batch/v1"
+}
+
+// annotated is the object with what swell is to know of it. What the chart says to swell
+// itself stays.
+func annotated(object map[string]any, h hook, phase int) map[string]any {
+	set := map[string]any{}
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if h.when != "" && isJob(object) {
+		set[config.AnnotationHook] = h.when
+	}
+	if phase > 0 {
+		set[config.AnnotationPhase] = strconv.Itoa(phase)
+	}
+	if keep, _ := annotations[annotationKeep].(string); strings.EqualFold(strings.TrimSpace(keep), "keep") {
+		set[config.AnnotationPrune] = config.PruneDisabled
+	}
+	if len(set) == 0 {
+		return object
+	}
+	maps.Copy(set, annotations)
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["annotations"], object["metadata"] = set, metadata
+	return object
+}
