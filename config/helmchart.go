@@ -27,7 +27,7 @@ type HelmChart struct {
 	Doc *document.Document
 	// Chart is the path in the tree of a folder or an archive.
 	Chart string
-	// Release and Namespace are never nil.
+	// Release is never nil. Namespace is nil where the unit's Defaults are to give it.
 	Release, Namespace *yaml.Node
 	// ValuesFrom are the paths of files in the tree.
 	ValuesFrom []string
@@ -60,9 +60,6 @@ func ReadHelmChart(doc *document.Document) (*HelmChart, document.Problems) {
 		problem(document.CodeReference, []any{"spec", "chart"}, "missing: name a folder with a Chart.yaml, or a .tgz, of this tree")
 	} else if c.Chart = inTree(doc.File, spec.Chart); c.Chart == "" {
 		problem(document.CodeReference, []any{"spec", "chart"}, "%q: %s", document.Shorten(spec.Chart), outOfTree(spec.Chart))
-	}
-	if spec.Namespace == "" {
-		problem(document.CodeReference, []any{"spec", "namespace"}, "missing: name the namespace of the release")
 	}
 	for i, name := range spec.ValuesFrom {
 		file := inTree(doc.File, name)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/helm"
 )
 
 // exampleFiles is the example monorepo without its units.
@@ -75,6 +76,7 @@ func TestBad(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no archives", err)
 	}
+	charts := &helm.Renderer{}
 	for _, name := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +91,7 @@ func TestBad(t *testing.T) {
 				files[f.Name] = &fstest.MapFile{Data: f.Data}
 				want = append(want, expectations(t, f.Name, f.Data)...)
 			}
-			var c Compiler
+			c := Compiler{Charts: charts}
 			s := c.Snapshot("", config.Files(files))
 			for _, p := range s.Problems {
 				if p.Line == 0 && p.Code == document.CodeKind {

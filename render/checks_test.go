@@ -328,7 +328,7 @@ func TestExcludedComesBack(t *testing.T) {
 	// What was released of it comes back as it was, whatever programs say today.
 	digest := before.Units.Get("services/list").On("dev").Digest
 	for name, checkers := range map[string]Checkers{"the same": &wordChecker{}, "another version": &wordChecker{version: "2"}} {
-		commit, err := NewCommit(hashed(t, dir), nil, "", checkers)
+		commit, err := NewCommit(hashed(t, dir), nil, "", checkers, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func TestReleasedIsNotRefused(t *testing.T) {
 		t.Fatal("no bundle")
 	}
 	for _, checkers := range []Checkers{nil, &wordChecker{}, &wordChecker{missing: "gone"}} {
-		commit, err := NewCommit(hashed(t, dir), nil, "", checkers)
+		commit, err := NewCommit(hashed(t, dir), nil, "", checkers, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,13 +32,13 @@ type Commit struct {
 // an earlier render left in the cache, which may be nil, is used. What programs say
 // of its texts today refuses nothing, and neither do plain Secrets: it was released once. They are asked only to
 // find what collectors left out.
-func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Checkers) (*Commit, error) {
+func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Checkers, charts Charts) (*Commit, error) {
 	repository := config.Load(tree, nil)
 	rules, problems := checkFleet(repository)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
-	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version, Checkers: checkers, released: true}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
+	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version, Checkers: checkers, Charts: charts, released: true}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
 	for unit := range repository.Units() {
 		if unit.Defaults.Problems.Retry() {
 			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)
@@ -118,7 +118,7 @@ func (c *Commit) defineLocked() error {
 	if c.defined {
 		return nil
 	}
-	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version, Checkers: c.compiler.Checkers, released: true}
+	c.compiler = Compiler{Cache: c.compiler.Cache, Version: c.compiler.Version, Checkers: c.compiler.Checkers, Charts: c.compiler.Charts, released: true}
 	before := c.pass.world
 	c.pass = c.compiler.begin(before.repository, before.rules)
 	w := c.pass.world

@@ -43,6 +43,8 @@ type Compiler struct {
 	Base *config.Repository
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
+	// Charts render Helm charts. Nil: none can be rendered.
+	Charts Charts
 
 	released bool                                // what is rendered was released before, see [NewCommit]
 	world    *world                              // of the last commit that was not held
@@ -187,7 +189,7 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 			c.Cache = cache.Memory()
 		}
 	}
-	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, rules: judging, cache: c.Cache, version: c.Version}, replaced: map[string]bool{}}
+	p := &pass{Compiler: c, before: c.world, world: &world{repository: r, rules: judging, charts: c.Charts, cache: c.Cache, version: c.Version}, replaced: map[string]bool{}}
 	var previous *config.Repository
 	if p.before != nil {
 		previous = p.before.repository

@@ -222,7 +222,7 @@ func testCommitBundle(t *testing.T, kept *cache.Cache) {
 	tree := config.Files(os.DirFS("../testdata/monorepo"))
 	c := Compiler{Cache: kept}
 	s := c.Snapshot("", tree)
-	commit, err := NewCommit(tree, kept, "", nil)
+	commit, err := NewCommit(tree, kept, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

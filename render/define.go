@@ -38,12 +38,12 @@ func (w *world) define(p *pass) {
 // defineKinds completes it up to the easy kinds.
 func (w *world) defineKinds(p *pass) {
 	r := w.repository
-	w.hard = w.defineHard(p)
 	if b := p.before; b != nil && b.repository.DataHash == r.DataHash && b.repository.Data == r.Data && !b.problems.Retry() {
 		w.data, w.problems = b.data, b.problems
 	} else {
 		w.data, w.problems = kind.LoadData(r.Tree, r.Data)
 	}
+	w.hard = w.defineHard(p)
 	if b := p.before; b != nil && b.repository.KindsHash == r.KindsHash && slices.Equal(b.repository.Kinds, r.Kinds) && b.hard == w.hard && b.data == w.data && !b.kinds.Problems.Retry() {
 		w.kinds = b.kinds
 	} else {
@@ -83,11 +83,11 @@ func plain(doc *document.Document) (map[string]any, bool) {
 	return object, ok && len(problems) == 0
 }
 
-// holding lists the entries that may hold a document of a kind, by path.
-func (p *pass) holding(kind string) []*entry {
+// holding lists the entries that may hold a document of one of the kinds, by path.
+func (p *pass) holding(kinds ...string) []*entry {
 	var list []*entry
 	for _, e := range p.entries {
-		if slices.Contains(e.holds, kind) || slices.Contains(e.holds, anyKind) {
+		if slices.ContainsFunc(e.holds, func(kind string) bool { return kind == anyKind || slices.Contains(kinds, kind) }) {
 			list = append(list, e)
 		}
 	}
@@ -122,6 +122,11 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 			continue
 		}
 		all, problems = append(all, docs...), append(problems, found...)
+	}
+	if values := valuesFilesOf(all); len(values) > 0 {
+		all = slices.DeleteFunc(all, func(doc *document.Document) bool { return values[doc.File] })
+		foreign = slices.DeleteFunc(foreign, func(file string) bool { return values[file] })
+		problems = slices.DeleteFunc(problems, func(p document.Problem) bool { return values[p.File] })
 	}
 	return all, foreign, append(problems, w.ambiguous(all, reads)...)
 }

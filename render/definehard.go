@@ -31,7 +31,7 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	if before != nil && (!slices.Equal(before.hard.versions, versions) || before.hard.open != open || before.repository.FleetHash != r.FleetHash) {
 		before = nil
 	}
-	if b := before; b != nil && !p.replaced[definitionKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
+	if b := before; b != nil && !p.replaced[definitionKind] && !p.replaced[config.HelmChartKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
 		return b.hard
 	}
 	hard := &hardKinds{clusters: r.Clusters, facts: r.Facts, versions: versions, open: open, problems: map[config.UnitPath]document.Problems{},
@@ -45,8 +45,9 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		}
 		p.before.hard.mu.Unlock()
 	}
-	for _, e := range p.holding(definitionKind) {
+	for _, e := range p.holding(definitionKind, config.HelmChartKind) {
 		w.defineUnit(hard, e)
+		w.defineCharts(hard, e)
 	}
 	w.readSchemas(hard)
 	sum := sha256.New()

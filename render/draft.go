@@ -20,6 +20,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/helm"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
@@ -39,6 +40,7 @@ type draft struct {
 	touched    func() []override.Touched // by overrides; nil when there are none
 	hard       *schema.Set
 	noKind     func(apiVersion, kindName string) noKind // see [world.noKind]
+	rendered   *rendered                                // an object of a chart; nil for others
 	template   *yaml.Node                               // of the object in its kind; nil for a hard object
 	templateAt document.Position
 	chain      []document.Position // of the templates that led to this one
@@ -55,13 +57,13 @@ type draft struct {
 	secrets     []string    // that it may have taken from a spec's secret fields
 	step        *blame.Step // how the object was made; nil when nobody asks
 	problems    document.Problems
-	// space is the namespace of a written object that names none. kustomized: it came out
-	// of kustomize, which sets namespaces on what it does not know to live in none.
-	space      string
-	kustomized bool
-	sealed     *schema.Kind      // once the object is sealed
-	notes      document.Problems // what does not hold the unit
-	checks     config.Checks
+	// space is the namespace of a written object that names none. anywhere: it came out of
+	// kustomize or a chart, which set namespaces also on what lives in none.
+	space    string
+	anywhere bool
+	sealed   *schema.Kind      // once the object is sealed
+	notes    document.Problems // what does not hold the unit
+	checks   config.Checks
 	// fileOf finds the file that encrypted values of the document are from.
 	fileOf func(*document.Document, []sealedValue) string
 }
@@ -93,6 +95,12 @@ func (d *draft) problemOf(code document.Code, path, value []any, format string, 
 			d.problems = append(d.problems, p)
 			return
 		}
+	}
+	if d.rendered != nil {
+		p := d.rendered.chart.problem(helm.Finding{Text: d.what() + ": " + message})
+		p.Code, p.Via = code, []document.Position{d.rendered.at(path)}
+		d.problems = append(d.problems, p)
+		return
 	}
 	if d.template == nil {
 		p := d.doc.Problem(document.NodeAt(d.doc.Node, path), code, "%s", message)

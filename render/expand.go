@@ -62,8 +62,12 @@ func (e *expansion) expandAll() {
 			e.expand(src, nil)
 			continue
 		}
+		if src.chart != nil {
+			e.expandChart(src)
+			continue
+		}
 		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
-			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, space: e.space, kustomized: e.unit.Kustomization != ""}
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, space: e.space, anywhere: e.unit.Kustomization != ""}
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, src.hard, nil)
 			}

@@ -136,7 +136,7 @@ func TestCommitBundleFromCache(t *testing.T) {
 	c.Cache = cache.Memory()
 	files := richFiles()
 	s := snapshot(&c, files)
-	commit, err := NewCommit(config.Files(files), c.Cache, "", nil)
+	commit, err := NewCommit(config.Files(files), c.Cache, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

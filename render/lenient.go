@@ -59,7 +59,7 @@ func (d *draft) nameHook(id ObjectID) {
 }
 
 // place gives a written object the namespace of its Defaults where it names none, and
-// takes away what kustomize gave to one that lives in none.
+// takes away what kustomize or a chart gave to one that lives in none.
 func (d *draft) place(namespaced bool) {
 	metadata, isMap := d.object["metadata"].(map[string]any)
 	if d.template != nil || !isMap {
@@ -69,7 +69,7 @@ func (d *draft) place(namespaced bool) {
 	case namespaced && !there && d.space != "":
 		metadata = maps.Clone(metadata)
 		metadata["namespace"] = d.space
-	case !namespaced && there && d.kustomized:
+	case !namespaced && there && d.anywhere:
 		metadata = maps.Clone(metadata)
 		delete(metadata, "namespace")
 	default:

@@ -26,6 +26,7 @@ const (
 	readChecks     what = 'P' // a kind's name: what Checkers ask about objects of it; empty: of which kinds they ask
 	readCollection what = 'C' // the documents that a kind collects, see [collection.String]
 	readSpace      what = 'S' // what judges the objects of a namespace, see [spaceName]
+	readServed     what = 'V' // the versions and kinds that schemas have, of all clusters of a unit, see [places.clustersOf]
 	readUnjudged   what = 'U' // that no policy was asked, as in a [Commit]
 	readYAML       what = 'Y' // whether ambiguous values are refused, see [config.Repository.StrictYAML]
 )
@@ -42,7 +43,7 @@ type read struct {
 // valid says whether a read can be looked up again.
 func (r read) valid() bool {
 	switch r.what {
-	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged, readYAML:
+	case readKind, readNamed, readFile, readFolder, readData, readMapping, readChecks, readUnjudged, readYAML, readServed:
 		return true
 	case readSpace:
 		return strings.Count(r.name, " ") == 1

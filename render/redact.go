@@ -124,6 +124,10 @@ func (u *unitRenderer) redact() {
 	for dir := string(u.unit.Path); dir != "."; dir = path.Dir(dir) {
 		files = append(files, path.Join(path.Dir(dir), "swell.yaml"))
 	}
+	// What is written in a template of a chart is not what an object has.
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return strings.Contains(file, "/templates/") && slices.ContainsFunc(u.charted, func(chart string) bool { return config.Within(file, chart) })
+	})
 	r := u.secretsIn(files)
 	for _, src := range u.sources {
 		if src.spec != nil {

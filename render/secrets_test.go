@@ -60,7 +60,7 @@ func TestPlainSecretsReleased(t *testing.T) {
 	if unit := render("refuse", kept); len(unit.Problems) == 0 {
 		t.Fatal("it is not refused")
 	}
-	commit, err := NewCommit(config.Files(files), kept, "", nil)
+	commit, err := NewCommit(config.Files(files), kept, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

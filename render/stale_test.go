@@ -159,7 +159,7 @@ func TestCommitReadAgain(t *testing.T) {
 	on := s.Units.Get("services/a").Placements[0]
 	for _, file := range []string{kindFile, "data/x.yaml", "schemas/x.yaml", "services/gadgets/x.yaml", "services/a/x.yaml"} {
 		off := true
-		commit, err := NewCommit(switched{tree, file, &off}, nil, "", nil)
+		commit, err := NewCommit(switched{tree, file, &off}, nil, "", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

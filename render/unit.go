@@ -47,6 +47,7 @@ type unitRenderer struct {
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
+	charted  []string                     // folders of Helm charts that it names
 	sealed   map[string]sealedFile        // that were looked into, see [unitRenderer.sealedIn]
 }
 
@@ -75,6 +76,8 @@ func (u *unitRenderer) repeated(doc *document.Document) document.Problems {
 type source struct {
 	doc       *document.Document
 	spec      *kind.Spec // nil for a hard object
+	chart     *chart     // of a HelmChart
+	rendered  *rendered  // an object of a chart
 	overrides override.Overrides
 	hard      map[string]any
 	secrets   []string    // of the specs that this one was rendered from
@@ -83,8 +86,11 @@ type source struct {
 
 // kindName is the kind of the document that the objects come from.
 func (s *source) kindName() string {
-	if s.spec != nil {
+	switch {
+	case s.spec != nil:
 		return s.spec.Kind().Name
+	case s.rendered != nil:
+		return s.rendered.kind
 	}
 	return s.doc.Kind
 }
@@ -240,6 +246,8 @@ func (u *unitRenderer) readDocument(doc *document.Document) {
 		u.problems = append(u.problems, p)
 	case easy != nil:
 		u.readSpec(doc, easy)
+	case config.IsHelmChart(doc):
+		u.readChart(doc)
 	case strings.HasPrefix(doc.APIVersion, config.Group+"/"):
 		u.problems = append(u.problems, doc.Problem(doc.Node, document.CodeDocument, "%s %s: does not belong in a unit; clusters and rollouts stand in the fleet's folder, Defaults in %s", doc.APIVersion, doc.Kind, "swell.yaml"))
 	default:

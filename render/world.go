@@ -30,6 +30,7 @@ type world struct {
 	version    string // of the program
 	cache      *cache.Cache
 	repository *config.Repository
+	charts     Charts // nil: none can be rendered
 	rules
 	hard       *hardKinds
 	places     *places
@@ -62,6 +63,8 @@ func (w *world) hash(what what, name string) string {
 		return w.kinds.Claimed(schema.Claim{Group: parts[0], Kind: parts[1], Plural: parts[2]})
 	case readHard:
 		return w.hardHash(name)
+	case readServed:
+		return w.servedHash(name)
 	case readNamed:
 		return w.named(name)
 	case readFile, readFolder:

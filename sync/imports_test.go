@@ -77,11 +77,12 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"config/document":          "config/bounds",
 		"config/sops":              "config/document",
 		"config/timezone":          "",
-		"render":                   "config config/document config/sops render/blame render/cache render/checker render/kind render/kustomize render/override render/policy render/schema",
+		"render":                   "config config/document config/sops render/blame render/cache render/checker render/helm render/kind render/kustomize render/override render/policy render/schema",
 		"render/blame":             "config config/document render/kind render/override render/schema",
 		"render/cache":             "",
 		"render/checker":           "config config/document",
 		"render/diff":              "config config/document config/sops render",
+		"render/helm":              "config config/document",
 		"render/impact":            "config config/document render render/diff render/kind render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",
@@ -113,12 +114,13 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 	}
 }
 
-// TestOnlyOneDoor: go-git, ssa, SQLite, kustomize and age each have one package that knows
+// TestOnlyOneDoor: go-git, ssa, SQLite, Helm, kustomize and age each have one package that knows
 // them, and the pure packages know no transport.
 func TestOnlyOneDoor(t *testing.T) {
 	doors := map[string]string{
 		"filippo.io/age":            module + "sync/sops",
 		"github.com/go-git/":        module + "sync/source",
+		"helm.sh/helm/":             module + "sync/helm/engine",
 		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
 		"modernc.org/sqlite":        module + "sync/store",
 		"sigs.k8s.io/kustomize/api": module + "render/kustomize",

@@ -131,7 +131,7 @@ func (m *monorepo) commit(hash config.Commit) (*render.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := render.NewCommit(tree, m.compiler.Cache, m.compiler.Version, m.compiler.Checkers)
+	commit, err := render.NewCommit(tree, m.compiler.Cache, m.compiler.Version, m.compiler.Checkers, m.compiler.Charts)
 	if err != nil {
 		return nil, err
 	}

@@ -37,13 +37,15 @@ type Planner struct {
 	Version string
 	// Checkers run programs as the daemon does.
 	Checkers render.Checkers
-	Now      func() time.Time
+	// Charts render Helm charts as the daemon has them rendered.
+	Charts render.Charts
+	Now    func() time.Time
 }
 
 // Planner makes forecasts for what the daemon follows. resolve finds commits.
 func (d *Daemon) Planner(resolve func(rev string) (config.Commit, error)) *Planner {
 	return &Planner{Resolve: resolve, Tree: d.Source.Tree, Authors: d.Authors, Operators: d.Operators, Path: d.Path, Guard: d.guarded.limits, AllowEmpty: d.AllowEmpty,
-		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Now: d.Now}
+		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Charts: d.Compiler.Charts, Now: d.Now}
 }
 
 // ErrNoCommit means that there is no commit to make a forecast of.
@@ -63,7 +65,7 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if _, err := fs.Stat(tree, "swell.yaml"); err != nil {
 		return nil, fmt.Errorf("%w: commit %s has no swell.yaml in %q", ErrNoCommit, commit.Short(), p.Path)
 	}
-	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers}
+	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

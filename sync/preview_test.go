@@ -212,7 +212,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout], base.Repository.Release)
 	}))
-	earlier, err := render.NewCommit(baseTree, shared, "", nil)
+	earlier, err := render.NewCommit(baseTree, shared, "", nil, nil)
 	f.must(err)
 	d.monorepo.commits[base.Commit] = earlier
 	var entries []store.Entry

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/sync/helm"
 	"github.com/swell-sh/swell/sync/source"
 )
 
@@ -190,7 +191,7 @@ func (p *place) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), e
 			_ = kept.Close() // nothing is lost with it
 		}
 	}
-	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context())}, done, nil
+	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: new(helm.Renderer)}, done, nil
 }
 
 // openCache opens the cache that the flag names. Where the user's cannot be used, there

@@ -24,6 +24,7 @@ import (
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/checker"
+	"github.com/swell-sh/swell/sync/helm"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/sops"
@@ -146,7 +147,7 @@ func openDaemon(ctx context.Context, file string, empty bool, log *slog.Logger) 
 	runner := &checker.Runner{Programs: settings.Checkers, Cache: kept}
 	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
 		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Keys: &sops.Keys{Secrets: settings.Secrets}, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx)}})
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}})
 	if err != nil {
 		closeAll()
 		return nil, nil, nil, err

@@ -29,6 +29,7 @@ const (
 	CodeUnique    Code = "SW1022" // a value that two specs have, and that its kind says only one may have
 	CodeTogether  Code = "SW1025" // a unit that stays as it is because of another one of its folder
 	CodeChecker   Code = "SW1020" // a text that the program of a Checker refuses, or could not judge
+	CodeChart     Code = "SW1026" // a Helm chart that cannot be rendered, or whose values it does not take
 	CodeVersion   Code = "SW1024" // a version of a kind that is removed or deprecated, or a kind whose definition is nowhere
 )
 
@@ -57,5 +58,6 @@ var Codes = map[Code]string{
 	CodeTenancy:   "the Tenant of the fleet does not let its units have this; the message says what it lets them have",
 	CodeTogether:  "the folder asks for all or nothing, and a unit below it has a problem: all of its units keep their last good bundles until that is mended",
 	CodeChecker:   "the program that a Checker of the monorepo names refuses the text, or could not judge it; the message has its own words",
+	CodeChart:     "the Helm chart cannot be rendered, or does not take its values; the message says what to set, or what the chart lacks",
 	CodeInternal:  "swell itself has a mistake that this input brings out; please report it, only this unit or kind is held",
 }

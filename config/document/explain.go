@@ -112,6 +112,10 @@ var Explanations = map[Code]Explanation{
 		Cause:  "The program that a Checker names refused the text, with its own words behind the name; or it could not judge it, because it is missing, took too long or wrote too much.",
 		WayOut: "Change the text at the line that the message names. Where the program is missing, say where it is in checkers.yaml or in the daemon's configuration.",
 	},
+	CodeChart: {
+		Cause:  "A chart that a HelmChart names cannot be rendered: a template fails, asks for something that is not the same each time, or takes too much; the chart does not take its values; or a part of it is not in the tree.",
+		WayOut: "Where the message names values, set them in spec.values. Where the chart lacks something, bring it into the tree: swell vendor chart prints the commands. The line of the chart's own file stands behind the problem.",
+	},
 	CodeSecret: {
 		Cause:   "Values of a Secret stand in the repository as they are, so everybody who can read it knows them, now and for ever; or values are encrypted where nobody decrypts them.",
 		Example: Example{"services/shop/notes/notes.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: notes, namespace: shop}\nstringData: {token: EXAMPLE}\n", "a value that everybody with the repository can read"},

@@ -4,8 +4,11 @@
 package helm
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 
@@ -73,4 +76,29 @@ func missing(err error) error {
 		return errors.New("no such folder or archive in this tree; `swell vendor chart` says how to bring a chart into it")
 	}
 	return document.Cause(err)
+}
+
+// MayDefine says whether the chart may have definitions of custom resources.
+func (c Chart) MayDefine() bool {
+	const definition = "CustomResourceDefinition"
+	for _, f := range c.Files {
+		content := f.Content
+		if c.Archive || strings.HasSuffix(f.Name, ".tgz") {
+			content = unzipped(f.Content)
+		}
+		if bytes.Contains(content, []byte(definition)) || bytes.Contains(content, []byte(".tgz")) {
+			return true
+		}
+	}
+	return false
+}
+
+// unzipped is what an archive holds, as far as it can be read.
+func unzipped(content []byte) []byte {
+	in, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(in, maxBytes)) // what was read counts
+	return text
 }

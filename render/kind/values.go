@@ -45,6 +45,11 @@ func CompileValues(doc *document.Document, n *yaml.Node, where string, text bool
 	if broken := data.broken(&c.reads); len(broken) > 0 {
 		c.problems = append(c.problems, doc.Problem(n, document.CodeReference, "%s: reads data, of which %s has a problem", where, strings.Join(broken, ", ")))
 	}
+	for i := range c.problems {
+		if c.problems[i].Code == document.CodeKind { // this is no kind
+			c.problems[i].Code = document.CodeRender
+		}
+	}
 	return v, c.problems
 }
 

@@ -51,6 +51,9 @@ type Set struct {
 	mu    sync.Mutex
 	types map[string]*Type
 
+	listing sync.Once
+	listed  []string // see [Set.Served]
+
 	own         *Set // Kubernetes' own kinds, of a set with others beside them; else nil
 	compiled    compiledRules
 	definitions definitions

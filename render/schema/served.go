@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,4 +119,20 @@ func (d *definition) conversion(conversion map[string]any) {
 			d.problemAt("strategy", document.CodeObject, "want None or Webhook, got %q", document.Shorten(strategy))
 		}
 	}, "conversion")
+}
+
+// Served are the versions of the API, and the kinds in each, as an API server lists
+// them: apps/v1 and apps/v1/Deployment. They are sorted.
+func (s *Set) Served() []string {
+	s.listing.Do(func() { s.listed = s.list() })
+	return s.listed
+}
+
+func (s *Set) list() []string {
+	versions := map[string]bool{}
+	for name := range s.kinds {
+		version, kind, _ := strings.Cut(name, " ")
+		versions[version], versions[version+"/"+kind] = true, true
+	}
+	return slices.Sorted(maps.Keys(versions))
 }

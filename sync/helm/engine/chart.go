@@ -258,6 +258,9 @@ func (l *loaded) check(kubernetes string) []helm.Finding {
 	finding := func(format string, args ...any) []helm.Finding {
 		return []helm.Finding{{File: "Chart.yaml", Line: 1, Text: fmt.Sprintf(format, args...)}}
 	}
+	if v := c.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
+		return finding("apiVersion %q: want %s or %s", v, chart.APIVersionV1, chart.APIVersionV2)
+	}
 	if c.Metadata.Type == "library" {
 		return finding("chart %s is a library: it has no objects of its own, other charts use it", c.Name())
 	}

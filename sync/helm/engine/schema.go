@@ -64,7 +64,9 @@ func (l *loaded) bySchema(c *chart.Chart, values map[string]any, file string, at
 			found = append(found, f)
 		}
 	})
-	slices.SortFunc(found, func(a, b helm.Finding) int { return strings.Compare(a.Values[0]+"\x00"+a.Text, b.Values[0]+"\x00"+b.Text) })
+	slices.SortFunc(found, func(a, b helm.Finding) int {
+		return strings.Compare(a.Values[0]+"\x00"+a.Text, b.Values[0]+"\x00"+b.Text)
+	})
 	return found[:min(len(found), maxFindings)]
 }
 

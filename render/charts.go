@@ -1,0 +1,404 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/helm"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/schema"
+)
+
+// Charts render Helm charts. What they say of the same request is the same for one
+// version of swell. They are safe for concurrent use.
+type Charts interface {
+	Render(helm.Request) helm.Answer
+}
+
+// chart is a HelmChart of a unit as it was read.
+type chart struct {
+	*config.HelmChart
+	files                      helm.Chart
+	valuesFiles                []helm.File
+	release, namespace, values *kind.Values // values is nil where there are none
+
+	mu      sync.Mutex
+	answers map[[sha256.Size]byte]*charted // by request
+}
+
+// charted is the answer of one request, made ready.
+type charted struct {
+	helm.Answer
+	objects []map[string]any
+	placed  []helm.Placed
+	dropped []helm.Dropped
+	lines   []func() []int // by object, of its template
+}
+
+// readChart reads a HelmChart, its chart and its files of values.
+func (u *unitRenderer) readChart(doc *document.Document) {
+	written, problems := config.ReadHelmChart(doc)
+	problems = append(problems, u.repeated(doc)...)
+	if written == nil {
+		u.problems = append(u.problems, problems...)
+		return
+	}
+	c := &chart{HelmChart: written, answers: map[[sha256.Size]byte]*charted{}}
+	at := func(path ...any) *yaml.Node { return document.NodeAt(doc.Node, path) }
+	if c.Chart != "" {
+		u.reads.note(readFile, c.Chart)
+		u.charted = append(u.charted, c.Chart)
+		files, err := helm.Read(u.repository.Tree, c.Chart)
+		if err != nil {
+			p := doc.Problem(at("spec", "chart"), document.CodeReference, "spec.chart: %s: %s", document.Shorten(c.Chart), document.Printable(err.Error()))
+			p.Retry = document.FileProblem("", err).Retry
+			problems = append(problems, p)
+		}
+		c.files = files
+	}
+	for i, file := range c.ValuesFrom {
+		if file == "" {
+			continue // said
+		}
+		u.reads.note(readFile, file)
+		content, err := u.repository.Tree.ReadFile(file)
+		if err != nil {
+			p := document.FileProblem(file, err)
+			p.Position, p.Code, p.Message = doc.At(at("spec", "valuesFrom", i)), document.CodeReference, fmt.Sprintf("spec.valuesFrom[%d]: %s: %s", i, document.Shorten(file), p.Message)
+			problems = append(problems, p)
+		}
+		c.valuesFiles = append(c.valuesFiles, helm.File{Name: file, Content: content})
+	}
+	compile := func(n *yaml.Node, where string, text bool) *kind.Values {
+		if n == nil {
+			return nil
+		}
+		v, found := kind.CompileValues(doc, n, where, text, u.data)
+		if len(found) > 0 {
+			u.reads.note(readFolder, u.repository.Data) // a file that is missing may come
+		}
+		problems = append(problems, found...)
+		return v
+	}
+	c.release, c.namespace = compile(c.Release, "spec.release", true), compile(c.Namespace, "spec.namespace", true)
+	c.values = compile(c.Values, "spec.values", false)
+	if u.problems = append(u.problems, problems...); len(problems) == 0 {
+		u.sources = append(u.sources, source{doc: doc, chart: c})
+	}
+}
+
+// request is what is asked on one target; ok is false after a problem.
+func (e *expansion) request(c *chart) (request helm.Request, ok bool) {
+	evaluate := func(v *kind.Values) any {
+		if v == nil {
+			return nil
+		}
+		value, problems := v.In(e.templates)
+		e.found.add(problems...)
+		ok = ok && len(problems) == 0
+		return value
+	}
+	ok = true
+	request = helm.Request{Chart: c.files, Files: c.valuesFiles, Kubernetes: cmp.Or(e.cluster.Kubernetes, schema.Versions()[0])}
+	release, namespace, values := evaluate(c.release), evaluate(c.namespace), evaluate(c.values)
+	if !ok {
+		return request, false
+	}
+	request.Release, _ = release.(string)
+	request.Namespace, _ = namespace.(string)
+	if c.namespace == nil {
+		request.Namespace = e.space
+	}
+	if request.Namespace == "" {
+		e.found.add(c.Doc.Problem(c.Doc.Node, document.CodeReference, "spec.namespace: missing, and no Defaults give one: name the namespace of the release"))
+		return request, false
+	}
+	if !document.IsLabel(request.Namespace) {
+		e.found.add(c.Doc.Problem(document.NodeAt(c.Doc.Node, []any{"spec", "namespace"}), document.CodeType, "spec.namespace: want at most 63 lower-case letters, digits and -, got %q", document.Shorten(request.Namespace)))
+		return request, false
+	}
+	e.reads.note(readServed, e.on)
+	request.APIVersions = e.hard.Served()
+	text, err := json.Marshal(values)
+	if err != nil { // a number that JSON does not have
+		e.found.add(c.Doc.Problem(c.Values, document.CodeType, "spec.values: %s", err))
+		return request, false
+	}
+	if values != nil {
+		request.Values = text
+	}
+	return request, true
+}
+
+// ask renders the chart, once for equal requests.
+func (e *expansion) ask(c *chart, request helm.Request) *charted {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %q %q", request.Release, request.Namespace, request.Values, request.Kubernetes, request.APIVersions)
+	key := [sha256.Size]byte(sum.Sum(nil))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.answers[key]; known != nil {
+		return known
+	}
+	answer := &charted{}
+	if e.charts == nil {
+		answer.Problems = []helm.Finding{{Text: "no Helm charts can be rendered here"}}
+	} else {
+		answer.Answer = e.charts.Render(request)
+	}
+	sources := c.sources()
+	for _, o := range answer.Objects {
+		answer.objects = append(answer.objects, plainJSON(o.JSON))
+		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(sources()[o.File], o.Text) }))
+	}
+	answer.placed, answer.dropped = helm.Place(answer.objects)
+	c.answers[key] = answer
+	return answer
+}
+
+// sources are the texts of the chart's files, by their names.
+func (c *chart) sources() func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		texts := map[string]string{}
+		for _, f := range c.files.Files {
+			texts[f.Name] = string(f.Content)
+		}
+		return texts
+	})
+}
+
+// plainJSON reads an object as [document.Document.Plain] does.
+func plainJSON(text []byte) map[string]any {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		panic(err) // it was encoded a moment ago
+	}
+	return plainNumbers(object).(map[string]any)
+}
+
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			v[key] = plainNumbers(below)
+		}
+	case []any:
+		for i, below := range v {
+			v[i] = plainNumbers(below)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // it was a float64
+		return f
+	}
+	return value
+}
+
+// expandChart takes up the objects of a chart.
+func (e *expansion) expandChart(src source) {
+	c := src.chart
+	request, ok := e.request(c)
+	if !ok {
+		return
+	}
+	answer := e.ask(c, request)
+	for _, f := range answer.Problems {
+		e.found.add(c.problem(f))
+	}
+	for _, f := range answer.Notes {
+		e.note(c.problem(f))
+	}
+	if len(answer.Problems) > 0 {
+		return
+	}
+	for _, d := range answer.dropped {
+		if d.Why != "test" {
+			p := c.problem(helm.Finding{File: answer.Answer.Objects[d.Index].File, Text: fmt.Sprintf("an object that Helm applies for the hooks %q is left out: swell has no such moment", d.Why)})
+			e.note(p)
+		}
+	}
+	for _, placed := range answer.placed {
+		if len(e.found.problems) > maxUnitProblems {
+			return
+		}
+		from := answer.Answer.Objects[placed.Index]
+		of := src
+		of.rendered = &rendered{chart: c, object: from, lines: answer.lines[placed.Index]}
+		of.rendered.kind, _ = placed.Object["kind"].(string)
+		metadata, _ := placed.Object["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		if object, touched, ok := e.override(of, name, placed.Object); ok {
+			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, rendered: of.rendered, space: request.Namespace, anywhere: true}
+			d.templateAt = of.rendered.at(nil)
+			if e.steps != nil {
+				d.step = e.stepOf(d, of, placed.Object, nil)
+			}
+			e.seal(of, d)
+		}
+	}
+}
+
+// rendered is an object of a chart.
+type rendered struct {
+	chart  *chart
+	kind   string
+	object helm.Object
+	lines  func() []int
+}
+
+// at is the line of the template that the value at a path is from, as well as it can be
+// told.
+func (r *rendered) at(path []any) document.Position {
+	at := document.Position{File: r.chart.fileOf(r.object.File)}
+	lines := r.lines()
+	if line := lineAt(r.object.Text, path); line > 0 && line <= len(lines) {
+		at.Line = lines[line-1]
+	}
+	return at
+}
+
+// lineAt is the line of a value in a text of YAML; zero where it cannot be told.
+func lineAt(text string, path []any) int {
+	var root yaml.Node
+	if yaml.Unmarshal([]byte(text), &root) != nil || len(root.Content) == 0 {
+		return 0
+	}
+	return document.NodeAt(root.Content[0], path).Line
+}
+
+// fileOf is the path in the tree of a file of the chart.
+func (c *chart) fileOf(name string) string { return path.Join(c.Chart, name) }
+
+// problem is what is said of the chart or its values: at the value, where it is known, or
+// else where the chart is named, via the file of the chart.
+func (c *chart) problem(f helm.Finding) document.Problem {
+	text := f.Text
+	if len(f.Values) > 0 {
+		text = c.aboutValues(f)
+	}
+	p := c.Doc.Problem(document.NodeAt(c.Doc.Node, []any{"spec", "chart"}), document.CodeChart, "%s %s: %s", config.HelmChartKind, c.Doc.Name, text)
+	if f.File != "" {
+		p.Via = []document.Position{{File: c.fileOf(f.File), Line: f.Line}}
+	}
+	switch at, found := c.valueAt(f.Values); {
+	case f.ValuesFile != "":
+		p.Via = []document.Position{p.Position}
+		p.Position = document.Position{File: f.ValuesFile}
+	case found:
+		p.Position = at
+	}
+	p.Retry = f.Retry
+	return p
+}
+
+// aboutValues says of a finding which values it is about.
+func (c *chart) aboutValues(f helm.Finding) string {
+	if path.Base(f.File) == "values.schema.json" || f.File == "" {
+		if f.Values[0] == "" {
+			return "values: " + f.Text
+		}
+		return "values." + f.Values[0] + ": " + f.Text
+	}
+	var named []string
+	for _, name := range f.Values {
+		named = append(named, "spec.values."+name)
+	}
+	return f.Text + ": set " + strings.Join(named, " or ")
+}
+
+// valueAt is where the first of these values is written: in the HelmChart, or else in the
+// last file of values that has it.
+func (c *chart) valueAt(values []string) (document.Position, bool) {
+	for _, name := range values {
+		steps := strings.Split(name, ".")
+		if n := descend(c.Values, steps); n != nil {
+			at := []any{"spec", "values"}
+			for _, step := range steps {
+				at = append(at, step)
+			}
+			return c.Doc.At(document.NodeAt(c.Doc.Node, at)), true
+		}
+		for _, f := range slices.Backward(c.valuesFiles) {
+			if at, found := valueIn(f, steps); found {
+				return at, true
+			}
+		}
+	}
+	return document.Position{}, false
+}
+
+// valueIn is where a value stands in a file of values.
+func valueIn(f helm.File, steps []string) (document.Position, bool) {
+	var root yaml.Node
+	if yaml.Unmarshal(f.Content, &root) != nil || len(root.Content) == 0 {
+		return document.Position{}, false
+	}
+	n := descend(root.Content[0], steps)
+	if n == nil {
+		return document.Position{}, false
+	}
+	return document.Position{File: f.Name, Line: n.Line, Column: n.Column}, true
+}
+
+// descend is the value at a path; nil where there is none.
+func descend(n *yaml.Node, steps []string) *yaml.Node {
+	for _, step := range steps {
+		if n == nil {
+			return nil
+		}
+		if i, err := strconv.Atoi(step); n.Kind == yaml.SequenceNode && err == nil && i >= 0 && i < len(n.Content) {
+			n = n.Content[i]
+			continue
+		}
+		n = document.Lookup(n, step)
+	}
+	return n
+}
+
+// valuesFilesOf are the files of values that HelmCharts of a unit name: they are no
+// documents.
+func valuesFilesOf(docs []*document.Document) map[string]bool {
+	files := map[string]bool{}
+	for _, doc := range docs {
+		if config.IsHelmChart(doc) {
+			if c, _ := config.ReadHelmChart(doc); c != nil {
+				for _, file := range c.ValuesFrom {
+					files[file] = true
+				}
+			}
+		}
+	}
+	return files
+}
+
+// servedHash is the address of what charts see of the API versions of a unit's clusters,
+// for the name of a read.
+func (w *world) servedHash(on string) string {
+	found, _ := w.places.groups.Load(on)
+	clusters, _ := found.([]*config.Cluster)
+	sum := sha256.New()
+	for _, c := range clusters {
+		fmt.Fprintf(sum, "%q %q\n", c.Name, w.hard.ofCluster(c).Served())
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
