@@ -5,6 +5,7 @@ package render
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -24,7 +25,7 @@ func TestForeignFiles(t *testing.T) {
 	}{
 		"values beside an object": {map[string]string{"x.yaml": object, "values.yaml": "image: {deep: {kind: x}}\nreplicas: 2\n"}, []string{"services/shop/notes/values.yaml"}, false, ""},
 		"nothing but values":      {map[string]string{"values.yaml": "a: b\n---\n- c\n", "mkdocs.yml": "nav: []\n"}, []string{"services/shop/notes/mkdocs.yml", "services/shop/notes/values.yaml"}, true, ""},
-		"a template of a tool":    {map[string]string{"x.yaml": object, "t.yaml": "{% if x %}\na: b\n"}, []string{"services/shop/notes/t.yaml"}, false, ""},
+		"what somebody broke":     {map[string]string{"x.yaml": object, "y.yaml": "a: [b\n"}, nil, false, "not valid YAML: did not find expected ',' or ']'"},
 		"no kind":                 {map[string]string{"x.yaml": object, "y.yaml": "apiVersion: v1\nmetadata: {name: x}\n"}, nil, false, "kind: missing, every document needs an apiVersion and a kind"},
 		"one of two":              {map[string]string{"x.yaml": object + "---\na: b\n"}, nil, false, "apiVersion: missing, every document needs an apiVersion and a kind"},
 	} {
@@ -41,7 +42,7 @@ func TestForeignFiles(t *testing.T) {
 				if !slices.Equal(unit.Foreign, test.foreign) || unit.Void != test.void {
 					t.Errorf("%s: left out %v, void %v", again, unit.Foreign, unit.Void)
 				}
-				if wrong := len(unit.Problems) > 0; wrong != (test.problem != "") || wrong && unit.Problems[0].Message != test.problem {
+				if wrong := len(unit.Problems) > 0; wrong != (test.problem != "") || wrong && !strings.HasPrefix(unit.Problems[0].Message, test.problem) {
 					t.Errorf("%s: problems %v, want %q", again, unit.Problems, test.problem)
 				}
 			}

@@ -289,7 +289,7 @@ func testNamespaceWithADetachedObject(t *testing.T, w *world) {
 // TestNamespaceWithAnObjectOfAnotherMonorepo: nor what another monorepo has in it,
 // or one that was applied before objects carried the name of theirs.
 func TestNamespaceWithAnObjectOfAnotherMonorepo(t *testing.T) {
-	for name, label := range map[string]string{"named": ",swell.sh/repository: elsewhere", "without a name": ""} {
+	for name, label := range map[string]string{"named": ",swell.sh/repository: elsewhere", "without a name": `,swell.sh/repository: ""`} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(t *testing.T, w *world) {
 				ns := w.stateful()

@@ -44,7 +44,7 @@ func bodyOf(o *render.Object, bundle render.Digest) (*body, error) {
 	}
 	b := &body{text: o.JSON, root: root}
 	if hook := o.Hook(); hook != "" {
-		if !markHook(root, hook, bundle) {
+		if !markHook(root, hook, o.RunOf(bundle)) {
 			return nil, refused("apply", o.ID, "is no hook: it lacks a spec or annotations")
 		}
 		if b.text, err = json.Marshal(root); err != nil {

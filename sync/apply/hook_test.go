@@ -5,6 +5,8 @@ package apply
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +160,53 @@ func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
 }
 
 // Without the inventory, the live Job says what it ran for.
+// TestJobThatRemovesItselfRunsOnce: without a hook's annotation it comes with the other
+// objects, runs once for each change of itself, whatever else of the bundle changes, and
+// is not missed when it is gone.
+func TestJobThatRemovesItselfRunsOnce(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	s := newState(t, c)
+	job := func(tag string) *render.Object {
+		return object(t, job, ns, "migrate", "", tag, "ttlSecondsAfterFinished: 0")
+	}
+	first := s.apply("x", job("1"), configMap(t, ns, "a", "1"))
+	if first[0].Action != Created || first[0].Waits == "" || first[1].Action != Created {
+		t.Errorf("at first: %q", outcomes(first))
+	}
+	s.toTheEnd("x", job("1"), configMap(t, ns, "a", "1"))
+	eventually(t, func() (bool, string) { return !isThere(t, ns, "migrate"), "the Job stays" })
+	found, err := c.Sweep(t.Context(), slices.Collect(maps.Values(s.known)), nil)
+	if err != nil || len(found.Drifts) > 0 {
+		t.Errorf("drift %v, %v", found.Drifts, err)
+	}
+	same(t, []string{"Job unchanged", "ConfigMap configured"}, outcomes(s.apply("y", job("1"), configMap(t, ns, "a", "2"))))
+	if isThere(t, ns, "migrate") {
+		t.Error("it ran twice")
+	}
+	if again := s.apply("z", job("2"), configMap(t, ns, "a", "2")); again[0].Action != Created || again[0].Waits == "" {
+		t.Errorf("changed: %q", outcomes(again))
+	}
+}
+
+// TestJobThatRemovesItselfIsAdopted: one that another tool made goes on, and is not
+// made anew.
+func TestJobThatRemovesItselfIsAdopted(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	o := object(t, job, ns, "migrate", "", "broken", "ttlSecondsAfterFinished: 3600")
+	create(t, jobs, `{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, namespace: `+ns+`}, spec: {ttlSecondsAfterFinished: 3600, template: {spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example.com/x:broken"}]}}}}`)
+	was := liveJob(t, ns, "migrate").GetUID()
+	if got := newState(t, c).apply("x", o); got[0].Err != nil || got[0].Waits == "" {
+		t.Errorf("got %q, %v", outcomes(got), got[0].Err)
+	}
+	if is := liveJob(t, ns, "migrate").GetUID(); is != was {
+		t.Error("it was made anew")
+	}
+}
+
 func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})

@@ -350,8 +350,8 @@ func TestOutputIsBounded(t *testing.T) {
 func TestTimeIsBounded(t *testing.T) {
 	eachLevel(t, func(t *testing.T, l level) {
 		c := as(t, "sleep")
-		c.Limits.Wall = 300 * time.Millisecond
-		if r := run(t, l, c); r.Stopped != "it was not done after 300ms" || !r.Hasty || string(r.Output) != "good night\n" {
+		c.Limits.Wall = 3 * time.Second
+		if r := run(t, l, c); r.Stopped != "it was not done after 3s" || !r.Hasty || string(r.Output) != "good night\n" {
 			t.Errorf("%+v", r)
 		}
 	})
