@@ -93,13 +93,13 @@ without touching a network, checks them, and applies them to many clusters in
 canary waves.
 
 render, check, diff and blame need no cluster and no daemon. run is the daemon.`,
-		Version: versionText(),
+		Version: thisBuild().line(),
 
 		PersistentPreRunE: noEmptyTexts,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 	}
-	root.SetVersionTemplate("swell {{.Version}}\n")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(),
 		runCommand(), statusCommand(), describeCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),

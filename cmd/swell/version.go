@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -16,28 +17,59 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-// version is set by the build of a release; a build from a checkout tells its
-// commit instead.
-var version string
+// version and commit are set by make release. In other builds Go has written them down
+// itself, when the folder was a checkout of Git.
+var version, commit string
 
-func versionText() string {
-	if version != "" {
-		return version
+// build is what is known of how this program was made.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"` // with +dirty where the checkout had changes; empty: not known
+	Go      string `json:"go"`
+	// Platform is as Go writes it, like linux/amd64.
+	Platform string `json:"platform"`
+}
+
+// thisBuild is that of the running program.
+func thisBuild() build {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}
+
+// buildOf is a build of which Go has written this down; nil is nothing.
+func buildOf(info *debug.BuildInfo) build {
+	is := build{Version: cmp.Or(version, "devel"), Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if version != "" || info == nil {
+		return is
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		is.Version = v
 	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
+	var dirty string
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(len(s.Value), 12)]
+		switch {
+		case s.Key == "vcs.revision":
+			is.Commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
 		}
 	}
-	return "devel"
+	if is.Commit != "" {
+		is.Commit += dirty
+	}
+	return is
 }
+
+// line is all of it for people.
+func (b build) line() string {
+	of := b.Go + ", " + b.Platform
+	if b.Commit != "" {
+		of = "commit " + b.Commit + ", " + of
+	}
+	return "swell " + b.Version + " (" + of + ")"
+}
+
+func versionText() string { return thisBuild().Version }
 
 // buildID tells builds apart, so that none takes what another has rendered for
 // its own: the version of a release, or else the program's file as it is.
@@ -64,17 +96,15 @@ func versionCommand() *cobra.Command {
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			is := struct {
-				APIVersion string   `json:"apiVersion"`
-				Kind       string   `json:"kind"`
-				Version    string   `json:"version"`
-				Go         string   `json:"go"`
-				Platform   string   `json:"platform"`
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+				build
 				Kubernetes []string `json:"kubernetes"` // whose schemas are built in, the newest first
-			}{config.APIVersion, "Version", versionText(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, schema.Versions()}
+			}{config.APIVersion, "Version", thisBuild(), schema.Versions()}
 			if output != formatText {
 				return writeData(cmd.OutOrStdout(), output, is)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "swell %s (%s, %s)\nKubernetes schemas: %s\n", is.Version, is.Go, is.Platform, strings.Join(is.Kubernetes, ", "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nKubernetes schemas: %s\n", is.line(), strings.Join(is.Kubernetes, ", "))
 			return err
 		},
 	}
