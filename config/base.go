@@ -22,7 +22,8 @@ type naming struct {
 
 // bases is what is named in a commit, and by whom.
 type bases struct {
-	named  []naming // sorted by folder, then by file
+	all    []*kustomization // of the commit
+	named  []naming         // sorted by folder, then by file
 	unread []*kustomization
 	// tenanted: the fleet has Tenants, and only the same tenant's kustomizations make a
 	// base.
@@ -36,14 +37,17 @@ func (r *Repository) settle(previous *Repository) {
 	for _, root := range r.roots {
 		all = append(all, root.kustomizations...)
 	}
-	r.bases = basesOf(all, len(r.Tenants) > 0)
+	r.bases = previous.bases
+	if tenanted := len(r.Tenants) > 0; r.bases == nil || r.bases.tenanted != tenanted || !slices.Equal(r.bases.all, all) {
+		r.bases = basesOf(all, tenanted)
+	}
 	for i, root := range r.roots {
 		r.roots[i] = r.bases.settle(root, previous.root(root.path))
 	}
 }
 
 func basesOf(all []*kustomization, tenanted bool) *bases {
-	b := &bases{tenanted: tenanted}
+	b := &bases{all: all, tenanted: tenanted}
 	uses := usesOf(all)
 	for folder, users := range uses.named {
 		cyclic := len(uses.in[folder]) > 0 && uses.leadToItself(folder)
@@ -90,11 +94,11 @@ func (b *bases) settle(f, previous *folder) *folder {
 		return f
 	}
 	named := b.below(f.path)
-	if previous != nil && previous.with == f && slices.Equal(previous.named, named) && len(b.unread) == 0 && !previous.retry {
+	if previous != nil && previous.with == f && previous.tenanted == b.tenanted && slices.Equal(previous.named, named) && len(b.unread) == 0 && !previous.retry {
 		return previous
 	}
 	settled := *f
-	settled.with, settled.named = f, named
+	settled.with, settled.named, settled.tenanted = f, named, b.tenanted
 	settled.units, settled.folders = nil, nil
 	for _, u := range f.units {
 		if b.isUnit(u) {
@@ -102,7 +106,11 @@ func (b *bases) settle(f, previous *folder) *folder {
 		}
 	}
 	for _, below := range f.folders {
-		settled.folders = append(settled.folders, b.settle(below, previous.settledBelow(below.path)))
+		var was *folder
+		if previous != nil {
+			was = folderOf(previous.folders, below.path)
+		}
+		settled.folders = append(settled.folders, b.settle(below, was))
 	}
 	return &settled
 }
@@ -113,18 +121,6 @@ func (f *folder) asLoaded() *folder {
 		return f
 	}
 	return f.with
-}
-
-// settledBelow finds the folder of that path directly below f, which may be nil.
-func (f *folder) settledBelow(path string) *folder {
-	if f == nil {
-		return nil
-	}
-	i, found := slices.BinarySearchFunc(f.folders, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
-	if !found {
-		return nil
-	}
-	return f.folders[i]
 }
 
 // isUnit says whether a folder is a unit, and no base. One that stands below a
@@ -160,13 +156,13 @@ func (b *bases) undecided(u *Unit) *Unit {
 	return u
 }
 
-// keptBase says why a folder that was a unit is a base now; empty when it is none.
-func (b *bases) kept(u *Unit, advice string) string {
+// kept says why a folder that was a unit is a base now; empty when it is none.
+func (b *bases) kept(u *Unit) string {
 	switch n := b.baseFor(string(u.Path), u.Defaults.Tenant); {
 	case u.Declared != nil && !*u.Declared:
-		return document.Position{File: path.Join(string(u.Path), SettingsFile)}.String() + ": says unit: false: " + advice
+		return document.Position{File: path.Join(string(u.Path), SettingsFile)}.String() + ": says unit: false: " + keptAdvice
 	case n != nil && u.Declared == nil:
-		return document.Position{File: n.file, Line: n.line}.String() + ": names the folder, which makes it a base and no unit: " + advice
+		return document.Position{File: n.file, Line: n.line}.String() + ": names the folder, which makes it a base and no unit: " + keptAdvice
 	}
 	return ""
 }

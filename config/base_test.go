@@ -90,6 +90,25 @@ func TestBaseOfAnotherTenant(t *testing.T) {
 	}
 }
 
+// TestTenantsChangeBases: the first Tenant of a fleet, in a commit that changes no unit,
+// makes another tenant's base a unit again.
+func TestTenantsChangeBases(t *testing.T) {
+	files := repositoryOf(map[string]string{
+		"pay/swell.yaml":           defaultsOf("tenant: pay"),
+		"pay/x/kustomization.yaml": "resources: [../../shop/cart]",
+		"shop/swell.yaml":          defaultsOf("tenant: shop"),
+		"shop/cart/Kustomization":  "namePrefix: x",
+	})
+	first := Load(Files(files), nil)
+	if got, want := units(first), "pay/x \n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	files["fleet/tenants.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: pay}\n---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\n")}
+	if got, want := units(Load(Files(files), first)), "pay/x \nshop/cart \n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestPropertyBasesOfNextCommit: from one commit to the next the units are those of the
 // second one read by itself, and Changes has each that came or went.
 func TestPropertyBasesOfNextCommit(t *testing.T) {

@@ -34,9 +34,10 @@ type folder struct {
 	chart          bool             // it is a Helm chart: nothing in it or below it is a unit
 
 	// Of a folder without the bases among its units, see [uses.settle]: the folder with
-	// them, and who names what in it.
-	with  *folder
-	named []naming
+	// them, who names what in it, and [bases.tenanted].
+	with     *folder
+	named    []naming
+	tenanted bool
 }
 
 // scope is what the folders above say of one.
@@ -180,11 +181,16 @@ func (f *folder) below(path string) *folder {
 	if f == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(f.loaded, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
+	return folderOf(f.loaded, path)
+}
+
+// folderOf finds the folder of that path among some that are sorted by path.
+func folderOf(folders []*folder, path string) *folder {
+	i, found := slices.BinarySearchFunc(folders, path, func(f *folder, path string) int { return strings.Compare(f.path, path) })
 	if !found {
 		return nil
 	}
-	return f.loaded[i]
+	return folders[i]
 }
 
 // loadFolder lists the units in and below a folder. previous is the same
