@@ -56,19 +56,18 @@ func (f *folder) kept(unit string, named *bases) string {
 	case f.unit == nil:
 		return ""
 	}
-	const advice = keptAdvice
 	for _, k := range f.kustomizations {
 		if k.folder() == unit && k.component {
-			return fmt.Sprintf("%s: the folder is a Component now, and so no unit: %s", k.file, advice)
+			return fmt.Sprintf("%s: the folder is a Component now, and so no unit: %s", k.file, keptAdvice)
 		}
 	}
-	if why := named.kept(f.unit, advice); why != "" {
+	if why := named.kept(f.unit); why != "" {
 		return why
 	}
 	for i := len(around) - 2; i >= 0; i-- {
 		all := usesOf(around[i].kustomizations)
 		if k := all.materialFor(unit, true); k != nil {
-			return fmt.Sprintf("%s: takes what is in the folder, which makes it no unit of its own: %s", k.file, advice)
+			return fmt.Sprintf("%s: takes what is in the folder, which makes it no unit of its own: %s", k.file, keptAdvice)
 		}
 	}
 	return ""

@@ -4,7 +4,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -164,7 +163,7 @@ func (e *expansion) ask(c *chart, request helm.Request) *charted {
 	}
 	sources := c.sources()
 	for _, o := range answer.Objects {
-		answer.objects = append(answer.objects, plainJSON(o.JSON))
+		answer.objects = append(answer.objects, schema.Decode(o.JSON))
 		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(sources()[o.File], o.Text) }))
 	}
 	answer.placed, answer.dropped = helm.Place(answer.objects)
@@ -181,37 +180,6 @@ func (c *chart) sources() func() map[string]string {
 		}
 		return texts
 	})
-}
-
-// plainJSON reads an object as [document.Document.Plain] does.
-func plainJSON(text []byte) map[string]any {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		panic(err) // it was encoded a moment ago
-	}
-	return plainNumbers(object).(map[string]any)
-}
-
-func plainNumbers(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, below := range v {
-			v[key] = plainNumbers(below)
-		}
-	case []any:
-		for i, below := range v {
-			v[i] = plainNumbers(below)
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64() // it was a float64
-		return f
-	}
-	return value
 }
 
 // expandChart takes up the objects of a chart.

@@ -127,7 +127,8 @@ func (c *compiled) Claim() Claim { return Claim{c.group, c.kind, c.plural} }
 // object is the definition as the compiler of schemas takes it.
 func (c *compiled) object() map[string]any { return Decode(c.text) }
 
-// Decode reads an object that [AppendJSON] wrote.
+// Decode reads an object from JSON that is known to be valid, such as [AppendJSON] writes:
+// whole numbers are int64, others float64.
 func Decode(text []byte) map[string]any {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {
