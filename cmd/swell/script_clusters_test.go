@@ -32,6 +32,7 @@ import (
 // clusterCommands are commands of scripts that have simulated clusters.
 var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"clusters": startClusters,
+	"contexts": writeContexts,
 	"down":     stopCluster,
 	"up":       restartCluster,
 	"await":    awaitOutput,
@@ -43,7 +44,8 @@ var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args 
 // scriptCluster is a simulated cluster that another process can reach.
 type scriptCluster struct {
 	*simulator.Cluster
-	stop func()
+	config clientcmdapi.Config // that reaches it
+	stop   func()
 }
 
 // clustersKey is where a script's clusters are, by name.
@@ -67,6 +69,22 @@ func startClusters(ts *testscript.TestScript, neg bool, args []string) {
 		scriptClusters(ts)[name] = c
 		c.begin(ts, name)
 	}
+}
+
+// writeContexts writes one kubeconfig with the clusters that are up, each a context of its
+// name:
+//
+//	contexts FILE
+func writeContexts(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: contexts FILE")
+	}
+	all := clientcmdapi.NewConfig()
+	for name, c := range scriptClusters(ts) {
+		all.Clusters[name], all.AuthInfos[name] = c.config.Clusters["it"], c.config.AuthInfos["it"]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	ts.Check(clientcmd.WriteToFile(*all, ts.MkAbs(args[0])))
 }
 
 // restartCluster starts a cluster again that is down, as it was but at another address,
@@ -94,7 +112,8 @@ func (c *scriptCluster) start(kubeconfig string) error {
 		server.CloseClientConnections() // of watches
 		server.Close()
 	}
-	return clientcmd.WriteToFile(kubeconfigOf(server), kubeconfig)
+	c.config = kubeconfigOf(server)
+	return clientcmd.WriteToFile(c.config, kubeconfig)
 }
 
 func kubeconfigOf(server *httptest.Server) clientcmdapi.Config {

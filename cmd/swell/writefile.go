@@ -12,6 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // folderInto is a folder that files are written into.
@@ -62,6 +67,50 @@ func (f *folderInto) write(stderr io.Writer, name string, content []byte) error 
 		return err
 	}
 	fmt.Fprintf(stderr, "swell: %s written\n", shown)
+	return nil
+}
+
+// writeMissing writes files into a folder, by their paths in it. It never touches what is
+// there: when one of the files is, none is written, and after an error only what was
+// written is removed. Links that lead out of the folder are not followed.
+func writeMissing(dir string, files []txtar.File) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var there []string
+	for _, f := range files {
+		if _, err := root.Lstat(filepath.FromSlash(f.Name)); err == nil {
+			there = append(there, f.Name)
+		}
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s: there already, nothing was written", document.Some(there, 5))
+	}
+	var made []string // in the order of making
+	defer func() {
+		if err != nil {
+			for _, name := range slices.Backward(made) {
+				_ = root.Remove(name)
+			}
+		}
+	}()
+	for _, f := range files {
+		name := filepath.FromSlash(f.Name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		made = append(made, name)
+		_, err = file.Write(f.Data)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

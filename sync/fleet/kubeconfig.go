@@ -132,39 +132,28 @@ func clustersIn(dir string) ([]string, error) {
 	return names, nil
 }
 
+var errNoKubeconfig = errors.New("not a kubeconfig that can be read")
+
 // line finds where a library could not read on; the rest of what it says may
 // quote the text.
 var line = regexp.MustCompile(`\bline (\d+)\b`)
 
 // parse makes the client's configuration of a context.
 func (k *kubeconfig) parse(r *reading) (*rest.Config, error) {
-	all, err := clientcmd.Load(r.text)
+	all, err := loadKubeconfig(r.text)
 	if err != nil {
-		if m := line.FindString(err.Error()); m != "" {
-			return nil, fmt.Errorf("not a kubeconfig that can be read, at %s", m)
-		}
-		return nil, errors.New("not a kubeconfig that can be read")
+		return nil, err
 	}
 	name := k.access.Context
 	if name == "" && all.Contexts[k.access.Name] != nil {
 		name = k.access.Name
 	}
-	name = cmp.Or(name, all.CurrentContext)
-	context := all.Contexts[name]
-	switch {
-	case name == "":
+	if name = cmp.Or(name, all.CurrentContext); name == "" {
 		return nil, fmt.Errorf("no context %q and no current one", k.access.Name)
-	case context == nil:
-		return nil, fmt.Errorf("no context %q", name)
 	}
-	of := one{name: name, context: context, cluster: all.Clusters[context.Cluster], user: all.AuthInfos[context.AuthInfo]}
-	switch {
-	case of.cluster == nil:
-		return nil, fmt.Errorf("context %q: no cluster %q", name, context.Cluster)
-	case of.user == nil && context.AuthInfo != "":
-		return nil, fmt.Errorf("context %q: no user %q", name, context.AuthInfo)
-	case of.user == nil:
-		of.user = clientcmdapi.NewAuthInfo()
+	of, err := pick(all, name)
+	if err != nil {
+		return nil, err
 	}
 	if err := errors.Join(k.refuse(of), of.checkAddresses()); err != nil {
 		return nil, fmt.Errorf("context %q: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -183,23 +172,38 @@ type one struct {
 	user    *clientcmdapi.AuthInfo
 }
 
+// asked is something that a kubeconfig holds and the daemon's configuration has to allow.
+type asked struct {
+	what string
+	by   config.Allowance
+}
+
+// asks is all of that.
+func (of one) asks() (all []asked) {
+	for _, found := range []struct {
+		there bool
+		asked
+	}{
+		{of.user.Exec != nil, asked{"exec", config.AllowExec}},
+		{of.user.AuthProvider != nil, asked{"auth-provider", config.AllowAuthProvider}},
+		{of.user.TokenFile != "", asked{"tokenFile", config.AllowFiles}},
+		{of.user.ClientCertificate != "", asked{"client-certificate", config.AllowFiles}},
+		{of.user.ClientKey != "", asked{"client-key", config.AllowFiles}},
+		{of.cluster.CertificateAuthority != "", asked{"certificate-authority", config.AllowFiles}},
+		{of.cluster.InsecureSkipTLSVerify, asked{"insecure-skip-tls-verify", config.AllowInsecureTLS}},
+	} {
+		if found.there {
+			all = append(all, found.asked)
+		}
+	}
+	return all
+}
+
 // refuse names everything that the daemon's configuration would have to allow.
 func (k *kubeconfig) refuse(of one) error {
 	var errs []error
-	for _, found := range []struct {
-		what  string
-		there bool
-		by    config.Allowance
-	}{
-		{"exec", of.user.Exec != nil, config.AllowExec},
-		{"auth-provider", of.user.AuthProvider != nil, config.AllowAuthProvider},
-		{"tokenFile", of.user.TokenFile != "", config.AllowFiles},
-		{"client-certificate", of.user.ClientCertificate != "", config.AllowFiles},
-		{"client-key", of.user.ClientKey != "", config.AllowFiles},
-		{"certificate-authority", of.cluster.CertificateAuthority != "", config.AllowFiles},
-		{"insecure-skip-tls-verify", of.cluster.InsecureSkipTLSVerify, config.AllowInsecureTLS},
-	} {
-		if found.there && !slices.Contains(k.allow, found.by) {
+	for _, found := range of.asks() {
+		if !slices.Contains(k.allow, found.by) {
 			errs = append(errs, fmt.Errorf("%s is refused, unless the daemon's configuration has spec.allow: [%s]", found.what, found.by))
 		}
 	}
