@@ -60,6 +60,7 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	var spec struct {
 		Tenant, Rollout string
 		Namespace       string
+		Prune           string
 		Placement       *struct {
 			Topology string
 			Match    matchSpec
@@ -90,6 +91,13 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	default:
 		d.Namespace, d.NamespaceAt = spec.Namespace, doc.PositionOf("spec", "namespace")
 	}
+	switch spec.Prune {
+	case "":
+	case pruneDelete, pruneKeep:
+		d.Keeps = spec.Prune == pruneKeep
+	default:
+		in.at("spec", "prune").problem(document.CodeType, "want delete or keep, got %q", document.Shorten(spec.Prune))
+	}
 	d.Labels, d.Unit = overlay(d.Labels, spec.Labels), spec.Unit
 	d.addOverrides(in, spec.Overrides)
 	d.addPolicy(in, spec.policySpec)
@@ -110,6 +118,12 @@ func (d *Defaults) mergeFile(file string, content []byte) document.Problems {
 	}
 	return in.problems()
 }
+
+// What Defaults say in spec.prune.
+const (
+	pruneDelete = "delete"
+	pruneKeep   = "keep"
+)
 
 // overrideSpec is the part of an Override that says what it holds for; the
 // operations are read where they are applied.

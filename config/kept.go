@@ -34,6 +34,29 @@ func (r *Repository) Kept(unit UnitPath) string {
 	return "swell.yaml names no folder of units any more that the unit is in, but it is still there: nothing is deleted; remove its folder to remove it"
 }
 
+// Orphans says whether the objects of a unit stay in the clusters, and belong to nobody,
+// when Git no longer has them: Defaults of its folder say prune: keep. With unit: false
+// beside it, that is the unit as a whole.
+func (r *Repository) Orphans(unit UnitPath) bool {
+	for _, root := range r.roots {
+		if !Within(string(unit), root.path) {
+			continue
+		}
+		f := root
+		for f != nil && f.path != string(unit) {
+			next, _, _ := strings.Cut(strings.TrimPrefix(string(unit), f.path+"/"), "/")
+			f = f.below(path.Join(f.path, next))
+		}
+		return f != nil && f.unit != nil && f.unit.Defaults.Keeps
+	}
+	return false
+}
+
+// letGo says whether a folder's Defaults give up the unit in it.
+func (f *folder) letGo() bool {
+	return f.unit.Declared != nil && !*f.unit.Declared && f.unit.Defaults.Keeps
+}
+
 const keptAdvice = "nothing is deleted; rename or remove the folder to remove the unit"
 
 // kept is Kept for a unit in the folder or below it.
@@ -53,7 +76,7 @@ func (f *folder) kept(unit string, named *bases) string {
 	switch {
 	case f.unit == nil && len(f.left) > 0: // what it held may be among that
 		return f.left[0].Path + ": " + f.left[0].Why + ": " + keptAdvice
-	case f.unit == nil:
+	case f.unit == nil, f.letGo():
 		return ""
 	}
 	for _, k := range f.kustomizations {

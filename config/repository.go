@@ -143,6 +143,8 @@ type Defaults struct {
 	// Namespace is that of objects that live in one and name none, as text that may have
 	// expressions over the unit and the target. Empty where none is written.
 	Namespace string
+	// Keeps: objects of the units stay in the cluster when Git no longer has them.
+	Keeps bool
 	// TenantAt, RolloutAt, PlacementAt and NamespaceAt are where those were written.
 	TenantAt, RolloutAt, PlacementAt, NamespaceAt document.Position
 }

@@ -461,7 +461,11 @@ func (d *draft) marked(metadata map[string]any) map[string]any {
 		labels[config.LabelManagedBy] = config.ManagedBy
 	}
 	metadata["labels"] = labels
-	metadata["annotations"] = withText(metadata["annotations"], config.AnnotationUnit, string(d.unit.Path))
+	annotations := withText(metadata["annotations"], config.AnnotationUnit, string(d.unit.Path))
+	if d.unit.Defaults.Keeps {
+		annotations[config.AnnotationPrune] = config.PruneDisabled
+	}
+	metadata["annotations"] = annotations
 	return metadata
 }
 

@@ -22,7 +22,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "13"
+const format = "14"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.
@@ -219,7 +219,7 @@ func (w *world) key(unit *config.Unit, placed []place) cache.Key {
 	fmt.Fprintf(sum, "%+v\n", w.treatments)
 	d := unit.Defaults
 	held := len(unit.Problems)+len(d.Problems) > 0 // nothing is rendered then
-	fmt.Fprintf(sum, "%q %s %q %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held)
+	fmt.Fprintf(sum, "%q %s %q %t %q %s %t\n", d.Tenant, d.OverridesHash, unit.Kustomization, held, d.Namespace, d.NamespaceAt, d.Keeps)
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		fmt.Fprintf(sum, "%q: %q\n", key, d.Labels[key])
 	}

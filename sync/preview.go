@@ -192,7 +192,7 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return diff.Left, ownership.MayBelong(broken)
 	}
 	switch {
-	case e.Keep:
+	case e.Keep || p.snapshot.Repository.Orphans(e.Unit):
 		return diff.Released, apply.KeptText
 	case o.ID.IsSystem():
 		return diff.Released, apply.SystemText

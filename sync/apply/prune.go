@@ -147,6 +147,8 @@ func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result
 		return r.kept("not ours: it was never applied by this unit", true), true
 	case c.othersRepository(live) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live), true), true
+	case claimedSince(r.ID, live) != "":
+		return r.kept("not ours any more: it belongs to "+claimedSince(r.ID, live), true), true
 	case isDetached(live.Annotations):
 		return r.kept("orphaned by the annotation "+annotationDeletion+": detach", true), true
 	case !ours:

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
@@ -89,6 +90,23 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 		}
 	}
 	return nil, ""
+}
+
+// claimedSince names the tool that claimed an object after swell applied it; empty when
+// none did. A claim that swell wrote itself, because it stands in Git, is none: a
+// take-over removes all others.
+func claimedSince(id render.ObjectID, live *metav1.PartialObjectMetadata) string {
+	tool, release := claim(id, live)
+	if tool == nil {
+		return ""
+	}
+	own := rawFields(ownEntry(live))
+	for _, key := range slices.Concat(tool.labels, tool.annotations) {
+		if strings.Contains(own, `"f:`+key+`"`) {
+			return ""
+		}
+	}
+	return release
 }
 
 // othersRepository names the monorepo that an object that swell applied is from, when

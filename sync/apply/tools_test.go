@@ -62,3 +62,27 @@ func TestContactKnowsArgoCDByItsManager(t *testing.T) {
 		t.Errorf("got %v", r.Err)
 	}
 }
+
+// TestPruneLeavesWhatAToolTookBack: an object that another tool claimed after swell
+// applied it is not deleted, and forgotten. A mark that is no claim, or that stands in
+// Git, changes nothing.
+func TestPruneLeavesWhatAToolTookBack(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	for _, test := range claimed {
+		if strings.HasPrefix(test.metadata, "ownerReferences") {
+			continue
+		}
+		ns := space(t)
+		o := configMap(t, ns, "a", "1")
+		r := one(t, c, o, "")
+		applyAs(t, "tool", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, "+strings.ReplaceAll(strings.ReplaceAll(test.metadata, "app.kubernetes.io/managed-by: Helm", "x: 'y'"), "NS", ns)+"}, data: {value: '1'}}")
+		if test.by == "" {
+			pruned(t, c, r.Entry, Deleted, "", true, false)
+			continue
+		}
+		pruned(t, c, r.Entry, Skipped, "not ours any more: it belongs to "+test.by, true, true)
+	}
+	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, labels: {argocd.argoproj.io/instance: shop}}}", space(t))
+	pruned(t, c, one(t, c, o, "").Entry, Deleted, "", true, false)
+}

@@ -36,7 +36,8 @@ func (v *View) Leftovers(at render.Placed, bundle *render.Bundle, inventory map[
 			l.Left = append(l.Left, fmt.Sprintf("%s stays until %s has it", id, PlaceText(at.Unit, *owner)))
 		case why != "":
 			l.Left = append(l.Left, fmt.Sprintf("%s stays: %s", id, why))
-		case entry.Keep:
+		case entry.Keep || v.Snapshot.Repository.Orphans(at.Unit):
+			entry.Keep = true
 			l.Kept = append(l.Kept, entry)
 		default:
 			l.Prunable = append(l.Prunable, entry)
