@@ -75,7 +75,7 @@ func keepRollouts(was, is map[string]*config.Rollout) map[string]*config.Rollout
 }
 
 func wantUnit(unit *render.Unit, spec *config.Rollout, release config.Release) *rollout.WantedUnit {
-	w := &rollout.WantedUnit{Rollout: spec, Tenant: unit.Tenant, Tier: release.TierOf(unit.Labels())}
+	w := &rollout.WantedUnit{Rollout: spec, Tenant: unit.Tenant, Tier: release.TierOf(unit.Labels()), Adopt: unit.Policy.Adopt}
 	if len(unit.Problems) > 0 {
 		w.Frozen, w.Empty = someProblems(unit.Problems), unit.Empty()
 		return w

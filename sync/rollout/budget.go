@@ -243,6 +243,10 @@ func (p *pass) pend(path config.UnitPath) {
 	if u == nil {
 		u = p.newUnit(path, w)
 	}
+	if u.failedFor(w) {
+		u.retry("", p.now)
+		p.state.touch(path)
+	}
 	was, release := u.Pending, w.Release()
 	switch {
 	case u.Rollout.Release == release && was == nil, was != nil && was.Release == release:

@@ -149,7 +149,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		w = &WantedUnit{}
 	}
 	next := &Rollout{
-		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Spec: spec, StartedAt: p.now,
+		ID: 1, Commit: p.want.Commit, Release: w.Release(), Status: Progressing, Adopt: w.Adopt, Spec: spec, StartedAt: p.now,
 	}
 	next.Approved = p.want.Approved[u.Path]
 	if u.Pending != nil {

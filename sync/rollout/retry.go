@@ -44,6 +44,10 @@ func (u *Unit) failed() bool {
 	return u.Rollout.Status == Held || u.Rollout.Status == RolledBack || u.Rollout.Status == RollingBack
 }
 
+// failedFor says that the rollout failed while other objects could be adopted than the
+// commit lets: what was refused may not be now.
+func (u *Unit) failedFor(w *WantedUnit) bool { return u.failed() && u.Rollout.Adopt != w.Adopt }
+
 // Retry tries failed and waiting releases again, of the unit with that path and of
 // those below it. Their quarantine is cleared, a rollout that was held or rolled back
 // begins anew at its first wave, and postponed work is due at once. Where at names a

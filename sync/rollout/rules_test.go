@@ -34,6 +34,7 @@ import (
 //	  unit PATH [target=digest ...]     digest "-": placed, renders to nothing
 //	  needs PATH TARGET UNIT...
 //	  frozen PATH REASON
+//	  adopt PATH ADOPTION
 //	  clusters NAME...                  those of the fleet
 //	mask NAME [KEY=VALUE...]            see where; "mask NAME gone" ends it
 //	window NAME deny|allow SCHEDULE DURATION [KEY=VALUE...]  cron fields with "_" between
@@ -168,7 +169,7 @@ func (s *script) do(words []string) {
 		if len(rest) > 1 {
 			s.want.Held = rest[1]
 		}
-	case "unit", "needs", "frozen", "clusters", "withheld":
+	case "unit", "needs", "frozen", "clusters", "withheld", "adopt":
 		s.document(verb, rest)
 	case "authors":
 		s.want.Authors = rest
@@ -221,6 +222,8 @@ func (s *script) document(verb string, rest []string) {
 			s.want.Withheld = map[config.UnitPath]string{}
 		}
 		s.want.Withheld[path] = strings.Join(rest[1:], " ")
+	case "adopt":
+		u.Adopt = config.Adoption(rest[1])
 	case "frozen":
 		u.Frozen = strings.Join(rest[1:], " ")
 	case "needs":

@@ -152,6 +152,9 @@ type Rollout struct {
 	// It stays the same when the rollout is rolled back.
 	Release render.Digest `json:"release"`
 	Status  Status        `json:"status"`
+	// Adopt is what the unit could do with objects of others when the rollout started. A
+	// release that failed begins anew when a commit says something else.
+	Adopt config.Adoption `json:"adopt,omitempty"`
 	// Spec is the rollout's document as it was when this rollout started.
 	Spec config.Rollout `json:"spec"`
 	// Wave is the index of the wave under way; all before it are passed. When

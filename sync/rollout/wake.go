@@ -134,7 +134,7 @@ func (u *Unit) current(w *WantedUnit) bool {
 	if w.Frozen != "" {
 		return u.Blocked == w.Frozen
 	}
-	return u.Blocked == "" && u.Rollout.Release == w.Release()
+	return u.Blocked == "" && u.Rollout.Release == w.Release() && !u.failedFor(w)
 }
 
 // settle notes whether and when the unit has to be looked at again, and drops it when nothing is left

@@ -101,7 +101,7 @@ func (w *WantedUnit) without(gone func(config.TargetName) bool) *WantedUnit {
 	if len(kept) == len(w.Targets) {
 		return w
 	}
-	return &WantedUnit{Frozen: w.Frozen, Empty: w.Empty, Rollout: w.Rollout, Tenant: w.Tenant, Tier: w.Tier, Targets: kept, Needs: w.Needs, retired: true}
+	return &WantedUnit{Frozen: w.Frozen, Empty: w.Empty, Rollout: w.Rollout, Tenant: w.Tenant, Tier: w.Tier, Adopt: w.Adopt, Targets: kept, Needs: w.Needs, retired: true}
 }
 
 // Bounds are what the fleet's documents keep releases from. They are stored as JSON.
@@ -145,6 +145,8 @@ type WantedUnit struct {
 	// Targets are those of the unit's placement. A unit that is not frozen and
 	// has none keeps its objects: a unit that renders to nothing deletes nothing.
 	Targets map[config.TargetName]WantedTarget
+	// Adopt is what the unit may do with objects of others.
+	Adopt config.Adoption
 	// Needs are the units that must be applied on a target before this one.
 	Needs map[config.TargetName][]config.UnitPath
 
