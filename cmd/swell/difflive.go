@@ -31,6 +31,12 @@ type liveDiff struct {
 	units    []*render.Unit // those that are looked at
 	below    string         // the folder that they are in; empty is all
 	target   string         // or a cluster; empty is all
+	// ask asks a cluster: [apply.Cluster.Preview], or [apply.Cluster.TakeOver].
+	ask func(*apply.Cluster, context.Context, apply.Work) []apply.Preview
+	// met is told each answer, one at a time, and done once a cluster answered all. Both
+	// may be nil.
+	met  func(unitTarget, apply.Preview)
+	done func(context.Context, string, *apply.Cluster)
 
 	mu     gosync.Mutex // guards what follows
 	was    map[config.UnitPath]map[config.TargetName]*render.Bundle
@@ -57,7 +63,7 @@ func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []err
 	l.was = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
 	l.is = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
 	inventory := l.inventory()
-	asked := l.ask(inventory)
+	asked := l.questions(inventory)
 	var all gosync.WaitGroup
 	for name, units := range asked {
 		all.Go(func() { l.cluster(ctx, name, units) })
@@ -71,8 +77,8 @@ func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []err
 	return l.report, l.errs
 }
 
-// ask finds what each cluster is to be asked about.
-func (l *liveDiff) ask(inventory []store.Entry) map[string][]unitTarget {
+// questions finds what each cluster is to be asked about.
+func (l *liveDiff) questions(inventory []store.Entry) map[string][]unitTarget {
 	asked, applied := map[string][]unitTarget{}, byPlace(inventory)
 	for _, unit := range l.units {
 		path := unit.Path
@@ -140,11 +146,14 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	group.SetLimit(unitsAtOnce)
 	for _, u := range units {
 		group.Go(func() error {
-			l.take(u, conn.As(u.account).Preview(ctx, u.work))
+			l.take(u, l.ask(conn.As(u.account), ctx, u.work))
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no errors
+	if l.done != nil {
+		l.done(ctx, name, conn)
+	}
 }
 
 func (l *liveDiff) failed(err error) {
@@ -178,6 +187,11 @@ func (l *liveDiff) take(u unitTarget, previews []apply.Preview) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.was[u.unit][u.bundle.Target], l.is[u.unit][u.bundle.Target] = was, is
+	for _, p := range previews {
+		if l.met != nil {
+			l.met(u, p)
+		}
+	}
 }
 
 // unread stands for a Secret of which only that it changes is known.
@@ -209,42 +223,59 @@ func (l *liveDiff) deleted(e store.Entry) {
 	was.Objects = append(was.Objects, &render.Object{ID: e.ID, Version: e.Version})
 }
 
+// compareLive renders the commit or folder that a name means, and makes ready what asks
+// the clusters for its units. done ends it.
+func compareLive(cmd *cobra.Command, where *place, config, name, unit, target string) (l *liveDiff, done func(), err error) {
+	settings, err := readDaemonConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	compiler, done, err := where.compiler(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := where.snapshot(cmd.Context(), compiler, name)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	printProblems(cmd.ErrOrStderr(), head.Problems)
+	if head.Held {
+		done()
+		return nil, nil, exit(exitError)
+	}
+	l = &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: where.units(unit, nil, 0), target: target, ask: (*apply.Cluster).Preview}
+	if l.units, err = pick(head, l.below, target); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return l, done, nil
+}
+
 // live prints what an apply of the commit or folder that name means would change
 // now, as swell diff --live.
 func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer, *diff.Report) error) error {
-	settings, err := readDaemonConfig(o.config)
-	if err != nil {
-		return err
-	}
-	compiler, done, err := o.where.compiler(cmd)
+	l, done, err := compareLive(cmd, &o.where, o.config, name, o.unit, o.target)
 	if err != nil {
 		return err
 	}
 	defer done()
-	head, err := o.where.snapshot(cmd.Context(), compiler, name)
-	if err != nil {
-		return err
-	}
-	printProblems(cmd.ErrOrStderr(), head.Problems)
-	if head.Held {
-		return exit(exitError)
-	}
-	l := &liveDiff{snapshot: head, compiler: compiler, settings: settings, below: o.where.units(o.unit, nil, 0), target: o.target}
-	if l.units, err = pick(head, o.where.units(o.unit, nil, 0), o.target); err != nil {
-		return err
-	}
 	report, errs := l.compare(cmd.Context())
-	for _, err := range errs {
-		fmt.Fprintf(cmd.ErrOrStderr(), "swell: %v\n", err)
-	}
 	if err := write(cmd.OutOrStdout(), report); err != nil {
 		return err
 	}
-	summary := report.Summary()
+	return l.end(cmd.ErrOrStderr(), report, errs, report.Summary())
+}
+
+// end says what could not be found out and sums up. Its error is the exit code.
+func (l *liveDiff) end(w io.Writer, report *diff.Report, errs []error, summary string) error {
+	for _, err := range errs {
+		fmt.Fprintf(w, "swell: %v\n", err)
+	}
 	if len(errs) > 0 {
 		summary += "; not all could be compared"
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", summary)
+	fmt.Fprintf(w, "swell: %s\n", summary)
 	switch {
 	case len(errs) > 0 || len(report.Unknown) > 0:
 		return exit(exitError)

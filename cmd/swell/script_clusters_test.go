@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -38,6 +39,7 @@ var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args 
 	"await":    awaitOutput,
 	"live":     printObject,
 	"edit":     editObject,
+	"applied":  applyAs,
 	"commit":   commitAll,
 }
 
@@ -203,6 +205,27 @@ func editObject(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = client.Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	ts.Check(err)
+}
+
+// applyAs applies the documents of a file to a cluster, as another tool under the name of
+// its field manager:
+//
+//	applied CLUSTER MANAGER FILE
+func applyAs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: applied CLUSTER MANAGER FILE")
+	}
+	for _, text := range strings.Split(ts.ReadFile(args[2]), "\n---\n") {
+		var o unstructured.Unstructured
+		ts.Check(yaml.Unmarshal([]byte(text), &o.Object))
+		name := o.GetKind() + "/" + o.GetName()
+		if ns := o.GetNamespace(); ns != "" {
+			name = o.GetKind() + "/" + ns + "/" + o.GetName()
+		}
+		client, _ := objectNamed(ts, args[0], name)
+		_, err := client.Apply(context.Background(), o.GetName(), &o, metav1.ApplyOptions{FieldManager: args[1], Force: true})
+		ts.Check(err)
+	}
 }
 
 func clusterNamed(ts *testscript.TestScript, name string) *scriptCluster {

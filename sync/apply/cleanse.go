@@ -43,7 +43,7 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 // it is, and is named in a warning.
 func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	tool, _ := claim(s.o.ID, meta)
-	if fields := s.orphans(tool, meta); len(fields) > 0 {
+	if fields := fieldTexts(s.orphans(tool, meta)); len(fields) > 0 {
 		s.r.Warnings = append(s.r.Warnings, "stays as it is, for it was set by others and Git does not say: "+document.Some(fields, maxNamed))
 	}
 	labels, annotations := s.marks(tool)
@@ -59,24 +59,24 @@ func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadat
 
 // marks are the keys by which the tool claims the object, and kubectl's, less
 // those that Git has.
-func (s *sending) marks(tool *tool) (labels, annotations []string) {
+func (b *body) marks(tool *tool) (labels, annotations []string) {
 	annotations = []string{lastApplied}
 	if tool != nil {
 		labels, annotations = slices.Clone(tool.labels), append(annotations, tool.annotations...)
 	}
-	labels = slices.DeleteFunc(labels, func(key string) bool { _, ok := s.labels[key]; return ok })
-	annotations = slices.DeleteFunc(annotations, func(key string) bool { _, ok := s.annotations[key]; return ok })
+	labels = slices.DeleteFunc(labels, func(key string) bool { _, ok := b.labels[key]; return ok })
+	annotations = slices.DeleteFunc(annotations, func(key string) bool { _, ok := b.annotations[key]; return ok })
 	return labels, annotations
 }
 
-// orphans are the fields that nobody holds after the take-over, sorted.
-func (s *sending) orphans(tool *tool, meta *metav1.PartialObjectMetadata) []string {
+// orphans are the fields that nobody holds after the take-over.
+func (b *body) orphans(tool *tool, meta *metav1.PartialObjectMetadata) (paths []fieldpath.Path) {
 	operations := ssa.PatchRemoveFieldsManagers(withManagedFields(meta), tool.fieldManagers())
 	if len(operations) == 0 {
 		return nil
 	}
 	held := fieldpath.NewSet()
-	labels, annotations := s.marks(tool)
+	labels, annotations := b.marks(tool)
 	for _, key := range labels {
 		held.Insert(fieldpath.MakePathOrDie("metadata", "labels", key))
 	}
@@ -90,8 +90,16 @@ func (s *sending) orphans(tool *tool, meta *metav1.PartialObjectMetadata) []stri
 	for i := range meta.ManagedFields {
 		before = before.Union(fieldsOf(&meta.ManagedFields[i]))
 	}
+	before.Leaves().Difference(held).Iterate(func(path fieldpath.Path) { paths = append(paths, path.Copy()) })
+	return paths
+}
+
+// fieldTexts are paths for people, sorted.
+func fieldTexts(paths []fieldpath.Path) []string {
 	var fields []string
-	before.Leaves().Difference(held).Iterate(func(path fieldpath.Path) { fields = append(fields, fieldText(path)) })
+	for _, path := range paths {
+		fields = append(fields, fieldText(path))
+	}
 	slices.Sort(fields)
 	return fields
 }

@@ -32,7 +32,7 @@ func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
 }
 
 // resourceOf are the resources of the kinds that tests use.
-var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments}
+var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments, "Secret": {Version: "v1", Resource: "secrets"}}
 
 func current(t testing.TB, o *render.Object) *unstructured.Unstructured {
 	t.Helper()

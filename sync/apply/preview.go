@@ -28,10 +28,14 @@ type Preview struct {
 	// when there is none. Of a Secret nothing is read: both are nil.
 	Live, Applied *render.Object
 	Action        Action // [Created], [Configured] or [Unchanged]; empty with Err
-	// Unproved says why the server could not try it out, where that will pass:
-	// the namespace or the kind comes with the same change.
+	// Unproved says why the server could not try it out: the namespace or the kind comes
+	// with the same change, or the values of a Secret are encrypted.
 	Unproved string
-	Err      error
+	// Owner is whose the object is, where it is not ours, and Stays are fields that its
+	// owner set and Git does not say, which stay as they are; see [Cluster.TakeOver].
+	Owner string
+	Stays []string
+	Err   error
 }
 
 // Preview asks the server what an apply of the work would change, and changes
@@ -41,8 +45,12 @@ type Preview struct {
 // managed fields. [Work.Known] is only asked whether a Secret with encrypted values is
 // what was applied last: what carries our managed fields is ours.
 func (c *Cluster) Preview(ctx context.Context, work Work) []Preview {
-	p := &previewing{call: c.begin(), Work: work, brings: map[need]bool{}}
-	objects := work.Objects
+	return c.preview(ctx, &previewing{call: c.begin(), Work: work})
+}
+
+func (c *Cluster) preview(ctx context.Context, p *previewing) []Preview {
+	objects := p.Objects
+	p.brings = map[need]bool{}
 	for _, o := range objects {
 		if o.ID.IsNamespace() {
 			p.brings[need{namespace: o.ID.Name}] = true
@@ -63,6 +71,7 @@ type previewing struct {
 	*call
 	Work
 	brings map[need]bool // what comes with the same objects
+	taking bool          // see [Cluster.TakeOver]
 }
 
 func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
@@ -138,6 +147,13 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, b *body, path 
 		left := slices.Concat(pointersFor(p.Ignore, o.ID), scaledPointers(metaOf(live)))
 		leave(live, left)
 		leave(applied, left)
+		if p.taking {
+			p.owned(o, b, metaOf(live), metaOf(applied), r, p.defaulted(ctx, o, b, path, live))
+			tool, _ := claim(o.ID, metaOf(live))
+			marks := b.markPointers(metaOf(live), tool)
+			unmark(live, marks)
+			unmark(applied, marks)
+		}
 	}
 	if r.Applied, err = stripped(o, applied); err != nil {
 		return err
@@ -218,6 +234,12 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, b *body, path
 		return err
 	}
 	was, is := ownEntry(live), ownEntry(applied)
+	if p.taking {
+		p.owned(o, b, live, applied, r, isSecretDefault)
+		if was == nil {
+			return p.takeSecret(ctx, o, b, live, applied, path, r)
+		}
+	}
 	r.Action = Configured
 	if was != nil && rawFields(was) == rawFields(is) && entryTime(was).Equal(entryTime(is)) {
 		r.Action = Unchanged
@@ -246,6 +268,9 @@ func (p *previewing) sealed(ctx context.Context, o *render.Object, b *body, path
 		if err := p.liveInfoOf(o.ID, live).refusal(o, adopt); err != nil {
 			return err
 		}
+	}
+	if p.taking && own == nil {
+		r.Owner, r.Unproved = p.liveInfoOf(o.ID, live).by(), "its values are encrypted and are not compared"
 	}
 	r.Action = Configured
 	known := p.Known[o.ID]

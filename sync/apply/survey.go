@@ -41,18 +41,25 @@ func (c *Cluster) SurveyAll(ctx context.Context) (entries []store.Entry, unknown
 }
 
 func (c *Cluster) survey(ctx context.Context, selector string) (entries []store.Entry, unknown []string, err error) {
+	return eachKind(ctx, c, func(s *surveying, gvk schema.GroupVersionKind) ([]store.Entry, error) {
+		return s.kind(ctx, gvk, selector)
+	}, func(a, b store.Entry) int { return a.ID.Compare(b.ID) })
+}
+
+// eachKind lists all kinds that the cluster serves, and sorts what was found.
+func eachKind[T any](ctx context.Context, c *Cluster, list func(*surveying, schema.GroupVersionKind) ([]T, error), compare func(a, b T) int) (all []T, unknown []string, err error) {
 	s := &surveying{call: c.begin()}
 	kinds, err := s.kinds(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	found := make([][]store.Entry, len(kinds))
+	found := make([][]T, len(kinds))
 	errs := make([]error, len(kinds))
-	s.all(len(kinds), func(i int) { found[i], errs[i] = s.kind(ctx, kinds[i], selector) })
+	s.all(len(kinds), func(i int) { found[i], errs[i] = list(s, kinds[i]) })
 	for i, gvk := range kinds {
 		switch err := errs[i]; {
 		case err == nil:
-			entries = append(entries, found[i]...)
+			all = append(all, found[i]...)
 		case ctx.Err() != nil || s.breaker.open.Load():
 			return nil, nil, err
 		default:
@@ -62,9 +69,10 @@ func (c *Cluster) survey(ctx context.Context, selector string) (entries []store.
 	if err := s.stayed(ctx); err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(entries, func(a, b store.Entry) int { return a.ID.Compare(b.ID) })
+	slices.SortStableFunc(all, compare)
 	slices.Sort(s.unknown)
-	return entries, slices.Compact(s.unknown), nil
+	all = slices.CompactFunc(all, func(a, b T) bool { return compare(a, b) == 0 }) // a list that was started again shows some twice
+	return all, slices.Compact(s.unknown), nil
 }
 
 // surveying is one Survey under way.
@@ -113,24 +121,27 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 	return kinds, nil
 }
 
-// kind lists one kind. One that cannot be listed at all has no objects.
+// kind finds what is ours of one kind.
 func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selector string) (entries []store.Entry, err error) {
-	seen := map[name]bool{} // a list that was started again shows some twice
-	err = s.addressed(ctx, s.resource, gvk, func(r resource) error {
-		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), selector, func(live *metav1.PartialObjectMetadata) {
-			n := name{live.Namespace, live.Name}
-			if entry, ok := foundEntry(gvk, live); ok && !seen[n] {
-				seen[n] = true
-				entries = append(entries, entry)
-			}
-		})
+	err = s.each(ctx, gvk, selector, func(live *metav1.PartialObjectMetadata) {
+		if entry, ok := foundEntry(gvk, live); ok {
+			entries = append(entries, entry)
+		}
+	})
+	return entries, err
+}
+
+// each lists one kind. One that cannot be listed at all has no objects.
+func (s *surveying) each(ctx context.Context, gvk schema.GroupVersionKind, selector string, see func(*metav1.PartialObjectMetadata)) error {
+	err := s.addressed(ctx, s.resource, gvk, func(r resource) error {
+		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), selector, see)
 		return err
 	})
 	var e *Error
 	if errors.As(err, &e) && e.Code == http.StatusMethodNotAllowed || errors.Is(err, ErrNoKind) {
-		return nil, nil
+		return nil
 	}
-	return entries, err
+	return err
 }
 
 // foundEntry makes an entry of a live object with our labels, if it is ours.
