@@ -37,8 +37,15 @@ bin/devcluster: FORCE
 bin/sops: deploy/sops/go.mod
 	cd deploy/sops && $(GO) build -ldflags "-s -w" -o ../../bin/sops github.com/getsops/sops/v3/cmd/sops
 
+# The controller of Flux that swell takes over from in tests, and the definition of what
+# it reads.
+bin/kustomize-controller: deploy/flux/go.mod
+	cd deploy/flux && $(GO) build -ldflags "-s -w" -o ../../bin/kustomize-controller github.com/fluxcd/kustomize-controller
+	cp "$$(cd deploy/flux && $(GO) list -m -f '{{.Dir}}' github.com/fluxcd/kustomize-controller)"/config/crd/bases/*.yaml bin/kustomize-controller.yaml
+	chmod 0644 bin/kustomize-controller.yaml
+
 # What computes and what waits run beside each other.
-test: bin/devcluster bin/sops
+test: bin/devcluster bin/sops bin/kustomize-controller
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
 
 test-computing:
@@ -52,7 +59,7 @@ test-waiting:
 	cd deploy/devcluster && $(GO) test ./...
 
 # The long forms: hours.
-test-long: bin/devcluster bin/sops
+test-long: bin/devcluster bin/sops bin/kustomize-controller
 	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
