@@ -160,6 +160,15 @@ var edits = []func(t *rapid.T, f files){
 		}
 	},
 	func(t *rapid.T, f files) { f.drop("services/platform/oncall") },
+	func(t *rapid.T, f files) { // what goes stays in the cluster
+		f.replace("services/"+rapid.SampledFrom([]string{"shop", "pay", "search", "travel"}).Draw(t, "keeping")+"/swell.yaml", "spec:\n", "spec:\n  prune: keep\n")
+	},
+	func(t *rapid.T, f files) { // a unit is given up
+		settings := rapid.SampledFrom(f.unitFolders()).Draw(t, "given up") + "/swell.yaml"
+		if _, ok := f[settings]; !ok {
+			f[settings] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: none}\nspec: {unit: false, prune: keep}\n"
+		}
+	},
 	func(t *rapid.T, f files) {
 		f.replace("fleet/rollout.yaml", "  - {name: rest, maxFailures: 1}      # no match: every target that is in no wave yet\n", "")
 	},
