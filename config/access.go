@@ -18,6 +18,9 @@ type ClusterAccess struct {
 	// that holds what would be in the file. Where both are empty, it is the file
 	// NAME.yaml or NAME.kubeconfig in [Daemon.KubeconfigDir]. At most one is set.
 	Kubeconfig, KubeconfigEnv string
+	// InCluster is for the cluster that the daemon runs in as a pod: the credentials are
+	// those of the pod's service account, and there is no kubeconfig.
+	InCluster bool
 	// Context in it. Empty, which it never is for Kubeconfig: the one named like
 	// the cluster or, where there is none, the current one.
 	Context string
@@ -68,18 +71,29 @@ func (d *Daemon) addClusters(in *reading, dir string, clusters []ClusterAccess) 
 			at("concurrency").problem(document.CodeType, "want 1 to %d, got %d", maxConcurrency, c.Concurrency)
 		}
 		switch {
+		case c.InCluster:
+			in.checkInCluster(i, c)
 		case c.Kubeconfig != "" && c.KubeconfigEnv != "":
 			in.at("spec", "clusters", i).problem(document.CodeType, "want one of kubeconfig and kubeconfigEnv, got both")
 		case c.KubeconfigEnv != "" && !variableName.MatchString(c.KubeconfigEnv):
 			// What stands here may be the secret itself.
 			at("kubeconfigEnv").problem(document.CodeType, "want the name of an environment variable, like SAS_1_KUBECONFIG")
-		case c.Kubeconfig == "" && c.KubeconfigEnv == "" && d.KubeconfigDir == "" && !in.follows("spec", "clusters", i, "kubeconfigEnv") && !in.follows("spec", "kubeconfigDir"):
+		case c.Kubeconfig == "" && c.KubeconfigEnv == "" && d.KubeconfigDir == "" && !in.follows("spec", "clusters", i, "kubeconfigEnv") && !in.follows("spec", "clusters", i, "inCluster") && !in.follows("spec", "kubeconfigDir"):
 			at("kubeconfig").problem(document.CodeReference, "missing, and so are kubeconfigEnv and spec.kubeconfigDir")
 		}
 		if c.Kubeconfig != "" {
 			c.Kubeconfig, c.Context = inDir(dir, c.Kubeconfig), orText(c.Context, c.Name)
 		}
 		d.Clusters[c.Name] = c
+	}
+}
+
+// checkInCluster looks that nothing else says how to reach the pod's own cluster.
+func (in *reading) checkInCluster(i int, c ClusterAccess) {
+	for _, other := range []struct{ field, value string }{{"kubeconfig", c.Kubeconfig}, {"kubeconfigEnv", c.KubeconfigEnv}, {"context", c.Context}} {
+		if other.value != "" {
+			in.at("spec", "clusters", i, other.field).problem(document.CodeType, "the cluster is reached with the pod's service account: remove this field, or inCluster")
+		}
 	}
 }
 

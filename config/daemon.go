@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +41,12 @@ type Daemon struct {
 	Secrets   Secrets
 	// Checkers are the programs that Checkers of the monorepo name, by that name.
 	Checkers map[string]CheckerProgram
+	Health   Health
+}
+
+// Health says where the daemon answers whether it is well.
+type Health struct {
+	Listen string // an address of TCP; empty: nowhere
 }
 
 // Secrets is where the keys of encrypted Secrets come from.
@@ -123,6 +131,21 @@ type Drift struct {
 	Deep int
 }
 
+// Changed are the fields of the document that differ in next, by their names.
+func (d *Daemon) Changed(next *Daemon) (names []string) {
+	is, other := reflect.ValueOf(*d), reflect.ValueOf(*next)
+	for i := range is.NumField() {
+		if !reflect.DeepEqual(is.Field(i).Interface(), other.Field(i).Interface()) {
+			name := is.Type().Field(i).Name
+			if name = strings.ToLower(name[:1]) + name[1:]; name == "aPI" {
+				name = "api"
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 const (
 	defaultPoll     = 30 * time.Second
 	defaultSchedule = "*/10 * * * *"
@@ -159,6 +182,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		API       API `json:"api"`
 		Secrets   secretsSpec
 		Checkers  []CheckerProgram
+		Health    Health
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -209,6 +233,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 	d.readAPI(in, dir, spec.API)
 	d.readSecrets(in, dir, spec.Secrets)
 	d.Checkers = in.checkerPrograms(dir, spec.Checkers)
+	d.readHealth(in, spec.Health)
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
 	return d, in.problems().Sorted()
@@ -231,6 +256,19 @@ func (d *Daemon) readAPI(in *reading, dir string, spec API) {
 				at.problem(document.CodeType, "%q: want an email address", email)
 			}
 		}
+	}
+}
+
+func (d *Daemon) readHealth(in *reading, spec Health) {
+	d.Health = spec
+	if spec.Listen == "" {
+		return
+	}
+	colon := strings.LastIndexByte(spec.Listen, ':')
+	host, port := spec.Listen[:max(colon, 0)], spec.Listen[colon+1:]
+	isBare := strings.Contains(host, ":") && !strings.HasPrefix(host, "[") // an address of IPv6 stands in brackets
+	if number, err := strconv.ParseUint(port, 10, 16); colon < 0 || err != nil || number == 0 || isBare {
+		in.at("spec", "health", "listen").problem(document.CodeType, "%q: want an address with a port, like :8080 or 127.0.0.1:8080", document.Shorten(spec.Listen))
 	}
 }
 

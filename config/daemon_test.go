@@ -24,9 +24,11 @@ spec:
   - {name: vla-1, kubeconfig: /other/kubeconfig, context: vla}
   - {name: myt-1, kubeconfigEnv: MYT_1_KUBECONFIG}
   - {name: iva-1, context: swell, concurrency: 32}
+  - {name: own, inCluster: true}
   kubeconfigDir: kubeconfigs
   allow: [exec, files]
   drift: {schedule: "0 3 * * *", timeZone: Europe/Berlin, jitter: 5m, watch: true, deep: 60}
+  health: {listen: ":8080"}
 `))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -40,6 +42,7 @@ spec:
 		"vla-1": {Name: "vla-1", Kubeconfig: "/other/kubeconfig", Context: "vla"},
 		"myt-1": {Name: "myt-1", KubeconfigEnv: "MYT_1_KUBECONFIG"},
 		"iva-1": {Name: "iva-1", Context: "swell", Concurrency: 32},
+		"own":   {Name: "own", InCluster: true},
 	}, d.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
@@ -48,6 +51,9 @@ spec:
 	}
 	if diff := cmp.Diff([]Allowance{AllowExec, AllowFiles}, d.Allow); diff != "" {
 		t.Errorf("allow (-want +got):\n%s", diff)
+	}
+	if d.Health.Listen != ":8080" {
+		t.Errorf("health %+v", d.Health)
 	}
 	if d.State != "/etc/swell/state" {
 		t.Errorf("state %q", d.State)
@@ -70,10 +76,16 @@ func TestReadDaemonProblems(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
 		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
-		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, api, checkers, clusters, drift, endpoints, guard, kubeconfigDir, lease, repository, secrets, state`},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, api, checkers, clusters, drift, endpoints, guard, health, kubeconfigDir, lease, repository, secrets, state`},
 		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
 		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir"},
 		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},
+		{"in the cluster, and elsewhere", `{repository: {url: x}, clusters: [{name: a, inCluster: true, kubeconfig: k}]}`, "d.yaml:4:80: spec.clusters[0].kubeconfig: the cluster is reached with the pod's service account: remove this field, or inCluster"},
+		{"in the cluster, by a context", `{repository: {url: x}, clusters: [{name: a, inCluster: true, context: k}]}`, "spec.clusters[0].context: the cluster is reached with the pod's service account"},
+		{"health without a port", `{repository: {url: x}, health: {listen: localhost}}`, `d.yaml:4:47: spec.health.listen: "localhost": want an address with a port, like :8080 or 127.0.0.1:8080`},
+		{"health at a word", `{repository: {url: x}, health: {listen: "127.0.0.1:http"}}`, `spec.health.listen: "127.0.0.1:http": want an address with a port`},
+		{"health at no port", `{repository: {url: x}, health: {listen: ":0"}}`, `spec.health.listen: ":0": want an address with a port`},
+		{"health at a bare address", `{repository: {url: x}, health: {listen: "::1:8080"}}`, `spec.health.listen: "::1:8080": want an address with a port`},
 		{"content in place of a variable", `{repository: {url: x}, clusters: [{name: a, kubeconfigEnv: "token: s3cr3t"}]}`,
 			"d.yaml:4:66: spec.clusters[0].kubeconfigEnv: want the name of an environment variable, like SAS_1_KUBECONFIG"},
 		{"concurrency", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, concurrency: 1000}]}`, "spec.clusters[0].concurrency: want 1 to 400, got 1000"},
@@ -231,6 +243,30 @@ func TestAmount(t *testing.T) {
 	} {
 		if got := c.amount.Of(c.of); got != c.get {
 			t.Errorf("%+v of %d: got %d, want %d", c.amount, c.of, got, c.get)
+		}
+	}
+}
+
+// TestDaemonChanged: what differs between two configurations is named as in the document.
+func TestDaemonChanged(t *testing.T) {
+	read := func(spec string) *Daemon {
+		t.Helper()
+		d, problems := ReadDaemon("d.yaml", []byte("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: a}\nspec: "+spec+"\n"))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return d
+	}
+	before := read(`{repository: {url: x}}`)
+	for spec, want := range map[string]string{
+		`{repository: {url: x}} # the same`:                                                       "",
+		`{repository: {url: x, poll: 30s}, drift: {timeZone: UTC}}`:                               "",
+		`{repository: {url: z}, drift: {schedule: "off"}, api: {operators: [{user: a}]}}`:         "repository drift api",
+		`{repository: {url: x}, clusters: [{name: a, inCluster: true}], health: {listen: ":80"}}`: "clusters health",
+		`{repository: {url: x}, state: elsewhere}`:                                                "state api",
+	} {
+		if got := strings.Join(before.Changed(read(spec)), " "); got != want {
+			t.Errorf("%s: changed %q, want %q", spec, got, want)
 		}
 	}
 }

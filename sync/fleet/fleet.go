@@ -38,6 +38,9 @@ type Options struct {
 	// Reach leads to a cluster that has no kubeconfig, such as a simulated one. Nil,
 	// and where it returns nil, is by the kubeconfig.
 	Reach func(cluster string) *rest.Config
+	// ServiceAccount is the folder with the credentials of the pod that this process runs
+	// in. Empty is where Kubernetes mounts them.
+	ServiceAccount string
 	// Connection is how each cluster is talked to.
 	Connection apply.Options
 	Lease      config.Lease
@@ -87,7 +90,7 @@ func (f *Fleet) add(name string, access config.ClusterAccess) {
 	if l != nil {
 		options.Fence = l.fence
 	}
-	from := kubeconfig{access: access, dir: f.options.KubeconfigDir, allow: f.options.Allow}
+	from := kubeconfig{access: access, dir: f.options.KubeconfigDir, allow: f.options.Allow, account: f.options.ServiceAccount}
 	if f.options.Reach != nil {
 		from.given = f.options.Reach(name)
 	}
@@ -213,7 +216,8 @@ func (f *Fleet) Release(ctx context.Context) {
 }
 
 // Abandon stops to renew the Leases without giving them back, as when the process is
-// killed. Others may take them when they run out.
+// killed. Others may take them when they run out; who holds the same state next, see
+// [store.Store.Hold], has them at once.
 func (f *Fleet) Abandon() { f.end(func(*lease) {}) }
 
 // end stops to renew the Leases, and does this with each as soon as nobody keeps it:

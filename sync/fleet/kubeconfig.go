@@ -35,6 +35,8 @@ type kubeconfig struct {
 	dir    string // of the clusters that name neither file nor variable; may be empty
 	allow  []config.Allowance
 	given  *rest.Config // in place of all that; mostly nil
+
+	account string // folder with the credentials of the pod; empty: where Kubernetes mounts them
 }
 
 // reading is a kubeconfig as it was read.
@@ -51,6 +53,9 @@ type reading struct {
 func (k *kubeconfig) read() (*rest.Config, [sha256.Size]byte, error) {
 	if k.given != nil {
 		return rest.CopyConfig(k.given), [sha256.Size]byte{}, nil
+	}
+	if k.access.InCluster {
+		return k.inCluster()
 	}
 	r, err := k.open()
 	if err != nil {

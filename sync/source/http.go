@@ -84,7 +84,7 @@ func (r *remote) basicAuth() (transport.AuthMethod, error) {
 	if r.auth.TokenFile != "" {
 		token, err := readSecret(r.auth.TokenFile)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("repository.tokenFile: %w", err)
 		}
 		password = token
 		secrets = append(secrets, token)

@@ -66,15 +66,15 @@ func (r *remote) openSSH(ctx context.Context, pace *pace) (session, error) {
 func (r *remote) sshConfig() (*ssh.ClientConfig, string, error) {
 	key, err := os.ReadFile(r.auth.SSHKeyFile)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("repository.sshKeyFile: %w", err)
 	}
 	signer, err := ssh.ParsePrivateKey(key)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", r.auth.SSHKeyFile, err)
+		return nil, "", fmt.Errorf("repository.sshKeyFile: %s: %w", r.auth.SSHKeyFile, err)
 	}
 	hosts, err := knownhosts.NewDB(r.auth.KnownHostsFile)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", r.auth.KnownHostsFile, err)
+		return nil, "", fmt.Errorf("repository.knownHostsFile: %s: %w", r.auth.KnownHostsFile, err)
 	}
 	port := r.endpoint.Port
 	if port == 0 {
