@@ -32,6 +32,9 @@ func (d *Daemon) currentConditions() map[string]string {
 	if d.branch.failure != "" {
 		now["git"] = d.branch.failure
 	}
+	if text := d.configurationProblem(); text != "" {
+		now[store.AboutChange] = text
+	}
 	if refused := d.monorepo.wanted.Refused(); refused != "" && d.monorepo.snapshot != nil {
 		short := "commit " + d.monorepo.snapshot.Commit.Short()
 		now[short] = "not taken: " + strings.TrimPrefix(refused, short+": ")

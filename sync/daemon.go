@@ -106,6 +106,7 @@ type Daemon struct {
 
 	orders  orders        // of operators
 	told    told          // to operators
+	handing handing       // over to another daemon of this process
 	arrived chan struct{} // told when something in the background is over, or was seen
 	failed  error         // of the first transaction that failed: nothing is stored, or begun, after it
 }
@@ -118,7 +119,7 @@ func Open(options Options) (*Daemon, error) {
 	if options.Keys == nil {
 		options.Keys = &sops.Keys{}
 	}
-	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
+	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), handing: newHanding(), guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
 	d.informer = informer.New(d.wake, d.mayDiffer)
 	if options.Guard != nil {
 		d.guarded.limits = *options.Guard
@@ -174,8 +175,9 @@ func Open(options Options) (*Daemon, error) {
 	return d, nil
 }
 
-// Run makes pass after pass until ctx ends, which is no error. It returns an
-// error only when the store cannot be written: then nothing may be done.
+// Run makes pass after pass until ctx ends, which is no error, or until
+// [Daemon.HandOver] was called. It returns an error only when the store cannot be
+// written: then nothing may be done.
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { err = errors.Join(err, d.Finish(ctx)) }()
@@ -190,6 +192,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-d.handing.asked:
+			d.handing.over = true
+			d.executor.DrainFor(ctx, handOverPatience)
 			return nil
 		case <-d.arrived:
 		case <-timer.C:

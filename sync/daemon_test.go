@@ -365,6 +365,13 @@ func (w *world) start() {
 	}
 	w.source, err = source.Open(source.Config{URL: w.repo(), Branch: "main", Dir: filepath.Join(w.dir, "state", "git")})
 	w.must(err)
+	w.open()
+}
+
+// open opens a daemon on the store and the source that are open.
+func (w *world) open() {
+	w.Helper()
+	var err error
 	now := func() time.Time { return w.now }
 	if w.real {
 		now = time.Now

@@ -192,6 +192,10 @@ func (d *Daemon) Finish(ctx context.Context) error {
 		p := &pass{Daemon: d, r: &Record{At: d.Now()}, in: observation{jobs: ended}}
 		err = p.store(ctx, p.last())
 	}
-	d.fleet.Release(ctx)
+	if d.handing.over {
+		d.fleet.Abandon()
+	} else {
+		d.fleet.Release(ctx)
+	}
 	return err
 }

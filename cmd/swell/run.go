@@ -5,29 +5,24 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
-	"github.com/swell-sh/swell/sync/checker"
-	"github.com/swell-sh/swell/sync/helm"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/serve"
-	"github.com/swell-sh/swell/sync/sops"
 	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -44,7 +39,11 @@ schedule.
 
 Interrupting is safe at any moment: the next run continues from there. An interrupt
 (SIGINT or SIGTERM) gives running jobs at most 20 seconds to end; a second one ends
-the daemon at once. SIGHUP makes it look at Git and read the kubeconfigs now.
+the daemon at once.
+
+A changed FILE takes effect while it runs, within some seconds, or at once with SIGHUP,
+which also makes it look at Git and read the kubeconfigs. Another spec.state takes a
+restart. A FILE that cannot be taken changes nothing: the log and swell status say why.
 
 With --once, do everything that can be done now, up to the next soak, and print what
 still waits.
@@ -62,26 +61,19 @@ ended yet; 2 when the daemon could not run.`,
 			if err != nil {
 				return err
 			}
-			daemon, planner, closeAll, err := openDaemon(cmd.Context(), file, empty, log)
+			p, err := openProcess(file, empty, log)
 			if err != nil {
 				return err
 			}
-			defer closeAll()
-			stopServing, err := serveAPI(file, daemon, planner, log)
-			if err != nil {
-				return err
-			}
-			defer stopServing()
-			defer daemonSignals(log, daemon.Hurry)()
+			defer p.close()
 			if !once {
-				log.Info("following", "version", versionText())
-				return daemon.Run(cmd.Context())
+				return p.follow(cmd.Context())
 			}
-			record, err := daemon.Settle(cmd.Context())
+			record, state, err := p.once(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return summarize(cmd.OutOrStdout(), record, daemon.State())
+			return summarize(cmd.OutOrStdout(), record, state)
 		},
 	}
 	configFlag(cmd, &file)
@@ -113,46 +105,8 @@ func durationsAsText(_ []string, a slog.Attr) slog.Attr {
 // readDaemonConfig reads the daemon's configuration; all problems are in the
 // error, one a line.
 func readDaemonConfig(file string) (*config.Daemon, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; see the README"}
-	}
-	settings, problems := config.ReadDaemon(file, content)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return settings, nil
-}
-
-// openDaemon opens all that a daemon needs. closeAll gives it back.
-func openDaemon(ctx context.Context, file string, empty bool, log *slog.Logger) (daemon *sync.Daemon, planner *sync.Planner, closeAll func(), err error) {
-	settings, err := readDaemonConfig(file)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	state, err := store.Open(settings.State)
-	if err != nil {
-		return nil, nil, nil, stateError(err)
-	}
-	src, kept, err := openCommits(settings)
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, state.Close())
-	}
-	closeAll = func() {
-		if err := errors.Join(kept.Close(), src.Close(), state.Close()); err != nil {
-			log.Error("close", "err", err)
-		}
-	}
-	repo := settings.Repository
-	runner := &checker.Runner{Programs: settings.Checkers, Cache: kept}
-	daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: state, Clusters: settings.Clusters,
-		KubeconfigDir: settings.KubeconfigDir, Allow: settings.Allow, Drift: settings.Drift, Operators: settings.API.Operators, Authors: src.Authors, Lease: settings.Lease, Endpoints: settings.Endpoints, Keys: &sops.Keys{Secrets: settings.Secrets}, Guard: &settings.Guard, AllowEmpty: empty, Poll: repo.Poll, Log: log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}})
-	if err != nil {
-		closeAll()
-		return nil, nil, nil, err
-	}
-	return daemon, daemon.Planner(revisions(src, repo.Branch)), closeAll, nil
+	is, err := readConfiguration(file)
+	return is.Daemon, err
 }
 
 // openCommits opens where a daemon has commits, and what it rendered of them.
@@ -172,28 +126,12 @@ func openCommits(settings *config.Daemon) (*source.Source, *cache.Cache, error) 
 	return src, kept, nil
 }
 
-// serveAPI answers operators until stop is called, which is to be before the state is
-// closed.
-func serveAPI(file string, daemon *sync.Daemon, planner *sync.Planner, log *slog.Logger) (stop func(), err error) {
-	settings, err := readDaemonConfig(file)
-	if err != nil {
-		return nil, err
-	}
-	beside := daemon.Store.(*store.Store).Beside()
-	server, err := serve.Listen(serve.Options{Store: beside, API: settings.API, Wake: daemon.Wake, Planner: planner, Log: log, Version: versionText()})
-	if err != nil {
-		return nil, errors.Join(err, beside.Close())
-	}
-	return func() {
-		if err := errors.Join(server.Close(), beside.Close()); err != nil {
-			log.Error("close", "err", err)
-		}
-	}, nil
-}
-
 func stateError(err error) error {
-	if errors.Is(err, store.ErrLocked) {
+	switch {
+	case errors.Is(err, store.ErrLocked):
 		return hinted{err, "another swell uses this state; one daemon follows one monorepo"}
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return hinted{fmt.Errorf("spec.state: %w", err), "it is a folder that the user who runs swell can write"}
 	}
 	return err
 }

@@ -52,10 +52,10 @@ func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
 }
 
 // daemonSignals makes the signals that end other programs harmless to the daemon,
-// until done is called: SIGHUP calls hurry, and a log that nobody reads any more is
+// until done is called: SIGHUP calls hangup, and a log that nobody reads any more is
 // only that. SIGQUIT is left alone: it prints where every goroutine is, and ends the
 // program.
-func daemonSignals(log *slog.Logger, hurry func()) (done func()) {
+func daemonSignals(log *slog.Logger, hangup func()) (done func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -66,8 +66,8 @@ func daemonSignals(log *slog.Logger, hurry func()) (done func()) {
 			case <-over:
 				return
 			case <-hangups:
-				log.Info("hangup: looking at Git and at the kubeconfigs now; the daemon's configuration is read at the start only")
-				hurry()
+				log.Info("hangup: looking at the configuration, at Git and at the kubeconfigs now")
+				hangup()
 			}
 		}
 	}()

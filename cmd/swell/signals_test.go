@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,7 +132,7 @@ func TestSignals(t *testing.T) {
 	d := watchDaemon(t)
 	d.says("monorepo.git: no such file or directory")
 	d.signal(syscall.SIGHUP)
-	d.says("hangup: looking at Git and at the kubeconfigs now")
+	d.says("hangup: looking at the configuration, at Git and at the kubeconfigs now")
 	d.says("monorepo.git: no such file or directory")
 	if err := os.Rename(filepath.Join(d.dir, "made", "monorepo.git"), filepath.Join(d.dir, "monorepo.git")); err != nil {
 		t.Fatal(err)
@@ -151,6 +152,49 @@ func TestSignals(t *testing.T) {
 	}
 	d.signal(syscall.SIGHUP)
 	d.started(2)
+	d.signal(syscall.SIGTERM)
+	if err := d.cmd.Wait(); err != nil {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// TestHangupReadsTheConfiguration: a hangup has a changed configuration taken at once, and the
+// one after it too; the daemon goes on with the same state.
+func TestHangupReadsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	d := watchDaemon(t)
+	d.says("monorepo.git: no such file or directory")
+	file := filepath.Join(d.dir, "daemon.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	for _, change := range []struct{ from, to, fields string }{
+		{"url: monorepo.git", "url: made/monorepo.git", "fields=repository"},
+		{"spec:\n", fmt.Sprintf("spec:\n  health: {listen: %q}\n", address), "fields=health"},
+	} {
+		content = []byte(strings.Replace(string(content), change.from, change.to, 1))
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.signal(syscall.SIGHUP)
+		d.says(change.fields)
+		d.says("the changed configuration is in force")
+		d.started(1)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get("http://" + address + "/readyz")
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not ready: %v", err)
+		}
+	}
 	d.signal(syscall.SIGTERM)
 	if err := d.cmd.Wait(); err != nil {
 		t.Errorf("interrupted: %v", err)

@@ -12,6 +12,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -317,6 +318,14 @@ func (x *Executor) Cancel(these func(j *Job) bool) {
 // UnitsAtOnce is how many units of one cluster are worked on at a time. What
 // the API server sees is bounded by the connection; this bounds memory.
 const UnitsAtOnce = 32
+
+// DrainFor waits until no job is under way, or the patience has ended.
+func (x *Executor) DrainFor(ctx context.Context, patience time.Duration) {
+	x.mu.Lock()
+	jobs := slices.Collect(maps.Values(x.jobs))
+	x.mu.Unlock()
+	x.Wait(ctx, jobs, patience)
+}
 
 // Drain waits until no job is under way.
 func (x *Executor) Drain() { x.running.Wait() }

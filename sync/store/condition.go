@@ -11,7 +11,8 @@ import (
 // Condition is what keeps the daemon from its work as a whole, or from a cluster.
 type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
-	// with the path of one that was never released; or [AboutConfiguration].
+	// with the path of one that was never released; or [AboutConfiguration], or
+	// [AboutChange].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
@@ -20,6 +21,9 @@ type Condition struct {
 // AboutConfiguration is about clusters that the daemon's configuration names and the
 // fleet does not have. It blocks nothing.
 const AboutConfiguration = "configuration"
+
+// AboutChange is about a changed configuration of the daemon that is not in force.
+const AboutChange = "changed configuration"
 
 // SetConditions replaces all conditions.
 func (tx *Tx) SetConditions(troubles []Condition) error {
