@@ -27,8 +27,12 @@ func arguments(least, most int) cobra.PositionalArgs {
 }
 
 // noEmptyTexts refuses arguments and flags that are given and empty, as from a variable that
-// is not set: without them a verb is about more. An empty reason is none.
+// is not set: without them a verb is about more. An empty reason is none, and the word that a
+// shell is to complete may be empty.
 func noEmptyTexts(cmd *cobra.Command, args []string) (err error) {
+	if cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
+		return nil
+	}
 	verb := strings.TrimPrefix(cmd.CommandPath(), "swell ")
 	if slices.Contains(args, "") {
 		return fmt.Errorf("%s: want no empty argument, got %s", verb, quotedArguments(args))

@@ -68,6 +68,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(longUpdate(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	addCompletion(root)
 	err := root.ExecuteContext(ctx)
 	var code exit
 	if err == nil || errors.As(err, &code) {
@@ -101,11 +102,19 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(initCommand(), adoptCommand(), renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(),
+	root.AddCommand(initCommand(), adoptCommand(), renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(), rbacCommand(),
 		runCommand(), statusCommand(), describeCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),
 		pauseCommand(), resumeCommand(), promoteCommand(), rollbackCommand(), maskCommand(), unmaskCommand(), freezeCommand(), thawCommand(), reconcileCommand(),
 		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), watchCommand(), demoCommand(), versionCommand())
 	return root
+}
+
+// addCompletion adds cobra's verb for shells. It writes to where the root does by then.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = cobra.ArbitraryArgs, oneOfItsVerbs
+	}
 }
 
 // oneOfItsVerbs is for commands that only hold others: without a word they show

@@ -188,11 +188,11 @@ func (k *Kind) Resource() string {
 	if plural, _, custom := strings.Cut(k.definition, "."); custom {
 		return plural
 	}
-	return plural(k.name[strings.LastIndexByte(k.name, '.')+1:])
+	return Plural(k.name[strings.LastIndexByte(k.name, '.')+1:])
 }
 
-// plural is the resource of one of Kubernetes' own kinds.
-func plural(kind string) string {
+// Plural is the resource of one of Kubernetes' own kinds, and a guess for others.
+func Plural(kind string) string {
 	name := strings.ToLower(kind)
 	switch {
 	case name == "endpoints":
