@@ -19,7 +19,14 @@ RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestM
 # Tests of sync with one goroutine.
 ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'
 
-.PHONY: all build test test-computing test-waiting test-long sim lint bench demo generate clean
+# What a release is called, and for which platforms it is.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+IMAGE_ARCH ?= $(shell $(GO) env GOARCH)
+STATIC = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
+
+.PHONY: all build test test-computing test-waiting test-long sim lint bench demo generate clean committed release image manifests cross
 
 all: build
 
@@ -57,6 +64,7 @@ test-waiting:
 	$(TEST) -parallel 8 $(WAITING)
 	$(TEST) -race $(CONCURRENT)
 	cd deploy/devcluster && $(GO) test ./...
+	cd deploy/release && $(GO) test ./...
 
 # The long forms: hours.
 test-long: bin/devcluster bin/sops bin/kustomize-controller
@@ -72,6 +80,7 @@ lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }
 	$(GO) vet ./...
 	cd deploy/devcluster && $(GO) vet ./...
+	cd deploy/release && $(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 	sh deploy/tools/govulncheck.sh
 
@@ -93,6 +102,45 @@ bench: bin/devcluster
 
 demo: bin/swell bin/devcluster
 	bin/swell demo --devcluster bin/devcluster
+
+# Static binaries with checksums, bills of materials and completions, in bin/release. The same
+# commit gives the same bytes.
+release: committed bin/swell bin/release-tool
+	rm -rf bin/release && mkdir -p bin/release/completion
+	@set -e; for p in $(PLATFORMS); do \
+		out=bin/release/swell-$(VERSION)-$${p%/*}-$${p#*/}; echo "$$out"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(STATIC) -o $$out ./cmd/swell; \
+		bin/release-tool sbom $(VERSION) $$out > $$out.cdx.json; \
+	done
+	bin/swell completion bash > bin/release/completion/swell.bash
+	bin/swell completion zsh > bin/release/completion/_swell
+	bin/swell completion fish > bin/release/completion/swell.fish
+	cd bin/release && sha256sum swell-* completion/* > SHA256SUMS
+
+# The container image, as a file that docker load and podman load take; where there is a
+# docker that works, it is loaded. bin/image/root is what deploy/Containerfile takes.
+image: committed bin/release-tool
+	rm -rf bin/image && mkdir -p bin/image/root
+	GOOS=linux GOARCH=$(IMAGE_ARCH) $(STATIC) -o bin/image/swell ./cmd/swell
+	bin/release-tool image -root bin/image/root $(VERSION) bin/image/swell bin/image/swell-$(VERSION)-$(IMAGE_ARCH).tar
+	@rm bin/image/swell
+	@if docker info > /dev/null 2>&1; then docker load -i bin/image/swell-$(VERSION)-$(IMAGE_ARCH).tar; \
+	else echo "no docker here: load bin/image/swell-$(VERSION)-$(IMAGE_ARCH).tar where there is one"; fi
+
+# Builds of one version take each other's cache, so a version is one state of the files.
+committed:
+	@case "$(VERSION)" in *-dirty) echo "there are changes that are not committed: commit them, or set VERSION"; exit 1;; esac
+
+bin/release-tool: FORCE
+	cd deploy/release && $(GO) build -o ../../bin/release-tool .
+
+# deploy/manifests is the chart as Helm renders it.
+manifests:
+	$(GO) test ./cmd/swell -run 'TestManifests' -update
+
+# What compiles only elsewhere.
+cross:
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./cmd/swell ./sync/...
 
 generate:
 	$(GO) generate ./...

@@ -152,7 +152,7 @@ func TestOnlyOneDoor(t *testing.T) {
 // TestGoVersion: no module of a build asks for a newer Go than its go.mod does;
 // a plain go get -u would change that without a word.
 func TestGoVersion(t *testing.T) {
-	for _, dir := range []string{"..", "../deploy/devcluster"} {
+	for _, dir := range []string{"..", "../deploy/devcluster", "../deploy/release"} {
 		modules := goList(t, dir, "-m", "all")
 		own := modules[0].GoVersion
 		for _, m := range modules[1:] {
