@@ -97,7 +97,7 @@ bench: bin/devcluster
 	$(BENCH) 'OneOfTwenty' -benchtime 5x ./sync
 	$(BENCH) 'Waves200' ./sync
 	$(BENCH) 'Sweep|Unchanged|LostState' ./sync/apply
-	$(BENCH) 'Process' ./cmd/swell
+	$(BENCH) 'Process|Check' ./cmd/swell
 	$(BENCH) 'Many' ./cmd/swell
 
 demo: bin/swell bin/devcluster

@@ -46,6 +46,10 @@ func (s *Snapshot) Blame(path config.UnitPath, target config.TargetName) ([]Blam
 func (w *world) blame(unit *config.Unit, p place) ([]Blamed, error) {
 	u := &unitRenderer{world: w, unit: unit, reads: recorder{world: w}}
 	u.read()
+	for i := range u.sources {
+		src := &u.sources[i]
+		src.hard, src.doc = src.object(), src.doc.Whole()
+	}
 	e := u.expansion(p)
 	e.steps = map[*Object]*blame.Step{}
 	e.expandAll()

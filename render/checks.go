@@ -280,7 +280,7 @@ func lineIn(doc *document.Document, at document.Position, f checker.Finding) (do
 	if f.Line == 0 || at.File != doc.File {
 		return at, false
 	}
-	value := valueAt(doc.Node, at)
+	value := valueAt(doc.Whole().Node, at)
 	if value == nil || value.Style != yaml.LiteralStyle {
 		return at, false
 	}

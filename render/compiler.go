@@ -129,6 +129,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.render()
 	p.account()
 	p.world.builds.Clear()
+	p.world.again.clear()
 	c.world = p.world
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), p.world.idleCheckers()).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())

@@ -53,7 +53,7 @@ func (w *world) defineKinds(p *pass) {
 		if d.unit != "" || w.kinds.Claimed(d.claim) == "" {
 			continue
 		}
-		if doc := documentAt(r.Tree, d.place); doc != nil {
+		if doc := w.again.at(r.Tree, d.place); doc != nil {
 			w.claims = append(w.claims, *w.claimed(doc))
 		}
 	}
@@ -71,13 +71,17 @@ func (w *world) claimed(doc *document.Document) *document.Problem {
 	if by == "" {
 		return nil
 	}
-	p := doc.Problem(document.NodeAt(doc.Node, []any{"spec", "names"}), document.CodeDuplicate,
+	whole, names := doc.Place([]any{"spec", "names"})
+	p := whole.Problem(names, document.CodeDuplicate,
 		"spec.names: %s or %s of group %s is the easy kind declared in %s: choose another group, kind or plural",
 		document.Shorten(claim.Kind), document.Shorten(claim.Plural), document.Shorten(claim.Group), by)
 	return &p
 }
 
 func plain(doc *document.Document) (map[string]any, bool) {
+	if doc.Packed != nil {
+		return schema.Decode(doc.Packed), true
+	}
 	value, problems := doc.Plain(doc.Node)
 	object, ok := value.(map[string]any)
 	return object, ok && len(problems) == 0
@@ -117,6 +121,7 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 			continue
 		}
 		docs, found := document.ReadDialect(file, content, document.Kubectl)
+		w.pack(docs)
 		if len(docs) == 0 && len(found) > 0 && document.IsForeign(content) {
 			foreign = append(foreign, file)
 			continue

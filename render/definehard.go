@@ -55,6 +55,12 @@ func (w *world) defineHard(p *pass) *hardKinds {
 		fmt.Fprintf(sum, "%q %s %s %t %q\n", d.unit, d.place, d.hash, d.lost, slices.Sorted(maps.Keys(d.on)))
 	}
 	hard.hash = hex.EncodeToString(sum.Sum(nil))
+	hard.texts = map[document.Position][]byte{}
+	for _, d := range hard.definitions {
+		if d.unit != "" {
+			hard.texts[d.place] = d.text
+		}
+	}
 	w.checkDefinitions(hard)
 	if b := before; b != nil && b.hard.hash == hard.hash && sameDefinitions(b.repository, r) && !hard.troubled() && !b.hard.troubled() {
 		return b.hard
@@ -69,32 +75,49 @@ func (w *world) defineUnit(hard *hardKinds, e *entry) {
 		on[p.cluster.Name] = true
 	}
 	lost := len(on) == 0 && (len(e.source.Defaults.Problems) > 0 || e.source.Defaults.Placement == nil)
-	take := func(docs []*document.Document, problems document.Problems) {
-		hard.unread = hard.unread || problems.Retry()
-		for _, doc := range docs {
-			if !isDefinition(doc) {
-				continue
-			}
-			if object, ok := plain(doc); ok {
-				d := newDefinition(doc.Position(), object)
-				d.unit, d.on, d.lost = e.source.Path, on, lost
-				hard.definitions = append(hard.definitions, d)
-			}
+	take := func(list []*definition) {
+		for _, d := range list {
+			d.unit, d.on, d.lost = e.source.Path, on, lost
 		}
+		hard.definitions = append(hard.definitions, list...)
 	}
 	if e.source.Kustomization != "" {
 		docs, _, problems := w.documents(e.source, &recorder{world: w})
-		take(docs, problems)
+		hard.unread = hard.unread || problems.Retry()
+		take(definitionsAmong(docs))
 		return
 	}
 	for _, file := range e.source.Files { // one at a time: they may be large
-		content, err := w.repository.Tree.ReadFile(file)
-		if err != nil {
-			take(nil, document.Problems{document.FileProblem(file, err)})
-		} else if bytes.Contains(content, []byte(definitionKind)) || bytes.ContainsAny(content, `\&`) { // or written in another way
-			take(document.ReadDialect(file, content, document.Kubectl))
+		found, known := w.knownDefinitions(file)
+		if !known {
+			content, err := w.repository.Tree.ReadFile(file)
+			if err != nil {
+				hard.unread = hard.unread || document.MayPass(err)
+				continue
+			}
+			if !bytes.Contains(content, []byte(definitionKind)) && !bytes.ContainsAny(content, `\&`) { // nor written in another way
+				continue
+			}
+			docs, problems := document.ReadDialect(file, content, document.Kubectl)
+			found.list = definitionsAmong(docs)
+			found.only = len(problems) == 0 && len(found.list) == len(docs)
+			w.keepDefinitions(file, found)
+		}
+		take(found.list)
+	}
+}
+
+// definitionsAmong are those of the documents that define custom resources.
+func definitionsAmong(docs []*document.Document) (list []*definition) {
+	for _, doc := range docs {
+		if !isDefinition(doc) {
+			continue
+		}
+		if object, ok := plain(doc); ok {
+			list = append(list, newDefinition(doc.Position(), object))
 		}
 	}
+	return list
 }
 
 // sameDefinitions says whether the facts of two commits have the same definitions.
@@ -152,10 +175,14 @@ func (w *world) checkDefinition(h *hardKinds, d *definition) (problems []documen
 	var all []schema.Violation
 	for _, version := range versions {
 		set, err := schema.Kubernetes(version)
-		if err != nil {
-			continue // a problem of the cluster
+		if err != nil || w.isSound(d, version) {
+			continue // a problem of the cluster, or none
 		}
-		for _, v := range set.Define(d.place.String(), d.text, false).Violations() {
+		found := set.Define(d.place.String(), d.text, false).Violations()
+		if len(found) == 0 {
+			w.keepSound(d, version)
+		}
+		for _, v := range found {
 			if on[of(v)] == nil {
 				all = append(all, v)
 			}
@@ -206,7 +233,7 @@ func (w *world) problemOf(d *definition, v schema.Violation, where string) docum
 func (w *world) documentOf(d *definition) *document.Document {
 	known, built := w.builds.Load(d.unit)
 	if !built {
-		return documentAt(w.repository.Tree, d.place)
+		return w.again.at(w.repository.Tree, d.place)
 	}
 	for _, doc := range known.(*build).result.Documents {
 		if doc.Position() == d.place {
@@ -253,9 +280,22 @@ func (w *world) readSchemas(hard *hardKinds) {
 	for _, d := range hard.definitions {
 		known[d.hash] = known[d.hash] || len(d.on) == len(r.Clusters)
 	}
+	take := func(list []*definition) {
+		for _, d := range list {
+			if !known[d.hash] { // in a unit too, or in two files
+				known[d.hash] = true
+				hard.definitions = append(hard.definitions, d)
+			}
+		}
+	}
 	err := fs.WalkDir(r.Tree, r.Schemas, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !config.IsYAML(name) {
 			return err
+		}
+		found, again := w.knownDefinitions(name)
+		if again && found.only {
+			take(found.list)
+			return nil
 		}
 		content, err := r.Tree.ReadFile(name)
 		if err != nil {
@@ -263,6 +303,12 @@ func (w *world) readSchemas(hard *hardKinds) {
 			return nil
 		}
 		docs, problems := document.ReadDialect(name, content, document.Kubectl)
+		found.list = definitionsAmong(docs)
+		found.only = len(problems) == 0 && len(found.list) == len(docs)
+		if !again {
+			w.keepDefinitions(name, found)
+		}
+		take(found.list)
 		hard.shared = append(hard.shared, problems...)
 		for _, doc := range docs {
 			if doc.Kind == definitionKind && !isDefinition(doc) {
@@ -271,15 +317,6 @@ func (w *world) readSchemas(hard *hardKinds) {
 			}
 			if doc.Kind != definitionKind {
 				hard.shared = append(hard.shared, doc.Problem(doc.Node, document.CodeDocument, "%s %s: want definitions of custom resources only in the folder of schemas", doc.APIVersion, doc.Kind))
-				continue
-			}
-			object, ok := plain(doc)
-			if !ok {
-				continue
-			}
-			if d := newDefinition(doc.Position(), object); !known[d.hash] { // in a unit too, or in two files
-				known[d.hash] = true
-				hard.definitions = append(hard.definitions, d)
 			}
 		}
 		return nil

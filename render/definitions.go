@@ -130,17 +130,3 @@ func (h *hardKinds) contents() string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])
 }
-
-func documentAt(tree config.Tree, place document.Position) *document.Document {
-	content, err := tree.ReadFile(place.File)
-	if err != nil {
-		return nil
-	}
-	docs, _ := document.ReadDialect(place.File, content, document.Kubectl) // its problems are the snapshot's
-	for _, doc := range docs {
-		if doc.Position() == place {
-			return doc
-		}
-	}
-	return nil
-}

@@ -103,9 +103,10 @@ func (d *draft) problemOf(code document.Code, path, value []any, format string, 
 		return
 	}
 	if d.template == nil {
-		p := d.doc.Problem(document.NodeAt(d.doc.Node, path), code, "%s", message)
+		doc, at := d.doc.Place(path)
+		p := doc.Problem(at, code, "%s", message)
 		for _, other := range d.doc.Ambiguous { // what is wrong with it may follow from that
-			if other.Position == d.doc.At(d.doc.Deepest(path...)) {
+			if other.Position == doc.At(doc.Deepest(path...)) {
 				p.Message += "; it is " + other.Message
 			}
 		}

@@ -66,10 +66,11 @@ func (e *expansion) expandAll() {
 			e.expandChart(src)
 			continue
 		}
-		if object, touched, ok := e.override(src, src.doc.Name, src.hard); ok {
+		hard := src.object()
+		if object, touched, ok := e.override(src, src.doc.Name, hard); ok {
 			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, space: e.space, anywhere: e.unit.Kustomization != ""}
 			if e.steps != nil {
-				d.step = e.stepOf(d, src, src.hard, nil)
+				d.step = e.stepOf(d, src, hard, nil)
 			}
 			e.seal(src, d)
 		}
@@ -276,6 +277,9 @@ func (e *expansion) seal(src source, d *draft) {
 			e.settings = append(e.settings, set)
 		}
 		e.unjudged = append(e.unjudged, unjudged{d, o})
+		if d.doc.Packed != nil && d.step == nil {
+			defer func() { d.object = nil }() // judging decodes it again
+		}
 	}
 	if len(d.problems) > 0 {
 		e.found.add(d.problems...)

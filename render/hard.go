@@ -27,6 +27,7 @@ type hardKinds struct {
 	open        bool          // kinds whose definition is nowhere pass
 	definitions []*definition // of units by path, then those in the folder of schemas
 	hash        string
+	texts       map[document.Position][]byte // of those in units
 	// problems of definitions freeze the units that hold them.
 	problems map[config.UnitPath]document.Problems
 	shared   document.Problems // of the folder of schemas; they freeze nothing by themselves

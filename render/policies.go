@@ -170,8 +170,16 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 func (e *expansion) judgeAll() {
 	e.found.target = e.target.Name
 	for _, each := range e.unjudged {
-		e.judge(each.draft, each.object)
-		e.found.add(each.draft.problems...)
+		d, o := each.draft, each.object
+		packed := d.object == nil
+		if packed {
+			d.object = schema.Decode(o.JSON)
+		}
+		e.judge(d, o)
+		e.found.add(d.problems...)
+		if packed {
+			d.object = nil
+		}
 	}
 }
 

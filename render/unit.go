@@ -79,9 +79,17 @@ type source struct {
 	chart     *chart     // of a HelmChart
 	rendered  *rendered  // an object of a chart
 	overrides override.Overrides
-	hard      map[string]any
-	secrets   []string    // of the specs that this one was rendered from
-	step      *blame.Step // the easy object that spec is; nil for a written one, or when nobody asks
+	hard      map[string]any // nil where the document is packed
+	secrets   []string       // of the specs that this one was rendered from
+	step      *blame.Step    // the easy object that spec is; nil for a written one, or when nobody asks
+}
+
+// object is the written object.
+func (s *source) object() map[string]any {
+	if s.hard == nil && s.doc.Packed != nil {
+		return schema.Decode(s.doc.Packed)
+	}
+	return s.hard
 }
 
 // kindName is the kind of the document that the objects come from.
@@ -251,9 +259,13 @@ func (u *unitRenderer) readDocument(doc *document.Document) {
 	case strings.HasPrefix(doc.APIVersion, config.Group+"/"):
 		u.problems = append(u.problems, doc.Problem(doc.Node, document.CodeDocument, "%s %s: does not belong in a unit; clusters and rollouts stand in the fleet's folder, Defaults in %s", doc.APIVersion, doc.Kind, "swell.yaml"))
 	default:
+		u.noteClaim(doc)
+		if doc.Packed != nil {
+			u.sources = append(u.sources, source{doc: doc})
+			return
+		}
 		plain, problems := doc.Plain(doc.Node)
 		u.problems = append(u.problems, problems...)
-		u.noteClaim(doc)
 		if object, ok := plain.(map[string]any); ok && len(problems) == 0 {
 			u.readSealed(doc, object)
 			u.sources = append(u.sources, source{doc: doc, hard: object})

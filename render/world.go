@@ -40,6 +40,7 @@ type world struct {
 	problems   document.Problems // of the data files
 	claims     document.Problems // of definitions in the folder of schemas that have the names of easy kinds
 	builds     sync.Map          // *build by unit
+	again      lastFile
 	defaults   defaultOverrides
 	names      sync.Map   // by kind, see [world.named]
 	hards      sync.Map   // by the name of a read, see [world.hardHash]

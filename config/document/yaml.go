@@ -34,6 +34,10 @@ type Document struct {
 	// Ambiguous are the values that YAML readers read in different ways. Only a
 	// lenient [Dialect] has them: to others they are problems.
 	Ambiguous Problems
+	// Packed is all of the document, where Node has but a part of it, see [Document.Pack].
+	Packed []byte
+
+	again func() *Document
 }
 
 // At is the position of one of the document's nodes.
