@@ -262,6 +262,8 @@ func (l *loader) load(previous *Repository) {
 	l.loadFacts(layout.facts, previous.Facts)
 	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	l.selection = layout.selection
+	l.tree = following(l.tree, layout.units, slices.Concat(layout.selection.reserved, layout.protoPath))
+	l.repository.Tree = l.tree
 	if !slices.Equal(layout.patterns, previous.layout.patterns) || !slices.Equal(layout.selection.reserved, previous.layout.selection.reserved) {
 		previous = &Repository{} // other folders may be units
 	}

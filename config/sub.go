@@ -6,6 +6,7 @@ package config
 import (
 	"io/fs"
 	"path"
+	"strings"
 )
 
 // Sub is the tree of a folder inside a tree; "" and "." are the tree itself.
@@ -13,7 +14,37 @@ func Sub(tree Tree, dir string) Tree {
 	if dir == "" || dir == "." {
 		return tree
 	}
+	if links, ok := tree.(LinkTree); ok {
+		return linkSub{sub{tree, dir}, links}
+	}
 	return sub{tree, dir}
+}
+
+// linkSub is the same of a tree that tells where its links lead.
+type linkSub struct {
+	sub
+	links LinkTree
+}
+
+func (s linkSub) ReadLink(name string) (string, error) {
+	full, err := s.name("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	return s.links.ReadLink(full)
+}
+
+func (s linkSub) Links(folder string) ([]string, error) {
+	full, err := s.name("links", folder)
+	if err != nil {
+		return nil, err
+	}
+	links, err := s.links.Links(full)
+	below := make([]string, len(links))
+	for i, link := range links {
+		below[i] = strings.TrimPrefix(link, s.dir+"/")
+	}
+	return below, err
 }
 
 type sub struct {

@@ -47,19 +47,20 @@ var errTooLarge = document.Refusal(fmt.Sprintf("larger than %d MiB", MaxFileSize
 
 // Files gives any file system content addresses, by reading it on demand and
 // remembering them. It must not change while in use. Folders named ".git" are
-// left out. Symbolic links are listed but never followed.
+// left out. Symbolic links are listed but never followed: it is a [LinkTree].
 func Files(fsys fs.FS) Tree {
-	return &files{fsys: fsys, hashes: map[string]string{}, odd: map[string]error{}}
+	return &files{fsys: fsys, hashes: map[string]string{}, odd: map[string]error{}, links: map[string][]string{}}
 }
 
 type files struct {
 	fsys fs.FS
 
-	folders sync.Map // names of folders that were found to be no links
+	folders sync.Map // names of folders that were found to be no links and no submodules
 
 	mu     sync.Mutex
 	hashes map[string]string
-	odd    map[string]error // of the folders hashed that have an odd name in or below them
+	odd    map[string]error    // of the folders hashed that have an odd name in or below them
+	links  map[string][]string // in and below the folders hashed that have some
 }
 
 // lstat looks at a file or folder. It is an error when a link stands on the
@@ -76,6 +77,9 @@ func (f *files) lstat(op, name string) (fs.FileInfo, error) {
 			}
 			if !info.IsDir() {
 				return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+			}
+			if _, err := fs.Stat(f.fsys, path.Join(dir, ".git")); err == nil {
+				return nil, &fs.PathError{Op: op, Path: name, Err: document.Refusal("in a submodule: a commit does not hold its content")}
 			}
 			f.folders.Store(dir, true)
 		}
@@ -128,8 +132,10 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 			}
 			continue
 		}
-		if _, err := fs.Stat(f.fsys, path.Join(name, e.Name(), ".git")); err == nil && e.IsDir() {
-			e = submodule{e}
+		if e.IsDir() { // of a link, what it leads to would be looked at
+			if _, err := fs.Stat(f.fsys, path.Join(name, e.Name(), ".git")); err == nil {
+				e = submodule{e}
+			}
 		}
 		kept = append(kept, e)
 	}
@@ -175,6 +181,7 @@ func (f *files) hashLocked(name string) (string, error) {
 
 func (f *files) hashFolderLocked(name string) (string, error) {
 	sum := sha256.New()
+	var links []string
 	entries, odd := f.ReadDir(name)
 	if odd != nil {
 		if !document.IsOddName(odd) {
@@ -183,7 +190,7 @@ func (f *files) hashFolderLocked(name string) (string, error) {
 		fmt.Fprintf(sum, "odd %s\n", odd)
 	}
 	for _, e := range entries {
-		h := e.Type().String() // a link's own name stands for it: links are refused later, by name
+		h := e.Type().String() // where a link leads is not a part of it, see [followed]
 		if e.IsDir() || e.Type().IsRegular() {
 			var err error
 			if h, err = f.hashLocked(path.Join(name, e.Name())); err != nil && !document.IsOddName(err) {
@@ -191,9 +198,43 @@ func (f *files) hashFolderLocked(name string) (string, error) {
 			}
 			odd = cmp.Or(odd, err)
 		}
+		switch below := path.Join(name, e.Name()); {
+		case e.Type() == fs.ModeSymlink:
+			links = append(links, below)
+		case e.IsDir():
+			links = append(links, f.links[below]...)
+		}
+		links = links[:min(len(links), MaxLinks+1)]
 		fmt.Fprintf(sum, "%s %q %s\n", e.Type(), e.Name(), h)
 	}
+	if len(links) > 0 {
+		f.links[name] = links
+	}
 	return hex.EncodeToString(sum.Sum(nil)), odd
+}
+
+// ReadLink implements [LinkTree].
+func (f *files) ReadLink(name string) (string, error) {
+	if folder := path.Dir(name); folder != "." {
+		if _, err := f.lstat("readlink", folder); err != nil {
+			return "", err
+		}
+	}
+	return fs.ReadLink(f.fsys, name)
+}
+
+// Links implements [LinkTree].
+func (f *files) Links(folder string) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.hashLocked(folder); err != nil && !document.IsOddName(err) {
+		return nil, err
+	}
+	links := f.links[folder]
+	if len(links) > MaxLinks {
+		return nil, &fs.PathError{Op: "links", Path: folder, Err: ErrLinks}
+	}
+	return links, nil
 }
 
 func (f *files) hashFile(name string, info fs.FileInfo) (string, error) {

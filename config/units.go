@@ -307,7 +307,7 @@ func (l *loader) withoutLeft(f *folder, rules leaveRules, entries []fs.DirEntry)
 // hashOf is the hash of an entry of that path. A tree may give it with the
 // entry, where it is at hand; a folder of a thousand teams has as many.
 func (l *loader) hashOf(e fs.DirEntry, name string) (string, error) {
-	if known, ok := e.(interface{ Hash() string }); ok {
+	if known, ok := e.(interface{ Hash() string }); ok && e.Type() != fs.ModeSymlink {
 		return known.Hash(), nil
 	}
 	return l.tree.Hash(name)
@@ -335,9 +335,13 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			unit.Declared = unit.Defaults.Unit
 			f.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
-		case !e.Type().IsRegular():
+		case !e.Type().IsRegular() && !LinksToFile(l.tree, name, e):
 			problem := document.Problem{Position: document.Position{File: name}, Code: document.CodeFile,
 				Message: "a " + irregular(e.Type()) + ": only plain files and folders may be in a unit"}
+			if _, err := l.tree.Hash(name); e.Type() == fs.ModeSymlink && err != nil {
+				problem = document.FileProblem(name, err)
+				f.retry = f.retry || problem.Retry
+			}
 			unit.Problems = append(unit.Problems, problem)
 			// A link may stand where a unit's folder was. A unit that is gone
 			// would be removed; one with a problem stays as it is.

@@ -72,7 +72,7 @@ func (u *unitRenderer) sealedFrom(doc *document.Document, values []sealedValue) 
 	for _, file := range files {
 		for _, secret := range u.sealedIn(file) {
 			if !slices.ContainsFunc(values, func(v sealedValue) bool { return !secret[v] }) {
-				return file
+				return config.RealPath(u.repository.Tree, file)
 			}
 		}
 	}

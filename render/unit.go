@@ -365,7 +365,7 @@ func (u *unitRenderer) files(folder string) ([]string, error) {
 			return fmt.Errorf("%q: %w", folder, document.Cause(err))
 		case e.IsDir():
 			return nil
-		case !e.Type().IsRegular():
+		case !e.Type().IsRegular() && !config.LinksToFile(u.repository.Tree, name, e):
 			return document.Refusal(fmt.Sprintf("%q: only plain files and folders may be in it", strings.TrimPrefix(name, string(u.unit.Path)+"/")))
 		}
 		names = append(names, strings.TrimPrefix(name, root+"/"))

@@ -83,8 +83,8 @@ var Explanations = map[Code]Explanation{
 		WayOut:  "Correct the placement or the conditions of the kind; or remove the folder, to remove the unit.",
 	},
 	CodeFile: {
-		Cause:  "A file or folder cannot be read, or is none: a symbolic link, a submodule, a name that not every system can have.",
-		WayOut: "Put a plain file there. Links and submodules would reach outside of the commit.",
+		Cause:  "A file or folder cannot be read, or is none: a submodule, a symbolic link that is not followed, a name that not every system can have.",
+		WayOut: "Put a plain file there. Among units, a symbolic link may lead to a file of the monorepo.",
 	},
 	CodeInternal: {
 		Cause:  "swell itself has a mistake that this input brings out. Only this unit or kind is held.",

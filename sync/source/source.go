@@ -119,6 +119,7 @@ type Source struct {
 	repository atomic.Pointer[repository]
 	objects    *objects
 	folders    folders
+	linked     linked
 
 	// damaged is the generation of objects in which a read found one that is
 	// missing or corrupt. The next fetch clones anew, unless one already has.

@@ -56,8 +56,8 @@ type tree struct {
 }
 
 var (
-	_ config.Tree = (*tree)(nil)
-	_ fs.StatFS   = (*tree)(nil)
+	_ config.LinkTree = (*tree)(nil)
+	_ fs.StatFS       = (*tree)(nil)
 )
 
 // find walks from the root. It decodes the folders on the way, not the one found.
