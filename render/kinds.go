@@ -4,6 +4,8 @@
 package render
 
 import (
+	"strings"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
@@ -53,24 +55,54 @@ func Kinds(tree config.Tree) *Loaded {
 	return l
 }
 
-// Definitions are the definitions of custom resources in a tree, as JSON, the first of
-// each kind, in the order in which they are read; none where Snapshot would hold the
-// commit.
-func Definitions(tree config.Tree) []string {
+// Definitions are the definitions of custom resources that the clusters of a tree have, as
+// JSON, one of each kind: a list for each cluster that has others than those before it.
+// What a cluster lacks is the first definition that the tree has. There are none where
+// Snapshot would hold the commit.
+func Definitions(tree config.Tree) (lists [][]string) {
 	r := config.Load(tree, nil)
 	if _, problems := checkFleet(r); len(problems) > 0 {
 		return nil
 	}
 	p := survey(r)
-	var all []string
-	known := map[schema.Claim]bool{}
-	for _, d := range p.world.defineHard(p).definitions {
-		if of := groupKind(d.claim); !known[of] {
-			known[of] = true
-			all = append(all, string(d.text))
+	hard := p.world.defineHard(p)
+	seen := map[string]bool{}
+	for _, cluster := range r.Clusters {
+		var list []string
+		for _, n := range hard.usableIn(cluster) {
+			list = append(list, string(n.text))
+		}
+		if key := strings.Join(list, "\n"); !seen[key] {
+			seen[key] = true
+			lists = append(lists, list)
 		}
 	}
-	return all
+	return lists
+}
+
+// usableIn are the definitions that hold in a cluster, less those of its facts that swell
+// cannot use, and then those that hold elsewhere, of kinds that it lacks.
+func (h *hardKinds) usableIn(cluster *config.Cluster) (list []crdText) {
+	kubernetes, err := schema.Kubernetes(cluster.Kubernetes)
+	if err != nil {
+		panic(err) // a problem of the cluster
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known := map[schema.Claim]bool{}
+	for _, n := range h.inCluster(cluster.Name) {
+		if !n.live || len(kubernetes.Define(n.name, n.text, true).Violations()) == 0 {
+			known[groupKind(n.claim)] = true
+			list = append(list, n)
+		}
+	}
+	for _, d := range h.definitions {
+		if of := groupKind(d.claim); !known[of] {
+			known[of] = true
+			list = append(list, d.named())
+		}
+	}
+	return list
 }
 
 // Kinds are the easy kinds of the snapshot's commit; nil where it is held.
