@@ -288,7 +288,7 @@ func (w *world) noKind(hard *schema.Set, apiVersion, kindName string) noKind {
 			name, d.place, d.unit), true}
 	}
 	if len(w.kinds.Unnamed()) == 0 && hard.Nowhere(apiVersion, kindName, w.kinds.Names()) {
-		return noKind{document.CodeVersion, name + ": its definition is nowhere: `swell facts pull` takes those of the clusters, or put its CustomResourceDefinition into a file of the folder of schemas", true}
+		return noKind{document.CodeVersion, name + ": " + toOtherTool(apiVersion, kindName) + "its definition is nowhere: `swell facts pull` takes those of the clusters, or put its CustomResourceDefinition into a file of the folder of schemas", true}
 	}
 	return noKind{document.CodeDocument, name + ": no such kind" + suggestKind(w.kinds, hard, apiVersion, kindName), false}
 }
