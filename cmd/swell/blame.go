@@ -77,7 +77,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 			if err != nil {
 				return err
 			}
-			past, closed := where.history(name, commit)
+			past, closed := where.history(name, commit, snapshot.Repository.Tree)
 			defer closed()
 			w := blameWriter{ctx: cmd.Context(), out: cmd.OutOrStdout(), history: past}
 			if output == formatText {

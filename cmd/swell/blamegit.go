@@ -22,8 +22,9 @@ import (
 type history struct {
 	source *source.Source
 	commit config.Commit
-	folder string // of the monorepo in the repository
-	work   fs.FS  // the files as they are now; nil for a revision
+	folder string      // of the monorepo in the repository
+	tree   config.Tree // of the monorepo, which tells where links lead
+	work   fs.FS       // the files as they are now; nil for a revision
 	files  map[string]*source.Blamed
 	infos  map[config.Commit]source.Info
 }
@@ -41,8 +42,8 @@ type writer struct {
 
 // history opens the Git history of what name means; nil where there is none.
 // done closes it.
-func (p *place) history(name string, commit config.Commit) (h *history, done func()) {
-	h = &history{commit: commit, folder: p.folder(name), files: map[string]*source.Blamed{}, infos: map[config.Commit]source.Info{}}
+func (p *place) history(name string, commit config.Commit, tree config.Tree) (h *history, done func()) {
+	h = &history{commit: commit, tree: tree, folder: p.folder(name), files: map[string]*source.Blamed{}, infos: map[config.Commit]source.Info{}}
 	repo := p.repo
 	if commit == "" {
 		if root, err := findMonorepo(name); err == nil {
@@ -99,15 +100,16 @@ func (h *history) file(ctx context.Context, name string) (*source.Blamed, error)
 		return known, nil
 	}
 	var content []byte
+	file := config.RealPath(h.tree, name)
 	if h.work != nil {
-		read, err := fs.ReadFile(h.work, name)
+		read, err := fs.ReadFile(h.work, file)
 		if err != nil {
 			h.files[name] = nil // a folder
 			return nil, nil
 		}
 		content = append([]byte{}, read...)
 	}
-	blamed, err := h.source.Blame(ctx, h.commit, path.Join(h.folder, name), content)
+	blamed, err := h.source.Blame(ctx, h.commit, path.Join(h.folder, file), content)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a folder
 		return nil, err
 	}

@@ -79,7 +79,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 			}
 			out := bufio.NewWriter(cmd.OutOrStdout())
 			if explain {
-				past, closed := where.history(where.argument(args, 0), snapshot.Commit)
+				past, closed := where.history(where.argument(args, 0), snapshot.Commit, snapshot.Repository.Tree)
 				defer closed()
 				w := blameWriter{ctx: cmd.Context(), out: out, history: past}
 				write, err = w.explained(snapshot, units, unit)
