@@ -36,6 +36,7 @@ type chart struct {
 	files                      helm.Chart
 	valuesFiles                []helm.File
 	release, namespace, values *kind.Values // values is nil where there are none
+	texts                      func() map[string]string
 
 	mu      sync.Mutex
 	answers map[[sha256.Size]byte]*charted // by request
@@ -97,6 +98,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 	}
 	c.release, c.namespace = compile(c.Release, "spec.release", true), compile(c.Namespace, "spec.namespace", true)
 	c.values = compile(c.Values, "spec.values", false)
+	c.texts = sync.OnceValue(c.files.Texts)
 	if u.problems = append(u.problems, problems...); len(problems) == 0 {
 		u.sources = append(u.sources, source{doc: doc, chart: c})
 	}
@@ -161,25 +163,13 @@ func (e *expansion) ask(c *chart, request helm.Request) *charted {
 	} else {
 		answer.Answer = e.charts.Render(request)
 	}
-	sources := c.sources()
 	for _, o := range answer.Objects {
 		answer.objects = append(answer.objects, schema.Decode(o.JSON))
-		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(sources()[o.File], o.Text) }))
+		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(c.texts()[o.File], o.Text) }))
 	}
 	answer.placed, answer.dropped = helm.Place(answer.objects)
 	c.answers[key] = answer
 	return answer
-}
-
-// sources are the texts of the chart's files, by their names.
-func (c *chart) sources() func() map[string]string {
-	return sync.OnceValue(func() map[string]string {
-		texts := map[string]string{}
-		for _, f := range c.files.Files {
-			texts[f.Name] = string(f.Content)
-		}
-		return texts
-	})
 }
 
 // expandChart takes up the objects of a chart.
@@ -220,6 +210,7 @@ func (e *expansion) expandChart(src source) {
 			d.templateAt = of.rendered.at(nil)
 			if e.steps != nil {
 				d.step = e.stepOf(d, of, placed.Object, nil)
+				d.step.Chart = of.rendered.blamed()
 			}
 			e.seal(of, d)
 		}
@@ -239,6 +230,9 @@ type rendered struct {
 func (r *rendered) at(path []any) document.Position {
 	at := document.Position{File: r.chart.fileOf(r.object.File)}
 	lines := r.lines()
+	if r.object.Item > 0 {
+		path = append([]any{"items", r.object.Item - 1}, path...)
+	}
 	if line := lineAt(r.object.Text, path); line > 0 && line <= len(lines) {
 		at.Line = lines[line-1]
 	}
@@ -307,25 +301,21 @@ func (c *chart) valueAt(values []string) (document.Position, bool) {
 			return c.Doc.At(document.NodeAt(c.Doc.Node, at)), true
 		}
 		for _, f := range slices.Backward(c.valuesFiles) {
-			if at, found := valueIn(f, steps); found {
-				return at, true
+			if n := valueIn(f, steps); n != nil {
+				return document.Position{File: f.Name, Line: n.Line, Column: n.Column}, true
 			}
 		}
 	}
 	return document.Position{}, false
 }
 
-// valueIn is where a value stands in a file of values.
-func valueIn(f helm.File, steps []string) (document.Position, bool) {
+// valueIn is a value of a file of values; nil where it has none.
+func valueIn(f helm.File, steps []string) *yaml.Node {
 	var root yaml.Node
 	if yaml.Unmarshal(f.Content, &root) != nil || len(root.Content) == 0 {
-		return document.Position{}, false
+		return nil
 	}
-	n := descend(root.Content[0], steps)
-	if n == nil {
-		return document.Position{}, false
-	}
-	return document.Position{File: f.Name, Line: n.Line, Column: n.Column}, true
+	return descend(root.Content[0], steps)
 }
 
 // descend is the value at a path; nil where there is none.

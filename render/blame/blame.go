@@ -30,12 +30,14 @@ const (
 	FromData      Source = "data"      // data/*.yaml
 	FromFleet     Source = "fleet"     // a label, a variable or the name of a target
 	FromTemplate  Source = "template"  // what a kind says
-	FromDefault   Source = "default"   // what a kind says where the spec says nothing
+	FromDefault   Source = "default"   // what a kind or a chart says where the spec or the values say nothing
 	FromUnset     Source = "unset"     // a field that no spec sets, where it is declared
 	FromCollected Source = "collected" // a document of another unit
 	FromUnit      Source = "unit"      // the folder of the unit
 	FromDocument  Source = "document"  // a line of Kubernetes YAML
 	FromKustomize Source = "kustomize" // a kustomization, or a patch or a base of it
+	FromChart     Source = "chart"     // a template of a Helm chart
+	FromValues    Source = "values"    // values of a Helm chart, in a HelmChart or a file of values
 	FromSwell     Source = "swell"     // swell itself
 )
 
@@ -76,6 +78,7 @@ type Step struct {
 	Parent   *Step              // the object that Spec is, where a template made it
 	Template *kind.Rendered     // nil for a document of Kubernetes
 	Traced   kind.Traced
+	Chart    *Chart         // that the object is from; nil for others
 	Object   map[string]any // rendered, with overrides
 	Touched  []override.Touched
 	// Before leads from a path in Object to the path before the overrides; nil

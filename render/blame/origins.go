@@ -22,6 +22,9 @@ import (
 func (r *Reader) Object(s *Step) []Origin {
 	doc := s.Doc
 	origins := []Origin{{Kind: r.documentKind(s), Role: RoleValue, Position: doc.Position(), Text: doc.Kind + " " + doc.Name}}
+	if s.Chart != nil {
+		return append(origins, Origin{Kind: FromChart, Role: RoleTemplate, Position: s.Chart.At(nil)})
+	}
 	var chain []*Step
 	for at := s; at != nil && at.Template != nil; at = at.Parent {
 		chain = append([]*Step{at}, chain...)
@@ -80,6 +83,9 @@ func (r *Reader) origins(s *Step, path []any, value any) []Origin {
 		if before, ok := s.Before(path); ok {
 			path = before
 		}
+	}
+	if s.Chart != nil {
+		return r.charted(s, path, value)
 	}
 	if s.Template == nil {
 		return r.written(s, path, value)

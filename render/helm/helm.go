@@ -61,6 +61,9 @@ type Object struct {
 	// its file, from 1.
 	Text string
 	Line int
+	// Item tells which item of a list in Text the object is, from 1; zero where Text is the
+	// object.
+	Item int
 }
 
 // Finding is something that is wrong with a chart or its values, or to be known.

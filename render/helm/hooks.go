@@ -27,7 +27,10 @@ type hook struct {
 	drop   string // why the object is left out; empty: it is not
 }
 
-// hookOf reads the annotations. Helm ignores objects with an unknown hook.
+// known are the hooks of Helm.
+var known = []string{"pre-install", "post-install", "pre-delete", "post-delete", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback", "test", "test-success"}
+
+// hookOf reads the annotations. Helm ignores an object with a hook that it does not know.
 func hookOf(object map[string]any) hook {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -38,11 +41,15 @@ func hookOf(object map[string]any) hook {
 	weight, _ := annotations[annotationWeight].(string)
 	h := hook{}
 	h.weight, _ = strconv.Atoi(weight) // Helm takes another text for zero
-	events := map[string]bool{}
+	events, unknown := map[string]bool{}, false
 	for event := range strings.SplitSeq(text, ",") {
-		events[strings.ToLower(strings.TrimSpace(event))] = true
+		event = strings.ToLower(strings.TrimSpace(event))
+		events[event] = true
+		unknown = unknown || !slices.Contains(known, event)
 	}
 	switch {
+	case unknown:
+		h.drop = strings.Join(slices.Sorted(maps.Keys(events)), ", ")
 	case events["pre-install"] || events["pre-upgrade"]:
 		h.when = "before"
 	case events["post-install"] || events["post-upgrade"]:

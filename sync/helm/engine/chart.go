@@ -167,21 +167,25 @@ func (l *loaded) place(c *chart.Chart, full, folder string) {
 
 // standsIn is the folder or the archive in charts that a chart was read from.
 func standsIn(c, below *chart.Chart) string {
+	named := ""
 	for _, f := range c.Raw {
 		inside, ok := strings.CutPrefix(f.Name, "charts/")
 		if !ok {
 			continue
 		}
 		name, rest, _ := strings.Cut(inside, "/")
-		if strings.HasSuffix(name, ".tgz") && strings.HasPrefix(name, below.Name()+"-") {
+		if name == below.Name()+"-"+below.Metadata.Version+".tgz" {
 			return name
+		}
+		if strings.HasSuffix(name, ".tgz") && strings.HasPrefix(name, below.Name()) && len(name) > len(named) {
+			named = name // by another version, or none
 		}
 		var metadata chart.Metadata
 		if rest == "Chart.yaml" && yaml.Unmarshal(f.Data, &metadata) == nil && metadata.Name == below.Name() && metadata.Version == below.Metadata.Version {
 			return name
 		}
 	}
-	return below.Name()
+	return cmp.Or(named, below.Name())
 }
 
 // fileOf is where a template stands in the chart, from what Helm calls it; empty for

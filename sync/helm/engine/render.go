@@ -137,18 +137,18 @@ func (l *loaded) documents(file, output string, answer *helm.Answer) {
 	}
 }
 
-// object takes up an object, or the items of a list.
+// object takes up an object, or the items of a List, a RoleList or another list.
 func (l *loaded) object(o helm.Object, answer *helm.Answer) {
 	var list struct {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
-	if json.Unmarshal(o.JSON, &list) != nil || list.Kind != "List" {
+	if json.Unmarshal(o.JSON, &list) != nil || !strings.HasSuffix(list.Kind, "List") || list.Kind != "List" && list.Items == nil {
 		answer.Objects = append(answer.Objects, o)
 		return
 	}
-	for _, item := range list.Items {
-		o.JSON = item
+	for i, item := range list.Items {
+		o.JSON, o.Item = item, i+1
 		answer.Objects = append(answer.Objects, o)
 	}
 }
