@@ -51,8 +51,12 @@ bin/kustomize-controller: deploy/flux/go.mod
 	cp "$$(cd deploy/flux && $(GO) list -m -f '{{.Dir}}' github.com/fluxcd/kustomize-controller)"/config/crd/bases/*.yaml bin/kustomize-controller.yaml
 	chmod 0644 bin/kustomize-controller.yaml
 
+# The program that sync/helm is held against. Nothing else uses it.
+bin/helm: deploy/helm/go.mod
+	cd deploy/helm && $(GO) build -ldflags "-s -w" -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+
 # What computes and what waits run beside each other.
-test: bin/devcluster bin/sops bin/kustomize-controller
+test: bin/devcluster bin/sops bin/helm bin/kustomize-controller
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
 
 test-computing:
@@ -67,7 +71,7 @@ test-waiting:
 	cd deploy/release && $(GO) test ./...
 
 # The long forms: hours.
-test-long: bin/devcluster bin/sops bin/kustomize-controller
+test-long: bin/devcluster bin/sops bin/helm bin/kustomize-controller
 	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
@@ -84,8 +88,9 @@ lint:
 	$(TOOLS) staticcheck ./...
 	sh deploy/tools/govulncheck.sh
 
-bench: bin/devcluster
+bench: bin/devcluster bin/helm
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
+	$(GO) test -run '^$$' -bench 'Chart' -benchtime 20x ./sync/helm
 	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 100x ./sync
 	$(GO) test -run '^$$' -bench 'LargeFleet' -benchtime 10x ./sync/rollout
 	$(GO) test -run '^$$' -bench 'Restart' -benchtime 1x ./sync

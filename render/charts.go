@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -66,7 +68,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 		u.charted = append(u.charted, c.Chart)
 		files, err := helm.Read(u.repository.Tree, c.Chart)
 		if err != nil {
-			p := doc.Problem(at("spec", "chart"), document.CodeReference, "spec.chart: %s: %s", document.Shorten(c.Chart), document.Printable(err.Error()))
+			p := doc.Problem(at("spec", "chart"), document.CodeReference, "spec.chart: %s: %s%s", document.Shorten(c.Chart), document.Printable(err.Error()), u.fromRoot(doc, c.Chart, err))
 			p.Retry = document.FileProblem("", err).Retry
 			problems = append(problems, p)
 		}
@@ -80,7 +82,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 		content, err := u.repository.Tree.ReadFile(file)
 		if err != nil {
 			p := document.FileProblem(file, err)
-			p.Position, p.Code, p.Message = doc.At(at("spec", "valuesFrom", i)), document.CodeReference, fmt.Sprintf("spec.valuesFrom[%d]: %s: %s", i, document.Shorten(file), p.Message)
+			p.Position, p.Code, p.Message = doc.At(at("spec", "valuesFrom", i)), document.CodeReference, fmt.Sprintf("spec.valuesFrom[%d]: %s: %s%s", i, document.Shorten(file), p.Message, u.fromRoot(doc, file, err))
 			problems = append(problems, p)
 		}
 		c.valuesFiles = append(c.valuesFiles, helm.File{Name: file, Content: content})
@@ -102,6 +104,20 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 	if u.problems = append(u.problems, problems...); len(problems) == 0 {
 		u.sources = append(u.sources, source{doc: doc, chart: c})
 	}
+}
+
+// fromRoot says that a path which leads nowhere from the document leads somewhere from the
+// root of the tree; empty where it does not.
+func (u *unitRenderer) fromRoot(doc *document.Document, file string, err error) string {
+	rooted, below := strings.CutPrefix(file, path.Dir(doc.File)+"/")
+	if !errors.Is(err, fs.ErrNotExist) || !below {
+		return ""
+	}
+	u.reads.note(readFile, rooted)
+	if _, err := fs.Stat(u.repository.Tree, rooted); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; paths begin at the folder of %s, or with / at the root: did you mean %q?", path.Base(doc.File), "/"+rooted)
 }
 
 // request is what is asked on one target; ok is false after a problem.
@@ -167,7 +183,7 @@ func (e *expansion) ask(c *chart, request helm.Request) *charted {
 		answer.objects = append(answer.objects, schema.Decode(o.JSON))
 		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(c.texts()[o.File], o.Text) }))
 	}
-	answer.placed, answer.dropped = helm.Place(answer.objects)
+	answer.placed, answer.dropped = helm.Place(answer.objects, answer.Answer.Objects)
 	c.answers[key] = answer
 	return answer
 }

@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 )
+
+const metadataFile = "Chart.yaml"
 
 // Bounds of one chart in the tree.
 const (
@@ -56,7 +59,32 @@ func Read(tree config.Tree, name string) (Chart, error) {
 		}
 		return nil
 	})
-	return c, err
+	if err != nil {
+		return Chart{}, err
+	}
+	return c, c.lacksMetadata()
+}
+
+// lacksMetadata says that a folder is no chart, and which ones in it are.
+func (c Chart) lacksMetadata() error {
+	var below []string
+	for _, f := range c.Files {
+		if f.Name == metadataFile {
+			return nil
+		}
+		folder, name := path.Split(f.Name)
+		if name == metadataFile && !strings.Contains("/"+folder, "/charts/") {
+			below = append(below, path.Clean(folder))
+		}
+	}
+	const most = 5
+	switch {
+	case len(below) == 0:
+		return errors.New("no chart: the folder has no " + metadataFile)
+	case len(below) > most:
+		return fmt.Errorf("no chart: the folder has no %s, and holds %d charts: name one", metadataFile, len(below))
+	}
+	return fmt.Errorf("no chart: the folder has no %s; did you mean the chart in %s?", metadataFile, strings.Join(below, " or "))
 }
 
 func (c Chart) readArchive(tree config.Tree, name string) (Chart, error) {
@@ -73,7 +101,7 @@ func (c Chart) readArchive(tree config.Tree, name string) (Chart, error) {
 
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("no such folder or archive in this tree; `swell vendor chart` says how to bring a chart into it")
+		return fmt.Errorf("no such folder or archive in this tree (%w); `swell vendor chart` says how to bring a chart into it", fs.ErrNotExist)
 	}
 	return document.Cause(err)
 }

@@ -64,6 +64,8 @@ type Object struct {
 	// Item tells which item of a list in Text the object is, from 1; zero where Text is the
 	// object.
 	Item int
+	// OfCRDs is set where it is from the folder crds, in which Helm looks for no hooks.
+	OfCRDs bool
 }
 
 // Finding is something that is wrong with a chart or its values, or to be known.

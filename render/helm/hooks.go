@@ -79,12 +79,14 @@ type Dropped struct {
 // Place tells what the hooks of a chart's objects are to swell. Jobs that Helm runs before
 // or after the others are hooks of swell. Objects of other kinds that hooks need are plain
 // objects. Weights become phases: what Helm waits for is in an earlier phase, and hooks that
-// run before go with the phase that follows.
-func Place(objects []map[string]any) (placed []Placed, dropped []Dropped) {
+// run before go with the phase that follows. from tells of each object where it is from.
+func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []Dropped) {
 	hooks := make([]hook, len(objects))
 	var before, after []int
 	for i, object := range objects {
-		hooks[i] = hookOf(object)
+		if !from[i].OfCRDs {
+			hooks[i] = hookOf(object)
+		}
 		switch {
 		case hooks[i].drop != "":
 			dropped = append(dropped, Dropped{i, hooks[i].drop})

@@ -51,7 +51,7 @@ func (t *texts) unpack(at string, content []byte, depth int) {
 		if err != nil {
 			return
 		}
-		_, inside, ok := strings.Cut(head.Name, "/")
+		_, inside, ok := strings.Cut(strings.ReplaceAll(head.Name, `\`, "/"), "/")
 		if !ok || head.Typeflag != tar.TypeReg {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -95,8 +96,24 @@ func against(t *testing.T, r *Renderer, archive *txtar.Archive) {
 	existing(t, g, answer)
 }
 
+// TestSameVersion: the program is of the version that swell is built with.
+func TestSameVersion(t *testing.T) {
+	required := regexp.MustCompile(`(?m)^\s*(?:require )?(helm\.sh/helm/v4 v\S+)`)
+	var versions []string
+	for _, file := range []string{"../../go.mod", "../../deploy/helm/go.mod"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, required.FindString(string(content)))
+	}
+	if strings.Fields(versions[0])[1] != strings.Fields(versions[1])[1] {
+		t.Errorf("go.mod has %s, and deploy/helm %s", versions[0], versions[1])
+	}
+}
+
 // packInside packs the folders whose names end in .tgz, innermost first.
-func packInside(t *testing.T, files []txtar.File) []txtar.File {
+func packInside(t testing.TB, files []txtar.File) []txtar.File {
 	t.Helper()
 	folders := map[string][]txtar.File{}
 	var kept []txtar.File

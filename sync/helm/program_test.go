@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -83,6 +82,16 @@ func (g given) template(t testing.TB) (output string, took time.Duration, err er
 // request is the same for swell.
 func (g given) request(t testing.TB) helm.Request {
 	t.Helper()
+	r, err := g.read(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// read is the same; the error is what is wrong with the chart.
+func (g given) read(t testing.TB) (helm.Request, error) {
+	t.Helper()
 	root, err := os.OpenRoot(filepath.Dir(g.chart))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +99,7 @@ func (g given) request(t testing.TB) helm.Request {
 	defer root.Close()
 	chart, err := helm.Read(config.Files(root.FS()), filepath.Base(g.chart))
 	if err != nil {
-		t.Fatal(err)
+		return helm.Request{}, err
 	}
 	r := helm.Request{Chart: chart, Release: release, Namespace: namespace, Kubernetes: g.kubernetes, APIVersions: slices.Concat(g.apiVersions, defaultVersions(t))}
 	for _, file := range g.values {
@@ -100,7 +109,7 @@ func (g given) request(t testing.TB) helm.Request {
 		}
 		r.Files = append(r.Files, helm.File{Name: file, Content: content})
 	}
-	return r
+	return r, nil
 }
 
 // defaultVersions are the API versions that `helm template` takes every cluster to have.
@@ -204,7 +213,7 @@ func identified(t testing.TB, file string, object []byte) string {
 func of(t testing.TB, answer helm.Answer) (objects []string) {
 	t.Helper()
 	for _, o := range answer.Objects {
-		if !unknownHook(t, o.JSON) {
+		if o.OfCRDs || !unknownHook(t, o.JSON) {
 			objects = append(objects, identified(t, o.File, o.JSON))
 		}
 	}
@@ -235,11 +244,11 @@ func problemsOf(answer helm.Answer) string {
 	var lines []string
 	for _, p := range answer.Problems {
 		text := p.Text
-		if len(p.Values) > 0 {
+		if len(p.Values) > 0 && p.Values[0] != "" {
 			text += ": set " + strings.Join(p.Values, " or ")
 		}
 		if p.File != "" {
-			text = path.Join(p.File) + ": " + text
+			text = p.File + ": " + text
 		}
 		lines = append(lines, text)
 	}

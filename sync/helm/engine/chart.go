@@ -4,13 +4,9 @@
 package engine
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -26,9 +22,6 @@ import (
 
 	"github.com/swell-sh/swell/render/helm"
 )
-
-// maxArchive is how large an archive may be when it is unpacked.
-const maxArchive = 64 << 20
 
 // loaded is a chart as it was read. It is not changed.
 type loaded struct {
@@ -58,8 +51,9 @@ func load(c helm.Chart) *loaded {
 
 // unpacked are the files that Helm would read of the chart.
 func unpacked(c helm.Chart) ([]*archive.BufferedFile, error) {
+	budget := newBudget()
 	if c.Archive {
-		if err := checkArchive(c.Files[0].Content); err != nil {
+		if err := budget.check(c.Files[0].Content, "", 1); err != nil {
 			return nil, err
 		}
 		return archive.LoadArchiveFiles(bytes.NewReader(c.Files[0].Content))
@@ -78,6 +72,11 @@ func unpacked(c helm.Chart) ([]*archive.BufferedFile, error) {
 	var files []*archive.BufferedFile
 	for _, f := range c.Files {
 		if !ignored(rules, f.Name) {
+			if isCharts(f.Name) {
+				if err := budget.check(f.Content, f.Name, 1); err != nil {
+					return nil, err
+				}
+			}
 			content := bytes.TrimPrefix(f.Content, []byte("\xEF\xBB\xBF"))
 			files = append(files, &archive.BufferedFile{Name: f.Name, Data: content})
 		}
@@ -112,28 +111,6 @@ func (e entry) Mode() fs.FileMode {
 func (e entry) ModTime() time.Time { return time.Time{} }
 func (e entry) IsDir() bool        { return e.folder }
 func (e entry) Sys() any           { return nil }
-
-// checkArchive refuses what is no plain file: Helm takes a link for an empty file.
-func checkArchive(content []byte) error {
-	unzipped, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return fmt.Errorf("no .tgz: %w", err)
-	}
-	in := tar.NewReader(io.LimitReader(unzipped, 2*maxArchive))
-	for {
-		head, err := in.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("no .tgz, or one that is larger than %d MiB unpacked: %w", maxArchive>>20, err)
-		case head.Typeflag == tar.TypeSymlink || head.Typeflag == tar.TypeLink:
-			return fmt.Errorf("%s is a link to %s: want plain files only in the archive", head.Name, head.Linkname)
-		case head.Typeflag != tar.TypeReg && head.Typeflag != tar.TypeDir && head.Typeflag != tar.TypeXGlobalHeader && head.Typeflag != tar.TypeXHeader:
-			return fmt.Errorf("%s is a device or a pipe: want plain files only in the archive", head.Name)
-		}
-	}
-}
 
 // sortDependencies gives charts an order: Helm's is that of a Go map.
 func sortDependencies(c *chart.Chart) {
@@ -277,7 +254,8 @@ func (l *loaded) check(kubernetes string) []helm.Finding {
 			missing = append(missing, strings.TrimSpace(d.Name+" "+d.Version))
 		}
 	}
-	if len(missing) > 0 {
+	slices.Sort(missing)
+	if missing = slices.Compact(missing); len(missing) > 0 {
 		return finding("chart %s depends on %s, which is not in its folder charts: run `helm dependency build` there, and commit what it brings", c.Name(), strings.Join(missing, ", "))
 	}
 	return nil

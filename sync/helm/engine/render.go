@@ -111,6 +111,9 @@ func (l *loaded) collect(c *chart.Chart, rendered map[string]string, answer *hel
 		folder := strings.TrimSuffix(crd.Filename, "/"+crd.Name)
 		l.documents(path.Join(l.folders[folder], crd.Name), string(crd.File.Data), answer)
 	}
+	for i := range answer.Objects {
+		answer.Objects[i].OfCRDs = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
 			continue
@@ -159,12 +162,16 @@ type document struct {
 	line int
 }
 
-// split takes output apart where Helm does: at lines that begin with three dashes.
+// split takes output apart where Helm does: at lines that begin with three dashes. Each
+// document gets one more newline at its end, as Helm gives it, which block scalars may keep.
 func split(output string) (documents []document) {
 	var lines []string
 	begin := 1
 	end := func(next int) {
 		whole := strings.Join(lines, "\n")
+		if next > 0 && len(lines) > 0 {
+			whole += "\n" // before the dashes
+		}
 		if text := strings.TrimLeftFunc(whole, unicode.IsSpace); text != "" {
 			blank := strings.Count(whole[:len(whole)-len(text)], "\n")
 			documents = append(documents, document{text + "\n", begin + blank})

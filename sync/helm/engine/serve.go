@@ -76,13 +76,13 @@ func serve(in io.Reader, out io.Writer) int {
 		}
 		if m.Chart != nil {
 			kept[m.Slot] = nil
-			guarded(out, func() helm.Answer {
+			guarded(out, "reading the chart", func() helm.Answer {
 				kept[m.Slot] = load(*m.Chart)
 				return helm.Answer{}
 			})
 			continue
 		}
-		answer := guarded(out, func() helm.Answer { return kept[m.Slot].render(m.Request) })
+		answer := guarded(out, "rendering", func() helm.Answer { return kept[m.Slot].render(m.Request) })
 		size := 0
 		for _, o := range answer.Objects {
 			size += len(o.JSON) + len(o.Text)
@@ -97,7 +97,7 @@ func serve(in io.Reader, out io.Writer) int {
 }
 
 // guarded does something that cannot be stopped. At a limit the process tells it and ends.
-func guarded(out io.Writer, do func() helm.Answer) helm.Answer {
+func guarded(out io.Writer, what string, do func() helm.Answer) helm.Answer {
 	done := make(chan helm.Answer, 1)
 	go func() { done <- do() }()
 	tick := time.NewTicker(lookEvery)
@@ -112,9 +112,9 @@ func guarded(out io.Writer, do func() helm.Answer) helm.Answer {
 		text := ""
 		switch {
 		case used()-begun > maxCPU:
-			text = "rendering takes more than 20 s of CPU: does a template loop?"
+			text = what + " takes more than 20 s of CPU: does a template loop?"
 		case heap() > maxMemory:
-			text = "rendering takes more than 512 MiB of memory: does a template loop?"
+			text = what + " takes more than 512 MiB of memory: does a template loop?"
 		default:
 			continue
 		}
