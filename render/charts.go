@@ -68,7 +68,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 		u.charted = append(u.charted, c.Chart)
 		files, err := helm.Read(u.repository.Tree, c.Chart)
 		if err != nil {
-			p := doc.Problem(at("spec", "chart"), document.CodeReference, "spec.chart: %s: %s%s", document.Shorten(c.Chart), document.Printable(err.Error()), u.fromRoot(doc, c.Chart, err))
+			p := doc.Problem(at("spec", "chart"), document.CodeReference, "spec.chart: %s: %s%s", document.Shorten(c.Chart), document.Printable(err.Error()), u.fromRoot(doc, c.Chart))
 			p.Retry = document.FileProblem("", err).Retry
 			problems = append(problems, p)
 		}
@@ -82,7 +82,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 		content, err := u.repository.Tree.ReadFile(file)
 		if err != nil {
 			p := document.FileProblem(file, err)
-			p.Position, p.Code, p.Message = doc.At(at("spec", "valuesFrom", i)), document.CodeReference, fmt.Sprintf("spec.valuesFrom[%d]: %s: %s%s", i, document.Shorten(file), p.Message, u.fromRoot(doc, file, err))
+			p.Position, p.Code, p.Message = doc.At(at("spec", "valuesFrom", i)), document.CodeReference, fmt.Sprintf("spec.valuesFrom[%d]: %s: %s%s", i, document.Shorten(file), p.Message, u.fromRoot(doc, file))
 			problems = append(problems, p)
 		}
 		c.valuesFiles = append(c.valuesFiles, helm.File{Name: file, Content: content})
@@ -108,9 +108,12 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 
 // fromRoot says that a path which leads nowhere from the document leads somewhere from the
 // root of the tree; empty where it does not.
-func (u *unitRenderer) fromRoot(doc *document.Document, file string, err error) string {
+func (u *unitRenderer) fromRoot(doc *document.Document, file string) string {
 	rooted, below := strings.CutPrefix(file, path.Dir(doc.File)+"/")
-	if !errors.Is(err, fs.ErrNotExist) || !below {
+	if !below {
+		return ""
+	}
+	if _, err := fs.Stat(u.repository.Tree, file); !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	u.reads.note(readFile, rooted)

@@ -25,7 +25,8 @@ const (
 	maxBytes = 64 << 20
 )
 
-// Read reads a chart of the tree. The error says what is wrong with it in one line.
+// Read reads a chart of the tree. The error says what is wrong with it in one line. It is a
+// [document.Refusal] where the tree has to change.
 func Read(tree config.Tree, name string) (Chart, error) {
 	hash, err := tree.Hash(name)
 	if err != nil {
@@ -55,7 +56,7 @@ func Read(tree config.Tree, name string) (Chart, error) {
 		}
 		c.Files = append(c.Files, File{inside, content})
 		if size += len(content); size > maxBytes || len(c.Files) > maxFiles {
-			return fmt.Errorf("the chart has more than %d files or %d MiB", maxFiles, maxBytes>>20)
+			return document.Refusal(fmt.Sprintf("the chart has more than %d files or %d MiB", maxFiles, maxBytes>>20))
 		}
 		return nil
 	})
@@ -80,16 +81,16 @@ func (c Chart) lacksMetadata() error {
 	const most = 5
 	switch {
 	case len(below) == 0:
-		return errors.New("no chart: the folder has no " + metadataFile)
+		return document.Refusal("no chart: the folder has no " + metadataFile)
 	case len(below) > most:
-		return fmt.Errorf("no chart: the folder has no %s, and holds %d charts: name one", metadataFile, len(below))
+		return document.Refusal(fmt.Sprintf("no chart: the folder has no %s, and holds %d charts: name one", metadataFile, len(below)))
 	}
-	return fmt.Errorf("no chart: the folder has no %s; did you mean the chart in %s?", metadataFile, strings.Join(below, " or "))
+	return document.Refusal(fmt.Sprintf("no chart: the folder has no %s; did you mean the chart in %s?", metadataFile, strings.Join(below, " or ")))
 }
 
 func (c Chart) readArchive(tree config.Tree, name string) (Chart, error) {
 	if !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz") {
-		return Chart{}, errors.New("want a folder with a Chart.yaml, or a .tgz")
+		return Chart{}, document.Refusal("want a folder with a Chart.yaml, or a .tgz")
 	}
 	content, err := tree.ReadFile(name)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c Chart) readArchive(tree config.Tree, name string) (Chart, error) {
 
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no such folder or archive in this tree (%w); `swell vendor chart` says how to bring a chart into it", fs.ErrNotExist)
+		return document.Refusal("no such folder or archive in this tree; `swell vendor chart` says how to bring a chart into it")
 	}
 	return document.Cause(err)
 }

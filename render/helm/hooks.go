@@ -102,7 +102,9 @@ func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []
 	slices.SortStableFunc(before, byWeight)
 	slices.SortStableFunc(after, byWeight)
 	phases := make([]int, len(objects))
-	phase, ran, stood := 0, 0, false // the weight of the jobs of this phase, and whether it has other objects
+	// The weight of the jobs of this phase, and whether it has other objects: definitions of
+	// the folder crds are first of all.
+	phase, ran, stood := 0, 0, slices.ContainsFunc(from, func(o Object) bool { return o.OfCRDs })
 	jobs := false
 	for _, i := range before {
 		if !isJob(objects[i]) {
@@ -125,7 +127,8 @@ func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []
 		if hooks[i].drop != "" {
 			continue
 		}
-		if hooks[i].when == "" || hooks[i].when == "before-delete" || hooks[i].when == "after" && !isJob(object) {
+		plain := hooks[i].when == "" || hooks[i].when == "before-delete" || hooks[i].when == "after" && !isJob(object)
+		if plain && !from[i].OfCRDs {
 			phases[i] = main
 		}
 		placed = append(placed, Placed{i, annotated(object, hooks[i], phases[i])})

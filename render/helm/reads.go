@@ -16,8 +16,9 @@ var (
 	valueRead = regexp.MustCompile(`\.Values\.([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)`)
 	included  = regexp.MustCompile(`(?:include|template)\s+"([^"]+)"`)
 	defined   = regexp.MustCompile(`\{\{-?\s*define\s+"([^"]+)"`)
-	// opened is what gives a block another dot.
-	opened = regexp.MustCompile(`\{\{-?\s*(?:with|range|if|else)\b`)
+	// opened and closed are where blocks begin and end.
+	opened = regexp.MustCompile(`\{\{-?\s*(?:with|range|if|define|block)\b`)
+	closed = regexp.MustCompile(`\{\{-?\s*end\b`)
 )
 
 // linesBefore is how many lines before one are looked at for the block that it is in.
@@ -35,11 +36,7 @@ func Reads(texts map[string]string, file string, line int) (names []string) {
 	r := reading{texts: texts, definitions: definitions(texts), seen: map[string]bool{}}
 	r.text(lines[line-1], 0)
 	if len(r.names) == 0 && strings.Contains(lines[line-1], "{{") {
-		for at := line - 2; at >= max(0, line-1-linesBefore) && len(r.names) == 0; at-- {
-			if opened.MatchString(lines[at]) {
-				r.text(lines[at], 0)
-			}
-		}
+		r.around(lines, line-1)
 	}
 	for _, name := range r.names {
 		for _, full := range r.within(file, name) {
@@ -56,6 +53,18 @@ type reading struct {
 	definitions map[string]string
 	seen        map[string]bool // definitions
 	names       []string
+}
+
+// around reads what the blocks around a line ask for, the innermost that does.
+func (r *reading) around(lines []string, line int) {
+	depth := 0
+	for at := line - 1; at >= max(0, line-linesBefore) && len(r.names) == 0; at-- {
+		depth += len(closed.FindAllString(lines[at], -1)) - len(opened.FindAllString(lines[at], -1))
+		if depth < 0 {
+			r.text(lines[at], 0)
+			depth = 0
+		}
+	}
 }
 
 // deepestInclude is how far definitions that include each other are followed.
