@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
@@ -74,7 +75,8 @@ func (c Chart) lacksMetadata() error {
 			return nil
 		}
 		folder, name := path.Split(f.Name)
-		if name == metadataFile && !strings.Contains("/"+folder, "/charts/") {
+		inOther := slices.ContainsFunc(below, func(chart string) bool { return strings.HasPrefix(folder, chart+"/charts/") })
+		if name == metadataFile && !inOther {
 			below = append(below, path.Clean(folder))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func TestRead(t *testing.T) {
 	files := fstest.MapFS{
 		"good/Chart.yaml": {}, "good/templates/x.yaml": {}, "text": {}, "empty/x": {},
-		"outer/a/Chart.yaml": {}, "outer/a/charts/b/Chart.yaml": {}, "outer/c/d/Chart.yaml": {},
+		"outer/a/Chart.yaml": {}, "outer/a/charts/b/Chart.yaml": {}, "outer/charts/d/Chart.yaml": {},
 	}
 	for i := range 6 {
 		files[fmt.Sprintf("many/%d/Chart.yaml", i)] = &fstest.MapFile{}
@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 		"missing": "no such folder or archive in this tree; `swell vendor chart` says how",
 		"text":    "want a folder with a Chart.yaml, or a .tgz",
 		"empty":   "no chart: the folder has no Chart.yaml",
-		"outer":   "no chart: the folder has no Chart.yaml; did you mean the chart in a or c/d?",
+		"outer":   "no chart: the folder has no Chart.yaml; did you mean the chart in a or charts/d?",
 		"many":    "no chart: the folder has no Chart.yaml, and holds 6 charts: name one",
 	} {
 		_, err := Read(config.Files(files), name)
