@@ -39,8 +39,9 @@ written as a pointer. A field that differs between targets is shown for each.
 The lines of a field: value is the source of the value, the deciding one first;
 template is the place where a kind puts it into the object; condition is a condition
 that the kind evaluated on the way. A default names its line in the kind, and the
-field of the spec that could be set instead. For objects that kustomize builds, the
-likeliest line is shown, because kustomize does not report it. Values of Secrets are
+field of the spec that could be set instead. For objects that kustomize builds or a
+Helm chart renders, the likeliest lines are shown, because neither reports them: of a
+chart, the line of the template and the values that it asks for. Values of Secrets are
 not shown.
 
 Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
