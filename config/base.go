@@ -87,10 +87,10 @@ func (b *bases) between(from, to string) []naming {
 	return b.named[find(from):find(to)]
 }
 
-// settle is a folder without the bases among its units. previous is what that was in an
+// settle is a folder without the bases, and what says unit: false, among its units. previous is what that was in an
 // earlier commit, or nil: it is returned where nothing in it is named in another way.
 func (b *bases) settle(f, previous *folder) *folder {
-	if len(f.kustomizations) == 0 {
+	if len(f.kustomizations) == 0 && !f.off {
 		return f
 	}
 	named := b.below(f.path)

@@ -64,6 +64,12 @@ func TestBasesOfLayouts(t *testing.T) {
 			"a folder below a kustomization is no unit of its own; name it there or move it out\n" +
 			"shared/below/deep services/shared/below/deep/x.yaml: stands below services/shared/kustomization.yaml, which does not name it: " +
 			"a folder below a kustomization is no unit of its own; name it there or move it out\n"},
+		"off, without any kustomization": {map[string]string{
+			"apps/plain/x.yaml":        someObject,
+			"apps/off/swell.yaml":      defaultsOf("unit: false"),
+			"apps/off/x.yaml":          someObject,
+			"apps/off/below/deep.yaml": someObject,
+		}, "apps/off/below \napps/plain \n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := units(Load(Files(repositoryOf(test.files)), nil)); got != test.want {

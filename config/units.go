@@ -26,6 +26,7 @@ type folder struct {
 	units   []*Unit   // in it, not below it
 	folders []*folder // sorted by path
 	retry   bool      // a swell.yaml or a kustomization in it or below it could not be read
+	off     bool      // a swell.yaml in it or below it says unit: false
 
 	unit           *Unit            // the one in it, also where it is none by the rule of [kustomization]
 	loaded         []*folder        // those below it as they are without this one's kustomizations
@@ -247,7 +248,7 @@ func (l *loader) loadFolder(dir, hash string, above scope, previous *folder) *fo
 			continue // nothing but files for specs
 		}
 		current.loaded = append(current.loaded, below)
-		current.retry = current.retry || below.retry
+		current.retry, current.off = current.retry || below.retry, current.off || below.off
 		current.kustomizations = append(current.kustomizations, below.kustomizations...)
 	}
 	slices.SortFunc(current.loaded, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
@@ -333,6 +334,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 		case e.Name() == SettingsFile:
 			unit.Defaults = l.loadDefaults(name, e.Type(), inside.defaults)
 			unit.Declared = unit.Defaults.Unit
+			f.off = unit.Declared != nil && !*unit.Declared
 			f.retry = unit.Defaults.Problems.Retry()
 		case e.IsDir():
 		case !e.Type().IsRegular() && !LinksToFile(l.tree, name, e):
