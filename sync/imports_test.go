@@ -86,6 +86,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/impact":            "config config/document render render/diff render/kind render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",
+		"render/migrate":           "config config/document config/sops render/kustomize",
 		"render/override":          "config config/document render/schema",
 		"render/policy":            "config/document render/schema/defaults",
 		"render/schema":            "config config/document render/schema/crdrule render/schema/validation",

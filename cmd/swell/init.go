@@ -46,16 +46,31 @@ a unit apps/hello; and daemon.yaml, the configuration of a daemon for it. What i
 given by flags is asked on a terminal. Clusters are contexts of a kubeconfig; --cluster
 NAME=CONTEXT gives one another name. No cluster is asked anything.
 
+With --from, DIR is a repository that was made for Flux, Argo CD, kustomize or Helm. Its
+Kustomizations, HelmReleases, Applications, ApplicationSets, overlays and charts become
+units, each placed on the clusters that it goes to. Files are added, and none is changed,
+so the other tool goes on as before. Then swell says what was carried over, and what was
+not: the place, the reason, and what to do by hand. Clusters are those that the repository
+names; --cluster names others, or the one that it is for.
+
 Nothing that is there is overwritten, and with --dry-run nothing is written.
 
 Exit codes: 0 written, 2 not written.`,
 		Example: `  swell init --cluster staging --cluster production
-  swell init shop --cluster eu=admin@eu.example.com --kubeconfig ~/.kube/config`,
+  swell init shop --cluster eu=admin@eu.example.com --kubeconfig ~/.kube/config
+  swell init --from flux --dry-run gitops
+  swell init --from argocd --cluster production gitops`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.dir = "."
 			if len(args) > 0 {
 				o.dir = args[0]
+			}
+			if o.from != "" {
+				if err := o.checkFree(); err != nil {
+					return err
+				}
+				return o.beginFrom(cmd)
 			}
 			return o.begin(cmd)
 		},
@@ -64,15 +79,17 @@ Exit codes: 0 written, 2 not written.`,
 	cmd.Flags().StringArrayVar(&o.clusters, "cluster", nil, "a cluster, as NAME or NAME=CONTEXT; the first one is the canary")
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig with the contexts (default: $KUBECONFIG, or ~/.kube/config)")
 	cmd.Flags().StringVar(&o.url, "url", "", "Git repository that the daemon follows (default: the remote origin, or else the local repository)")
+	cmd.Flags().StringVar(&o.from, "from", "", "read a repository of another tool: argocd, flux, helm or kustomize")
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "with --from, list every place of what is done in another way")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "print the files in place of writing them")
 	return cmd
 }
 
 // initOptions are what the flags of swell init say.
 type initOptions struct {
-	dir, name, kubeconfig, url string
-	clusters                   []string
-	dry                        bool
+	dir, name, kubeconfig, url, from string
+	clusters                         []string
+	dry, verbose                     bool
 }
 
 // firstFleet is what the first files are made of.
