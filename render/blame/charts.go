@@ -82,6 +82,9 @@ func placed(v Value, path []any, value any) found {
 			o.Position = document.Position{File: p.File, Line: n.Line, Column: n.Column}
 			return found{fit, []Origin{o}}
 		}
+		if p.Node.Kind == yaml.ScalarNode {
+			break // it wins over all that follow, whatever the template makes of it
+		}
 	}
 	fit, n := within(from.Node, path, value)
 	o.Position = document.Position{File: from.File, Line: n.Line, Column: n.Column}
