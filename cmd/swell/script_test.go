@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,14 +29,21 @@ func TestMain(m *testing.M) {
 // one of two units with a daemon.yaml, for the clusters that the command clusters
 // starts.
 func TestScripts(t *testing.T) {
+	params := scripts(t, "testdata/script")
+	params.UpdateScripts = *update
+	testscript.Run(t, params)
+}
+
+// scripts are those of a folder, with all that they find.
+func scripts(t *testing.T, dir string) testscript.Params {
+	t.Helper()
 	example, err := filepath.Abs("../../testdata/monorepo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
-		UpdateScripts: *update,
-		Cmds:          clusterCommands,
+	return testscript.Params{
+		Dir:  dir,
+		Cmds: maps.Clone(clusterCommands),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLE", example)
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -49,5 +57,5 @@ func TestScripts(t *testing.T) {
 				os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(example)),
 				os.CopyFS(filepath.Join(env.WorkDir, "small"), os.DirFS("testdata/small")))
 		},
-	})
+	}
 }
