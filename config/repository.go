@@ -260,7 +260,6 @@ func (l *loader) load(previous *Repository) {
 	l.repository.Policies, l.repository.PoliciesHash = layout.policies, l.folderHash(layout.policies)
 	l.repository.FactsHash = l.folderHash(layout.facts)
 	l.loadFacts(layout.facts, previous.Facts)
-	none := &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}
 	l.selection = layout.selection
 	l.tree = following(l.tree, layout.units, slices.Concat(layout.selection.reserved, layout.protoPath))
 	l.repository.Tree = l.tree
@@ -273,7 +272,7 @@ func (l *loader) load(previous *Repository) {
 			l.problem(l.unitsProblem(root, err))
 			continue
 		}
-		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, scope{defaults: none}, previous.root(root).asLoaded()))
+		l.repository.roots = append(l.repository.roots, l.loadFolder(root, hash, l.around(root), previous.root(root).asLoaded()))
 	}
 	l.repository.settle(previous)
 	l.checkAfter()

@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -93,4 +94,46 @@ func TestWrongSelection(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", u.Path, got, want)
 		}
 	}
+}
+
+// TestDefaultsAround: a swell.yaml and a .swellignore hold for all folders of units below
+// them, also where swell.yaml at the root names only these. A change of one is seen.
+func TestDefaultsAround(t *testing.T) {
+	files := map[string]string{
+		"apps/swell.yaml":             settings(`tenant: web, adopt: take`),
+		"apps/staging/x.yaml":         someObject,
+		"apps/staging/swell.yaml":     settings(`adopt: never`),
+		"apps/production/x.yaml":      someObject,
+		"apps/production/skip/x.yaml": someObject,
+		".swellignore":                "skip/\n",
+	}
+	load := func(previous *Repository) (*Repository, string) {
+		r := Load(Files(rootWith(`units: [apps/staging, apps/production]`, files)), previous)
+		var got []string
+		for u := range r.Units() {
+			got = append(got, fmt.Sprintf("%s %s %s %d", u.Path, u.Defaults.Tenant, u.Defaults.Policy.Adopt, len(u.Defaults.Problems)))
+		}
+		slices.Sort(got)
+		return r, strings.Join(got, "\n")
+	}
+	r, got := load(nil)
+	if want := "apps/production web take 0\napps/staging web never 0"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	files["apps/swell.yaml"] = settings(`tenant: other`)
+	files[".swellignore"] = ""
+	if _, got = load(r); got != "apps/production other ifSame 0\napps/production/skip other ifSame 0\napps/staging other never 0" {
+		t.Errorf("after a change: got\n%s", got)
+	}
+	files["apps/swell.yaml"] = "kind: [\n"
+	r, _ = load(r)
+	for u := range r.Units() {
+		if len(u.Defaults.Problems) == 0 {
+			t.Errorf("%s: no problem of the Defaults around it", u.Path)
+		}
+	}
+}
+
+func settings(spec string) string {
+	return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: it}\nspec: {" + spec + "}\n"
 }

@@ -194,13 +194,38 @@ func folderOf(folders []*folder, path string) *folder {
 	return folders[i]
 }
 
+// around is what the folders around a folder of units say of all that is in them, from the
+// root of the monorepo on. What cannot be read holds the units.
+func (l *loader) around(root string) scope {
+	s := scope{defaults: &Defaults{Rollout: "default", Policy: &Policy{Adopt: AdoptIfSame}}}
+	if root == "." {
+		return s
+	}
+	parts := strings.Split(root, "/")
+	for i := range parts {
+		dir := path.Join(append([]string{"."}, parts[:i]...)...)
+		entries, err := l.tree.ReadDir(dir)
+		if err != nil && !document.IsOddName(err) {
+			s.defaults = s.defaults.with(document.FileProblem(dir, err))
+			continue
+		}
+		s = l.within(&folder{path: dir, above: s}, entries)
+		for _, e := range entries {
+			if file := path.Join(dir, e.Name()); e.Name() == SettingsFile && file != SettingsFile { // at the root it is the Repository
+				s.defaults = l.loadDefaults(file, e.Type(), s.defaults)
+			}
+		}
+	}
+	return s
+}
+
 // loadFolder lists the units in and below a folder. previous is the same
 // folder in an earlier commit, or nil.
 func (l *loader) loadFolder(dir, hash string, above scope, previous *folder) *folder {
 	if previous != nil && previous.hash == hash && previous.above.same(above) && !previous.retry {
 		return previous
 	}
-	current := &folder{path: dir, hash: hash, above: above}
+	current := &folder{path: dir, hash: hash, above: above, retry: above.defaults.Problems.Retry()}
 	entries, err := l.tree.ReadDir(dir)
 	if err != nil && !document.IsOddName(err) {
 		l.problem(l.unitsProblem(dir, err))

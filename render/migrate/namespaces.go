@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/swell-sh/swell/config"
 )
 
 // makesNamespace notes that the other tool makes a namespace that no file has.
@@ -56,6 +58,6 @@ func (r *reader) namespaces() {
 func (w *writer) namespaceFiles(g *group) {
 	for _, name := range g.namespaces {
 		w.files[path.Join(g.unit, name+".yaml")] = []byte(yamlText(map[string]any{"apiVersion": "v1", "kind": "Namespace",
-			"metadata": map[string]any{"name": name, "annotations": map[string]any{"swell.sh/prune": "disabled"}}}))
+			"metadata": map[string]any{"name": name, "annotations": map[string]any{config.AnnotationPrune: config.PruneDisabled}}}))
 	}
 }
