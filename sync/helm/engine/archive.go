@@ -143,7 +143,7 @@ func (b *budget) file(in io.Reader, head *tar.Header, seen map[string]string, at
 	}
 	seen[inside] = head.Name
 	if inside == "Chart.yaml" && head.Size > maxMetadata {
-		return fmt.Errorf("Chart.yaml is larger than %d MiB", maxMetadata>>20)
+		return fmt.Errorf("%s is larger than %d MiB", inside, maxMetadata>>20)
 	}
 	if !isCharts(inside) {
 		return nil
