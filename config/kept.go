@@ -35,21 +35,31 @@ func (r *Repository) Kept(unit UnitPath) string {
 }
 
 // Orphans says whether the objects of a unit stay in the clusters, and belong to nobody,
-// when Git no longer has them: Defaults of its folder say prune: keep. With unit: false
-// beside it, that is the unit as a whole.
+// when Git no longer has them: the nearest Defaults of the folders on its path that are
+// there say prune: keep, also where the folder itself is gone. With unit: false in the
+// folder, that is the unit as a whole. Where it cannot be read what they say, nothing may
+// be deleted.
 func (r *Repository) Orphans(unit UnitPath) bool {
-	for _, root := range r.roots {
-		if !Within(string(unit), root.path) {
+	if known, ok := r.orphans.Load(unit); ok {
+		return known.(bool)
+	}
+	keeps, dir := false, "."
+	for part := range strings.SplitSeq(string(unit), "/") {
+		dir = path.Join(dir, part)
+		file := path.Join(dir, SettingsFile)
+		content, err := r.Tree.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		f := root
-		for f != nil && f.path != string(unit) {
-			next, _, _ := strings.Cut(strings.TrimPrefix(string(unit), f.path+"/"), "/")
-			f = f.below(path.Join(f.path, next))
+		d := Defaults{Keeps: keeps, Policy: &Policy{}}
+		if err != nil || len(d.mergeFile(file, content)) > 0 {
+			keeps = true
+			break
 		}
-		return f != nil && f.unit != nil && f.unit.Defaults.Keeps
+		keeps = d.Keeps
 	}
-	return false
+	r.orphans.Store(unit, keeps)
+	return keeps
 }
 
 // letGo says whether a folder's Defaults give up the unit in it.

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,17 @@ const (
 	// AdoptTake takes it over, and its fields from the tool that made it.
 	AdoptTake Adoption = "take"
 )
+
+// HowToTake ends the text of a refusal to adopt an object.
+const HowToTake = "to take it over, annotate it with " + AnnotationAdopt + ": take in Git"
+
+// Permits says whether more objects may be adopted than by another policy. The empty one is
+// the default.
+func (a Adoption) Permits(more Adoption) bool {
+	order := []Adoption{AdoptNever, AdoptIfSame, AdoptTake}
+	rank := func(a Adoption) int { return slices.Index(order, cmp.Or(a, AdoptIfSame)) }
+	return rank(a) > rank(more)
+}
 
 // DriftRule says what to do about drift on some targets.
 type DriftRule struct {

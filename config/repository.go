@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -58,6 +59,7 @@ type Repository struct {
 	// there is one. Problems of single units are in [Unit.Problems].
 	Problems document.Problems
 
+	orphans sync.Map // what [Repository.Orphans] found, by unit
 	// roots are the folders of units, in the order of swell.yaml.
 	roots []*folder
 	bases *bases

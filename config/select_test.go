@@ -137,3 +137,25 @@ func TestDefaultsAround(t *testing.T) {
 func settings(spec string) string {
 	return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: it}\nspec: {" + spec + "}\n"
 }
+
+// TestOrphans: objects of a unit stay where the nearest Defaults say so, also those of a
+// unit whose files or whose folder are gone, and where a swell.yaml cannot be read.
+func TestOrphans(t *testing.T) {
+	r := Load(Files(rootWith(`units: [apps]`, map[string]string{
+		"apps/swell.yaml":      settings(`prune: keep`),
+		"apps/web/x.yaml":      someObject,
+		"apps/api/swell.yaml":  settings(`prune: delete`),
+		"apps/api/x.yaml":      someObject,
+		"apps/gone/swell.yaml": settings(`unit: false, prune: keep`),
+		"other/swell.yaml":     settings(`unit: false, prune: keep`),
+		"odd/swell.yaml":       "kind: [\n",
+	})), nil)
+	for unit, want := range map[UnitPath]bool{"apps/web": true, "apps/api": false, "apps/api/below": false, "apps/gone": true, "apps/removed": true,
+		"other": true, "odd/web": true, "nowhere/web": false} {
+		for range 2 { // from memory, too
+			if got := r.Orphans(unit); got != want {
+				t.Errorf("%s: %t, want %t", unit, got, want)
+			}
+		}
+	}
+}

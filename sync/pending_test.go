@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func manyUnits(t testing.TB, n int) *Daemon {
 	}
 	t.Cleanup(func() { s.Close() })
 	d := &Daemon{sweeps: sweeps{ledger: &drift.Ledger{}}, Options: Options{Store: s}, guarded: guarded{limits: config.DefaultGuard},
-		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, monorepo: monorepo{compiler: &render.Compiler{}, snapshot: &render.Snapshot{Commit: "c"}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}}
+		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, monorepo: monorepo{compiler: &render.Compiler{}, snapshot: &render.Snapshot{Commit: "c", Repository: &config.Repository{Tree: config.Files(fstest.MapFS{})}}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}}
 	spec := &config.Rollout{Waves: []config.Wave{{Name: "all"}}}
 	var entries []store.Entry
 	for i := range n {

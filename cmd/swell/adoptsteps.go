@@ -18,9 +18,10 @@ import (
 // [apply.Preview.Owner] begins with.
 var takeOverSteps = map[string]struct{ before, after string }{
 	// A Kustomization or a HelmRelease that is suspended deletes nothing when it is deleted
-	// (kustomize-controller and helm-controller, reconcile of a deletion).
-	"Flux Kustomization": {"flux suspend kustomization NAME -n NAMESPACE --context CONTEXT", "kubectl delete kustomizations.kustomize.toolkit.fluxcd.io NAME -n NAMESPACE --context CONTEXT   # while it is suspended"},
-	"Flux HelmRelease":   {"flux suspend helmrelease NAME -n NAMESPACE --context CONTEXT", "kubectl delete helmreleases.helm.toolkit.fluxcd.io NAME -n NAMESPACE --context CONTEXT   # while it is suspended"},
+	// (kustomize-controller and helm-controller, reconcile of a deletion). One that its parent
+	// finds in Git is made anew, and not suspended.
+	"Flux Kustomization": {"flux suspend kustomization NAME -n NAMESPACE --context CONTEXT", "kubectl delete kustomizations.kustomize.toolkit.fluxcd.io NAME -n NAMESPACE --context CONTEXT   # gone from Git, and still suspended"},
+	"Flux HelmRelease":   {"flux suspend helmrelease NAME -n NAMESPACE --context CONTEXT", "kubectl delete helmreleases.helm.toolkit.fluxcd.io NAME -n NAMESPACE --context CONTEXT   # gone from Git, and still suspended"},
 	"Argo CD application": {"argocd app set NAME --sync-policy none   # also where an ApplicationSet or an app of apps sets it",
 		"argocd app delete NAME --cascade=false   # never without: it deletes the objects"},
 	"Helm release": {"stop what runs helm upgrade NAME -n NAMESPACE", "kubectl delete secret -n NAMESPACE -l owner=helm,name=NAME --context CONTEXT   # never helm uninstall: it deletes the objects"},

@@ -28,7 +28,7 @@ type configuration struct {
 func readConfiguration(file string) (configuration, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return configuration{}, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; see the README"}
+		return configuration{}, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; swell init writes one"}
 	}
 	return parseConfiguration(file, content)
 }
@@ -134,5 +134,5 @@ func (p *process) refuse(d *openDaemon, err error) {
 	if errors.As(err, &problems) {
 		text = document.Some(strings.Split(text, "\n"), shownProblems)
 	}
-	d.SetConfigurationProblem(fmt.Sprintf("%s; the configuration of %s stays in force", text, fullTime(p.is.at)))
+	d.SetConfigurationProblem(fmt.Sprintf("%s; the configuration of %s stays in force; SIGHUP has the file tried again", text, fullTime(p.is.at)))
 }

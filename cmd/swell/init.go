@@ -90,6 +90,8 @@ type initOptions struct {
 	dir, name, kubeconfig, url, from string
 	clusters                         []string
 	dry, verbose                     bool
+
+	unignored []string // lines that the .gitignore that is there lacks
 }
 
 // firstFleet is what the first files are made of.
@@ -368,6 +370,7 @@ func (o *initOptions) write(cmd *cobra.Command, files []txtar.File) error {
 		for line := range strings.Lines(string(file.Data)) {
 			if !slices.Contains(strings.Split(string(content), "\n"), strings.TrimSpace(line)) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "swell: .gitignore is there already: add %s to it\n", strings.TrimSpace(line))
+				o.unignored = append(o.unignored, strings.TrimSpace(line))
 			}
 		}
 		return true
@@ -396,6 +399,9 @@ func (o *initOptions) next(w io.Writer, commands ...string) {
 	fmt.Fprint(w, "\nNext:\n")
 	if o.dir != "." {
 		fmt.Fprintf(w, "  cd %s\n", o.dir)
+	}
+	if len(o.unignored) > 0 {
+		fmt.Fprintf(w, "  printf '%s\\n' >> .gitignore\n", strings.Join(o.unignored, `\n`))
 	}
 	commit := `git add . && git commit -m "swell"`
 	if _, err := os.Lstat(filepath.Join(gitRoot(o.dir), ".git")); err != nil {

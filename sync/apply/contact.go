@@ -100,7 +100,7 @@ func refusal(o *render.Object, message string) *Error {
 }
 
 // howToTake is what a refusal ends with.
-const howToTake = "to take it over, annotate it with " + config.AnnotationAdopt + ": take in Git"
+const howToTake = config.HowToTake
 
 // collection is where objects are listed together.
 type collection struct {

@@ -101,12 +101,26 @@ func claimedSince(id render.ObjectID, live *metav1.PartialObjectMetadata) string
 		return ""
 	}
 	own := rawFields(ownEntry(live))
-	for _, key := range slices.Concat(tool.labels, tool.annotations) {
-		if strings.Contains(own, `"f:`+key+`"`) {
-			return ""
+	keys := slices.Concat(present(tool.labels, live.Labels), present(tool.annotations, live.Annotations))
+	if len(keys) == 0 {
+		keys = []string{commonInstance} // by which it is known beside a manager of the tool
+	}
+	for _, key := range keys {
+		if !strings.Contains(own, `"f:`+key+`"`) {
+			return release
 		}
 	}
-	return release
+	return ""
+}
+
+// present are the keys that are there.
+func present(keys []string, texts map[string]string) (there []string) {
+	for _, key := range keys {
+		if _, ok := texts[key]; ok {
+			there = append(there, key)
+		}
+	}
+	return there
 }
 
 // othersRepository names the monorepo that an object that swell applied is from, when
@@ -144,6 +158,8 @@ const (
 	argoTracking = "argocd.argoproj.io/tracking-id"
 	argoLabel    = "argocd.argoproj.io/instance"
 	argoManagers = "argocd-"
+	// commonInstance is a label of Kubernetes' own, by which Argo CD tracked at first.
+	commonInstance = "app.kubernetes.io/instance"
 )
 
 func argoApplication(id render.ObjectID, meta *metav1.PartialObjectMetadata) string {
@@ -155,7 +171,7 @@ func argoApplication(id render.ObjectID, meta *metav1.PartialObjectMetadata) str
 		app = meta.Labels[argoLabel]
 	}
 	if app == "" && writes(meta, argoManagers) {
-		app = meta.Labels["app.kubernetes.io/instance"]
+		app = meta.Labels[commonInstance]
 	}
 	if app == "" {
 		return ""

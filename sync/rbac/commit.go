@@ -195,7 +195,7 @@ func (n *need) applied() []Rule {
 // them.
 func (n *needs) tenants(o *Options) (roles []Role) {
 	for account := range n.tenant {
-		name := o.name() + "-" + account.Namespace + "-" + account.Name
+		name := o.name() + ":" + account.Namespace + ":" + account.Name // no two accounts have one name
 		roles = append(roles, Role{Name: name + "-impersonate", Namespace: account.Namespace, Account: n.own, Rules: []Rule{{Tenants, "acting as the account of a tenant",
 			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{account.Name}, Verbs: []string{"impersonate"}}}}})
 		is := n.of[account]

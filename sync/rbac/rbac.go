@@ -116,9 +116,9 @@ type Options struct {
 // right to create too, and deletes it.
 var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 
-// General are the roles of a daemon that applies any kind. They are less than
-// cluster-admin: nothing is updated, impersonated, approved or run, and no right is given
-// away that the account does not have.
+// General are the roles of a daemon that applies any kind. They come close to
+// cluster-admin: who may create Pods, read all Secrets and create whatever else, such as the
+// tokens of service accounts, can get any right. [Needed] gives less.
 func General(o Options) []Role {
 	rules := append(o.connect(), Rule{Apply, "objects of any kind", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: objectVerbs}})
 	return o.roles(rules, nil)

@@ -245,6 +245,7 @@ func (p *pass) pend(path config.UnitPath) {
 	}
 	if u.failedFor(w) {
 		u.retry("", p.now)
+		u.Rollout.Adopt = w.Adopt // once, also where the release has to wait
 		p.state.touch(path)
 	}
 	was, release := u.Pending, w.Release()

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -44,9 +45,11 @@ func (u *Unit) failed() bool {
 	return u.Rollout.Status == Held || u.Rollout.Status == RolledBack || u.Rollout.Status == RollingBack
 }
 
-// failedFor says that the rollout failed while other objects could be adopted than the
-// commit lets: what was refused may not be now.
-func (u *Unit) failedFor(w *WantedUnit) bool { return u.failed() && u.Rollout.Adopt != w.Adopt }
+// failedFor says that the rollout failed of an object that it could not adopt, and that the
+// commit lets it adopt more.
+func (u *Unit) failedFor(w *WantedUnit) bool {
+	return u.failed() && strings.Contains(u.Rollout.Failure, config.HowToTake) && !strings.HasPrefix(u.Rollout.Failure, byHand) && w.Adopt.Permits(u.Rollout.Adopt)
+}
 
 // Retry tries failed and waiting releases again, of the unit with that path and of
 // those below it. Their quarantine is cleared, a rollout that was held or rolled back

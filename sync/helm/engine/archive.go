@@ -148,6 +148,9 @@ func (b *budget) file(in io.Reader, head *tar.Header, seen map[string]string, at
 	if !isCharts(inside) {
 		return nil
 	}
+	if head.Size > b.bytes { // holes of a sparse file take no bytes of the archive
+		return fmt.Errorf("has more than %d MiB", maxArchive>>20)
+	}
 	content, err := io.ReadAll(in)
 	if err != nil {
 		return err
