@@ -47,6 +47,9 @@ func (r *Repository) Orphans(unit UnitPath) bool {
 	for part := range strings.SplitSeq(string(unit), "/") {
 		dir = path.Join(dir, part)
 		file := path.Join(dir, SettingsFile)
+		if file == SettingsFile { // a unit at the root: that is the Repository
+			continue
+		}
 		content, err := r.Tree.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -62,8 +65,8 @@ func (r *Repository) Orphans(unit UnitPath) bool {
 	return keeps
 }
 
-// letGo says whether a folder's Defaults give up the unit in it.
-func (f *folder) letGo() bool {
+// released says whether a folder's Defaults give up the unit in it.
+func (f *folder) released() bool {
 	return f.unit.Declared != nil && !*f.unit.Declared && f.unit.Defaults.Keeps
 }
 
@@ -86,7 +89,7 @@ func (f *folder) kept(unit string, named *bases) string {
 	switch {
 	case f.unit == nil && len(f.left) > 0: // what it held may be among that
 		return f.left[0].Path + ": " + f.left[0].Why + ": " + keptAdvice
-	case f.unit == nil, f.letGo():
+	case f.unit == nil, f.released():
 		return ""
 	}
 	for _, k := range f.kustomizations {

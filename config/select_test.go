@@ -151,7 +151,7 @@ func TestOrphans(t *testing.T) {
 		"odd/swell.yaml":       "kind: [\n",
 	})), nil)
 	for unit, want := range map[UnitPath]bool{"apps/web": true, "apps/api": false, "apps/api/below": false, "apps/gone": true, "apps/removed": true,
-		"other": true, "odd/web": true, "nowhere/web": false} {
+		"other": true, "odd/web": true, "nowhere/web": false, ".": false} {
 		for range 2 { // from memory, too
 			if got := r.Orphans(unit); got != want {
 				t.Errorf("%s: %t, want %t", unit, got, want)
