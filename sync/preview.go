@@ -192,7 +192,7 @@ func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string)
 		return diff.Left, ownership.MayBelong(broken)
 	}
 	switch {
-	case e.Keep || p.snapshot.Repository.Orphans(e.Unit):
+	case ownership.Orphaned(p.snapshot, e.Unit, e):
 		return diff.Released, apply.KeptText
 	case o.ID.IsSystem():
 		return diff.Released, apply.SystemText

@@ -129,7 +129,7 @@ func (p *prospect) made(at render.Placed) map[approval.Sort]int {
 // goes says whether an object that its unit does not want any more is deleted, as
 // far as Git says.
 func (p *prospect) goes(e store.Entry) bool {
-	return !e.Keep && !p.snapshot.Repository.Orphans(e.Unit) && !e.ID.IsSystem() && len(p.wanted.Present(p.compiler.MayWant(e.Target.Cluster(), e.ID))) == 0
+	return !ownership.Orphaned(p.snapshot, e.Unit, e) && !e.ID.IsSystem() && len(p.wanted.Present(p.compiler.MayWant(e.Target.Cluster(), e.ID))) == 0
 }
 
 // count looks at the inventory of the places.

@@ -135,7 +135,7 @@ func TestTakeOverFromArgoCD(t *testing.T) {
 	// And back: on dev-1 Argo CD syncs first, on dev-2 swell lets go first.
 	argo["dev-1"].sync(m.argoObjects("dev-1"))
 	m.same("synced by Argo CD again")
-	m.letGo()
+	m.release()
 	for cluster := range migrationSites {
 		argo[cluster].sync(m.argoObjects(cluster))
 		if owners := m.managersOf(cluster, m.ns); !strings.Contains(owners, "tracking-id") {

@@ -181,8 +181,8 @@ func (m *migration) takeOver() {
 	}
 }
 
-// letGo has swell give the units up, and looks.
-func (m *migration) letGo() {
+// release has swell give the units up, and looks.
+func (m *migration) release() {
 	m.defaults(map[string]string{"dev-1": "unit: false, prune: keep, ", "dev-2": "unit: false, prune: keep, "})
 	m.app("../services/other", "1") // a commit without any unit is refused
 	m.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+m.tenant+"}\nspec: {units: [apps, services]}\n")
@@ -231,7 +231,7 @@ func TestTakeOverFromFlux(t *testing.T) {
 	kustomization("dev-1")
 	flux["dev-1"].Reconcile("apps")
 	m.same("applied by Flux again")
-	m.letGo()
+	m.release()
 	kustomization("dev-2")
 	for cluster := range migrationSites {
 		flux[cluster].Reconcile("apps")

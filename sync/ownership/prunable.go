@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -36,7 +37,7 @@ func (v *View) Leftovers(at render.Placed, bundle *render.Bundle, inventory map[
 			l.Left = append(l.Left, fmt.Sprintf("%s stays until %s has it", id, PlaceText(at.Unit, *owner)))
 		case why != "":
 			l.Left = append(l.Left, fmt.Sprintf("%s stays: %s", id, why))
-		case entry.Keep || v.Snapshot.Repository.Orphans(at.Unit):
+		case Orphaned(v.Snapshot, at.Unit, entry):
 			entry.Keep = true
 			l.Kept = append(l.Kept, entry)
 		default:
@@ -44,6 +45,12 @@ func (v *View) Leftovers(at render.Placed, bundle *render.Bundle, inventory map[
 		}
 	}
 	return l
+}
+
+// Orphaned says whether an object of a unit that nobody wants any more stays in the
+// cluster: it is marked to be kept, or the unit's Defaults say so.
+func Orphaned(s *render.Snapshot, unit config.UnitPath, e store.Entry) bool {
+	return e.Keep || s.Repository.Orphans(unit)
 }
 
 // RetainReason says why an object must not be deleted although the bundle of a place
