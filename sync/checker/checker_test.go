@@ -150,14 +150,15 @@ func TestVerdictsAreKept(t *testing.T) {
 	}
 }
 
-// TestStopped: what had to be stopped is refused, and for a while not tried again.
+// TestStopped: what had to be stopped is refused, and for a while not tried again. The
+// program that hangs says nothing: on a busy machine its time is over before it could.
 func TestStopped(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, want string
 		limits       sandbox.Limits
 		retry        bool
 	}{
-		"hangs":  {"echo starting; sleep 100", "stopped: it was not done after 200ms; it said: starting", sandbox.Limits{Wall: 200 * time.Millisecond}, true},
+		"hangs":  {"sleep 100", "stopped: it was not done after 200ms", sandbox.Limits{Wall: 200 * time.Millisecond}, true},
 		"floods": {"while true; do echo flood; done", "stopped: it wrote more than 1 KiB of output; it said: flood; flood", sandbox.Limits{Output: 1 << 10}, false},
 		"fails":  {"exit 3", "refused with exit code 3 and no words", sandbox.Limits{}, false},
 	} {
