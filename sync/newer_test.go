@@ -50,14 +50,14 @@ func TestNewerThan(t *testing.T) {
 		"no time on record, another time":    {[]store.Entry{legacy}, live("f", late, "1"), "the state knows of an earlier time"},
 		"not known, and new":                 {[]store.Entry{with(known, func(e *store.Entry) { e.ID.Name = "two" })}, live("f", late, "1"), "and the state does not know it"},
 		"not known, and old":                 {[]store.Entry{with(known, func(e *store.Entry) { e.ID.Name = "two" })}, live("f", early, "1"), ""},
-		"not known, and kept":                {nil, with(live("f", late, "1"), func(e *store.Entry) { e.Keep = true }), ""},
+		"not known, and orphaned":            {nil, with(live("f", late, "1"), func(e *store.Entry) { e.Keep = true }), ""},
 		"nothing is known":                   {nil, live("f", late, "1"), "and the state does not know it"},
 		"a hook that ran":                    {[]store.Entry{with(asJob(known), func(e *store.Entry) { e.Ran = "d" })}, asJob(live("f", late, "2")), ""},
 		"a Job while its unit is written":    {[]store.Entry{asJob(known)}, asJob(live("f", late, "2")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Daemon{state: &rollout.State{}}
-			got := d.newerThan(c.inventory, []store.Entry{c.live}, nil)
+			got := d.newerThan(c.inventory, []store.Entry{c.live}, nil, func(e store.Entry) bool { return e.Keep })
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -69,15 +69,16 @@ func TestNewerThan(t *testing.T) {
 // proves nothing when it is found.
 func TestUnlistedIsNoOlderState(t *testing.T) {
 	d := &Daemon{state: &rollout.State{}}
+	none := func(store.Entry) bool { return false }
 	for unknown, older := range map[string]bool{"": true, "ConfigMap": false, "v1": false, "Secret": true, "apps/v1": true, "ConfigMap.example.com": true} {
 		found := []store.Entry{{Unit: "shop", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}, UID: "1", Written: "2026-03-01T11:00:00Z"}}
-		if got := d.newerThan(nil, found, []string{unknown}); (got != "") != older {
+		if got := d.newerThan(nil, found, []string{unknown}, none); (got != "") != older {
 			t.Errorf("%q unknown: got %q", unknown, got)
 		}
 	}
 	widget := []store.Entry{{ID: render.ObjectID{Group: "example.com", Kind: "Widget", Name: "one"}, Written: "2026-03-01T11:00:00Z"}}
 	for _, unknown := range []string{"Widget.example.com", "example.com/v1"} {
-		if got := d.newerThan(nil, widget, []string{"Node", unknown}); got != "" {
+		if got := d.newerThan(nil, widget, []string{"Node", unknown}, none); got != "" {
 			t.Errorf("%q unknown: got %q", unknown, got)
 		}
 	}

@@ -69,8 +69,9 @@ func (d *Daemon) distrustTerms() {
 // cannot be told from an older state; to go forward is right for both.
 //
 // unknown are the kinds that the last survey could not list, see [apply.Cluster.Survey]:
-// what is found of them now is not on record for that reason.
-func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string) string {
+// what is found of them now is not on record for that reason. orphaned says of an object
+// that it may have been left to the cluster, and is not on record for that reason.
+func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string, orphaned func(store.Entry) bool) string {
 	on, last := make(map[render.ObjectID][]store.Entry, len(inventory)), ""
 	for _, e := range inventory {
 		on[e.ID] = append(on[e.ID], e)
@@ -83,11 +84,19 @@ func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string) str
 			if newer := d.newer(entries, live); newer != "" {
 				return newer
 			}
-		case !live.Keep && live.Written >= last && !isAmong(unknown, live.ID): // what is kept may have been orphaned
+		case live.Written >= last && !isAmong(unknown, live.ID) && !orphaned(live):
 			return fmt.Sprintf("%s was made by swell at %s, and the state does not know it", live.ID, live.Written)
 		}
 	}
 	return ""
+}
+
+// orphaned is for objects of a cluster: what is marked to be kept, and no bundle wants. While
+// it is not known what Git wants, nothing is: the cluster waits for that.
+func (d *Daemon) orphaned(cluster string) func(store.Entry) bool {
+	return func(e store.Entry) bool {
+		return e.Keep && d.monorepo.isKnown() && len(d.monorepo.mayWant(cluster, e.ID)) == 0
+	}
 }
 
 // isAmong says whether an object is of one of the kinds, or of one of the groups with

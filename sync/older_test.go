@@ -140,6 +140,40 @@ func testAnOlderStateIsNoticed(t *testing.T, w *world) {
 	}))
 }
 
+// TestAnOlderStateWhereAllIsKept: everything swell has made is marked to be kept. What it has
+// made since the copy shows that the state is older, although what was orphaned looks alike.
+func TestAnOlderStateWhereAllIsKept(t *testing.T) {
+	simulatedWith(t, surveying, testAnOlderStateWhereAllIsKept)
+}
+
+func testAnOlderStateWhereAllIsKept(t *testing.T, w *world) {
+	w.replace("services/swell.yaml", "spec: {", "spec: {prune: keep, ")
+	w.commit()
+	w.release()
+	w.app("orphan", "1")
+	w.commit()
+	w.until("what will be an orphan", w.is("orphan", 1, rollout.Done))
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/orphan")))
+	w.commit()
+	w.until("the orphan", w.soon(func() bool { return w.unit("orphan") == nil }))
+	w.stop()
+	w.copyState("copy")
+	w.start()
+	w.idle(time.Minute)
+	w.want("with an orphan", fmt.Sprint(w.fleetEvents("older")), "[]")
+	w.app("extra", "1")
+	w.commit()
+	w.until("extra", w.is("extra", 1, rollout.Done))
+	w.stop()
+	w.restore("copy")
+	w.start()
+	w.until("the end of the rebuilding", w.soon(func() bool { return w.rebuilt() && w.unit("extra") != nil }))
+	older := w.fleetEvents("older")
+	if len(older) != 2 || !strings.Contains(older[0], "extra") {
+		t.Errorf("events %q", older)
+	}
+}
+
 // TestCutShortIsNoLostState: an apply that was cut short is no reason to hold deletions until
 // all units of the cluster are done.
 func TestCutShortIsNoLostState(t *testing.T) {

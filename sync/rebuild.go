@@ -207,7 +207,7 @@ func (p *pass) takeSurvey(found surveyed) error {
 	}
 	is, older := p.surveys.known[name], ""
 	if is.Survey != store.Unsurveyed && p.surveys.compared[name] == 0 {
-		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "))
+		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), p.orphaned(name))
 	}
 	strays := unowned(inventory, found.entries)
 	if !p.monorepo.isKnown() { // what is kept was mostly orphaned

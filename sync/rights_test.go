@@ -204,3 +204,45 @@ spec:
 		t.Errorf("without the right to create: %s", reason)
 	}
 }
+
+// TestATenantsRightsSuffice: with what swell rbac prints a tenant's account brings a role and
+// a binding of the tenant's units, and gives no rights away in other namespaces.
+func TestATenantsRightsSuffice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/space")))
+	w.tenantDocuments(w.tenant)
+	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader, namespace: %s}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]\n"
+	w.write("services/grants/role.yaml", fmt.Sprintf(role, w.tenant+"-a"))
+	w.write("services/grants/binding.yaml", fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: viewer, namespace: %s-a}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: alice}]
+`, w.tenant))
+	w.write("services/grants/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: grants}\nspec: {placement: {topology: cell, match: {labels: {ring: canary}}}}\n")
+	w.commit()
+	w.everyTenMinutes()
+	w.stop()
+	w.must(os.RemoveAll(filepath.Join(w.dir, "state")))
+	for cluster := range cells {
+		w.account(cluster, w.tenant, "")
+		for _, cell := range []string{"a", "b", "c", "other"} {
+			w.create(cluster, namespaces, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-%s}\n", w.tenant, cell)
+		}
+	}
+	w.rights()
+	w.start()
+	w.soaked("grants", 1)
+	w.soaked("app", 1)
+
+	// The same role is refused where none of the tenant's units has one.
+	w.write("services/grants/role.yaml", fmt.Sprintf(role, w.tenant+"-b"))
+	w.commit()
+	w.until("the refusal", func() bool {
+		return w.unit("grants").Targets["dev-1/a"].Trouble == rollout.TroubleUnavailable
+	})
+	if reason := w.unit("grants").Targets["dev-1/a"].Reason; !strings.Contains(reason, "roles.rbac.authorization.k8s.io") || !strings.Contains(reason, w.tenant+"-b") {
+		t.Errorf("a role in another namespace: %s", reason)
+	}
+}

@@ -33,7 +33,8 @@ rights for a kind that is gone until swell has deleted its objects.
 
 Without --cluster, one set of roles is printed that fits all clusters of the fleet.
 With --all it fits any monorepo: every kind may be applied, and none of the monorepo's
-files is read.
+files is read. Roles and bindings are among the kinds, so whoever has that account can
+give himself every right, as cluster-admin has.
 
 Each rule says which feature it is for. These features may be left out by --without:
   facts    swell facts pull

@@ -29,7 +29,7 @@ func Needed(s *render.Snapshot, clusters []*config.Cluster, o Options) ([]Role, 
 		}
 	}
 	own := n.of[o.Account]
-	rules := append(o.connect(), own.applied()...)
+	rules := append(o.connect(), own.everywhere()...)
 	if own.workloads {
 		rules = append(rules, health()...)
 		rules = append(rules, tree()...)
@@ -50,21 +50,25 @@ type needs struct {
 
 // need is what one account applies.
 type need struct {
-	cluster   resources            // outside of namespaces, and all for the daemon itself
-	within    map[string]resources // by namespace
-	workloads bool                 // there are some
-	granted   grants
-	params    resources // of admission policies: whoever writes a policy may read its parameters
+	cluster   *scope            // outside of namespaces, and all for the daemon itself
+	within    map[string]*scope // by namespace
+	workloads bool              // there are some
+	params    resources         // of admission policies: whoever writes a policy may read its parameters
 }
 
 func newNeed() *need {
-	return &need{cluster: resources{}, within: map[string]resources{}, params: resources{}}
+	return &need{cluster: newScope(), within: map[string]*scope{}, params: resources{}}
 }
 
-// grants are the roles that an account writes, or binds.
-type grants struct {
-	writes resources
-	binds  map[string]map[string]bool // names by resource: roles, clusterroles
+// scope is what an account applies in a namespace, or in the whole cluster.
+type scope struct {
+	objects resources
+	roles   resources                  // of objects, those that give rights away
+	binds   map[string]map[string]bool // what bindings refer to: names by resource, roles or clusterroles
+}
+
+func newScope() *scope {
+	return &scope{objects: resources{}, roles: resources{}, binds: map[string]map[string]bool{}}
 }
 
 // inCluster adds what a cluster's units hold.
@@ -117,42 +121,38 @@ func (n *needs) object(cluster *config.Cluster, account Account, o *render.Objec
 	into := is.cluster
 	if o.ID.Namespace != "" && account != n.own {
 		if is.within[o.ID.Namespace] == nil {
-			is.within[o.ID.Namespace] = resources{}
+			is.within[o.ID.Namespace] = newScope()
 		}
 		into = is.within[o.ID.Namespace]
 	}
-	into.add(o.ID.Group, n.snapshot.Resource(cluster, o.APIVersion(), o.ID.Kind))
+	into.objects.add(o.ID.Group, n.snapshot.Resource(cluster, o.APIVersion(), o.ID.Kind))
 	is.workloads = is.workloads || o.ID.Group == "apps" || o.ID.Group == "batch" || o.ID.Group == "" && (o.ID.Kind == "Pod" || o.ID.Kind == "PersistentVolumeClaim")
 	switch o.ID.Group {
 	case rbacv1.GroupName:
-		return is.granted.add(o)
+		return into.grants(o)
 	case policy.Group:
 		return n.param(cluster, is, o)
 	}
 	return nil
 }
 
-// add notes what a role or a binding of the units takes of whoever writes it.
-func (g *grants) add(o *render.Object) error {
+// grants notes what a role or a binding of the units takes of whoever writes it. The API
+// server asks for it in the namespace of the role, or of the binding, also where that
+// refers to a ClusterRole.
+func (s *scope) grants(o *render.Object) error {
 	switch o.ID.Kind {
 	case "Role", "ClusterRole":
-		if g.writes == nil {
-			g.writes = resources{}
-		}
-		g.writes.add(rbacv1.GroupName, strings.ToLower(o.ID.Kind)+"s")
+		s.roles.add(rbacv1.GroupName, strings.ToLower(o.ID.Kind)+"s")
 	case "RoleBinding", "ClusterRoleBinding":
 		var binding struct{ RoleRef struct{ Kind, Name string } }
 		if err := json.Unmarshal(o.JSON, &binding); err != nil {
 			return err
 		}
-		if g.binds == nil {
-			g.binds = map[string]map[string]bool{}
-		}
 		resource := strings.ToLower(binding.RoleRef.Kind) + "s"
-		if g.binds[resource] == nil {
-			g.binds[resource] = map[string]bool{}
+		if s.binds[resource] == nil {
+			s.binds[resource] = map[string]bool{}
 		}
-		g.binds[resource][binding.RoleRef.Name] = true
+		s.binds[resource][binding.RoleRef.Name] = true
 	}
 	return nil
 }
@@ -180,15 +180,22 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// applied are the rules for what an account applies everywhere in the cluster.
-func (n *need) applied() []Rule {
-	rules := n.cluster.rules(Apply, "the objects of the units", objectVerbs...)
-	rules = append(rules, n.granted.writes.rules(Apply, "roles of the units: RBAC lets nobody give rights away that he does not have, without this one", "escalate")...)
-	for _, resource := range slices.Sorted(maps.Keys(n.granted.binds)) {
-		rules = append(rules, Rule{Apply, "bindings of the units: RBAC lets nobody give rights away that he does not have, without this one", rbacv1.PolicyRule{
-			APIGroups: []string{rbacv1.GroupName}, Resources: []string{resource}, ResourceNames: slices.Sorted(maps.Keys(n.granted.binds[resource])), Verbs: []string{"bind"}}})
+// rules are those for what an account applies.
+func (s *scope) rules(what string) []Rule {
+	const granting = ": RBAC lets nobody give rights away that he does not have, without this one"
+	rules := s.objects.rules(Apply, what, objectVerbs...)
+	rules = append(rules, s.roles.rules(Apply, "roles of the units"+granting, "escalate")...)
+	for _, resource := range slices.Sorted(maps.Keys(s.binds)) {
+		rules = append(rules, Rule{Apply, "bindings of the units" + granting, rbacv1.PolicyRule{
+			APIGroups: []string{rbacv1.GroupName}, Resources: []string{resource}, ResourceNames: slices.Sorted(maps.Keys(s.binds[resource])), Verbs: []string{"bind"}}})
 	}
-	return append(rules, n.params.rules(Apply, "admission policies of the units: who writes one must be able to read its parameters", "get")...)
+	return rules
+}
+
+// everywhere are the rules for what an account applies that hold in the whole cluster.
+func (n *need) everywhere() []Rule {
+	return append(n.cluster.rules("the objects of the units"),
+		n.params.rules(Apply, "admission policies of the units: who writes one must be able to read its parameters", "get")...)
 }
 
 // tenants are the roles of the tenants' accounts, and those that let the daemon act as
@@ -202,11 +209,11 @@ func (n *needs) tenants(o *Options) (roles []Role) {
 		if account == n.own || is == nil {
 			continue
 		}
-		if rules := is.applied(); len(rules) > 0 {
+		if rules := is.everywhere(); len(rules) > 0 {
 			roles = append(roles, Role{Name: name, Account: account, Rules: rules})
 		}
 		for namespace, within := range is.within {
-			rules := within.rules(Apply, "the objects of the tenant's units", objectVerbs...)
+			rules := within.rules("the objects of the tenant's units")
 			if is.workloads {
 				rules = append(rules, health()...)
 				rules = append(rules, tree()...)
