@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/sops"
 )
@@ -18,19 +20,19 @@ func (w *writer) root() {
 	units := w.unitFolders()
 	var b strings.Builder
 	b.WriteString("# The name is on everything that swell applies. It cannot change later.\n")
-	fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: %s}\nspec:\n", w.options.Name)
+	fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: %s}\nspec:\n", scalar(w.options.Name))
 	if w.fleet != "fleet" {
-		fmt.Fprintf(&b, "  fleet: %s\n", w.fleet)
+		fmt.Fprintf(&b, "  fleet: %s\n", scalar(w.fleet))
 	}
 	for _, folder := range sortedKeys(w.renamed) {
-		fmt.Fprintf(&b, "  %s: %s\n", folder, w.renamed[folder])
+		fmt.Fprintf(&b, "  %s: %s\n", folder, scalar(w.renamed[folder]))
 		if folder == "kinds" { // it has to be there
 			w.files[path.Join(w.renamed[folder], ".gitkeep")] = nil
 		}
 	}
 	b.WriteString("  units:\n")
 	for _, folder := range units {
-		fmt.Fprintf(&b, "  - %s\n", quoteIfOdd(folder))
+		fmt.Fprintf(&b, "  - %s\n", scalar(folder))
 	}
 	b.WriteString("  checks:\n    unknownKinds: warn                 # until swell facts pull, or schemas/, has the definitions\n")
 	if w.plainSecrets() {
@@ -68,12 +70,18 @@ func (w *writer) unitFolders() []string {
 	return sortedKeys(patterns)
 }
 
-func quoteIfOdd(text string) string {
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == "" && !strings.HasPrefix(text, "-") {
+// scalar is a text as a value of YAML, in a line, that reads as that text again.
+func scalar(text string) string {
+	var read any
+	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == "" && !strings.HasPrefix(text, "-")
+	if plain && yaml.Unmarshal([]byte(text), &read) == nil && read == text {
 		return text
 	}
 	return fmt.Sprintf("%q", text)
 }
+
+// comment is a text as a part of a comment of YAML.
+func comment(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // plainSecrets says whether a unit has a Secret that anybody with the repository can read.
 func (w *writer) plainSecrets() bool {
@@ -91,7 +99,7 @@ func (w *writer) plainSecrets() bool {
 // fleetFiles writes the clusters and the default rollout.
 func (w *writer) fleetFiles() {
 	for _, name := range w.clusters {
-		w.files[path.Join(w.fleet, name+".yaml")] = fmt.Appendf(nil, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: %s, labels: {cluster: %s}}\nspec: {tenants: [\"*\"]}\n", name, name)
+		w.files[path.Join(w.fleet, name+".yaml")] = fmt.Appendf(nil, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: %s, labels: {cluster: %s}}\nspec: {tenants: [\"*\"]}\n", scalar(name), scalar(name))
 	}
 	text := "# A change goes to one cluster first. The others follow once that has been healthy for the\n# time of its soak. A release that fails is put back.\n"
 	if len(w.clusters) == 1 {
@@ -106,15 +114,15 @@ func (w *writer) rolloutFile(name string, after []string) string {
 	if len(after) > 0 {
 		var list []string
 		for _, unit := range after {
-			list = append(list, fmt.Sprintf("{after: {unit: %s}}", quoteIfOdd(unit)))
+			list = append(list, fmt.Sprintf("{after: {unit: %s}}", scalar(unit)))
 		}
 		gates = ", gates: [" + strings.Join(list, ", ") + "]"
 	}
 	waves := fmt.Sprintf("  - {name: all, timeout: 10m%s}\n", gates)
 	if len(w.clusters) > 1 {
-		waves = fmt.Sprintf("  - {name: canary, targets: [%s], soak: 5m, timeout: 10m%s}\n  - {name: rest, timeout: 10m%s}\n", w.clusters[0], gates, gates)
+		waves = fmt.Sprintf("  - {name: canary, targets: [%s], soak: 5m, timeout: 10m%s}\n  - {name: rest, timeout: 10m%s}\n", scalar(w.clusters[0]), gates, gates)
 	}
-	return fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: %s}\nspec:\n  waves:\n%s  onFailure: rollback\n", name, waves)
+	return fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: %s}\nspec:\n  waves:\n%s  onFailure: rollback\n", scalar(name), waves)
 }
 
 // rollouts gives units that come after others a Rollout of their own.

@@ -114,7 +114,7 @@ func (w *writer) header(g *group) string {
 	for _, of := range g.from {
 		at := of.position("")
 		at.Column = 0
-		from = append(from, fmt.Sprintf("# %s, %s\n", of.what(), at))
+		from = append(from, fmt.Sprintf("# %s, %s\n", comment(of.what()), at))
 	}
 	slices.Sort(from)
 	if more := len(from) - 3; more > 0 {
@@ -122,7 +122,7 @@ func (w *writer) header(g *group) string {
 	}
 	b.WriteString(strings.Join(from, ""))
 	if g.settings.Off != "" {
-		fmt.Fprintf(&b, "# Off: %s.\n", g.settings.Off)
+		fmt.Fprintf(&b, "# Off: %s.\n", comment(g.settings.Off))
 	}
 	return b.String()
 }
@@ -157,10 +157,10 @@ func (w *writer) defaults(g *group) (spec []string) {
 	}
 	s := g.settings
 	if s.Namespace != "" && g.chart == nil {
-		say("namespace: %s", s.Namespace)
+		say("namespace: %s", scalar(s.Namespace))
 	}
 	if g.rollout != "" {
-		say("rollout: %s", g.rollout)
+		say("rollout: %s", scalar(g.rollout))
 	}
 	if s.Keep {
 		say("prune: keep")
@@ -186,11 +186,15 @@ func (w *writer) placement(clusters []string) string {
 	if len(clusters) == len(w.clusters) {
 		return "{topology: cluster}"
 	}
-	return fmt.Sprintf("{topology: cluster, match: {labels: {cluster: [%s]}}}", strings.Join(clusters, ", "))
+	var names []string
+	for _, name := range clusters {
+		names = append(names, scalar(name))
+	}
+	return fmt.Sprintf("{topology: cluster, match: {labels: {cluster: [%s]}}}", strings.Join(names, ", "))
 }
 
 func (w *writer) settingsFile(name string, spec []string) string {
-	return fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: %s}\nspec:\n  %s\n", cmp.Or(asLabel(name), "unit"), strings.Join(spec, "\n  "))
+	return fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: %s}\nspec:\n  %s\n", scalar(cmp.Or(asLabel(name), "unit")), strings.Join(spec, "\n  "))
 }
 
 // overlay writes the kustomizations of a generated unit.
@@ -236,7 +240,7 @@ func (w *writer) ignore(g *group) {
 	}
 	slices.Sort(leaves)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What %s does not bring, or what is of no use to swell.\n", g.of.what())
+	fmt.Fprintf(&b, "# What %s does not bring, or what is of no use to swell.\n", comment(g.of.what()))
 	for _, name := range leaves {
 		fmt.Fprintf(&b, "/%s\n", escapePattern(name))
 	}

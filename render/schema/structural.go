@@ -416,7 +416,40 @@ func (r *Rules) noInteger() string {
 // x-kubernetes-int-or-string does. They are allowed nowhere else: only directly in a
 // structural schema, and in the first of its allOf.
 func isIntOrString(anyOf any) bool {
-	return equal(anyOf, []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}})
+	list, _ := anyOf.([]any)
+	if len(list) != 2 {
+		return false
+	}
+	for i, name := range []string{"integer", "string"} {
+		s, _ := list[i].(map[string]any)
+		if s["type"] != name {
+			return false
+		}
+		for key, value := range s {
+			if key != "type" && !saysNothing(key, value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// saysNothing says whether the API server reads a schema alike without a keyword, see
+// newNestedValueValidation of its package schema.
+func saysNothing(key string, value any) bool {
+	switch key {
+	case "definitions", "dependencies", "patternProperties":
+		m, ok := value.(map[string]any)
+		return value == nil || ok && len(m) == 0
+	case "enum", "allOf", "anyOf", "oneOf":
+		list, ok := value.([]any)
+		return value == nil || ok && len(list) == 0
+	case "title", "description", "format", "pattern", "$ref", "$schema", "id":
+		return value == nil || value == ""
+	case "nullable", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "additionalProperties", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string":
+		return value == nil || value == false
+	}
+	return value == nil
 }
 
 func (d *definition) alternatives(s, outer map[string]any, junctor string, root, typed bool) (types []*Type) {

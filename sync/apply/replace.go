@@ -83,7 +83,7 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	}
 	if live == nil { // it went at this moment
 		r.Err = nil
-		a.object(ctx, i)
+		a.anew(ctx, i)
 		return
 	}
 	if !allowed && live.GetAnnotations()[config.AnnotationReplace] != config.ReplaceAllowed {
@@ -166,6 +166,11 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 		return
 	}
 	a.results[i].Entry.UID = "" // of the one that is gone
+	a.anew(ctx, i)
+}
+
+// anew makes an object that is gone.
+func (a *applying) anew(ctx context.Context, i int) {
 	a.object(ctx, i)
 	a.replacedBy(ctx, i)
 }

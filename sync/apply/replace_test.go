@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -377,6 +378,54 @@ spec:
 		s.toTheEnd("x", test.old)
 		same(t, []string{test.old.ID.Kind + " deleted"}, outcomes(s.deletes(test.old.ID)))
 	}
+}
+
+// The old one may be gone for good at any moment of an apply, here between the answer that it
+// is terminating and the next look at it.
+func TestReplacePutsBackWhatWentAtThisMoment(t *testing.T) {
+	t.Parallel()
+	ns := space(t)
+	const config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %[1]s, finalizers: [example.com/slow], " + allowed + ", labels: {value: %[2]s}}, immutable: true, data: {value: %[2]s}}"
+	goes := func() {
+		_, err := somebody(t).Resource(configMaps).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var once sync.Once
+	var armed atomic.Bool
+	cfg := apiServer(t)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if armed.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/a") {
+				once.Do(goes)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c, err := Connect(cfg, testRepository, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newState(t, c)
+	s.toTheEnd("x", object(t, config, ns, "old"))
+	deny(t, ns, "!(object.metadata.name in ['a', 'probe'] && 'labels' in object.metadata && 'value' in object.metadata.labels && object.metadata.labels.value == 'new')", func() bool {
+		probe := object(t, strings.Replace(config, "name: a", "name: probe", 1), ns, "new")
+		return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
+	})
+	fresh := object(t, config, ns, "new")
+	if got := s.apply("y", fresh); got[0].Waits == "" {
+		t.Fatalf("with a finalizer: %+v", got[0])
+	}
+	armed.Store(true)
+	got := s.apply("y", fresh)
+	if text := errText(got[0].Err); !strings.HasSuffix(text, "not today; the old one was put back") {
+		t.Errorf("got %q", text)
+	}
+	if value := liveOf(t, configMaps, ns, "a").GetLabels()["value"]; value != "old" {
+		t.Errorf("value %q", value)
+	}
+	goes()
 }
 
 func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
