@@ -147,7 +147,7 @@ func explain(stopped string, err error) helm.Answer {
 	switch {
 	case stopped != "":
 		return failed(stopped, !strings.Contains(stopped, "memory"))
-	case errors.As(err, &crash) && strings.Contains(crash.Text, "out of memory"):
+	case errors.As(err, &crash) && (strings.Contains(crash.Text, "out of memory") || strings.Contains(crash.Text, "cannot allocate memory")): // Go has words for the heap, and others for its own tables
 		return failed("rendering takes more memory than there is for it: does a template loop?", false)
 	case errors.As(err, &crash) && strings.Contains(crash.Text, "goroutine stack exceeds"):
 		return failed("templates call each other without an end", false)
