@@ -37,7 +37,7 @@ const (
 )
 
 // HowToTake ends the text of a refusal to adopt an object.
-const HowToTake = "to take it over, annotate it with " + AnnotationAdopt + ": take in Git"
+const HowToTake = "to take it over, say adopt: take in the Defaults of its unit, or annotate it with " + AnnotationAdopt + ": take, in Git"
 
 // Permits says whether more objects may be adopted than by another policy. The empty one is
 // the default.

@@ -58,7 +58,7 @@ func testFirstContact(t *testing.T, w *world) {
 		return u != nil && u.Targets[target].Reason != ""
 	})
 	refused := func(name string) string {
-		return "apply ConfigMap/" + ns + "/" + name + ": it is there already, with other values: .data.image by other (Apply): to take it over, annotate it with swell.sh/adopt: take in Git"
+		return "apply ConfigMap/" + ns + "/" + name + ": it is there already, with other values: .data.image by other (Apply): to take it over, say adopt: take in the Defaults of its unit, or annotate it with swell.sh/adopt: take, in Git"
 	}
 	if !strings.Contains(w.history(unit, target), refused("three")+"; "+refused("two")) {
 		t.Errorf("the history is %s", w.history(unit, target))

@@ -67,7 +67,7 @@ func (a *adoption) writeSteps(w io.Writer) error {
 		return nil
 	}
 	steps := append([]string{"stop the other tool:"}, indented(before)...)
-	steps = append(steps, "write adopt: take into the Defaults (swell.yaml) of the units, commit it, and let the daemon apply it",
+	steps = append(steps, "have adopt: take in the Defaults (swell.yaml) of the units, commit it, and let the daemon apply it",
 		"when swell status says done, delete what the other tool knows of them:")
 	steps = append(steps, indented(after)...)
 	_, err := fmt.Fprintf(w, "\nto take them over\n  %s\n", strings.Join(steps, "\n  "))

@@ -234,6 +234,9 @@ func (c *checked) summary() string {
 		}
 	}
 	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(units, "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
+	if c.Units.Len() == 0 {
+		text += "; a daemon takes nothing from a commit without units: add one, or name its folder in units of swell.yaml"
+	}
 	if len(c.Problems) > 0 {
 		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(c.Problems), "problem"), diff.Count(frozen, "unit"))
 	}
