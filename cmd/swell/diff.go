@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/impact"
+	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
 )
 
@@ -25,8 +28,6 @@ type diffOptions struct {
 	asks         bool   // --live
 	config       string // of the daemon
 	unit, target string // with --live
-
-	plan *sync.Forecast // the way of the releases; nil with --live
 }
 
 func diffCommand() *cobra.Command {
@@ -72,9 +73,8 @@ or the daemon would refuse HEAD as a whole.`,
 			return arguments(1, 2)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := func(w io.Writer, r *diff.Report) error { return writeReport(w, o.output, r, o.plan) }
 			if o.asks {
-				return o.live(cmd, where.argument(args, 0), write)
+				return o.live(cmd, where.argument(args, 0))
 			}
 			for _, name := range []string{"unit", "target"} {
 				if cmd.Flags().Changed(name) {
@@ -86,58 +86,11 @@ or the daemon would refuse HEAD as a whole.`,
 				return err
 			}
 			defer done()
-			base, err := where.snapshot(cmd.Context(), compiler, args[0])
+			c, err := o.compare(cmd, compiler, args[0], where.argument(args, 1))
 			if err != nil {
 				return err
 			}
-			if base.Held {
-				printProblems(cmd.ErrOrStderr(), base.Problems)
-				return fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", args[0])
-			}
-			compiler.Base = base.Repository
-			states := states{base: base}
-			if err := states.with(cmd.Context(), where, compiler, where.argument(args, 1)); err != nil {
-				return err
-			}
-			head := states.head
-			printRuleChanges(cmd.ErrOrStderr(), args[0], base.Repository, head.Repository)
-			problems := head.Problems
-			if !head.Held {
-				compatible, err := states.judge()
-				if err != nil {
-					return err
-				}
-				problems = append(compatible.Problems(), problems...).Sorted()
-			}
-			printProblems(cmd.ErrOrStderr(), problems)
-			if head.Held {
-				return exit(exitError)
-			}
-			guard := config.DefaultGuard
-			if cmd.Flags().Changed("config") {
-				settings, err := readDaemonConfig(o.config)
-				if err != nil {
-					return err
-				}
-				guard = settings.Guard
-			}
-			report, plan, err := sync.PreviewPlan(base, head, compiler, guard, time.Now())
-			if err != nil {
-				return err
-			}
-			o.plan = plan
-			printBaseProblems(cmd.ErrOrStderr(), args[0], base, report)
-			if err := write(cmd.OutOrStdout(), report); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", report.Summary())
-			switch {
-			case len(problems) > 0 || report.Refused != "" || len(report.Unknown) > 0 || slices.ContainsFunc(report.Kept, wholly):
-				return exit(exitError)
-			case len(report.Changes) > 0:
-				return exit(exitProblems)
-			}
-			return nil
+			return o.tell(cmd, c)
 		},
 	}
 	where.flags(cmd)
@@ -153,6 +106,106 @@ or the daemon would refuse HEAD as a whole.`,
 // wholly says whether a unit is kept on all targets.
 func wholly(k diff.Kept) bool { return len(k.Targets) == 0 }
 
+// comparison is two states of a monorepo, and what the daemon would make of the second.
+type comparison struct {
+	states
+	from, to string // as the user names them
+	problems document.Problems
+	impact   *impact.Report
+	// report and plan are nil where nothing can be taken from the second.
+	report *diff.Report
+	plan   *sync.Forecast
+}
+
+// compare renders both states. The error is that there is nothing to compare with.
+func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, from, to string) (*comparison, error) {
+	where := &o.where
+	base, err := where.snapshot(cmd.Context(), compiler, from)
+	if err != nil {
+		return nil, err
+	}
+	if base.Held {
+		printProblems(cmd.ErrOrStderr(), base.Problems)
+		return nil, fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", from)
+	}
+	compiler.Base = base.Repository
+	c := &comparison{states: states{base: base}, from: from, to: to}
+	if err := c.with(cmd.Context(), where, compiler, to); err != nil {
+		return nil, err
+	}
+	c.problems = c.head.Problems
+	if c.head.Held {
+		return c, nil
+	}
+	if c.impact, err = c.judge(); err != nil {
+		return nil, err
+	}
+	c.problems = append(c.impact.Problems(), c.problems...).Sorted()
+	guard := config.DefaultGuard
+	if cmd.Flags().Changed("config") {
+		settings, err := readDaemonConfig(o.config)
+		if err != nil {
+			return nil, err
+		}
+		guard = settings.Guard
+	}
+	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, time.Now())
+	return c, err
+}
+
+// tell writes what was found. Its error is the exit code.
+func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
+	notes := cmd.ErrOrStderr()
+	printRuleChanges(notes, c.from, c.base.Repository, c.head.Repository)
+	printProblems(notes, c.problems)
+	if c.report != nil {
+		printBaseProblems(notes, c.from, c.base, c.report)
+	}
+	if c.report != nil || o.output == formatMarkdown {
+		if err := writeChange(cmd.OutOrStdout(), o.output, c.change(), c.plan); err != nil {
+			return err
+		}
+	}
+	if c.report == nil {
+		return exit(exitError)
+	}
+	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
+	switch {
+	case len(c.problems) > 0 || c.report.Refused != "" || len(c.report.Unknown) > 0 || slices.ContainsFunc(c.report.Kept, wholly):
+		return exit(exitError)
+	case len(c.report.Changes) > 0:
+		return exit(exitProblems)
+	}
+	return nil
+}
+
+// change is the comparison for a reviewer.
+func (c *comparison) change() *report.Change {
+	return &report.Change{
+		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
+		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository),
+		Releases: releasesText(c.plan), More: "swell diff " + strings.Join([]string{c.from, c.to}, " "),
+	}
+}
+
+// revisionText names a state, with its commit where it has one.
+func revisionText(name string, commit config.Commit) string {
+	if commit == "" || strings.HasPrefix(string(commit), name) {
+		return name
+	}
+	return name + " " + commit.Short()
+}
+
+// releasesText says how changes are released; empty where none are.
+func releasesText(plan *sync.Forecast) string {
+	if plan == nil || len(plan.Units) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	_ = (&planWriter{f: plan, brief: true, width: pipeWidth}).write(&b) // to memory
+	return b.String()
+}
+
 // printBaseProblems says why units of BASE could not be compared.
 func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.Report) {
 	for _, path := range r.Unknown {
@@ -162,7 +215,7 @@ func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.
 	}
 }
 
-func writeReport(w io.Writer, format string, r *diff.Report, plan *sync.Forecast) error {
+func writeChange(w io.Writer, format string, c *report.Change, plan *sync.Forecast) error {
 	switch format {
 	case formatJSON, formatYAML:
 		is := struct {
@@ -170,22 +223,23 @@ func writeReport(w io.Writer, format string, r *diff.Report, plan *sync.Forecast
 			Kind       string `json:"kind"`
 			*diff.Report
 			Releases []sync.UnitForecast `json:"releases,omitempty"`
-		}{config.APIVersion, "Diff", r, nil}
+		}{config.APIVersion, "Diff", c.Report, nil}
 		if plan != nil {
 			is.Releases = plan.Units
 		}
 		return writeData(w, format, is)
 	case formatMarkdown:
-		return writeReportMarkdown(w, r, plan)
+		_, err := io.WriteString(w, c.Markdown(report.MaxBytes))
+		return err
 	case formatName:
-		for _, c := range r.Changes {
-			if _, err := fmt.Fprintf(w, "%s %s %s\n", c.Action, c.Unit, c.Object); err != nil {
+		for _, change := range c.Report.Changes {
+			if _, err := fmt.Fprintf(w, "%s %s %s\n", change.Action, change.Unit, change.Object); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return writeReportText(w, r, plan, widthOf(w))
+	return writeReportText(w, c.Report, plan, widthOf(w))
 }
 
 // writeReportText writes the changes, then how they are released.
@@ -197,12 +251,4 @@ func writeReportText(w io.Writer, r *diff.Report, plan *sync.Forecast, width int
 		return err
 	}
 	return (&planWriter{f: plan, brief: true, indent: 2, width: width}).write(w)
-}
-
-func writeReportMarkdown(w io.Writer, r *diff.Report, plan *sync.Forecast) error {
-	var text strings.Builder
-	if err := writeReportText(&text, r, plan, pipeWidth); err != nil {
-		return err
-	}
-	return writeFenced(w, r.Summary(), "diff", text.String())
 }

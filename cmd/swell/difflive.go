@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/store"
@@ -254,17 +255,17 @@ func compareLive(cmd *cobra.Command, where *place, config, name, unit, target st
 
 // live prints what an apply of the commit or folder that name means would change
 // now, as swell diff --live.
-func (o *diffOptions) live(cmd *cobra.Command, name string, write func(io.Writer, *diff.Report) error) error {
+func (o *diffOptions) live(cmd *cobra.Command, name string) error {
 	l, done, err := compareLive(cmd, &o.where, o.config, name, o.unit, o.target)
 	if err != nil {
 		return err
 	}
 	defer done()
-	report, errs := l.compare(cmd.Context())
-	if err := write(cmd.OutOrStdout(), report); err != nil {
+	found, errs := l.compare(cmd.Context())
+	if err := writeChange(cmd.OutOrStdout(), o.output, &report.Change{Report: found}, nil); err != nil {
 		return err
 	}
-	return l.end(cmd.ErrOrStderr(), report, errs, report.Summary())
+	return l.end(cmd.ErrOrStderr(), found, errs, found.Summary())
 }
 
 // end says what could not be found out and sums up. Its error is the exit code.

@@ -20,6 +20,8 @@ import (
 	"unicode"
 
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/swell-sh/swell/render/report/reporttest"
 )
 
 // unseen are the characters that a terminal or a reader takes for something
@@ -212,28 +214,9 @@ func valid(what string, out []byte) error {
 	case strings.Contains(what, "-o junit"):
 		return xml.Unmarshal(out, new(struct{}))
 	case strings.Contains(what, "-o markdown"):
-		return insideFence(string(out))
-	}
-	return nil
-}
-
-// insideFence says whether all that authors chose is inside the one fence of a
-// page in markdown.
-func insideFence(page string) error {
-	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
-	fence, open := "", false
-	for _, line := range lines {
-		switch {
-		case fence == "" && strings.HasPrefix(line, "```"):
-			fence, open = strings.TrimRight(line, "dif"), true
-		case open && strings.HasPrefix(strings.TrimLeft(line, " "), fence):
-			open = false
-		case !open && strings.ContainsAny(line, "@<|`"):
-			return fmt.Errorf("outside the fence: %.100s", line)
+		if why := reporttest.Objection(string(out), func(text string) bool { return strings.ContainsAny(text, "<|`") }); why != "" {
+			return errors.New(why)
 		}
-	}
-	if open || fence == "" {
-		return fmt.Errorf("no fence, or one without an end")
 	}
 	return nil
 }

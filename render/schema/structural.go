@@ -90,6 +90,12 @@ func (d *definition) typ(s map[string]any, root bool) *Type {
 	if s["x-kubernetes-list-type"] != nil && name != "array" {
 		d.problemAt("x-kubernetes-list-type", document.CodeObject, "only for type: array")
 	}
+	if keys, _ := s["x-kubernetes-list-map-keys"].([]any); len(keys) > 0 && name != "array" {
+		d.problemAt("x-kubernetes-list-map-keys", document.CodeObject, "only for type: array")
+	}
+	if s["x-kubernetes-map-type"] != nil && name != "object" {
+		d.problemAt("x-kubernetes-map-type", document.CodeObject, "only for type: object")
+	}
 	if mapType := get[string](d, s, "x-kubernetes-map-type"); mapType != "" && mapType != "atomic" && mapType != "granular" {
 		d.problemAt("x-kubernetes-map-type", document.CodeObject, "want one of atomic, granular, got %q", document.Shorten(mapType))
 	}
@@ -254,6 +260,9 @@ func (d *definition) array(t *Type, s map[string]any) {
 		}
 	case "set":
 		t.Set = true
+		if form := splitForm(items); form != "" {
+			d.problemAt("items", document.CodeObject, "want %s: atomic for the items of a set, which are compared as a whole", form)
+		}
 	case "map":
 		t.Keys = keys
 		d.keys(t)
@@ -263,6 +272,22 @@ func (d *definition) array(t *Type, s map[string]any) {
 	default:
 		d.problemAt("x-kubernetes-list-type", document.CodeObject, "want one of atomic, map, set, got %q", document.Shorten(listType))
 	}
+}
+
+// splitForm is the keyword by which the items of a set, lists or objects, have to say that
+// they are one value; empty where they do or are scalars.
+func splitForm(items map[string]any) string {
+	switch items["type"] {
+	case "array":
+		if form := items["x-kubernetes-list-type"]; form != nil && form != "atomic" {
+			return "x-kubernetes-list-type"
+		}
+	case "object":
+		if items["x-kubernetes-map-type"] != "atomic" {
+			return "x-kubernetes-map-type"
+		}
+	}
+	return ""
 }
 
 // keys checks the keys of a keyed list: fields of its items, scalars, and such

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/schema/compat"
+)
+
+// The bytes that forges take of a comment, with room for a marker: GitHub takes 65,536
+// characters, GitLab a million. MinBytes is what the smallest comment needs.
+const (
+	MaxBytes = 60_000
+	MinBytes = 4_000
+)
+
+const (
+	maxLine  = 400   // bytes of a line of text; what is longer ends in dots
+	maxNames = 5     // in a list
+	tailRoom = 600   // bytes for what is not shown
+	openRoom = 3_000 // bytes of changes that are shown unfolded
+)
+
+// Markdown is the change as a comment of at most so many bytes, at least [MinBytes]: the
+// verdict first, then what is most dangerous. Whole blocks are left out where it would get
+// longer, and it says how many. Text of authors stands in code alone, so that it cannot end
+// a block, address anybody or show a picture.
+func (c *Change) Markdown(limit int) string {
+	p := &page{limit: max(limit, MinBytes) - tailRoom}
+	verdict, text := c.Verdict()
+	mark := "swell"
+	if verdict == Bad {
+		mark = "swell: :x:"
+	}
+	p.write("### %s %s\n", mark, text)
+	p.head(c)
+	p.lines("Problems", "text", c.problemLines(), p.room()/2)
+	p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
+	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
+	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
+	p.lines("How it is released, if all goes well", "text", strings.Split(strings.TrimSuffix(c.Releases, "\n"), "\n"), p.room()/2)
+	p.groups(c)
+	if p.cut && c.More != "" {
+		p.write("\nAll of it: %s\n", code(c.More))
+	}
+	return p.text.String()
+}
+
+// page is a page under way.
+type page struct {
+	text  strings.Builder
+	limit int
+	cut   bool // something was left out
+}
+
+func (p *page) room() int { return p.limit - p.text.Len() }
+
+func (p *page) write(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
+
+// head says what is compared, and what the reader has to know before all else.
+func (p *page) head(c *Change) {
+	if c.Base != "" {
+		p.write("\n%s with the changes of %s\n", code(c.Base), code(c.Head))
+	}
+	if len(c.Rules) > 0 {
+		p.write("\n**It edits rules that judge changes**: %s. Those of the base judge it too.\n", codes(c.Rules))
+	}
+	if len(c.Both) > 0 {
+		p.write("\n**Changed in the base, too**: %s. What is shown of them is the head's.\n", codes(c.Both))
+	}
+	if c.Report != nil && c.Report.Refused != "" {
+		p.lines("Nothing is taken from it", "text", []string{c.Report.Refused}, p.room())
+	}
+}
+
+func (c *Change) problemLines() (lines []string) {
+	for _, problem := range c.Problems {
+		lines = append(lines, fmt.Sprintf("%s (%s)", problem, problem.Code))
+	}
+	return lines
+}
+
+func (c *Change) impactLines() (lines []string) {
+	if c.Impact == nil {
+		return nil
+	}
+	for _, f := range c.Impact.Findings {
+		how := ""
+		switch {
+		case f.Severity == compat.Warning:
+			how = "warning: "
+		case f.Allowed != "":
+			how = "allowed (" + f.Allowed + "): "
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s%s", f.Position, how, f.Text()))
+	}
+	for _, b := range c.Impact.Broken {
+		lines = append(lines, fmt.Sprintf("breaks %s in %s: %s %s", diff.Count(len(b.Places), "place"), diff.Count(len(b.Units), "unit"), b.Code, b.Message))
+	}
+	return lines
+}
+
+// stayLines are the units of which nothing is taken, or compared.
+func (c *Change) stayLines() []string {
+	if c.Report == nil || c.Report.Refused != "" {
+		return nil
+	}
+	return textOf(&diff.Report{Unknown: c.Report.Unknown, Kept: c.Report.Kept})
+}
+
+// textOf are the lines of a report.
+func textOf(r *diff.Report) []string {
+	var b strings.Builder
+	_ = r.Write(&b) // to memory
+	text := strings.TrimSuffix(b.String(), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// lines writes a block of lines under a title, as many as there is room for.
+func (p *page) lines(title, language string, lines []string, room int) {
+	if len(lines) == 0 || len(lines) == 1 && lines[0] == "" {
+		return
+	}
+	fitting, left := fit(lines, room-len(title)-20)
+	if left > 0 {
+		p.cut = true
+	}
+	p.write("\n**%s**\n\n%s", title, fenced(language, fitting))
+	if left > 0 {
+		p.write("\nand %s more\n", diff.Count(left, "line"))
+	}
+}
+
+// fit are the first of the lines that fit into a block of so many bytes, and how many do not.
+func fit(lines []string, room int) (fitting []string, left int) {
+	size := 2 * len("```diff\n")
+	for i, line := range lines {
+		line = document.Cut(document.Printable(line), maxLine)
+		size += len(line) + 1
+		if size+2*longestTicks(line) > room {
+			return fitting, len(lines) - i
+		}
+		fitting = append(fitting, line)
+	}
+	return fitting, 0
+}
+
+// fenced is a block of lines that markdown leaves as they are: its fence is longer than any
+// run of backticks in it.
+func fenced(language string, lines []string) string {
+	ticks := 2
+	for _, line := range lines {
+		ticks = max(ticks, longestTicks(line))
+	}
+	fence := strings.Repeat("`", ticks+1)
+	return fence + language + "\n" + strings.Join(lines, "\n") + "\n" + fence + "\n"
+}
+
+func longestTicks(text string) (longest int) {
+	n := 0
+	for _, r := range text {
+		n++
+		if r != '`' {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// code is a text as code in a line.
+func code(text string) string {
+	text = document.Cut(document.Printable(text), maxLine)
+	if text == "" {
+		text = " "
+	}
+	fence := strings.Repeat("`", longestTicks(text)+1)
+	if len(fence) > 1 || strings.HasPrefix(text, " ") {
+		return fence + " " + text + " " + fence
+	}
+	return fence + text + fence
+}
+
+// codes are the first of some names.
+func codes(names []string) string {
+	var all []string
+	for _, name := range names[:min(len(names), maxNames)] {
+		all = append(all, code(document.Cut(name, 100)))
+	}
+	if more := len(names) - maxNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all, ", "), more)
+	}
+	return strings.Join(all, ", ")
+}
+
+// groups writes the changes, a block for units that change alike. Where there are few they
+// are unfolded.
+func (p *page) groups(c *Change) {
+	all := c.groups()
+	if len(all) == 0 {
+		return
+	}
+	p.write("\n**Changes**\n")
+	blocks, size := make([]string, 0, len(all)), 0
+	for _, g := range all {
+		if size < p.room() { // else it is not shown
+			blocks = append(blocks, c.block(g, p.room()-size))
+			size += len(blocks[len(blocks)-1])
+		}
+	}
+	open := len(blocks) == len(all) && size <= openRoom
+	left, units := 0, 0
+	for i, g := range all {
+		if i >= len(blocks) || blocks[i] == "" || len(blocks[i])+len("\n<details open>") > p.room() {
+			left, units = left+1, units+len(g.units)
+			continue
+		}
+		if open {
+			p.write("\n<details open>%s", blocks[i])
+		} else {
+			p.write("\n<details>%s", blocks[i])
+		}
+	}
+	if left > 0 {
+		p.cut = true
+		p.write("\nThe changes of %s are not shown.\n", diff.Count(units, "unit"))
+	}
+}
+
+// block is a group behind its summary; empty where it takes more than so many bytes.
+func (c *Change) block(g *group, room int) string {
+	like := ""
+	if more := len(g.units) - 1; more > 0 {
+		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
+	}
+	summary := fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(g.targets, "target"))
+	one := &diff.Report{Changes: g.changes}
+	one.Withheld = append(one.Withheld, withheld(c.Report.Withheld, g.units[0])...)
+	lines := textOf(one)
+	if more := len(g.units) - 1; more > 0 {
+		lines = append(lines, "", "the same, but for names and targets, in")
+		for i, unit := range g.units[1:] {
+			if i == maxNames {
+				lines = append(lines, fmt.Sprintf("  and %d more", more-i))
+				break
+			}
+			lines = append(lines, "  "+string(unit))
+		}
+	}
+	const ends = "\n\n\n</details>\n"
+	fitting, left := fit(lines, room-len(summary)-len(ends))
+	if left > 0 {
+		return ""
+	}
+	return summary + "\n\n" + fenced("diff", fitting) + "\n</details>\n"
+}
+
+func withheld(all []diff.Kept, unit config.UnitPath) []diff.Kept {
+	return slices.DeleteFunc(slices.Clone(all), func(k diff.Kept) bool { return k.Unit != unit })
+}
+
+// htmlCode is a text as code in HTML.
+func htmlCode(text string) string {
+	return "<code>" + html.EscapeString(document.Cut(document.Printable(text), 200)) + "</code>"
+}

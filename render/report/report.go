@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report composes what a reviewer reads of a change: a comment on a pull request, or
+// the page behind it.
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/impact"
+)
+
+// Change is what is known of a change. The zero value is a change of nothing.
+type Change struct {
+	// Base and Head name what is compared, as "main 1234abcd".
+	Base, Head string
+	// Report is what the daemon makes of it; nil when head was refused as a whole.
+	Report *diff.Report
+	// Problems are those of head.
+	Problems document.Problems
+	// Impact is what a change of kinds or definitions does; nil when none changed.
+	Impact *impact.Report
+	// Rules are the rules that the change edits, see [config.RuleChanges].
+	Rules []string
+	// Both are paths that changed in base, too, since the change was begun.
+	Both []string
+	// Releases says how the change goes through waves and gates, and who approves: lines of
+	// text.
+	Releases string
+	// More is a command, or a link, that shows all of it.
+	More string
+}
+
+// Verdict is what a commit status says of a change.
+type Verdict string
+
+const (
+	Good Verdict = "good"
+	Bad  Verdict = "bad" // it must not be merged as it is
+)
+
+// Verdict is that of the change, with a line of text that says why: no text of an author is
+// in it.
+func (c *Change) Verdict() (Verdict, string) {
+	problems := len(c.Problems)
+	switch {
+	case problems > 0 && c.Report == nil:
+		return Bad, diff.Count(problems, "problem") + " in the fleet's documents: nothing would be taken from it"
+	case problems > 0:
+		return Bad, diff.Count(problems, "problem")
+	case c.Report == nil:
+		return Good, "no changes"
+	case c.Report.Refused != "":
+		return Bad, "nothing would be taken from it"
+	case len(c.Report.Unknown) > 0:
+		return Bad, diff.Count(len(c.Report.Unknown), "unit") + " could not be compared"
+	}
+	text := c.Report.Summary()
+	if held := c.held(); held > 0 {
+		text += "; " + diff.Count(held, "deletion") + " will wait for approval"
+	}
+	return Good, text
+}
+
+// IsEmpty says that there is nothing to tell.
+func (c *Change) IsEmpty() bool {
+	_, text := c.Verdict()
+	return text == "no changes" && len(c.Rules)+len(c.Both) == 0 && (c.Impact == nil || len(c.Impact.Findings)+len(c.Impact.Broken) == 0)
+}
+
+// held counts the objects that are deleted after an approval.
+func (c *Change) held() (n int) {
+	for i := range c.Report.Changes {
+		if c.Report.Changes[i].Action == diff.Held {
+			n += len(c.Report.Changes[i].Targets)
+		}
+	}
+	return n
+}
+
+// gone are the changes after which a cluster has an object no more, or swell no more.
+func (c *Change) gone() (changes []diff.Change) {
+	if c.Report == nil {
+		return nil
+	}
+	for _, change := range c.Report.Changes {
+		switch change.Action {
+		case diff.Deleted, diff.Held, diff.Released, diff.Forgotten:
+			change.Fields = nil
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+// group is units that change alike.
+type group struct {
+	units   []config.UnitPath
+	changes []diff.Change // of the first of them
+	targets int           // placements of all of them
+	objects int
+}
+
+// groups are the units that change, those with the most placements first.
+func (c *Change) groups() []*group {
+	if c.Report == nil {
+		return nil
+	}
+	var all []*group
+	known := map[string]*group{}
+	for rest := c.Report.Changes; len(rest) > 0; {
+		unit, n := rest[0].Unit, 1
+		for n < len(rest) && rest[n].Unit == unit {
+			n++
+		}
+		changes := rest[:n]
+		rest = rest[n:]
+		key := likeness(unit, changes)
+		g := known[key]
+		if g == nil {
+			g = &group{changes: changes}
+			known[key] = g
+			all = append(all, g)
+		}
+		g.units = append(g.units, unit)
+		for i := range changes {
+			g.objects += len(changes[i].Targets)
+		}
+		g.targets += placements(changes)
+	}
+	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(b.targets, a.targets) })
+	return all
+}
+
+// placements counts the targets of changes of a unit.
+func placements(changes []diff.Change) int {
+	targets := map[config.TargetName]bool{}
+	for i := range changes {
+		for _, t := range changes[i].Targets {
+			targets[t] = true
+		}
+	}
+	return len(targets)
+}
+
+// likeness is the same for units that change alike, but for their names and targets.
+func likeness(unit config.UnitPath, changes []diff.Change) string {
+	var b strings.Builder
+	one := diff.Report{}
+	for _, c := range changes {
+		kind, _, _ := strings.Cut(c.Object, "/")
+		c.Unit, c.Object, c.Targets = "", kind, nil
+		one.Changes = append(one.Changes, c)
+	}
+	_ = one.Write(&b) // to memory
+	name := string(unit)
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return strings.ReplaceAll(b.String(), name, "*")
+}

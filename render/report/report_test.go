@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/impact"
+	"github.com/swell-sh/swell/render/report/reporttest"
+)
+
+// authored marks all that an author of a change may choose.
+const authored = "AUTHOR"
+
+// hostile are texts that an author may put into a name, a value or a message.
+var hostile = rapid.Custom(func(t *rapid.T) string {
+	parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", " ", "\n", "\r\n", "`", "```", "`````", "~~~", "<!--", "-->", "</details>", "</summary>", "<details>", "<img src=x>", "</code></pre>", "@everyone",
+		"[a](https://example.com)", "![a](b)", "**", "#", "- ", "> ", "|", "\\", "&lt;", "\x00", "\x1b[2J", "\u202e", "\u2028", "http://example.com", "<script>", "\t", "$(x)", "é", "\xff"}), 1, 12).Draw(t, "parts")
+	return authored + strings.Join(parts, "") + authored
+})
+
+// drawChange is a change of hostile texts.
+func drawChange(t *rapid.T) *Change {
+	text := func() string { return hostile.Draw(t, "text") }
+	texts := func(most int) []string { return rapid.SliceOfN(hostile, 0, most).Draw(t, "texts") }
+	c := &Change{Base: text(), Head: text(), Rules: texts(8), Both: texts(8), Releases: strings.Join(texts(30), "\n"), More: text(), Report: &diff.Report{}}
+	for range rapid.IntRange(0, 20).Draw(t, "problems") {
+		c.Problems = append(c.Problems, document.Problem{Position: document.Position{File: text(), Line: 1}, Code: "SW1001", Message: text()})
+	}
+	for range rapid.IntRange(0, 30).Draw(t, "units") {
+		unit := config.UnitPath(text())
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			change := diff.Change{Unit: unit, Action: rapid.SampledFrom([]diff.Action{diff.Created, diff.Configured, diff.Deleted, diff.Held, diff.Forgotten}).Draw(t, "action"), Object: text(), Reason: text()}
+			for _, target := range rapid.SliceOfN(hostile, 1, 12).Draw(t, "targets") {
+				change.Targets = append(change.Targets, config.TargetName(target))
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "fields") {
+				change.Fields = append(change.Fields, diff.Field{Path: text(), From: text(), To: text()})
+			}
+			c.Report.Changes = append(c.Report.Changes, change)
+		}
+	}
+	for _, kept := range texts(3) {
+		c.Report.Kept = append(c.Report.Kept, diff.Kept{Unit: config.UnitPath(kept), Reason: text()})
+	}
+	if rapid.Bool().Draw(t, "kinds") {
+		c.Impact = &impact.Report{Broken: []impact.Broken{{Code: "SW1001", Message: text(), Units: []config.UnitPath{config.UnitPath(text())}}}}
+	}
+	return c
+}
+
+// objection says what is wrong with a comment as a forge shows it; empty for nothing.
+func objection(markdown string) string {
+	return reporttest.Objection(markdown, func(text string) bool { return strings.Contains(text, authored) })
+}
+
+// TestHostileTexts: whatever authors write, and wherever it is cut, a comment has the shape
+// that we gave it, and is no longer than it may be.
+func TestHostileTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChange(t)
+		limit := rapid.SampledFrom([]int{MinBytes, 5_000, 8_000, 20_000, MaxBytes}).Draw(t, "limit")
+		text := c.Markdown(limit)
+		if len(text) > limit {
+			t.Errorf("%d bytes, want at most %d", len(text), limit)
+		}
+		if why := objection(text); why != "" {
+			t.Errorf("%s in\n%s", why, text)
+		}
+	})
+}
+
+// TestObjection: the judge of comments finds what it is for.
+func TestObjection(t *testing.T) {
+	for _, text := range []string{"@everyone", "AUTHOR", "<details>\n\nx\n", "a\n\n</details>", "![a](b)", "<img src=x>", "[a](https://example.com)", "<!-- x -->", "* a"} {
+		if objection(text) == "" {
+			t.Errorf("nothing against %q", text)
+		}
+	}
+}
+
+// many is a change of one field in very many units, one of which goes another way.
+func many(units int) *Change {
+	c := &Change{Base: "main 1234abcd", Head: "kind 5678abcd", Report: &diff.Report{}, More: "swell diff main kind"}
+	for i := range units {
+		name := fmt.Sprintf("s%04d", i)
+		from := any(2.0)
+		if i == 7 {
+			from = 3.0
+		}
+		c.Report.Changes = append(c.Report.Changes, diff.Change{Unit: config.UnitPath("services/" + name), Action: diff.Configured, Object: "Deployment/" + name + "/" + name,
+			Targets: []config.TargetName{"a/1", "b/1"}, Fields: []diff.Field{{Path: "spec.replicas", From: from, To: 1.0}}})
+	}
+	return c
+}
+
+// TestAlikeOnce: what changes alike in many units is shown once, and who goes another way is
+// named.
+func TestAlikeOnce(t *testing.T) {
+	c := many(10_000)
+	text := c.Markdown(MaxBytes)
+	for _, want := range []string{
+		"### swell 20000 objects in 10000 units on 2 targets: 20000 configured\n",
+		"<code>services/s0000</code> and 9998 units like it: 19998 objects on 19998 targets",
+		"<code>services/s0007</code>: 2 objects on 2 targets",
+		"the same, but for names and targets, in\n  services/s0001\n",
+		"    - spec.replicas: 3\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "<details"); n != 2 {
+		t.Errorf("%d groups", n)
+	}
+}
+
+// TestCutByBlocks: what there is no room for is left out as a whole, and counted.
+func TestCutByBlocks(t *testing.T) {
+	c := many(3)
+	for i := range c.Report.Changes {
+		for n := range 30 {
+			c.Report.Changes[i].Fields = append(c.Report.Changes[i].Fields, diff.Field{Path: fmt.Sprintf("spec.field%d%d", i, n), To: strings.Repeat("x", 50)})
+		}
+	}
+	text := c.Markdown(6_000)
+	if !strings.Contains(text, "The changes of 1 unit are not shown.\n\nAll of it: `swell diff main kind`\n") || strings.Count(text, "<details") != 2 {
+		t.Error(text)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	held := &diff.Report{Changes: []diff.Change{{Unit: "services/a", Action: diff.Held, Object: "Namespace/a", Targets: []config.TargetName{"a", "b"}}}}
+	problem := document.Problems{{Message: "x"}}
+	for _, test := range []struct {
+		change Change
+		want   Verdict
+		text   string
+	}{
+		{Change{Report: &diff.Report{}}, Good, "no changes"},
+		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 held for approval; 2 deletions will wait for approval"},
+		{Change{Report: held, Problems: problem}, Bad, "1 problem"},
+		{Change{Problems: problem}, Bad, "1 problem in the fleet's documents: nothing would be taken from it"},
+		{Change{Report: &diff.Report{Refused: "no units"}}, Bad, "nothing would be taken from it"},
+		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}}, Bad, "1 unit could not be compared"},
+	} {
+		if got, text := test.change.Verdict(); got != test.want || text != test.text {
+			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)
+		}
+	}
+}
