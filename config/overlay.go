@@ -56,16 +56,53 @@ func (o *layered) ReadDir(name string) ([]fs.DirEntry, error) {
 	if errUnder != nil && (errTop != nil || !errors.Is(errUnder, fs.ErrNotExist)) {
 		return nil, errUnder
 	}
-	entries := slices.DeleteFunc(slices.Clone(under), func(e fs.DirEntry) bool {
-		path := e.Name()
-		if name != "." {
-			path = name + "/" + e.Name()
+	below := func(e fs.DirEntry) string {
+		if name == "." {
+			return e.Name()
 		}
-		return o.isReplaced(path) || slices.ContainsFunc(top, func(other fs.DirEntry) bool { return other.Name() == e.Name() })
+		return name + "/" + e.Name()
+	}
+	top = slices.DeleteFunc(slices.Clone(top), func(e fs.DirEntry) bool { return !o.isReplaced(below(e)) && !o.isAbove(below(e)) })
+	entries := slices.DeleteFunc(slices.Clone(under), func(e fs.DirEntry) bool {
+		return o.isReplaced(below(e)) || slices.ContainsFunc(top, func(other fs.DirEntry) bool { return other.Name() == e.Name() })
 	})
 	entries = append(entries, top...)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, nil
+}
+
+// ReadLink implements [LinkTree].
+func (o *layered) ReadLink(name string) (string, error) {
+	if links, ok := o.of(name).(LinkTree); ok {
+		return links.ReadLink(name)
+	}
+	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+}
+
+// Links implements [LinkTree].
+func (o *layered) Links(folder string) ([]string, error) {
+	trees := []Tree{o.of(folder)}
+	if o.isAbove(folder) {
+		trees = []Tree{o.under, o.top}
+	}
+	var all []string
+	for _, tree := range trees {
+		is, ok := tree.(LinkTree)
+		if !ok {
+			continue
+		}
+		links, err := is.Links(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, link := range links {
+			if o.of(link) == tree {
+				all = append(all, link)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 func (o *layered) Hash(name string) (string, error) {

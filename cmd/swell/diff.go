@@ -38,8 +38,9 @@ func diffCommand() *cobra.Command {
 		Short: "Show what a change does to the objects of the fleet",
 		Long: `Render two states of a monorepo, folders or Git revisions, and show which objects
 differ, field by field, with equal changes on several targets shown once. This
-is the preview of a pull request. Without HEAD, BASE is compared with the current
-folder. No cluster is needed.
+is the preview of a pull request: BASE is compared with what a merge of HEAD into it
+would give, so that newer changes of BASE are not shown as taken back. Without HEAD, BASE
+is compared with the current folder. No cluster is needed.
 
 It shows what the daemon would do in a fleet that has BASE, by the daemon's own
 code: the deletions that wait for approval and why, the units that are not released
@@ -109,7 +110,8 @@ func wholly(k diff.Kept) bool { return len(k.Targets) == 0 }
 // comparison is two states of a monorepo, and what the daemon would make of the second.
 type comparison struct {
 	states
-	from, to string // as the user names them
+	from, to string   // as the user names them
+	both     []string // paths that changed in both since they parted
 	problems document.Problems
 	impact   *impact.Report
 	// report and plan are nil where nothing can be taken from the second.
@@ -130,7 +132,12 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	}
 	compiler.Base = base.Repository
 	c := &comparison{states: states{base: base}, from: from, to: to}
-	if err := c.with(cmd.Context(), where, compiler, to); err != nil {
+	tree, commit, both, err := where.merged(from, to)
+	if err != nil {
+		return nil, err
+	}
+	c.both = both
+	if err := c.with(cmd.Context(), where, compiler, tree, commit); err != nil {
 		return nil, err
 	}
 	c.problems = c.head.Problems
@@ -156,6 +163,9 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 // tell writes what was found. Its error is the exit code.
 func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	notes := cmd.ErrOrStderr()
+	if len(c.both) > 0 {
+		fmt.Fprintf(notes, "swell: note: changed in %s, too, and shown as %s has them: %s\n", c.from, c.to, document.Some(c.both, 5))
+	}
 	printRuleChanges(notes, c.from, c.base.Repository, c.head.Repository)
 	printProblems(notes, c.problems)
 	if c.report != nil {
@@ -183,7 +193,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository),
+		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository), Both: c.both,
 		Releases: releasesText(c.plan), More: "swell diff " + strings.Join([]string{c.from, c.to}, " "),
 	}
 }

@@ -81,6 +81,52 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 	return config.Sub(tree, dir), commit, nil
 }
 
+// merged is head as a merge into base would make it: base, and what changed in head since the
+// two parted. both are the paths that changed in base, too. Where head is an earlier state of
+// base, where their histories never met, or where one of them is no state of the Git
+// repository, it is head itself.
+func (p *place) merged(base, head string) (tree config.Tree, commit config.Commit, both []string, err error) {
+	if tree, commit, err = p.open(head); err != nil || isFolder(base) {
+		return tree, commit, nil, err
+	}
+	src, err := source.OpenLocal(p.repo)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	at := commit
+	if at == "" { // a folder: what is in it comes after HEAD, where it is one of this repository
+		if gitRoot(head) != gitRoot(p.repo) {
+			return tree, commit, nil, nil
+		}
+		if at, err = src.Resolve("HEAD"); err != nil {
+			return tree, commit, nil, nil // nothing is committed yet
+		}
+	}
+	into, err := src.Resolve(base)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	parted, err := src.MergeBase(into, at)
+	switch {
+	case errors.Is(err, source.ErrShallow):
+		return nil, "", nil, hinted{err, "fetch the history: git fetch --unshallow; in a job, fetch-depth: 0 of actions/checkout, or GIT_DEPTH: 0 in GitLab"}
+	case errors.Is(err, source.ErrUnrelated), err == nil && (parted == into || parted == at && commit != ""):
+		return tree, commit, nil, nil
+	case err != nil:
+		return nil, "", nil, err
+	}
+	was, _, err := p.open(string(parted))
+	if err != nil {
+		return tree, commit, nil, nil // the monorepo is newer than that
+	}
+	now, _, err := p.open(base)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	tree, both, err = config.Merge(was, now, tree)
+	return tree, commit, both, err
+}
+
 // noFolder is the error for a name that is no folder; why is why it is no Git
 // revision either.
 func noFolder(name string, why error) error {

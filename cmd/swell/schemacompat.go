@@ -112,16 +112,16 @@ func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, he
 	if s.base, err = p.snapshot(ctx, compiler, base); err != nil {
 		return s, err
 	}
-	return s, s.with(ctx, p, compiler, head)
-}
-
-// with renders mixed, where kinds or definitions differ, and head. Nothing is compared
-// with a base that is held.
-func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, head string) error {
 	tree, commit, err := p.open(head)
 	if err != nil {
-		return err
+		return s, err
 	}
+	return s, s.with(ctx, p, compiler, tree, commit)
+}
+
+// with renders mixed, where kinds or definitions differ, and head, which is that tree. Nothing
+// is compared with a base that is held.
+func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, tree config.Tree, commit config.Commit) (err error) {
 	is := config.Load(tree, nil)
 	if was := s.base.Repository; !s.base.Held && len(is.Folders()) > 0 && impact.Touched(was, is) {
 		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(was, is)); err != nil {

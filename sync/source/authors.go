@@ -42,7 +42,7 @@ func (s *Source) Authors(from, to config.Commit) ([]string, error) {
 type authorWalk struct {
 	source *Source
 	seen   map[plumbing.Hash]*walked
-	open   walkedHeap
+	open   newestFirst[*walked]
 	news   int // how many of those the earlier commit may not have
 }
 
@@ -59,6 +59,8 @@ type walked struct {
 	known  bool // the earlier commit has it
 	done   bool
 }
+
+func (w *walked) date() time.Time { return w.commit.Committer.When }
 
 // reach comes to a commit.
 func (w *authorWalk) reach(h plumbing.Hash, known bool) error {
@@ -139,17 +141,3 @@ func authorsOf(c *object.Commit) []string {
 }
 
 // walkedHeap has the newest commit first.
-type walkedHeap []*walked
-
-func (h walkedHeap) Len() int { return len(h) }
-func (h walkedHeap) Less(i, j int) bool {
-	return h[i].commit.Committer.When.After(h[j].commit.Committer.When)
-}
-func (h walkedHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *walkedHeap) Push(x any)   { *h = append(*h, x.(*walked)) }
-func (h *walkedHeap) Pop() any {
-	last := len(*h) - 1
-	is := (*h)[last]
-	*h = (*h)[:last]
-	return is
-}
