@@ -13,13 +13,13 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// Merge is base with what changed from origin to head: what a merge would make of them, file
-// by file. both are the files that changed in base, too, in another way, sorted; those of
+// Merge is base with what changed from origin to head, file by file: lines of one file that
+// both sides changed are not put together, and no renames are looked for. both are the files that changed in base, too, in another way, sorted; those of
 // head stand. Folders are not read where their hashes tell that nothing changed in
 // them, or nothing in base.
 func Merge(origin, base, head Tree) (merged Tree, both []string, err error) {
 	m := merger{origin: origin, base: base, head: head}
-	if err := m.folder("."); err != nil {
+	if err := m.folder(".", true); err != nil {
 		return nil, nil, err
 	}
 	slices.Sort(m.both)
@@ -33,9 +33,15 @@ type merger struct {
 	both               []string
 }
 
-func (m *merger) folder(dir string) error {
+// folder merges what is in a folder. inOrigin says whether origin has a folder there too; else
+// it has nothing below that name.
+func (m *merger) folder(dir string, inOrigin bool) error {
 	names := map[string]bool{}
-	for _, tree := range []Tree{m.origin, m.head} {
+	trees := []Tree{m.head}
+	if inOrigin {
+		trees = append(trees, m.origin)
+	}
+	for _, tree := range trees {
 		entries, err := tree.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !document.IsOddName(err) {
 			return err
@@ -45,16 +51,19 @@ func (m *merger) folder(dir string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if err := m.path(path.Join(dir, name)); err != nil {
+		if err := m.path(path.Join(dir, name), inOrigin); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *merger) path(name string) error {
+func (m *merger) path(name string, inOrigin bool) error {
 	var is [3]entry
 	for i, tree := range []Tree{m.origin, m.base, m.head} {
+		if i == 0 && !inOrigin {
+			continue
+		}
 		var err error
 		if is[i], err = entryOf(tree, name); err != nil {
 			return err
@@ -66,7 +75,7 @@ func (m *merger) path(name string) error {
 	case base == origin:
 		m.taken = append(m.taken, name)
 	case base.isFolder() && head.isFolder():
-		return m.folder(name)
+		return m.folder(name, origin.folder)
 	default:
 		m.taken, m.both = append(m.taken, name), append(m.both, name)
 	}
@@ -76,7 +85,7 @@ func (m *merger) path(name string) error {
 // entry is what a tree has under a name; the zero value is nothing.
 type entry struct {
 	folder bool
-	hash   string // of a link its text, of what has none why
+	hash   string // the text of a link; for what has no hash, the reason
 }
 
 // isFolder says whether it is a folder, or one without anything in it, which no commit has.

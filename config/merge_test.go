@@ -133,3 +133,80 @@ func TestMergeReadsWhatChanged(t *testing.T) {
 		t.Error(string(text), err)
 	}
 }
+
+// addressed is a tree whose entries tell their hashes, as those of a commit do.
+type addressed struct{ Tree }
+
+type addressedEntry struct {
+	fs.DirEntry
+	hash string
+}
+
+func (e addressedEntry) Hash() string { return e.hash }
+
+func (a addressed) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := a.Tree.ReadDir(name)
+	for i, e := range entries {
+		hash, err := a.Hash(pathOf(name, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = addressedEntry{e, hash}
+	}
+	return entries, err
+}
+
+func pathOf(dir, name string) string { return strings.TrimPrefix(dir+"/"+name, "./") }
+
+// TestMergeHashes: no entry of a merged tree tells a hash that is not that of its content,
+// which would pass an old state off as the new one.
+func TestMergeHashes(t *testing.T) {
+	origin := addressed{treeOf(map[string]string{"services/x/a.yaml": "1", "services/x/b.yaml": "1", "services/y/a.yaml": "1"})}
+	base := addressed{treeOf(map[string]string{"services/x/b.yaml": "1", "services/y/a.yaml": "1"})}
+	head := addressed{treeOf(map[string]string{"services/y/a.yaml": "1"})}
+	merged, both, err := Merge(origin, base, head)
+	if err != nil || len(both) > 0 {
+		t.Fatal(both, err)
+	}
+	entries, err := merged.ReadDir("services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if known, ok := e.(interface{ Hash() string }); ok && e.Name() == "x" {
+			t.Errorf("services/%s tells the hash %s", e.Name(), known.Hash())
+		}
+	}
+	// The same trees with other parts replaced are another tree.
+	one, errOne := Overlay(base, head, "services/x/b.yaml").Hash("services")
+	other, errOther := Overlay(base, head, "services/x").Hash("services")
+	if errOne != nil || errOther != nil || one == other {
+		t.Errorf("%s and %s: %v, %v", one, other, errOne, errOther)
+	}
+}
+
+// TestMergeOfOtherSorts: what was a file or a link may have become a folder on both sides.
+func TestMergeOfOtherSorts(t *testing.T) {
+	for name, was := range map[string]map[string]string{"a file": {"services/x": "1"}, "a link": {"services/x": "-> y"}, "nothing": {"swell.yaml": "1"}} {
+		base := treeOf(map[string]string{"services/x/a": "1", "services/x/b": "1"})
+		head := treeOf(map[string]string{"services/x/b": "2", "services/x/c": "1"})
+		merged, both, err := Merge(treeOf(was), base, head)
+		if err != nil || !slices.Equal(both, []string{"services/x/b"}) {
+			t.Errorf("%s: %q, %v", name, both, err)
+			continue
+		}
+		for file, want := range map[string]string{"services/x/a": "1", "services/x/b": "2", "services/x/c": "1"} {
+			if text, err := merged.ReadFile(file); string(text) != want {
+				t.Errorf("%s: %s: %q, %v", name, file, text, err)
+			}
+		}
+		// Where base has nothing, the folder is there all the same.
+		merged, _, err = Merge(treeOf(map[string]string{"charts/x/a": "1"}), treeOf(map[string]string{"swell.yaml": "1"}), treeOf(map[string]string{"charts/x/a": "2"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := fs.Stat(merged, "charts/x"); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

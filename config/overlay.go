@@ -12,27 +12,29 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 type layered struct {
 	under, top Tree
-	replaced   []string // folders; none of them is inside another
+	sorted     []string // what is replaced; nothing of it is inside another
 }
 
 // Overlay is a tree in which folders and files are those of another tree, and not there
 // at all where that one does not have them. None of them may be inside another.
 func Overlay(under, top Tree, replaced ...string) Tree {
-	return &layered{under: under, top: top, replaced: replaced}
+	return &layered{under: under, top: top, sorted: slices.Sorted(slices.Values(replaced))}
 }
 
 // isReplaced says whether a name is of a replaced folder or below it.
 func (o *layered) isReplaced(name string) bool {
-	return slices.ContainsFunc(o.replaced, func(folder string) bool { return Within(name, folder) })
+	return slices.ContainsFunc(o.sorted, func(folder string) bool { return Within(name, folder) })
 }
 
 // isAbove says whether a replaced folder is below the one of that name.
 func (o *layered) isAbove(name string) bool {
-	return name == "." || slices.ContainsFunc(o.replaced, func(folder string) bool { return strings.HasPrefix(folder, name+"/") })
+	return name == "." || slices.ContainsFunc(o.sorted, func(folder string) bool { return strings.HasPrefix(folder, name+"/") })
 }
 
 // of is the tree that holds a file.
@@ -43,7 +45,13 @@ func (o *layered) of(name string) Tree {
 	return o.under
 }
 
-func (o *layered) Open(name string) (fs.File, error) { return o.of(name).Open(name) }
+func (o *layered) Open(name string) (fs.File, error) {
+	f, err := o.of(name).Open(name)
+	if errors.Is(err, fs.ErrNotExist) && o.isAbove(name) && !o.isReplaced(name) {
+		return o.top.Open(name)
+	}
+	return f, err
+}
 
 func (o *layered) ReadFile(name string) ([]byte, error) { return o.of(name).ReadFile(name) }
 
@@ -53,8 +61,9 @@ func (o *layered) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	under, errUnder := o.under.ReadDir(name)
 	top, errTop := o.top.ReadDir(name)
-	if errUnder != nil && (errTop != nil || !errors.Is(errUnder, fs.ErrNotExist)) {
-		return nil, errUnder
+	odd, err := bothOf(errUnder, errTop)
+	if err != nil {
+		return nil, err
 	}
 	below := func(e fs.DirEntry) string {
 		if name == "." {
@@ -67,8 +76,32 @@ func (o *layered) ReadDir(name string) ([]fs.DirEntry, error) {
 		return o.isReplaced(below(e)) || slices.ContainsFunc(top, func(other fs.DirEntry) bool { return other.Name() == e.Name() })
 	})
 	entries = append(entries, top...)
+	for i, e := range entries {
+		if o.isAbove(below(e)) {
+			entries[i] = unaddressed{e}
+		}
+	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, nil
+	return entries, odd
+}
+
+// bothOf takes the errors of reading a folder in both trees: odd are those that come with a
+// result. A folder may be in one of the trees alone.
+func bothOf(under, top error) (odd, err error) {
+	isRead := func(err error) bool { return err == nil || document.IsOddName(err) }
+	missing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+	switch {
+	case !isRead(under) && (!missing(under) || !isRead(top)):
+		return nil, under
+	case !isRead(top) && !missing(top):
+		return nil, top
+	}
+	for _, one := range []error{under, top} {
+		if document.IsOddName(one) {
+			odd = errors.Join(odd, one)
+		}
+	}
+	return odd, nil
 }
 
 // ReadLink implements [LinkTree].
@@ -111,9 +144,16 @@ func (o *layered) Hash(name string) (string, error) {
 	}
 	under, errUnder := o.under.Hash(name)
 	top, errTop := o.top.Hash(name)
-	if errUnder != nil && (errTop != nil || !errors.Is(errUnder, fs.ErrNotExist)) {
-		return "", errUnder
+	odd, err := bothOf(errUnder, errTop)
+	if err != nil {
+		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s over %s", top, under))
-	return hex.EncodeToString(sum[:]), nil
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s over %s\n", top, under)
+	for _, replaced := range o.sorted {
+		if Within(replaced, name) {
+			fmt.Fprintf(sum, "%q\n", replaced)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), odd
 }

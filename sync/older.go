@@ -70,7 +70,9 @@ func (d *Daemon) distrustTerms() {
 //
 // unknown are the kinds that the last survey could not list, see [apply.Cluster.Survey]:
 // what is found of them now is not on record for that reason. orphaned says of an object
-// that it may have been left to the cluster, and is not on record for that reason.
+// that it may have been left to the cluster, and is not on record for that reason. An object
+// that was orphaned and is wanted again may be taken for evidence: then the cluster is
+// taken in anew, which writes and deletes nothing.
 func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string, orphaned func(store.Entry) bool) string {
 	on, last := make(map[render.ObjectID][]store.Entry, len(inventory)), ""
 	for _, e := range inventory {

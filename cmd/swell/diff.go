@@ -104,9 +104,6 @@ or the daemon would refuse HEAD as a whole.`,
 	return cmd
 }
 
-// wholly says whether a unit is kept on all targets.
-func wholly(k diff.Kept) bool { return len(k.Targets) == 0 }
-
 // comparison is two states of a monorepo, and what the daemon would make of the second.
 type comparison struct {
 	states
@@ -181,7 +178,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	}
 	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
 	switch {
-	case len(c.problems) > 0 || c.report.Refused != "" || len(c.report.Unknown) > 0 || slices.ContainsFunc(c.report.Kept, wholly):
+	case len(c.problems) > 0 || c.report.Refused != "" || len(c.report.Unknown) > 0 || slices.ContainsFunc(c.report.Kept, diff.Kept.Wholly):
 		return exit(exitError)
 	case len(c.report.Changes) > 0:
 		return exit(exitProblems)
@@ -194,8 +191,17 @@ func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
 		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository), Both: c.both,
-		Releases: releasesText(c.plan), More: "swell diff " + strings.Join([]string{c.from, c.to}, " "),
+		Releases: releasesText(c.plan), More: c.command(),
 	}
+}
+
+// command shows the whole comparison; empty where one of the two is a folder, which others do
+// not have. It names commits: a branch may have any name, and somebody pastes this.
+func (c *comparison) command() string {
+	if c.base.Commit == "" || c.head.Commit == "" {
+		return ""
+	}
+	return fmt.Sprintf("swell diff %s %s", c.base.Commit.Short(), c.head.Commit.Short())
 }
 
 // revisionText names a state, with its commit where it has one.

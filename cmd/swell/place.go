@@ -76,7 +76,7 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 	}
 	dir := p.folder(name)
 	if _, err := fs.Stat(tree, path.Join(dir, repositoryFile)); err != nil {
-		return nil, "", hinted{fmt.Errorf("%s: no %s in %q of this commit", commit.Short(), repositoryFile, dir), "--path names the monorepo's folder inside the Git repository"}
+		return nil, "", hinted{noMonorepo(fmt.Sprintf("%s: no %s in %q of this commit", commit.Short(), repositoryFile, dir)), "--path names the monorepo's folder inside the Git repository"}
 	}
 	return config.Sub(tree, dir), commit, nil
 }
@@ -116,8 +116,12 @@ func (p *place) merged(base, head string) (tree config.Tree, commit config.Commi
 		return nil, "", nil, err
 	}
 	was, _, err := p.open(string(parted))
-	if err != nil {
-		return tree, commit, nil, nil // the monorepo is newer than that
+	var newer noMonorepo
+	switch {
+	case errors.As(err, &newer): // both have got it since
+		return tree, commit, nil, nil
+	case err != nil:
+		return nil, "", nil, err
 	}
 	now, _, err := p.open(base)
 	if err != nil {
@@ -126,6 +130,11 @@ func (p *place) merged(base, head string) (tree config.Tree, commit config.Commi
 	tree, both, err = config.Merge(was, now, tree)
 	return tree, commit, both, err
 }
+
+// noMonorepo is the error for a commit without a monorepo.
+type noMonorepo string
+
+func (e noMonorepo) Error() string { return string(e) }
 
 // noFolder is the error for a name that is no folder; why is why it is no Git
 // revision either.

@@ -109,6 +109,9 @@ type Kept struct {
 	Reason  string              `json:"reason"`
 }
 
+// Wholly says whether the unit is so on all targets.
+func (k Kept) Wholly() bool { return len(k.Targets) == 0 }
+
 // Compare tells what is different in head, and what the daemon makes of it. The
 // error is that the objects of a unit could not be had.
 func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {

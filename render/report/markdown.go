@@ -24,6 +24,7 @@ const (
 
 const (
 	maxLine  = 400   // bytes of a line of text; what is longer ends in dots
+	maxCode  = 120   // bytes of code in a line
 	maxNames = 5     // in a list
 	tailRoom = 600   // bytes for what is not shown
 	openRoom = 3_000 // bytes of changes that are shown unfolded
@@ -144,11 +145,11 @@ func (p *page) lines(title, language string, lines []string, room int) {
 
 // fit are the first of the lines that fit into a block of so many bytes, and how many do not.
 func fit(lines []string, room int) (fitting []string, left int) {
-	size := 2 * len("```diff\n")
+	size, ticks := 2*len("```diff\n"), 0
 	for i, line := range lines {
 		line = document.Cut(document.Printable(line), maxLine)
-		size += len(line) + 1
-		if size+2*longestTicks(line) > room {
+		size, ticks = size+len(line)+1, max(ticks, longestTicks(line))
+		if size+2*ticks > room {
 			return fitting, len(lines) - i
 		}
 		fitting = append(fitting, line)
@@ -179,13 +180,18 @@ func longestTicks(text string) (longest int) {
 	return longest
 }
 
-// code is a text as code in a line.
+// code is a text as code in a line, of little more than [maxCode] bytes: where it is mostly
+// backticks, they are shown as apostrophes.
 func code(text string) string {
-	text = document.Cut(document.Printable(text), maxLine)
+	text = document.Cut(document.Printable(text), maxCode)
 	if text == "" {
 		text = " "
 	}
-	fence := strings.Repeat("`", longestTicks(text)+1)
+	ticks := longestTicks(text)
+	if ticks > 10 {
+		text, ticks = strings.ReplaceAll(text, "`", "'"), 0
+	}
+	fence := strings.Repeat("`", ticks+1)
 	if len(fence) > 1 || strings.HasPrefix(text, " ") {
 		return fence + " " + text + " " + fence
 	}
@@ -196,7 +202,7 @@ func code(text string) string {
 func codes(names []string) string {
 	var all []string
 	for _, name := range names[:min(len(names), maxNames)] {
-		all = append(all, code(document.Cut(name, 100)))
+		all = append(all, code(name))
 	}
 	if more := len(names) - maxNames; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all, ", "), more)
@@ -244,7 +250,7 @@ func (c *Change) block(g *group, room int) string {
 	if more := len(g.units) - 1; more > 0 {
 		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
 	}
-	summary := fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(g.targets, "target"))
+	summary := fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
 	one := &diff.Report{Changes: g.changes}
 	one.Withheld = append(one.Withheld, withheld(c.Report.Withheld, g.units[0])...)
 	lines := textOf(one)

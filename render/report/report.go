@@ -7,8 +7,12 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -62,16 +66,13 @@ func (c *Change) Verdict() (Verdict, string) {
 		return Bad, diff.Count(len(c.Report.Unknown), "unit") + " could not be compared"
 	}
 	text := c.Report.Summary()
+	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) {
+		return Bad, text
+	}
 	if held := c.held(); held > 0 {
 		text += "; " + diff.Count(held, "deletion") + " will wait for approval"
 	}
 	return Good, text
-}
-
-// IsEmpty says that there is nothing to tell.
-func (c *Change) IsEmpty() bool {
-	_, text := c.Verdict()
-	return text == "no changes" && len(c.Rules)+len(c.Both) == 0 && (c.Impact == nil || len(c.Impact.Findings)+len(c.Impact.Broken) == 0)
 }
 
 // held counts the objects that are deleted after an approval.
@@ -103,11 +104,11 @@ func (c *Change) gone() (changes []diff.Change) {
 type group struct {
 	units   []config.UnitPath
 	changes []diff.Change // of the first of them
-	targets int           // placements of all of them
+	targets map[config.TargetName]bool
 	objects int
 }
 
-// groups are the units that change, those with the most placements first.
+// groups are the units that change, those with the most objects first.
 func (c *Change) groups() []*group {
 	if c.Report == nil {
 		return nil
@@ -121,45 +122,62 @@ func (c *Change) groups() []*group {
 		}
 		changes := rest[:n]
 		rest = rest[n:]
-		key := likeness(unit, changes)
+		key := c.likeness(unit, changes)
 		g := known[key]
 		if g == nil {
-			g = &group{changes: changes}
+			g = &group{changes: changes, targets: map[config.TargetName]bool{}}
 			known[key] = g
 			all = append(all, g)
 		}
 		g.units = append(g.units, unit)
 		for i := range changes {
 			g.objects += len(changes[i].Targets)
+			for _, t := range changes[i].Targets {
+				g.targets[t] = true
+			}
 		}
-		g.targets += placements(changes)
 	}
-	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(b.targets, a.targets) })
+	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(b.objects, a.objects) })
 	return all
 }
 
-// placements counts the targets of changes of a unit.
-func placements(changes []diff.Change) int {
-	targets := map[config.TargetName]bool{}
-	for i := range changes {
-		for _, t := range changes[i].Targets {
-			targets[t] = true
-		}
-	}
-	return len(targets)
-}
-
-// likeness is the same for units that change alike, but for their names and targets.
-func likeness(unit config.UnitPath, changes []diff.Change) string {
+// likeness is the same for units that change alike, but for their names and targets. withheld
+// is what waits for approval of each.
+func (c *Change) likeness(unit config.UnitPath, changes []diff.Change) string {
 	var b strings.Builder
 	one := diff.Report{}
-	for _, c := range changes {
-		kind, _, _ := strings.Cut(c.Object, "/")
-		c.Unit, c.Object, c.Targets = "", kind, nil
-		one.Changes = append(one.Changes, c)
+	for _, change := range changes {
+		change.Unit, change.Targets = "", nil
+		one.Changes = append(one.Changes, change)
+	}
+	for _, k := range c.Report.Withheld {
+		if k.Unit == unit {
+			fmt.Fprintf(&b, "withheld %q %q\n", k.Targets, k.Reason)
+		}
 	}
 	_ = one.Write(&b) // to memory
-	name := string(unit)
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return strings.ReplaceAll(b.String(), name, "*")
+	return withoutName(b.String(), path.Base(string(unit)))
+}
+
+// withoutName puts a star for a name wherever it stands as a word of its own, or at the begin
+// or the end of one with hyphens.
+func withoutName(text, name string) string {
+	isPart := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var b strings.Builder
+	for {
+		at := strings.Index(text, name)
+		if at < 0 || name == "" {
+			b.WriteString(text)
+			return b.String()
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
+		b.WriteString(text[:at])
+		if at > 0 && isPart(before) || at+len(name) < len(text) && isPart(after) {
+			b.WriteString(name)
+		} else {
+			b.WriteByte('*')
+		}
+		text = text[at+len(name):]
+	}
 }

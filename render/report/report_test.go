@@ -24,7 +24,11 @@ const authored = "AUTHOR"
 var hostile = rapid.Custom(func(t *rapid.T) string {
 	parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", " ", "\n", "\r\n", "`", "```", "`````", "~~~", "<!--", "-->", "</details>", "</summary>", "<details>", "<img src=x>", "</code></pre>", "@everyone",
 		"[a](https://example.com)", "![a](b)", "**", "#", "- ", "> ", "|", "\\", "&lt;", "\x00", "\x1b[2J", "\u202e", "\u2028", "http://example.com", "<script>", "\t", "$(x)", "é", "\xff"}), 1, 12).Draw(t, "parts")
-	return authored + strings.Join(parts, "") + authored
+	text := authored + strings.Join(parts, "") + authored
+	if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+		text += strings.Repeat(rapid.SampledFrom([]string{"`", "x", "<", "\x00"}).Draw(t, "of"), rapid.IntRange(50, 500).Draw(t, "length"))
+	}
+	return text
 })
 
 // drawChange is a change of hostile texts.
@@ -109,7 +113,7 @@ func TestAlikeOnce(t *testing.T) {
 	text := c.Markdown(MaxBytes)
 	for _, want := range []string{
 		"### swell 20000 objects in 10000 units on 2 targets: 20000 configured\n",
-		"<code>services/s0000</code> and 9998 units like it: 19998 objects on 19998 targets",
+		"<code>services/s0000</code> and 9998 units like it: 19998 objects on 2 targets",
 		"<code>services/s0007</code>: 2 objects on 2 targets",
 		"the same, but for names and targets, in\n  services/s0001\n",
 		"    - spec.replicas: 3\n",
@@ -120,6 +124,31 @@ func TestAlikeOnce(t *testing.T) {
 	}
 	if n := strings.Count(text, "<details"); n != 2 {
 		t.Errorf("%d groups", n)
+	}
+}
+
+// TestUnlike: units that change to other values, to other objects, or wait for an approval are
+// shown apart, whatever they are called.
+func TestUnlike(t *testing.T) {
+	change := func(unit, object string, to any) diff.Change {
+		return diff.Change{Unit: config.UnitPath(unit), Action: diff.Configured, Object: object, Targets: []config.TargetName{"a"}, Fields: []diff.Field{{Path: "spec.replicas", From: 1.0, To: to}}}
+	}
+	for name, test := range map[string]struct {
+		a, b     diff.Change
+		withheld []diff.Kept
+		blocks   int
+	}{
+		"alike":         {change("services/a", "Deployment/a/a", 10.0), change("services/b", "Deployment/b/b-1", 10.0), nil, 2},
+		"but for names": {change("services/a", "Deployment/a/web-a", 10.0), change("services/b", "Deployment/b/web-b", 10.0), nil, 1},
+		"other values":  {change("services/1", "Deployment/*/web", 10.0), change("services/5", "Deployment/*/web", 50.0), nil, 2},
+		"other objects": {change("services/a", "ClusterRoleBinding/harmless", 10.0), change("services/b", "ClusterRoleBinding/admin", 10.0), nil, 2},
+		"one waits":     {change("services/a", "Deployment/*/web", 10.0), change("services/b", "Deployment/*/web", 10.0), []diff.Kept{{Unit: "services/b", Reason: "it would lose all"}}, 2},
+	} {
+		c := &Change{Report: &diff.Report{Changes: []diff.Change{test.a, test.b}, Withheld: test.withheld}}
+		text := c.Markdown(MaxBytes)
+		if n := strings.Count(text, "<details"); n != test.blocks || len(test.withheld) > 0 && !strings.Contains(text, "it would lose all") {
+			t.Errorf("%s: %d blocks, want %d\n%s", name, n, test.blocks, text)
+		}
 	}
 }
 
@@ -151,6 +180,7 @@ func TestVerdict(t *testing.T) {
 		{Change{Problems: problem}, Bad, "1 problem in the fleet's documents: nothing would be taken from it"},
 		{Change{Report: &diff.Report{Refused: "no units"}}, Bad, "nothing would be taken from it"},
 		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}}, Bad, "1 unit could not be compared"},
+		{Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a", Reason: "it is a base now"}}}}, Bad, "no changes; 1 unit kept as it is"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
 			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)

@@ -213,6 +213,7 @@ func TestBrokenDefinitions(t *testing.T) {
 		{"x-kubernetes-list-type: set, maxItems: 3, items: {type: string}", "x-kubernetes-list-type: set, maxItems: 3, items: {type: array, x-kubernetes-list-type: set, items: {type: string}}", `zones.items: want x-kubernetes-list-type: atomic for the items of a set`},
 		{"image: {type: string", "image: {x-kubernetes-list-map-keys: [a], type: string", `image.x-kubernetes-list-map-keys: only for type: array`},
 		{"image: {type: string", "image: {x-kubernetes-map-type: atomic, type: string", `image.x-kubernetes-map-type: only for type: object`},
+		{"items: {type: string}", "items: {type: string, nullable: true}", `zones.items.nullable: not allowed for the items of a set or of a keyed list`},
 		{"items: {type: string}", "uniqueItems: true", `zones: items: missing, every list says of what`},
 		{"items: {type: string}", "items: {type: string}, uniqueItems: true", `zones.uniqueItems: not allowed, write x-kubernetes-list-type: set`},
 		{"labels: {type: object, additionalProperties", "labels: {type: object, properties: {a: {type: string}}, additionalProperties", `labels.additionalProperties: not allowed beside properties: remove one of them`},

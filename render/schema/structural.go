@@ -260,17 +260,28 @@ func (d *definition) array(t *Type, s map[string]any) {
 		}
 	case "set":
 		t.Set = true
+		d.notNullable(items)
 		if form := splitForm(items); form != "" {
 			d.problemAt("items", document.CodeObject, "want %s: atomic for the items of a set, which are compared as a whole", form)
 		}
 	case "map":
 		t.Keys = keys
+		d.notNullable(items)
 		d.keys(t)
 		if slices.Sort(keys); len(slices.Compact(keys)) < len(t.Keys) {
 			d.problemAt("x-kubernetes-list-map-keys", document.CodeDuplicate, "want each key once")
 		}
 	default:
 		d.problemAt("x-kubernetes-list-type", document.CodeObject, "want one of atomic, map, set, got %q", document.Shorten(listType))
+	}
+}
+
+// notNullable checks the items of a set or of a keyed list.
+func (d *definition) notNullable(items map[string]any) {
+	if items["nullable"] == true {
+		d.at(func() {
+			d.problemAt("nullable", document.CodeObject, "not allowed for the items of a set or of a keyed list: remove it")
+		}, "items")
 	}
 }
 
@@ -304,6 +315,8 @@ func (d *definition) keys(t *Type) {
 				d.problem(document.CodeReference, "%q: the items have no such field%s", document.Shorten(key), document.DidYouMean(key, slices.Collect(maps.Keys(t.Elem.Fields))))
 			case field.Form < String:
 				d.problem(document.CodeObject, "%q: want a scalar, it is %s", document.Shorten(key), field.Form)
+			case field.Nullable:
+				d.problem(document.CodeObject, "%q: it may not be null: remove nullable there", document.Shorten(key))
 			case field.Default == nil && !slices.Contains(t.Elem.Required, key):
 				d.problem(document.CodeObject, "%q: want it required or with a default", document.Shorten(key))
 			}

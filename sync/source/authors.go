@@ -139,5 +139,3 @@ func authorsOf(c *object.Commit) []string {
 	}
 	return emails
 }
-
-// walkedHeap has the newest commit first.
