@@ -14,9 +14,9 @@ import (
 )
 
 // Merge is base with what changed from origin to head, file by file: lines of one file that
-// both sides changed are not put together, and no renames are looked for. both are the files that changed in base, too, in another way, sorted; those of
-// head stand. Folders are not read where their hashes tell that nothing changed in
-// them, or nothing in base.
+// both sides changed are not put together, and no renames are looked for. both are the files
+// that changed in base, too, in another way, sorted; those of head stand. Folders are not read
+// where their hashes tell that nothing changed in them, or nothing in base.
 func Merge(origin, base, head Tree) (merged Tree, both []string, err error) {
 	m := merger{origin: origin, base: base, head: head}
 	if err := m.folder(".", true); err != nil {

@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -147,7 +148,7 @@ func (e addressedEntry) Hash() string { return e.hash }
 func (a addressed) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := a.Tree.ReadDir(name)
 	for i, e := range entries {
-		hash, err := a.Hash(pathOf(name, e.Name()))
+		hash, err := a.Hash(path.Join(name, e.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +156,6 @@ func (a addressed) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	return entries, err
 }
-
-func pathOf(dir, name string) string { return strings.TrimPrefix(dir+"/"+name, "./") }
 
 // TestMergeHashes: no entry of a merged tree tells a hash that is not that of its content,
 // which would pass an old state off as the new one.

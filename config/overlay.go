@@ -10,8 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
-	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -29,12 +29,26 @@ func Overlay(under, top Tree, replaced ...string) Tree {
 
 // isReplaced says whether a name is of a replaced folder or below it.
 func (o *layered) isReplaced(name string) bool {
-	return slices.ContainsFunc(o.sorted, func(folder string) bool { return Within(name, folder) })
+	for at := name; ; at = path.Dir(at) {
+		if _, found := slices.BinarySearch(o.sorted, at); found || at == "." {
+			return found
+		}
+	}
 }
 
 // isAbove says whether a replaced folder is below the one of that name.
 func (o *layered) isAbove(name string) bool {
-	return name == "." || slices.ContainsFunc(o.sorted, func(folder string) bool { return strings.HasPrefix(folder, name+"/") })
+	return name == "." || len(o.below(name)) > 0
+}
+
+// below is what is replaced below a folder.
+func (o *layered) below(name string) []string {
+	if name == "." {
+		return o.sorted
+	}
+	first, _ := slices.BinarySearch(o.sorted, name+"/")
+	end, _ := slices.BinarySearch(o.sorted, name+"0") // the character after /
+	return o.sorted[first:end]
 }
 
 // of is the tree that holds a file.
@@ -47,7 +61,7 @@ func (o *layered) of(name string) Tree {
 
 func (o *layered) Open(name string) (fs.File, error) {
 	f, err := o.of(name).Open(name)
-	if errors.Is(err, fs.ErrNotExist) && o.isAbove(name) && !o.isReplaced(name) {
+	if errors.Is(err, fs.ErrNotExist) && o.isAbove(name) {
 		return o.top.Open(name)
 	}
 	return f, err
@@ -65,20 +79,24 @@ func (o *layered) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	below := func(e fs.DirEntry) string {
-		if name == "." {
-			return e.Name()
+	var entries []fs.DirEntry
+	above := map[string]bool{} // folders of top in which something is replaced
+	for _, e := range top {
+		switch at := path.Join(name, e.Name()); {
+		case o.isReplaced(at):
+			entries = append(entries, e)
+		case o.isAbove(at):
+			above[e.Name()] = true
+			entries = append(entries, unaddressed{e})
 		}
-		return name + "/" + e.Name()
 	}
-	top = slices.DeleteFunc(slices.Clone(top), func(e fs.DirEntry) bool { return !o.isReplaced(below(e)) && !o.isAbove(below(e)) })
-	entries := slices.DeleteFunc(slices.Clone(under), func(e fs.DirEntry) bool {
-		return o.isReplaced(below(e)) || slices.ContainsFunc(top, func(other fs.DirEntry) bool { return other.Name() == e.Name() })
-	})
-	entries = append(entries, top...)
-	for i, e := range entries {
-		if o.isAbove(below(e)) {
-			entries[i] = unaddressed{e}
+	for _, e := range under {
+		switch at := path.Join(name, e.Name()); {
+		case o.isReplaced(at) || above[e.Name()]:
+		case o.isAbove(at):
+			entries = append(entries, unaddressed{e})
+		default:
+			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
@@ -150,10 +168,8 @@ func (o *layered) Hash(name string) (string, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s over %s\n", top, under)
-	for _, replaced := range o.sorted {
-		if Within(replaced, name) {
-			fmt.Fprintf(sum, "%q\n", replaced)
-		}
+	for _, replaced := range o.below(name) {
+		fmt.Fprintf(sum, "%q\n", replaced)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), odd
 }

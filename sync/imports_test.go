@@ -89,7 +89,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/migrate":           "config config/document config/sops render/kustomize",
 		"render/override":          "config config/document render/schema",
 		"render/policy":            "config/document render/schema/defaults",
-		"render/report":            "config config/document render/diff render/impact render/schema/compat",
+		"render/report":            "config config/document render/diff render/impact",
 		"render/report/reporttest": "",
 		"render/schema":            "config config/document render/schema/crdrule render/schema/validation",
 		"render/schema/compat":     "config/document render/schema/easy",

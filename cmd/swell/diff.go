@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -168,17 +167,23 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	if c.report != nil {
 		printBaseProblems(notes, c.from, c.base, c.report)
 	}
-	if c.report != nil || o.output == formatMarkdown {
-		if err := writeChange(cmd.OutOrStdout(), o.output, c.change(), c.plan); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case o.output == formatMarkdown:
+		err = writeMarkdown(cmd.OutOrStdout(), c.change())
+	case c.report != nil:
+		err = writeReport(cmd.OutOrStdout(), o.output, c.report, c.plan)
+	}
+	if err != nil {
+		return err
 	}
 	if c.report == nil {
 		return exit(exitError)
 	}
 	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
+	verdict, _ := (&report.Change{Report: c.report, Problems: c.problems}).Verdict()
 	switch {
-	case len(c.problems) > 0 || c.report.Refused != "" || len(c.report.Unknown) > 0 || slices.ContainsFunc(c.report.Kept, diff.Kept.Wholly):
+	case verdict == report.Bad:
 		return exit(exitError)
 	case len(c.report.Changes) > 0:
 		return exit(exitProblems)
@@ -231,7 +236,12 @@ func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.
 	}
 }
 
-func writeChange(w io.Writer, format string, c *report.Change, plan *sync.Forecast) error {
+func writeMarkdown(w io.Writer, c *report.Change) error {
+	_, err := io.WriteString(w, c.Markdown(report.MaxBytes))
+	return err
+}
+
+func writeReport(w io.Writer, format string, r *diff.Report, plan *sync.Forecast) error {
 	switch format {
 	case formatJSON, formatYAML:
 		is := struct {
@@ -239,23 +249,20 @@ func writeChange(w io.Writer, format string, c *report.Change, plan *sync.Foreca
 			Kind       string `json:"kind"`
 			*diff.Report
 			Releases []sync.UnitForecast `json:"releases,omitempty"`
-		}{config.APIVersion, "Diff", c.Report, nil}
+		}{config.APIVersion, "Diff", r, nil}
 		if plan != nil {
 			is.Releases = plan.Units
 		}
 		return writeData(w, format, is)
-	case formatMarkdown:
-		_, err := io.WriteString(w, c.Markdown(report.MaxBytes))
-		return err
 	case formatName:
-		for _, change := range c.Report.Changes {
-			if _, err := fmt.Fprintf(w, "%s %s %s\n", change.Action, change.Unit, change.Object); err != nil {
+		for _, c := range r.Changes {
+			if _, err := fmt.Fprintf(w, "%s %s %s\n", c.Action, c.Unit, c.Object); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return writeReportText(w, c.Report, plan, widthOf(w))
+	return writeReportText(w, r, plan, widthOf(w))
 }
 
 // writeReportText writes the changes, then how they are released.

@@ -262,7 +262,12 @@ func (o *diffOptions) live(cmd *cobra.Command, name string) error {
 	}
 	defer done()
 	found, errs := l.compare(cmd.Context())
-	if err := writeChange(cmd.OutOrStdout(), o.output, &report.Change{Report: found}, nil); err != nil {
+	if o.output == formatMarkdown {
+		err = writeMarkdown(cmd.OutOrStdout(), &report.Change{Report: found})
+	} else {
+		err = writeReport(cmd.OutOrStdout(), o.output, found, nil)
+	}
+	if err != nil {
 		return err
 	}
 	return l.end(cmd.ErrOrStderr(), found, errs, found.Summary())

@@ -9,22 +9,8 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/report"
 )
-
-// writeFenced writes a title and a block of text that markdown leaves as it is.
-func writeFenced(w io.Writer, title, language, text string) error {
-	// The text may itself hold a fence: ours is longer than any in it.
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	_, err := fmt.Fprintf(w, "### swell: %s\n\n%s%s\n%s%s\n", title, fence, language, text, fence)
-	return err
-}
-
-// maxMarkdown is how long the problems in a page may be, in bytes: GitHub takes comments
-// of 65,536 characters.
-const maxMarkdown = 60_000
 
 // writeProblemMarkdown writes the problems as a comment or a summary of a job, one in a
 // line. Very many are cut, and it says so.
@@ -33,14 +19,16 @@ func writeProblemMarkdown(w io.Writer, c *checked) error {
 		_, err := fmt.Fprintf(w, "### swell: no problems\n\n%s\n", strings.TrimPrefix(c.summary(), "swell: "))
 		return err
 	}
-	var text strings.Builder
+	var lines []string
+	size := 0
 	for i, p := range c.Problems {
-		line := visible(fmt.Sprintf("%s: %s%s (%s)", p.Position, p.Text(), viaText(p), p.Code)) + "\n"
-		if text.Len()+len(line) > maxMarkdown {
-			fmt.Fprintf(&text, "and %s more: swell check shows all\n", diff.Count(len(c.Problems)-i, "problem"))
+		line := visible(fmt.Sprintf("%s: %s%s (%s)", p.Position, p.Text(), viaText(p), p.Code))
+		if size += len(line) + 1; size > report.MaxBytes {
+			lines = append(lines, fmt.Sprintf("and %s more: swell check shows all", diff.Count(len(c.Problems)-i, "problem")))
 			break
 		}
-		text.WriteString(line)
+		lines = append(lines, line)
 	}
-	return writeFenced(w, strings.TrimPrefix(c.summary(), "swell: "), "", text.String())
+	_, err := fmt.Fprintf(w, "### %s\n\n%s", c.summary(), report.Fenced("", lines))
+	return err
 }

@@ -66,6 +66,11 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 	if err != nil {
 		return nil, "", noFolder(name, err)
 	}
+	return p.revision(src, name)
+}
+
+// revision finds the tree for a Git revision.
+func (p *place) revision(src *source.Source, name string) (tree config.Tree, commit config.Commit, err error) {
 	commit, err = src.Resolve(name)
 	if err != nil {
 		return nil, "", noFolder(name, err)
@@ -102,7 +107,7 @@ func (p *place) merged(base, head string) (tree config.Tree, commit config.Commi
 			return tree, commit, nil, nil // nothing is committed yet
 		}
 	}
-	into, err := src.Resolve(base)
+	now, into, err := p.revision(src, base)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -115,16 +120,12 @@ func (p *place) merged(base, head string) (tree config.Tree, commit config.Commi
 	case err != nil:
 		return nil, "", nil, err
 	}
-	was, _, err := p.open(string(parted))
+	was, _, err := p.revision(src, string(parted))
 	var newer noMonorepo
 	switch {
 	case errors.As(err, &newer): // both have got it since
 		return tree, commit, nil, nil
 	case err != nil:
-		return nil, "", nil, err
-	}
-	now, _, err := p.open(base)
-	if err != nil {
 		return nil, "", nil, err
 	}
 	tree, both, err = config.Merge(was, now, tree)

@@ -149,14 +149,7 @@ func writeImpact(w io.Writer, format string, r *impact.Report, changed []impact.
 	}
 	var b strings.Builder
 	for _, f := range r.Findings {
-		how := ""
-		switch {
-		case f.Severity == compat.Warning:
-			how = "warning: "
-		case f.Allowed != "":
-			how = fmt.Sprintf("allowed (%s): ", f.Allowed)
-		}
-		fmt.Fprintf(&b, "%s: %s%s\n", f.Position, how, f.Text())
+		fmt.Fprintln(&b, f.WithPlace())
 	}
 	writeBroken(&b, "breaks", r.Broken)
 	writeBroken(&b, "broke, and mended since:", r.Mended)
@@ -170,7 +163,7 @@ func writeImpact(w io.Writer, format string, r *impact.Report, changed []impact.
 
 func writeBroken(b *strings.Builder, verb string, all []impact.Broken) {
 	for _, g := range all {
-		fmt.Fprintf(b, "%s %s in %s: %s %s\n", verb, diff.Count(len(g.Places), "place"), diff.Count(len(g.Units), "unit"), g.Code, g.Message)
+		fmt.Fprintf(b, "%s %s\n", verb, g.Text())
 		places := make([]string, len(g.Places))
 		for i, at := range g.Places {
 			places[i] = at.String()

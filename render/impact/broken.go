@@ -5,12 +5,14 @@ package impact
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
 )
 
 // Broken are places that have the same problem under the new kinds.
@@ -21,6 +23,11 @@ type Broken struct {
 	Places []document.Position `json:"places"`
 	// Units that the documents are in, sorted.
 	Units []config.UnitPath `json:"units"`
+}
+
+// Text says how many documents have the problem, and which.
+func (b Broken) Text() string {
+	return fmt.Sprintf("%s in %s: %s %s", diff.Count(len(b.Places), "place"), diff.Count(len(b.Units), "unit"), b.Code, b.Message)
 }
 
 var listIndex = regexp.MustCompile(`\[[0-9]+\]`)

@@ -6,13 +6,10 @@ package report
 import (
 	"fmt"
 	"html"
-	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/diff"
-	"github.com/swell-sh/swell/render/schema/compat"
 )
 
 // The bytes that forges take of a comment, with room for a marker: GitHub takes 65,536
@@ -94,17 +91,10 @@ func (c *Change) impactLines() (lines []string) {
 		return nil
 	}
 	for _, f := range c.Impact.Findings {
-		how := ""
-		switch {
-		case f.Severity == compat.Warning:
-			how = "warning: "
-		case f.Allowed != "":
-			how = "allowed (" + f.Allowed + "): "
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s%s", f.Position, how, f.Text()))
+		lines = append(lines, f.WithPlace())
 	}
 	for _, b := range c.Impact.Broken {
-		lines = append(lines, fmt.Sprintf("breaks %s in %s: %s %s", diff.Count(len(b.Places), "place"), diff.Count(len(b.Units), "unit"), b.Code, b.Message))
+		lines = append(lines, "breaks "+b.Text())
 	}
 	return lines
 }
@@ -137,7 +127,7 @@ func (p *page) lines(title, language string, lines []string, room int) {
 	if left > 0 {
 		p.cut = true
 	}
-	p.write("\n**%s**\n\n%s", title, fenced(language, fitting))
+	p.write("\n**%s**\n\n%s", title, Fenced(language, fitting))
 	if left > 0 {
 		p.write("\nand %s more\n", diff.Count(left, "line"))
 	}
@@ -157,9 +147,9 @@ func fit(lines []string, room int) (fitting []string, left int) {
 	return fitting, 0
 }
 
-// fenced is a block of lines that markdown leaves as they are: its fence is longer than any
+// Fenced is a block of lines that markdown leaves as they are: its fence is longer than any
 // run of backticks in it.
-func fenced(language string, lines []string) string {
+func Fenced(language string, lines []string) string {
 	ticks := 2
 	for _, line := range lines {
 		ticks = max(ticks, longestTicks(line))
@@ -218,42 +208,41 @@ func (p *page) groups(c *Change) {
 		return
 	}
 	p.write("\n**Changes**\n")
-	blocks, size := make([]string, 0, len(all)), 0
+	var blocks []string
+	size, left := 0, 0
 	for _, g := range all {
-		if size < p.room() { // else it is not shown
-			blocks = append(blocks, c.block(g, p.room()-size))
-			size += len(blocks[len(blocks)-1])
-		}
-	}
-	open := len(blocks) == len(all) && size <= openRoom
-	left, units := 0, 0
-	for i, g := range all {
-		if i >= len(blocks) || blocks[i] == "" || len(blocks[i])+len("\n<details open>") > p.room() {
-			left, units = left+1, units+len(g.units)
+		block := g.block(p.room() - size - len("\n<details open>"))
+		if block == "" {
+			left += len(g.units)
 			continue
 		}
-		if open {
-			p.write("\n<details open>%s", blocks[i])
-		} else {
-			p.write("\n<details>%s", blocks[i])
-		}
+		blocks = append(blocks, block)
+		size += len(block) + len("\n<details open>")
+	}
+	details := "<details>"
+	if left == 0 && size <= openRoom {
+		details = "<details open>"
+	}
+	for _, block := range blocks {
+		p.write("\n%s%s", details, block)
 	}
 	if left > 0 {
 		p.cut = true
-		p.write("\nThe changes of %s are not shown.\n", diff.Count(units, "unit"))
+		p.write("\nThe changes of %s are not shown.\n", diff.Count(left, "unit"))
 	}
 }
 
 // block is a group behind its summary; empty where it takes more than so many bytes.
-func (c *Change) block(g *group, room int) string {
+func (g *group) block(room int) string {
+	if room <= 0 {
+		return ""
+	}
 	like := ""
 	if more := len(g.units) - 1; more > 0 {
 		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
 	}
 	summary := fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
-	one := &diff.Report{Changes: g.changes}
-	one.Withheld = append(one.Withheld, withheld(c.Report.Withheld, g.units[0])...)
-	lines := textOf(one)
+	lines := textOf(&diff.Report{Changes: g.changes, Withheld: g.withheld})
 	if more := len(g.units) - 1; more > 0 {
 		lines = append(lines, "", "the same, but for names and targets, in")
 		for i, unit := range g.units[1:] {
@@ -269,11 +258,7 @@ func (c *Change) block(g *group, room int) string {
 	if left > 0 {
 		return ""
 	}
-	return summary + "\n\n" + fenced("diff", fitting) + "\n</details>\n"
-}
-
-func withheld(all []diff.Kept, unit config.UnitPath) []diff.Kept {
-	return slices.DeleteFunc(slices.Clone(all), func(k diff.Kept) bool { return k.Unit != unit })
+	return summary + "\n\n" + Fenced("diff", fitting) + "\n</details>\n"
 }
 
 // htmlCode is a text as code in HTML.

@@ -102,10 +102,12 @@ func (c *Change) gone() (changes []diff.Change) {
 
 // group is units that change alike.
 type group struct {
-	units   []config.UnitPath
-	changes []diff.Change // of the first of them
-	targets map[config.TargetName]bool
-	objects int
+	units []config.UnitPath
+	// changes, and what waits for approval, of the first of them.
+	changes  []diff.Change
+	withheld []diff.Kept
+	targets  map[config.TargetName]bool
+	objects  int
 }
 
 // groups are the units that change, those with the most objects first.
@@ -114,7 +116,10 @@ func (c *Change) groups() []*group {
 		return nil
 	}
 	var all []*group
-	known := map[string]*group{}
+	known, withheld := map[string]*group{}, map[config.UnitPath][]diff.Kept{}
+	for _, k := range c.Report.Withheld {
+		withheld[k.Unit] = append(withheld[k.Unit], k)
+	}
 	for rest := c.Report.Changes; len(rest) > 0; {
 		unit, n := rest[0].Unit, 1
 		for n < len(rest) && rest[n].Unit == unit {
@@ -122,10 +127,10 @@ func (c *Change) groups() []*group {
 		}
 		changes := rest[:n]
 		rest = rest[n:]
-		key := c.likeness(unit, changes)
+		key := likeness(unit, changes, withheld[unit])
 		g := known[key]
 		if g == nil {
-			g = &group{changes: changes, targets: map[config.TargetName]bool{}}
+			g = &group{changes: changes, withheld: withheld[unit], targets: map[config.TargetName]bool{}}
 			known[key] = g
 			all = append(all, g)
 		}
@@ -141,19 +146,17 @@ func (c *Change) groups() []*group {
 	return all
 }
 
-// likeness is the same for units that change alike, but for their names and targets. withheld
-// is what waits for approval of each.
-func (c *Change) likeness(unit config.UnitPath, changes []diff.Change) string {
+// likeness is the same for units that change alike, but for their names and targets, and of
+// which the same waits for approval.
+func likeness(unit config.UnitPath, changes []diff.Change, withheld []diff.Kept) string {
 	var b strings.Builder
 	one := diff.Report{}
 	for _, change := range changes {
 		change.Unit, change.Targets = "", nil
 		one.Changes = append(one.Changes, change)
 	}
-	for _, k := range c.Report.Withheld {
-		if k.Unit == unit {
-			fmt.Fprintf(&b, "withheld %q %q\n", k.Targets, k.Reason)
-		}
+	for _, k := range withheld {
+		fmt.Fprintf(&b, "withheld %q %q\n", k.Targets, k.Reason)
 	}
 	_ = one.Write(&b) // to memory
 	return withoutName(b.String(), path.Base(string(unit)))

@@ -103,10 +103,7 @@ func (w *baseWalk) mayReach(found []*sided) bool {
 
 func (w *baseWalk) parents(of *object.Commit, sides side) error {
 	for _, parent := range of.ParentHashes {
-		if err := w.reach(parent, sides); err != nil {
-			if w.source.repository.Load().isShallow(of.Hash) {
-				return fmt.Errorf("the history ends at %s: %w", commitOf(of.Hash).Short(), ErrShallow)
-			}
+		if err := w.source.endOfHistory(of, w.reach(parent, sides)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -91,10 +92,16 @@ func (s *Source) parent(c *object.Commit, n int) (*object.Commit, error) {
 		return nil, fmt.Errorf("commit %s has %d parents; there is no number %d", commitOf(c.Hash).Short(), len(c.ParentHashes), n)
 	}
 	p, err := s.objects.commit(c.ParentHashes[n-1])
+	return p, s.endOfHistory(c, err)
+}
+
+// endOfHistory is the error of reading a parent of a commit: it says so where the clone does
+// not have the parents.
+func (s *Source) endOfHistory(c *object.Commit, err error) error {
 	if err != nil && s.repository.Load().isShallow(c.Hash) {
-		return nil, fmt.Errorf("the history ends at %s: the clone is shallow", commitOf(c.Hash).Short())
+		return fmt.Errorf("the history ends at %s: %w", commitOf(c.Hash).Short(), ErrShallow)
 	}
-	return p, err
+	return err
 }
 
 const minShort = 4 // digits of a short hash; Git's own minimum
@@ -180,7 +187,7 @@ func (s *Source) peel(h plumbing.Hash) (*object.Commit, error) {
 // the newest commits to the oldest, by the committer's time, so that a branch
 // that moved forward is decided after the commits that are new.
 func (o *objects) descends(ctx context.Context, to, from plumbing.Hash) (bool, error) {
-	queue := &commitQueue{}
+	queue := &newestFirst[queued]{}
 	seen := map[plumbing.Hash]bool{}
 	for next := []plumbing.Hash{to}; ; {
 		for _, h := range next {
@@ -195,7 +202,7 @@ func (o *objects) descends(ctx context.Context, to, from plumbing.Hash) (bool, e
 			if err != nil {
 				return false, err
 			}
-			heap.Push(queue, queued{c.Committer.When.Unix(), c.ParentHashes})
+			heap.Push(queue, queued{c.Committer.When, c.ParentHashes})
 		}
 		if queue.Len() == 0 {
 			return false, nil
@@ -208,20 +215,8 @@ func (o *objects) descends(ctx context.Context, to, from plumbing.Hash) (bool, e
 }
 
 type queued struct {
-	time    int64
+	time    time.Time
 	parents []plumbing.Hash
 }
 
-// commitQueue is a heap with the newest commit on top.
-type commitQueue []queued
-
-func (q commitQueue) Len() int           { return len(q) }
-func (q commitQueue) Less(i, j int) bool { return q[i].time > q[j].time }
-func (q commitQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *commitQueue) Push(x any)        { *q = append(*q, x.(queued)) }
-func (q *commitQueue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
-}
+func (q queued) date() time.Time { return q.time }

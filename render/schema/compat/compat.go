@@ -55,6 +55,18 @@ func (f Finding) Refused() bool { return f.Severity == Breaking && f.Allowed == 
 // Text is the finding in one line, without its position.
 func (f Finding) Text() string { return fmt.Sprintf("%s %s: %s", f.Rule, f.At, f.Message) }
 
+// WithPlace is the finding with its place, and whether it is let through.
+func (f Finding) WithPlace() string {
+	how := ""
+	switch {
+	case f.Severity == Warning:
+		how = "warning: "
+	case f.Allowed != "":
+		how = fmt.Sprintf("allowed (%s): ", f.Allowed)
+	}
+	return fmt.Sprintf("%s: %s%s", f.Position, how, f.Text())
+}
+
 // Sorted returns findings in reading order, each once.
 func Sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
