@@ -57,8 +57,17 @@ bin/kustomize-controller: deploy/flux/go.mod
 bin/helm: deploy/helm/go.mod
 	cd deploy/helm && $(GO) build -ldflags "-s -w" -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
+# The forge that sync/forge is held against. Modules with replacements cannot be installed by
+# name, so it is built in the folder that it was downloaded to, where its templates are, too.
+# Its pages have no styles: nothing builds them here.
+GITEA = code.gitea.io/gitea@$(shell cat deploy/gitea.version)
+bin/gitea: deploy/gitea.version
+	mkdir -p bin
+	ln -sfn "$$($(GO) mod download -json $(GITEA) | sed -n 's/^.*"Dir": "\(.*\)",*$$/\1/p')" bin/gitea.src
+	cd bin/gitea.src/ && CGO_ENABLED=1 $(GO) build -mod=readonly -buildvcs=false -tags "sqlite sqlite_unlock_notify" -ldflags "-s -w" -o $(CURDIR)/bin/gitea .
+
 # What computes and what waits run beside each other.
-test: bin/devcluster bin/sops bin/helm bin/kustomize-controller
+test: bin/devcluster bin/sops bin/helm bin/kustomize-controller bin/gitea
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
 
 test-computing:
@@ -73,7 +82,7 @@ test-waiting:
 	cd deploy/release && $(GO) test ./...
 
 # The long forms: hours.
-test-long: bin/devcluster bin/sops bin/helm bin/kustomize-controller
+test-long: bin/devcluster bin/sops bin/helm bin/kustomize-controller bin/gitea
 	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 

@@ -42,6 +42,8 @@ type Daemon struct {
 	// Checkers are the programs that Checkers of the monorepo name, by that name.
 	Checkers map[string]CheckerProgram
 	Health   Health
+	Web      Web
+	Previews Previews
 }
 
 // Health says where the daemon answers whether it is well.
@@ -183,6 +185,8 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		Secrets   secretsSpec
 		Checkers  []CheckerProgram
 		Health    Health
+		Web       Web
+		Previews  previewsSpec
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -234,6 +238,8 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 	d.readSecrets(in, dir, spec.Secrets)
 	d.Checkers = in.checkerPrograms(dir, spec.Checkers)
 	d.readHealth(in, spec.Health)
+	d.readWeb(in, dir, spec.Web)
+	d.readPreviews(in, dir, spec.Previews)
 	d.Guard.read(in, spec.Guard)
 	d.Drift.read(in, spec.Drift)
 	return d, in.problems().Sorted()
@@ -261,14 +267,19 @@ func (d *Daemon) readAPI(in *reading, dir string, spec API) {
 
 func (d *Daemon) readHealth(in *reading, spec Health) {
 	d.Health = spec
-	if spec.Listen == "" {
+	in.address(spec.Listen, "spec", "health", "listen")
+}
+
+// address checks an address to listen at; empty is none.
+func (in *reading) address(text string, place ...any) {
+	if text == "" {
 		return
 	}
-	colon := strings.LastIndexByte(spec.Listen, ':')
-	host, port := spec.Listen[:max(colon, 0)], spec.Listen[colon+1:]
+	colon := strings.LastIndexByte(text, ':')
+	host, port := text[:max(colon, 0)], text[colon+1:]
 	isBare := strings.Contains(host, ":") && !strings.HasPrefix(host, "[") // an address of IPv6 stands in brackets
 	if number, err := strconv.ParseUint(port, 10, 16); colon < 0 || err != nil || number == 0 || isBare {
-		in.at("spec", "health", "listen").problem(document.CodeType, "%q: want an address with a port, like :8080 or 127.0.0.1:8080", document.Shorten(spec.Listen))
+		in.at(place...).problem(document.CodeType, "%q: want an address with a port, like :8080 or 127.0.0.1:8080", document.Shorten(text))
 	}
 }
 

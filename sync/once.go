@@ -49,6 +49,9 @@ type observation struct {
 // observe finds out what happened since the last pass. It takes its time, and changes
 // nothing that is stored.
 func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
+	if d.orders.pushed.Swap(false) {
+		d.branch.hurry()
+	}
 	if d.orders.hurried.Swap(false) {
 		d.hurry()
 	}
@@ -149,7 +152,7 @@ func (d *Daemon) report(r *Record, plan rollout.Plan) {
 		r.Next = d.Now() // what was recorded may allow the next step
 	}
 	if d.monorepo.snapshot != nil {
-		r.Commit = d.monorepo.snapshot.Commit
+		r.Commit, r.Monorepo = d.monorepo.snapshot.Commit, d.monorepo.name
 	}
 	r.Took = d.Now().Sub(r.At)
 	r.log(d.Log)

@@ -25,6 +25,7 @@ type orders struct {
 	read     int64          // [store.Store.Changes] when they were read
 	standing order.Standing // in force
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
+	pushed   atomic.Bool    // see [Daemon.Pushed]; anybody sets it
 
 	asks            []order.Ask   // that the store knows
 	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
@@ -321,6 +322,12 @@ func sortedKeys[K ~string](set map[K]bool) []K {
 // for drift failed, at once. It is safe for concurrent use.
 func (d *Daemon) Hurry() {
 	d.orders.hurried.Store(true)
+	d.wake()
+}
+
+// Pushed makes the daemon look at the branch at once. It is safe for concurrent use.
+func (d *Daemon) Pushed() {
+	d.orders.pushed.Store(true)
 	d.wake()
 }
 

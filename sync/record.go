@@ -22,6 +22,7 @@ type Record struct {
 	Took time.Duration
 	// Commit is the last good one, new or not; empty before the first.
 	Commit    config.Commit
+	Monorepo  string // its name; empty before the first good commit
 	NewCommit bool
 	Fetched   bool // the branch was looked at
 	Rendered  int  // units that were rendered
@@ -64,7 +65,7 @@ func (r *Record) add(next Record) {
 		r.At = next.At
 	}
 	r.Took = next.At.Add(next.Took).Sub(r.At)
-	r.Commit, r.Next, r.Err = next.Commit, next.Next, next.Err
+	r.Commit, r.Monorepo, r.Next, r.Err = next.Commit, next.Monorepo, next.Next, next.Err
 	r.NewCommit = r.NewCommit || next.NewCommit
 	r.Fetched = r.Fetched || next.Fetched
 	r.Rendered += next.Rendered

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,8 @@ import (
 type diffOptions struct {
 	where        place
 	output       string
-	asks         bool   // --live
+	asks         bool // --live
+	comment      bool
 	config       string // of the daemon
 	unit, target string // with --live
 }
@@ -59,12 +61,18 @@ is. The values of Secrets are neither read nor shown.
 Where a kind or a definition of custom resources changed, its breaking changes are
 problems, as swell schema compat finds them.
 
+With --comment, in a job of GitHub Actions, Gitea Actions or GitLab CI, post the preview
+on the pull request that the job runs for: one comment, which each run brings up to date,
+and a commit status. The token is taken from SWELL_FORGE_TOKEN, GITLAB_TOKEN, GITEA_TOKEN or
+GITHUB_TOKEN. swell ci init writes such a job.
+
 Exit codes: 0 no changes, 1 changes, 2 an error or a problem; or some units could not be compared
 because they have problems on one side, or are no longer units and keep their objects,
-or the daemon would refuse HEAD as a whole.`,
+or the daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo
+  swell diff origin/main --comment    # in a job
   swell diff --live -c daemon.yaml --unit services/shop`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.asks {
@@ -81,6 +89,13 @@ or the daemon would refuse HEAD as a whole.`,
 					return fmt.Errorf("--%s: only with --live", name)
 				}
 			}
+			var j *job
+			if o.comment {
+				var err error
+				if j, err = openJob(); err != nil {
+					return err
+				}
+			}
 			compiler, done, err := where.compiler(cmd)
 			if err != nil {
 				return err
@@ -90,12 +105,18 @@ or the daemon would refuse HEAD as a whole.`,
 			if err != nil {
 				return err
 			}
-			return o.tell(cmd, c)
+			err = o.tell(cmd, c)
+			var code exit
+			if j == nil || err != nil && !errors.As(err, &code) {
+				return err
+			}
+			return j.post(cmd, c)
 		},
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
 	outputFlag(cmd, &o.output, formatText, formatName, formatJSON, formatYAML, formatMarkdown)
+	cmd.Flags().BoolVar(&o.comment, "comment", false, "in a job of GitHub Actions, Gitea Actions or GitLab CI: post the changes on the pull request, as a comment that is kept up to date and a commit status")
 	cmd.Flags().BoolVar(&o.asks, "live", false, "compare with what the clusters hold")
 	configFlag(cmd, &o.config)
 	cmd.Flags().StringVar(&o.unit, "unit", "", "with --live: only this unit, or the units below this folder")
@@ -181,8 +202,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 		return exit(exitError)
 	}
 	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
-	verdict, _ := (&report.Change{Report: c.report, Problems: c.problems}).Verdict()
-	switch {
+	switch verdict, _ := c.verdict(); {
 	case verdict == report.Bad:
 		return exit(exitError)
 	case len(c.report.Changes) > 0:

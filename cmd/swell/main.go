@@ -102,10 +102,10 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(initCommand(), adoptCommand(), renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(), rbacCommand(), vendorCommand(),
+	root.AddCommand(initCommand(), adoptCommand(), renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(), rbacCommand(), vendorCommand(), ciCommand(),
 		runCommand(), statusCommand(), describeCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),
 		pauseCommand(), resumeCommand(), promoteCommand(), rollbackCommand(), maskCommand(), unmaskCommand(), freezeCommand(), thawCommand(), reconcileCommand(),
-		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), watchCommand(), demoCommand(), versionCommand())
+		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), watchCommand(), demoCommand(), versionCommand(), previewerCommand())
 	return root
 }
 

@@ -29,6 +29,8 @@ type process struct {
 	watch configurationWatch
 	state *store.Store
 	pulse *pulse
+	// follows has daemons answer forges and preview pull requests: with --once they do not.
+	follows bool
 }
 
 // openProcess reads the configuration and opens the state.
@@ -66,6 +68,7 @@ func (p *process) once(ctx context.Context) (sync.Record, *rollout.State, error)
 // follow runs daemons one after the other, each with the newest configuration that can be
 // taken, until ctx ends.
 func (p *process) follow(ctx context.Context) error {
+	p.follows = true
 	hangups := make(chan struct{}, 1)
 	defer daemonSignals(p.log, func() { tell(hangups) })()
 	d, err := p.open(ctx, p.is)
@@ -137,9 +140,13 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	}}
 	repo := is.Repository
 	runner := &checker.Runner{Programs: is.Checkers, Cache: kept}
+	var beyond *outside
 	d.Daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: p.state, Clusters: is.Clusters,
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: p.pulse.beat})
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: func(r sync.Record, state *rollout.State) {
+			p.pulse.beat(r, state)
+			beyond.observe(r)
+		}})
 	if err != nil {
 		d.close()
 		return nil, err
@@ -153,6 +160,20 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	d.close = func() {
 		stopServing()
 		closeCommits()
+	}
+	if !p.follows {
+		return d, nil
+	}
+	if beyond, err = p.openOutside(ctx, is, d.Pushed); err != nil {
+		d.close()
+		return nil, err
+	}
+	closeInside := d.close
+	d.close = func() {
+		if err := beyond.close(); err != nil {
+			p.log.Error("close", "err", err)
+		}
+		closeInside()
 	}
 	return d, nil
 }

@@ -46,10 +46,19 @@ func (c *Change) Markdown(limit int) string {
 	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", strings.Split(strings.TrimSuffix(c.Releases, "\n"), "\n"), p.room()/2)
 	p.groups(c)
-	if p.cut && c.More != "" {
+	switch {
+	case isLink(c.Link) && (p.cut || len(c.groups()) > 0):
+		p.write("\n[All of it](<%s>): %s\n", c.Link, code(c.More))
+	case p.cut && c.More != "":
 		p.write("\nAll of it: %s\n", code(c.More))
 	}
 	return p.text.String()
+}
+
+// isLink says that a URL can stand in markdown.
+func isLink(text string) bool {
+	return (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\\", r) })
 }
 
 // page is a page under way.
@@ -68,6 +77,9 @@ func (p *page) head(c *Change) {
 	if c.Base != "" {
 		p.write("\n%s with the changes of %s\n", code(c.Base), code(c.Head))
 	}
+	if c.Fork {
+		p.write("\n%s\n", forkText)
+	}
 	if len(c.Rules) > 0 {
 		p.write("\n**It edits rules that judge changes**: %s. Those of the base judge it too.\n", codes(c.Rules))
 	}
@@ -78,6 +90,9 @@ func (p *page) head(c *Change) {
 		p.lines("Nothing is taken from it", "text", []string{c.Report.Refused}, p.room())
 	}
 }
+
+// forkText is what is said of a change of another repository.
+const forkText = "It comes from another repository: Checkers judged only what they had judged before."
 
 func (c *Change) problemLines() (lines []string) {
 	for _, problem := range c.Problems {
@@ -237,28 +252,39 @@ func (g *group) block(room int) string {
 	if room <= 0 {
 		return ""
 	}
-	like := ""
-	if more := len(g.units) - 1; more > 0 {
-		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
-	}
-	summary := fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
-	lines := textOf(&diff.Report{Changes: g.changes, Withheld: g.withheld})
-	if more := len(g.units) - 1; more > 0 {
-		lines = append(lines, "", "the same, but for names and targets, in")
-		for i, unit := range g.units[1:] {
-			if i == maxNames {
-				lines = append(lines, fmt.Sprintf("  and %d more", more-i))
-				break
-			}
-			lines = append(lines, "  "+string(unit))
-		}
-	}
+	summary, lines := g.summary(), g.lines(maxNames)
 	const ends = "\n\n\n</details>\n"
 	fitting, left := fit(lines, room-len(summary)-len(ends))
 	if left > 0 {
 		return ""
 	}
 	return summary + "\n\n" + Fenced("diff", fitting) + "\n</details>\n"
+}
+
+// summary names the group's first unit, how many are like it, and where.
+func (g *group) summary() string {
+	like := ""
+	if more := len(g.units) - 1; more > 0 {
+		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
+	}
+	return fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
+}
+
+// lines are the changes of the first unit, and the names of so many others.
+func (g *group) lines(names int) []string {
+	lines := textOf(&diff.Report{Changes: g.changes, Withheld: g.withheld})
+	others := g.units[1:]
+	if len(others) == 0 {
+		return lines
+	}
+	lines = append(lines, "", "the same, but for names and targets, in")
+	for i, unit := range others {
+		if i == names {
+			return append(lines, fmt.Sprintf("  and %d more", len(others)-i))
+		}
+		lines = append(lines, "  "+string(unit))
+	}
+	return lines
 }
 
 // htmlCode is a text as code in HTML.

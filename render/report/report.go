@@ -34,11 +34,28 @@ type Change struct {
 	Rules []string
 	// Both are paths that changed in base, too, since the change was begun.
 	Both []string
+	// Fork says that it comes from another repository.
+	Fork bool
 	// Releases says how the change goes through waves and gates, and who approves: lines of
 	// text.
 	Releases string
-	// More is a command, or a link, that shows all of it.
-	More string
+	// More is a command that shows all of it, or says where it is shown: at Link, where
+	// there is one.
+	More, Link string
+}
+
+// Unmoved is the change without the commit that it is compared with. While it stays the
+// same, so does what a reviewer has to know, however often the base moves.
+func (c *Change) Unmoved() *Change {
+	unmoved := *c
+	unmoved.Base, unmoved.Link = "the base", ""
+	return &unmoved
+}
+
+// IsNothing says that there is nothing to tell: no object changes, and nothing is wrong.
+func (c *Change) IsNothing() bool {
+	verdict, _ := c.Verdict()
+	return verdict == Good && len(c.Rules) == 0 && (c.Report == nil || len(c.Report.Changes)+len(c.Report.Kept)+len(c.Report.Withheld) == 0) && (c.Impact == nil || len(c.impactLines()) == 0)
 }
 
 // Verdict is what a commit status says of a change.

@@ -101,6 +101,31 @@ func (b *Bound) Judge(request checker.Request) checker.Verdict {
 	return verdict
 }
 
+// Known are the verdicts of before: nothing runs for texts that have none, and these are
+// refused for a reason. It is for what anybody may write.
+func (r *Runner) Known(reason string) *Known { return &Known{r, reason} }
+
+// Known runs no program.
+type Known struct {
+	runner *Runner
+	reason string
+}
+
+// Identity is the address of the program that a name runs.
+func (k *Known) Identity(name string) (identity, missing string) {
+	p := k.runner.program(name)
+	return p.identity, p.missing
+}
+
+// Judge gives the verdict of before.
+func (k *Known) Judge(request checker.Request) checker.Verdict {
+	p := k.runner.program(request.Program)
+	if known, ok := k.runner.known(keyOf(p, request)); ok {
+		return known
+	}
+	return failed("not checked: " + k.reason)
+}
+
 // failed is the verdict on what could not be judged now.
 func failed(why string) checker.Verdict {
 	return checker.Verdict{Findings: []checker.Finding{{Text: why, Retry: true}}}

@@ -204,17 +204,23 @@ const maxHaves = 256
 func (s *Source) haves() []plumbing.Hash {
 	var haves []plumbing.Hash
 	for _, h := range s.branches {
-		for range maxHaves {
-			c, err := s.objects.commit(h)
-			if err != nil {
-				break // less known only means more to download
-			}
-			haves = append(haves, h)
-			if len(c.ParentHashes) == 0 {
-				break
-			}
-			h = c.ParentHashes[0]
+		haves = s.back(h, haves)
+	}
+	return haves
+}
+
+// back adds a commit and those before it.
+func (s *Source) back(h plumbing.Hash, haves []plumbing.Hash) []plumbing.Hash {
+	for range maxHaves {
+		c, err := s.objects.commit(h)
+		if err != nil {
+			break // less known only means more to download
 		}
+		haves = append(haves, h)
+		if len(c.ParentHashes) == 0 {
+			break
+		}
+		h = c.ParentHashes[0]
 	}
 	return haves
 }

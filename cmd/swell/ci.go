@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/tools/txtar"
+
+	"github.com/swell-sh/swell/config/document"
+)
+
+//go:embed ci.txtar
+var ciFiles string
+
+// ciInstall is the step that brings swell into a job of Actions.
+const ciInstall = `[[define "install"]]    - name: Install swell
+      env: {SWELL_URL: "[[.Binary]]", SWELL_SHA256: "[[.SHA256]]"}
+      run: |
+        mkdir -p "$HOME/bin"
+        curl -fsSL -o "$HOME/bin/swell" "$SWELL_URL"
+        test -z "$SWELL_SHA256" || echo "$SWELL_SHA256  $HOME/bin/swell" | sha256sum -c
+        chmod +x "$HOME/bin/swell"
+        echo "$HOME/bin" >> "$GITHUB_PATH"[[end]]`
+
+func ciCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ci",
+		Short: "Preview pull requests from continuous integration",
+		RunE:  oneOfItsVerbs,
+	}
+	cmd.AddCommand(ciInitCommand())
+	return cmd
+}
+
+// ciSystems are the systems that there are jobs for.
+var ciSystems = []string{"github", "gitlab", "gitea"}
+
+// ciJob is what is filled in.
+type ciJob struct{ Binary, SHA256, Path string }
+
+func ciInitCommand() *cobra.Command {
+	var job ciJob
+	var repo, at string
+	cmd := &cobra.Command{
+		Use:   "init github|gitlab|gitea",
+		Short: "Write the job that shows on a pull request what it changes in the fleet",
+		Long: `Write the files of a job that runs swell diff --comment for each pull request, into the
+Git repository that the current folder is in. Nothing that is there is changed: where one
+of the files is there already, none is written.
+
+  github  GitHub Actions: one workflow for branches, and two for forks, whose token cannot
+          comment. The first of the two only reads; the second may write, and takes nothing
+          from the first.
+  gitlab  GitLab CI: a file to include. It needs a project access token.
+  gitea   Gitea Actions and Forgejo Actions: one workflow for branches, and one for forks.
+
+The job downloads swell from --binary: a static program for linux/amd64, as make release
+makes it. With --sha256, it takes no other.
+
+A daemon with spec.previews does the same without any job.
+
+Exit codes: 0 written, 2 not.`,
+		Example: `  swell ci init github --binary https://artifacts.example.com/swell-linux-amd64
+  swell ci init gitlab --binary https://artifacts.example.com/swell-linux-amd64 --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(ciSystems, args[0]) {
+				return fmt.Errorf("%q: no such system%s", args[0], document.DidYouMean(args[0], ciSystems))
+			}
+			if err := job.check(); err != nil {
+				return err
+			}
+			root := gitRoot(repo)
+			if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
+				return hinted{fmt.Errorf("%s: no Git repository", repo), "the files are for the root of the repository that the pull requests are in"}
+			}
+			var err error
+			if job.Path, err = pathFlag(at, repo); err != nil {
+				return err
+			}
+			files, err := job.files(args[0])
+			if err != nil {
+				return err
+			}
+			if err := writeMissing(root, files); err != nil {
+				return err
+			}
+			for _, f := range files {
+				fmt.Fprintln(cmd.OutOrStdout(), f.Name)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "swell: commit these files to the default branch; the next pull request has a preview")
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&repo, "repo", ".", "Git repository, or a folder in it")
+	cmd.Flags().StringVar(&at, "path", "", "folder of the monorepo inside the Git repository (default: the one around the current folder)")
+	cmd.Flags().StringVar(&job.Binary, "binary", "", "URL of swell for linux/amd64, which the job downloads (required)")
+	cmd.Flags().StringVar(&job.SHA256, "sha256", "", "its SHA-256, in hexadecimal digits")
+	return cmd
+}
+
+var (
+	plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/?&=%@+,-]+$`)
+	isSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	// shellPath is one that needs no quotes in a shell nor in YAML.
+	shellPath = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._/-]*$`)
+)
+
+func (j *ciJob) check() error {
+	switch {
+	case j.Binary == "":
+		return hinted{errors.New("--binary: missing"), "make release makes the programs; put the one for linux/amd64 where jobs can download it"}
+	case !plainURL.MatchString(j.Binary):
+		return fmt.Errorf("--binary %q: want a URL with http:// or https://", j.Binary)
+	case j.SHA256 != "" && !isSHA256.MatchString(strings.ToLower(j.SHA256)):
+		return fmt.Errorf("--sha256 %q: want 64 hexadecimal digits", j.SHA256)
+	}
+	j.SHA256 = strings.ToLower(j.SHA256)
+	return nil
+}
+
+// pathFlag is the flag of swell diff for a monorepo that is not the root of its Git
+// repository, with a space; empty for one that is, or that is not there yet.
+func pathFlag(at, repo string) (string, error) {
+	if at == "" {
+		at = (&place{repo: repo}).folder(repo)
+	}
+	at = filepath.ToSlash(filepath.Clean(at))
+	switch {
+	case at == ".":
+		return "", nil
+	case !filepath.IsLocal(at) || !shellPath.MatchString(at):
+		return "", fmt.Errorf("--path %q: want a folder inside the repository, of letters, digits, dots, hyphens and underscores", at)
+	}
+	return "--path " + at + " ", nil
+}
+
+// files are those of a system, by their paths from the root of the Git repository.
+func (j *ciJob) files(system string) (files []txtar.File, err error) {
+	for _, f := range txtar.Parse([]byte(ciFiles)).Files {
+		name, ours := strings.CutPrefix(f.Name, system+"/")
+		if !ours {
+			continue
+		}
+		made, err := template.New(name).Delims("[[", "]]").Parse(ciInstall + string(f.Data))
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		if err := made.Execute(&b, j); err != nil {
+			return nil, err
+		}
+		files = append(files, txtar.File{Name: name, Data: b.Bytes()})
+	}
+	return files, nil
+}

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/render/report"
+	"github.com/swell-sh/swell/sync/forge"
+)
+
+// job is the job of continuous integration that swell diff --comment runs in.
+type job struct {
+	forge.Job
+	on forge.Forge
+}
+
+// openJob finds out which job this is, before anything is rendered.
+func openJob() (*job, error) {
+	is, err := forge.ReadJob(os.Getenv)
+	switch {
+	case errors.Is(err, forge.ErrNoJob):
+		return nil, hinted{fmt.Errorf("--comment: %w", err), "swell ci init writes a job that runs it; without the flag, nothing is posted"}
+	case err != nil:
+		return nil, fmt.Errorf("--comment: %w", err)
+	}
+	if _, err := is.Token(); err != nil {
+		return nil, hinted{fmt.Errorf("--comment: %w", err), tokenHint(is.Type)}
+	}
+	on, err := forge.New(is.Config)
+	if err != nil {
+		return nil, fmt.Errorf("--comment: %w", err)
+	}
+	return &job{is, on}, nil
+}
+
+// tokenHint says which token a job needs.
+func tokenHint(on forge.Type) string {
+	switch on {
+	case forge.GitHub:
+		return "set GITHUB_TOKEN: ${{ github.token }} in the step's env, and give the job the permissions pull-requests: write and statuses: write; for a pull request of a fork, see the second file that swell ci init github writes"
+	case forge.GitLab:
+		return "CI_JOB_TOKEN cannot comment: make a project access token with the scope api and the role Developer, and set it as the masked variable GITLAB_TOKEN"
+	}
+	return "set GITEA_TOKEN to a token that may write issues and the repository; for a pull request of a fork, see the second file that swell ci init gitea writes"
+}
+
+// post writes the comment and the status of a comparison. Its error is the exit code, or why
+// nothing was posted.
+func (j *job) post(cmd *cobra.Command, c *comparison) error {
+	ctx, notes := cmd.Context(), cmd.ErrOrStderr()
+	pull, err := j.pull(ctx)
+	switch {
+	case err != nil:
+		return j.explain(err)
+	case pull.Number == 0:
+		fmt.Fprintln(notes, "swell: note: nothing is posted: no open pull request has this commit")
+		return j.exit(c)
+	case j.Head != "" && pull.Head != j.Head:
+		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d has moved on to %s\n", pull.Number, pull.Head.Short())
+		return j.exit(c)
+	}
+	change := c.change()
+	change.More, change.Link = "the log of the job", j.URL
+	if err := postPreview(ctx, j.on, pull, change, c.base.Repository.Name, j.URL); err != nil {
+		return j.explain(err)
+	}
+	fmt.Fprintf(notes, "swell: posted on pull request %d\n", pull.Number)
+	if err := summary(change); err != nil {
+		fmt.Fprintf(notes, "swell: note: the summary of the job: %v\n", err)
+	}
+	return j.exit(c)
+}
+
+// pull is the pull request that the job is about; of number 0 where there is none.
+func (j *job) pull(ctx context.Context) (forge.Pull, error) {
+	if j.Pull != 0 {
+		return j.on.Get(ctx, j.Pull)
+	}
+	if j.Head == "" {
+		return forge.Pull{}, nil
+	}
+	open, err := j.on.Open(ctx, "")
+	for _, pull := range open {
+		if pull.Head == j.Head {
+			return pull, err
+		}
+	}
+	return forge.Pull{}, err
+}
+
+// exit is the exit code of a job: changes are no failure.
+func (j *job) exit(c *comparison) error {
+	if verdict, _ := c.verdict(); verdict == report.Bad {
+		return exit(exitError)
+	}
+	return nil
+}
+
+// explain says what to do where a forge refuses.
+func (j *job) explain(err error) error {
+	err = fmt.Errorf("--comment: %w", err)
+	var limit *forge.LimitError
+	switch {
+	case errors.As(err, &limit):
+		return hinted{err, "start the job once more after that"}
+	case forge.IsDenied(err), forge.IsNotFound(err):
+		return hinted{err, tokenHint(j.Type)}
+	}
+	return err
+}
+
+// postPreview writes the sticky comment and the status of a pull request.
+func postPreview(ctx context.Context, on forge.Forge, pull forge.Pull, change *report.Change, name, link string) error {
+	verdict, text := change.Verdict()
+	state := forge.Success
+	if verdict == report.Bad {
+		state = forge.Failure
+	}
+	_, err := on.Comment(ctx, pull.Number, forge.Comment{
+		Subject: "preview of " + name, Text: change.Markdown(report.MaxBytes), Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes)), OnlyAgain: change.IsNothing()})
+	if err != nil {
+		return err
+	}
+	return on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: "swell/" + name, State: state, Text: text, URL: link, Pull: pull.Number})
+}
+
+// summary adds the comment to the summary of a job of GitHub or Gitea, where there is one.
+func summary(change *report.Change) error {
+	file := os.Getenv("GITHUB_STEP_SUMMARY")
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, change.Markdown(report.MaxBytes))
+	return errors.Join(err, f.Close())
+}
+
+// verdict is that of the comparison.
+func (c *comparison) verdict() (report.Verdict, string) {
+	return (&report.Change{Report: c.report, Problems: c.problems}).Verdict()
+}

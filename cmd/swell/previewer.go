@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/report"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/checker"
+	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/helm"
+	"github.com/swell-sh/swell/sync/preview"
+	"github.com/swell-sh/swell/sync/source"
+)
+
+// previewerCommand is the process that renders previews for a daemon: see
+// [preview.Renderer]. Nobody else calls it.
+func previewerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "previewer",
+		Short:  "Render previews for the daemon, which starts this by itself",
+		Hidden: true,
+		Args:   arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			questions := json.NewDecoder(cmd.InOrStdin())
+			var is previewerSettings
+			if err := questions.Decode(&is); err != nil {
+				return fmt.Errorf("the daemon starts this by itself: %w", err)
+			}
+			parsed, err := parseConfiguration(is.File, is.Content)
+			if err != nil {
+				return err
+			}
+			p, err := openPreviewer(cmd.Context(), parsed.Daemon)
+			if err != nil {
+				return err
+			}
+			defer p.close()
+			return p.serve(cmd.Context(), questions, cmd.OutOrStdout())
+		},
+	}
+}
+
+// previewerSettings are the configuration that is in force, whatever its file has by now.
+type previewerSettings struct {
+	File    string
+	Content []byte
+}
+
+// previewer renders previews one after another. It remembers what it rendered last, so that
+// the next one takes what differs alone.
+type previewer struct {
+	settings *config.Daemon
+	src      *source.Source
+	kept     *cache.Cache
+	runner   *checker.Runner
+	compiler *render.Compiler
+	base     *render.Snapshot // of the base that was asked for last; nil: none
+}
+
+const (
+	// previewMemory is what the process may have in its heap: Go collects harder near it, and
+	// the kernel refuses more than twice as much.
+	previewMemory = 4 << 30
+	previewStack  = 256 << 20
+	cacheOfMain   = "cache"
+)
+
+// previewsDir is the folder of previews in that of the state.
+func previewsDir(settings *config.Daemon) string { return filepath.Join(settings.State, "previews") }
+
+func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, error) {
+	debug.SetMemoryLimit(previewMemory)
+	debug.SetMaxStack(previewStack)
+	if err := boundMemory(2 * previewMemory); err != nil {
+		return nil, err
+	}
+	repo := settings.Repository
+	src, err := source.OpenBeside(source.Config{
+		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(previewsDir(settings), "git"), AllowRewind: true,
+		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
+	}, filepath.Join(settings.State, "git"))
+	if err != nil {
+		return nil, err
+	}
+	kept, err := cache.Open(filepath.Join(settings.State, cacheOfMain), cacheLimit)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	p := &previewer{settings: settings, src: src, kept: kept, runner: &checker.Runner{Programs: settings.Checkers, Cache: kept}}
+	p.compiler = &render.Compiler{Cache: kept, Version: buildID(), Checkers: p.runner.Until(ctx), Charts: new(helm.Renderer)}
+	return p, nil
+}
+
+func (p *previewer) close() {
+	_ = errors.Join(p.kept.Close(), p.src.Close()) // nothing is lost with them
+}
+
+// serve answers until nobody asks any more. It ends with the daemon, also in the middle of a
+// preview.
+func (p *previewer) serve(ctx context.Context, questions *json.Decoder, out io.Writer) error {
+	asked := make(chan preview.Ask)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			var ask preview.Ask
+			if err := questions.Decode(&ask); err != nil {
+				ended <- err
+				return
+			}
+			asked <- ask
+		}
+	}()
+	answered := make(chan error, 1)
+	for {
+		var err error
+		select {
+		case ask := <-asked:
+			go func() { answered <- p.reply(ctx, ask, out) }()
+			continue
+		case err = <-answered:
+		case err = <-ended:
+			if errors.Is(err, io.EOF) {
+				return exit(0)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) error {
+	answer, err := p.answer(ctx, ask)
+	if err != nil {
+		return err // another process begins anew
+	}
+	return json.NewEncoder(out).Encode(answer)
+}
+
+// answer makes a preview. The error is for reasons that may pass.
+func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
+	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base)
+	if err != nil {
+		return preview.Answer{}, p.damaged(err)
+	}
+	c, why, err := p.compare(ctx, ask, head)
+	switch {
+	case err != nil:
+		return preview.Answer{}, p.damaged(err)
+	case why != "":
+		return preview.Answer{Head: head, Failed: why}, nil
+	}
+	change := c.change()
+	change.More, change.Link = "the page of the preview", ask.Link
+	change.Fork = ask.Fork
+	verdict, text := change.Verdict()
+	answer := preview.Answer{
+		Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),
+		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes)), Notes: p.notes(c.problems),
+	}
+	if ask.Link != "" {
+		answer.Page = change.Page()
+	}
+	return answer, nil
+}
+
+// damaged has the next process fetch all pull requests anew, where objects are missing: the
+// store that this one reads beside its own may have been replaced.
+func (p *previewer) damaged(err error) error {
+	if source.IsDamage(err) {
+		return errors.Join(err, os.RemoveAll(filepath.Join(previewsDir(p.settings), "git")))
+	}
+	return err
+}
+
+// compare compares the base with what a merge of head into it would give. why says what of
+// the change cannot be compared.
+func (p *previewer) compare(ctx context.Context, ask preview.Ask, head config.Commit) (c *comparison, why string, err error) {
+	base, err := p.snapshot(ctx, ask.Base)
+	if err != nil {
+		return nil, "", err
+	}
+	if base.Held {
+		return nil, fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0]), nil
+	}
+	tree, both, why, err := p.merged(ask.Base, head)
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	p.compiler.Base = base.Repository
+	p.compiler.Checkers = p.checkers(ctx, ask.Fork)
+	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both}
+	if err := c.with(ctx, new(place), p.compiler, tree, head); err != nil {
+		return nil, "", err
+	}
+	if !c.head.Held {
+		if c.impact, err = c.judge(); err != nil {
+			return nil, "", err
+		}
+		c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
+	}
+	c.problems = c.head.Problems
+	if c.impact != nil {
+		c.problems = append(c.impact.Problems(), c.problems...).Sorted()
+	}
+	return c, "", err
+}
+
+func (p *previewer) checkers(ctx context.Context, fork bool) render.Checkers {
+	if fork {
+		return p.runner.Known("no program runs for a pull request of another repository")
+	}
+	return p.runner.Until(ctx)
+}
+
+// snapshot is that of the base, which mostly is the one of before.
+func (p *previewer) snapshot(ctx context.Context, commit config.Commit) (*render.Snapshot, error) {
+	if p.base != nil && p.base.Commit == commit && !p.base.Retry {
+		return p.base, nil
+	}
+	tree, err := p.src.Tree(commit)
+	if err != nil {
+		return nil, err
+	}
+	p.compiler.Base, p.compiler.Checkers = nil, p.checkers(ctx, false)
+	p.base = p.compiler.Snapshot(commit, config.Sub(tree, p.settings.Repository.Path))
+	return p.base, nil
+}
+
+// merged is what a merge of head into base would give, and the paths that changed on both
+// sides.
+func (p *previewer) merged(base, head config.Commit) (tree config.Tree, both []string, why string, err error) {
+	parted, err := p.src.MergeBase(base, head)
+	switch {
+	case errors.Is(err, source.ErrUnrelated):
+		return nil, nil, "its history has no commit in common with the branch", nil
+	case err != nil:
+		return nil, nil, "", err
+	}
+	var trees [3]config.Tree
+	for i, commit := range []config.Commit{parted, base, head} {
+		if trees[i], err = p.src.Tree(commit); err != nil {
+			return nil, nil, "", err
+		}
+		trees[i] = config.Sub(trees[i], p.settings.Repository.Path)
+	}
+	tree, both, err = config.Merge(trees[0], trees[1], trees[2])
+	return tree, both, "", err
+}
+
+// notes are problems at lines of files, from the root of the repository.
+func (p *previewer) notes(problems document.Problems) (notes []forge.Note) {
+	for _, problem := range problems {
+		if problem.File == "" {
+			continue
+		}
+		notes = append(notes, forge.Note{Path: filepath.ToSlash(filepath.Join(p.settings.Repository.Path, problem.File)), Line: problem.Line, Column: problem.Column, Title: string(problem.Code), Text: problem.Text()})
+	}
+	return notes[:min(len(notes), maxNotes)]
+}
+
+// maxNotes is how many problems are shown beside their lines: four requests of GitHub's fifty.
+const maxNotes = 200

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/diff"
+)
+
+// maxPage is how many bytes a page may have, but for the end of the block that it comes to.
+const maxPage = 16 << 20
+
+const pageHead = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>swell preview</title>
+<style>
+:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif }
+body { max-width: 70em; margin: 2em auto; padding: 0 1em }
+h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
+.bad { color: #b3261e } @media (prefers-color-scheme: dark) { .bad { color: #ff8a80 } }
+pre { overflow-x: auto; padding: .7em; border: 1px solid #8884; border-radius: .3em; font-size: .85em }
+summary { cursor: pointer; padding: .2em 0 }
+</style>
+`
+
+// Page is all of the change as a page of HTML, which loads nothing and runs nothing.
+func (c *Change) Page() string {
+	w := &htmlPage{}
+	w.text.WriteString(pageHead)
+	verdict, text := c.Verdict()
+	class := ""
+	if verdict == Bad {
+		class = ` class="bad"`
+	}
+	w.write("<h1%s>%s</h1>\n", class, html.EscapeString(text))
+	if c.Base != "" {
+		w.write("<p>%s with the changes of %s</p>\n", htmlCode(c.Base), htmlCode(c.Head))
+	}
+	if c.Fork {
+		w.write("<p>%s</p>\n", html.EscapeString(forkText))
+	}
+	w.lines("It edits rules that judge changes; those of the base judge it too", c.Rules)
+	w.lines("Changed in the base, too: the head's is shown", c.Both)
+	if c.Report != nil && c.Report.Refused != "" {
+		w.lines("Nothing is taken from it", []string{c.Report.Refused})
+	}
+	w.lines("Problems", c.problemLines())
+	w.lines("What goes", textOf(&diff.Report{Changes: c.gone()}))
+	w.lines("What the change of kinds breaks", c.impactLines())
+	w.lines("What stays as it is", c.stayLines())
+	w.lines("How it is released, if all goes well", nonEmpty(strings.Split(strings.TrimSuffix(c.Releases, "\n"), "\n")))
+	w.groups(c.groups())
+	return w.text.String()
+}
+
+func nonEmpty(lines []string) []string {
+	if len(lines) == 1 && lines[0] == "" {
+		return nil
+	}
+	return lines
+}
+
+type htmlPage struct{ text strings.Builder }
+
+func (w *htmlPage) write(format string, args ...any) { fmt.Fprintf(&w.text, format, args...) }
+
+// lines writes lines under a title, those that there is room for.
+func (w *htmlPage) lines(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	w.write("<h2>%s</h2>\n", html.EscapeString(title))
+	w.block(lines)
+}
+
+func (w *htmlPage) block(lines []string) {
+	w.text.WriteString("<pre>")
+	for i, line := range lines {
+		if w.text.Len() > maxPage {
+			w.write("and %s more\n", diff.Count(len(lines)-i, "line"))
+			break
+		}
+		w.text.WriteString(html.EscapeString(document.Printable(line)) + "\n")
+	}
+	w.text.WriteString("</pre>\n")
+}
+
+func (w *htmlPage) groups(all []*group) {
+	if len(all) == 0 {
+		return
+	}
+	w.write("<h2>Changes</h2>\n")
+	for i, g := range all {
+		if w.text.Len() > maxPage {
+			left := 0
+			for _, rest := range all[i:] {
+				left += len(rest.units)
+			}
+			w.write("<p>The changes of %s are not shown.</p>\n", diff.Count(left, "unit"))
+			return
+		}
+		w.write("<details open>%s\n", g.summary())
+		w.block(g.lines(len(g.units)))
+		w.write("</details>\n")
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// Job is what a job of continuous integration says of itself in its environment.
+type Job struct {
+	Config
+	// Pull is the number of the pull request that it runs for; 0: none, or it is known
+	// by its Head alone.
+	Pull int
+	Head config.Commit // empty: not said
+	URL  string        // of the job, for people
+}
+
+// ErrNoJob means that this is no job of continuous integration that is known.
+var ErrNoJob = errors.New("this is no job of GitHub Actions, Gitea Actions or GitLab CI")
+
+// TokenVariables are where a job's token is looked for, in this order.
+var TokenVariables = []string{"SWELL_FORGE_TOKEN", "GITLAB_TOKEN", "GITEA_TOKEN", "GITHUB_TOKEN"}
+
+// ReadJob reads the environment of a job.
+func ReadJob(getenv func(string) string) (Job, error) {
+	switch {
+	case getenv("GITEA_ACTIONS") == "true", getenv("FORGEJO_ACTIONS") == "true": // they say GITHUB_ACTIONS, too
+		job, err := readActions(getenv, Gitea)
+		job.API = "" // the SDK knows it
+		return job, err
+	case getenv("GITHUB_ACTIONS") == "true":
+		return readActions(getenv, GitHub)
+	case getenv("GITLAB_CI") == "true":
+		return readGitLab(getenv)
+	}
+	return Job{}, ErrNoJob
+}
+
+// jobToken is asked before each request.
+func jobToken(getenv func(string) string) func() (string, error) {
+	return func() (string, error) {
+		for _, name := range TokenVariables {
+			if token := getenv(name); token != "" {
+				return token, nil
+			}
+		}
+		return "", fmt.Errorf("no token: none of the environment variables %v is set", TokenVariables)
+	}
+}
+
+func readActions(getenv func(string) string, is Type) (Job, error) {
+	job := Job{Config: Config{Type: is, URL: getenv("GITHUB_SERVER_URL"), API: getenv("GITHUB_API_URL"), Project: getenv("GITHUB_REPOSITORY"), Token: jobToken(getenv)}}
+	if run := getenv("GITHUB_RUN_ID"); run != "" {
+		job.URL = fmt.Sprintf("%s/%s/actions/runs/%s", job.Config.URL, job.Project, run)
+	}
+	content, err := os.ReadFile(getenv("GITHUB_EVENT_PATH"))
+	if err != nil {
+		return job, fmt.Errorf("the event of the job, in GITHUB_EVENT_PATH: %w", err)
+	}
+	var event struct {
+		Number      int
+		PullRequest *struct {
+			Number int
+			Head   struct{ SHA config.Commit }
+		} `json:"pull_request"`
+		Run *struct {
+			SHA config.Commit `json:"head_sha"`
+		} `json:"workflow_run"`
+	}
+	if err := json.Unmarshal(content, &event); err != nil {
+		return job, fmt.Errorf("the event of the job: %w", err)
+	}
+	switch {
+	case event.PullRequest != nil:
+		job.Pull, job.Head = cmp.Or(event.PullRequest.Number, event.Number), event.PullRequest.Head.SHA
+	case event.Run != nil:
+		job.Head = event.Run.SHA // the event does not name pull requests of forks
+	}
+	return job, nil
+}
+
+func readGitLab(getenv func(string) string) (Job, error) {
+	job := Job{
+		Config: Config{Type: GitLab, URL: getenv("CI_SERVER_URL"), API: getenv("CI_API_V4_URL"), Project: cmp.Or(getenv("CI_MERGE_REQUEST_PROJECT_PATH"), getenv("CI_PROJECT_PATH")), Token: jobToken(getenv)},
+		URL:    getenv("CI_JOB_URL"),
+		// The source branch's commit; of a pipeline for the merged result, CI_COMMIT_SHA is another one.
+		Head: config.Commit(cmp.Or(getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"), getenv("CI_COMMIT_SHA"))),
+	}
+	if text := getenv("CI_MERGE_REQUEST_IID"); text != "" {
+		number, err := strconv.Atoi(text)
+		if err != nil {
+			return job, fmt.Errorf("CI_MERGE_REQUEST_IID: %w", err)
+		}
+		job.Pull = number
+	}
+	return job, nil
+}

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"sync"
+
+	"code.gitea.io/sdk/gitea"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// giteaForge is a repository of Gitea or Forgejo.
+type giteaForge struct {
+	at, owner, name string
+	client          *http.Client
+
+	mu      sync.Mutex
+	account string // its login; empty: not known yet
+}
+
+func newGitea(c Config, owner, name string) (*giteaForge, error) {
+	at := c.URL // the SDK adds the path of the API
+	client, err := c.client(at, nil, bearer("Authorization", "token ", c.Token))
+	return &giteaForge{at: at, owner: owner, name: name, client: client, account: c.Login}, err
+}
+
+// sdk is the SDK for one call: it has the context in the client.
+func (g *giteaForge) sdk(ctx context.Context) *gitea.Client {
+	c, _ := gitea.NewClient(g.at, gitea.SetHTTPClient(g.client), gitea.SetContext(ctx), gitea.SetGiteaVersion("")) // it asks nothing, and so cannot fail
+	return c
+}
+
+func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
+	for page := 1; page <= maxPages; page++ {
+		found, answer, err := g.sdk(ctx).ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
+			State: gitea.StateOpen, Sort: "recentupdate", ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
+		if err != nil {
+			return nil, fmt.Errorf("list pull requests: %w", err)
+		}
+		for _, p := range found {
+			if pull := g.pull(p); pull.Base == branch || branch == "" {
+				open = append(open, pull)
+			}
+		}
+		if answer.NextPage == 0 {
+			break
+		}
+	}
+	return open, nil
+}
+
+func (g *giteaForge) Get(ctx context.Context, number int) (Pull, error) {
+	p, _, err := g.sdk(ctx).GetPullRequest(g.owner, g.name, int64(number))
+	if err != nil {
+		return Pull{}, fmt.Errorf("pull request %d: %w", number, err)
+	}
+	return g.pull(p), nil
+}
+
+func (g *giteaForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
+	p, _, err := g.sdk(ctx).GetCommitPullRequest(g.owner, g.name, string(commit))
+	switch {
+	case IsNotFound(err):
+		return Pull{}, nil
+	case err != nil:
+		return Pull{}, fmt.Errorf("pull request of %s: %w", commit.Short(), err)
+	}
+	if pull := g.pull(p); pull.Merge == commit {
+		return pull, nil
+	}
+	return Pull{}, nil
+}
+
+func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
+	pull := Pull{Number: int(p.Index), Title: p.Title, URL: p.HTMLURL, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Open: p.State == gitea.StateOpen}
+	if p.Poster != nil {
+		pull.Author = p.Poster.UserName
+	}
+	if p.Head != nil {
+		pull.Head = config.Commit(p.Head.Sha)
+	}
+	if p.Base != nil {
+		pull.Base = p.Base.Ref
+		pull.Fork = p.Head == nil || p.Head.RepoID != p.Base.RepoID
+	}
+	if p.HasMerged && p.MergedCommitID != nil {
+		pull.Merge = config.Commit(*p.MergedCommitID)
+	}
+	if p.Updated != nil {
+		pull.Updated = *p.Updated
+	}
+	return pull
+}
+
+func (g *giteaForge) SetStatus(ctx context.Context, s Status) error {
+	_, _, err := g.sdk(ctx).CreateStatus(g.owner, g.name, string(s.Commit), gitea.CreateStatusOption{
+		State: gitea.StatusState(s.State), TargetURL: s.URL, Description: statusText(s.Text), Context: s.Name})
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+	}
+	return nil
+}
+
+func (g *giteaForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
+	id, err := c.write(ctx, g, number)
+	if err != nil {
+		return 0, fmt.Errorf("comment on pull request %d: %w", number, err)
+	}
+	return id, nil
+}
+
+func (g *giteaForge) Report(context.Context, Report) error { return ErrNoReports }
+
+func (g *giteaForge) login(ctx context.Context) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.account == "" {
+		user, _, err := g.sdk(ctx).GetMyUserInfo()
+		switch {
+		case hasStatus(err, http.StatusForbidden): // the token of a job may not ask
+			g.account = "gitea-actions"
+		case err != nil:
+			return "", err
+		default:
+			g.account = user.UserName
+		}
+	}
+	return g.account, nil
+}
+
+func (g *giteaForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
+	return func(yield func(note, error) bool) {
+		// The API gives all comments at once, whatever page is asked for.
+		found, _, err := g.sdk(ctx).ListIssueComments(g.owner, g.name, int64(number), gitea.ListIssueCommentOptions{ListOptions: gitea.ListOptions{Page: -1}})
+		if err != nil {
+			yield(note{}, err)
+			return
+		}
+		for _, c := range found {
+			n := note{id: c.ID, body: c.Body}
+			if c.Poster != nil {
+				n.author = c.Poster.UserName
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (g *giteaForge) create(ctx context.Context, number int, body string) (int64, error) {
+	c, _, err := g.sdk(ctx).CreateIssueComment(g.owner, g.name, int64(number), gitea.CreateIssueCommentOption{Body: body})
+	if err != nil {
+		return 0, err
+	}
+	return c.ID, nil
+}
+
+func (g *giteaForge) edit(ctx context.Context, _ int, id int64, body string) error {
+	_, _, err := g.sdk(ctx).EditIssueComment(g.owner, g.name, id, gitea.EditIssueCommentOption{Body: body})
+	return err
+}
+
+func (g *giteaForge) remove(ctx context.Context, _ int, id int64) error {
+	_, err := g.sdk(ctx).DeleteIssueComment(g.owner, g.name, id)
+	return err
+}

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-github/v92/github"
+	"golang.org/x/time/rate"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// gitHubForge is a repository on GitHub, or on a GitHub Enterprise Server.
+type gitHubForge struct {
+	owner, name string
+	client      *github.Client
+	app         *appTokens // nil: a token of somebody
+
+	mu      sync.Mutex
+	account string // its login; empty: not known yet
+}
+
+// gitHubWrites keeps below GitHub's limits of 80 requests a minute and 500 an hour that
+// create content.
+func gitHubWrites() *rate.Limiter { return rate.NewLimiter(rate.Every(8*time.Second), 40) }
+
+// actionsLogin is the account of the token that GitHub makes for a job. That token may not
+// ask for its own name.
+const actionsLogin = "github-actions[bot]"
+
+func newGitHub(c Config, owner, name string) (*gitHubForge, error) {
+	api := c.API
+	switch {
+	case api != "":
+	case c.URL == "https://github.com":
+		api = "https://api.github.com"
+	default:
+		api = c.URL + "/api/v3"
+	}
+	api = strings.TrimSuffix(api, "/") + "/"
+	g := &gitHubForge{owner: owner, name: name, account: c.Login}
+	authorize := bearer("Authorization", "Bearer ", c.Token)
+	if c.App != nil {
+		var err error
+		if g.app, err = c.App.tokens(c, api); err != nil {
+			return nil, err
+		}
+		authorize = bearer("Authorization", "Bearer ", g.app.token)
+	}
+	client, err := c.client(api, gitHubWrites(), authorize)
+	if err != nil {
+		return nil, err
+	}
+	g.client, err = gitHubSDK(client, api)
+	return g, err
+}
+
+// gitHubSDK is the SDK on a client that knows the limits itself.
+func gitHubSDK(client *http.Client, api string) (*github.Client, error) {
+	return github.NewClient(github.WithHTTPClient(client), github.WithURLs(&api, nil), github.WithDisableRateLimitCheck())
+}
+
+const perPage = 100
+
+func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
+	ask := &github.PullRequestListOptions{State: "open", Base: branch, Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{PerPage: perPage}}
+	for range maxPages {
+		found, answer, err := g.client.PullRequests.List(ctx, g.owner, g.name, ask)
+		if err != nil {
+			return nil, fmt.Errorf("list pull requests: %w", err)
+		}
+		for _, p := range found {
+			open = append(open, gitHubPull(p))
+		}
+		if answer.NextPage == 0 {
+			break
+		}
+		ask.Page = answer.NextPage
+	}
+	return open, nil
+}
+
+func (g *gitHubForge) Get(ctx context.Context, number int) (Pull, error) {
+	p, _, err := g.client.PullRequests.Get(ctx, g.owner, g.name, number)
+	if err != nil {
+		return Pull{}, fmt.Errorf("pull request %d: %w", number, err)
+	}
+	return gitHubPull(p), nil
+}
+
+func (g *gitHubForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
+	found, _, err := g.client.PullRequests.ListPullRequestsWithCommit(ctx, g.owner, g.name, string(commit), &github.ListOptions{PerPage: perPage})
+	if err != nil && !IsNotFound(err) && !hasStatus(err, http.StatusUnprocessableEntity) { // it does not know the commit
+		return Pull{}, fmt.Errorf("pull request of %s: %w", commit.Short(), err)
+	}
+	for _, p := range found {
+		if pull := gitHubPull(p); pull.Merge == commit {
+			return pull, nil
+		}
+	}
+	return Pull{}, nil
+}
+
+func gitHubPull(p *github.PullRequest) Pull {
+	pull := Pull{
+		Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), URL: p.GetHTMLURL(),
+		Head: config.Commit(p.GetHead().GetSHA()), Ref: fmt.Sprintf("refs/pull/%d/head", p.GetNumber()), Base: p.GetBase().GetRef(),
+		Fork: p.GetHead().GetRepo().GetID() != p.GetBase().GetRepo().GetID(), // a fork that is gone has no repository
+		Open: p.GetState() == "open", Updated: p.GetUpdatedAt().Time,
+	}
+	if p.MergedAt != nil { // before, it is a commit that a merge would make
+		pull.Merge = config.Commit(p.GetMergeCommitSHA())
+	}
+	return pull
+}
+
+func (g *gitHubForge) SetStatus(ctx context.Context, s Status) error {
+	state, text := string(s.State), statusText(s.Text)
+	status := github.RepoStatus{State: &state, Description: &text, Context: &s.Name}
+	if s.URL != "" {
+		status.TargetURL = &s.URL
+	}
+	if _, _, err := g.client.Repositories.CreateStatus(ctx, g.owner, g.name, string(s.Commit), status); err != nil {
+		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+	}
+	return nil
+}
+
+func (g *gitHubForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
+	id, err := c.write(ctx, g, number)
+	if err != nil {
+		return 0, fmt.Errorf("comment on pull request %d: %w", number, err)
+	}
+	return id, nil
+}
+
+// maxAnnotations is how many GitHub takes in a request.
+const maxAnnotations = 50
+
+func (g *gitHubForge) Report(ctx context.Context, r Report) error {
+	if g.app == nil {
+		return ErrNoReports
+	}
+	conclusion, completed := "success", "completed"
+	if !r.OK {
+		conclusion = "failure"
+	}
+	notes := annotations(r.Notes)
+	first := notes[:min(len(notes), maxAnnotations)]
+	run, _, err := g.client.Checks.CreateCheckRun(ctx, g.owner, g.name, github.CreateCheckRunOptions{
+		Name: r.Name, HeadSHA: string(r.Commit), DetailsURL: some(r.URL), Status: &completed, Conclusion: &conclusion,
+		Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: first}})
+	for rest := notes[len(first):]; err == nil && len(rest) > 0; {
+		next := rest[:min(len(rest), maxAnnotations)]
+		rest = rest[len(next):]
+		_, _, err = g.client.Checks.UpdateCheckRun(ctx, g.owner, g.name, run.GetID(), github.UpdateCheckRunOptions{
+			Name: r.Name, Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: next}})
+	}
+	if err != nil {
+		return fmt.Errorf("check run of %s: %w", r.Commit.Short(), err)
+	}
+	return nil
+}
+
+func annotations(notes []Note) (all []*github.CheckRunAnnotation) {
+	failure := "failure"
+	for _, n := range notes {
+		line := max(n.Line, 1)
+		a := &github.CheckRunAnnotation{Path: &n.Path, StartLine: &line, EndLine: &line, AnnotationLevel: &failure, Message: &n.Text, Title: some(n.Title)}
+		if n.Column > 0 {
+			a.StartColumn, a.EndColumn = &n.Column, &n.Column
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// some is a text that is there; nil where it is empty.
+func some(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func (g *gitHubForge) login(ctx context.Context) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.account != "" {
+		return g.account, nil
+	}
+	if g.app != nil {
+		slug, err := g.app.slug(ctx)
+		if err != nil {
+			return "", err
+		}
+		g.account = slug + "[bot]"
+		return g.account, nil
+	}
+	user, _, err := g.client.Users.Get(ctx, "")
+	var refused *Error
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
+		g.account = actionsLogin
+	case err != nil:
+		return "", err
+	default:
+		g.account = user.GetLogin()
+	}
+	return g.account, nil
+}
+
+func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
+	return func(yield func(note, error) bool) {
+		ask := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: perPage}}
+		for range maxPages {
+			found, answer, err := g.client.Issues.ListComments(ctx, g.owner, g.name, number, ask)
+			if err != nil {
+				yield(note{}, err)
+				return
+			}
+			for _, c := range found {
+				if !yield(note{c.GetID(), c.GetUser().GetLogin(), c.GetBody()}, nil) {
+					return
+				}
+			}
+			if answer.NextPage == 0 {
+				return
+			}
+			ask.Page = answer.NextPage
+		}
+	}
+}
+
+func (g *gitHubForge) create(ctx context.Context, number int, body string) (int64, error) {
+	c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.name, number, github.IssueCommentRequest{Body: body})
+	return c.GetID(), err
+}
+
+func (g *gitHubForge) edit(ctx context.Context, _ int, id int64, body string) error {
+	_, _, err := g.client.Issues.UpdateComment(ctx, g.owner, g.name, id, github.IssueCommentRequest{Body: body})
+	return err
+}
+
+func (g *gitHubForge) remove(ctx context.Context, _ int, id int64) error {
+	_, err := g.client.Issues.DeleteComment(ctx, g.owner, g.name, id)
+	return err
+}

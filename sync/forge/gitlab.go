@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go/v2"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// gitLabForge is a project on GitLab.
+type gitLabForge struct {
+	project string
+	client  *gitlab.Client
+
+	mu      sync.Mutex
+	account string // its login; empty: not known yet
+}
+
+func newGitLab(c Config) (*gitLabForge, error) {
+	api := cmp.Or(c.API, c.URL+"/api/v4")
+	client, err := c.client(api, nil, bearer("PRIVATE-TOKEN", "", c.Token))
+	if err != nil {
+		return nil, err
+	}
+	sdk, err := gitlab.NewClient("", gitlab.WithBaseURL(api), gitlab.WithHTTPClient(client), gitlab.WithoutRetries())
+	return &gitLabForge{project: c.Project, client: sdk, account: c.Login}, err
+}
+
+func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
+	ask := &gitlab.ListProjectMergeRequestsOptions{State: some("opened"), OrderBy: some("updated_at"), Sort: some("desc"), TargetBranch: some(branch), ListOptions: gitlab.ListOptions{PerPage: perPage}}
+	for range maxPages {
+		found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, ask, gitlab.WithContext(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("list merge requests: %w", err)
+		}
+		for _, m := range found {
+			open = append(open, gitLabPull(m))
+		}
+		if answer.NextPage == 0 {
+			break
+		}
+		ask.Page = answer.NextPage
+	}
+	return open, nil
+}
+
+func (g *gitLabForge) Get(ctx context.Context, number int) (Pull, error) {
+	m, err := g.get(ctx, number)
+	if err != nil {
+		return Pull{}, err
+	}
+	return gitLabPull(&m.BasicMergeRequest), nil
+}
+
+func (g *gitLabForge) get(ctx context.Context, number int) (*gitlab.MergeRequest, error) {
+	m, _, err := g.client.MergeRequests.GetMergeRequest(g.project, int64(number), nil, gitlab.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("merge request %d: %w", number, err)
+	}
+	return m, nil
+}
+
+func (g *gitLabForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
+	found, _, err := g.client.Commits.ListMergeRequestsByCommit(g.project, string(commit), gitlab.WithContext(ctx))
+	if err != nil && !IsNotFound(err) {
+		return Pull{}, fmt.Errorf("merge request of %s: %w", commit.Short(), err)
+	}
+	for _, m := range found {
+		if pull := gitLabPull(m); pull.Merge == commit {
+			return pull, nil
+		}
+	}
+	return Pull{}, nil
+}
+
+func gitLabPull(m *gitlab.BasicMergeRequest) Pull {
+	pull := Pull{Number: int(m.IID), Title: m.Title, URL: m.WebURL, Head: config.Commit(m.SHA), Ref: fmt.Sprintf("refs/merge-requests/%d/head", m.IID),
+		Base: m.TargetBranch, Fork: m.SourceProjectID != m.TargetProjectID, Open: m.State == "opened"}
+	if m.Author != nil {
+		pull.Author = m.Author.Username
+	}
+	if m.State == "merged" { // a fast-forward has no merge commit, and a squash has its own
+		pull.Merge = config.Commit(cmp.Or(m.MergeCommitSHA, m.SquashCommitSHA, m.SHA))
+	}
+	if m.UpdatedAt != nil {
+		pull.Updated = *m.UpdatedAt
+	}
+	return pull
+}
+
+// SetStatus adds a job to the pipeline of the commit. For the head of a merge request it
+// names the pipeline: GitLab would put it into another one, or make one, which the merge
+// request would wait for.
+func (g *gitLabForge) SetStatus(ctx context.Context, s Status) error {
+	options := &gitlab.SetCommitStatusOptions{State: gitLabState(s.State), Name: &s.Name, Description: some(statusText(s.Text)), TargetURL: some(s.URL)}
+	if s.Pull != 0 {
+		m, err := g.get(ctx, s.Pull)
+		if err != nil {
+			return err
+		}
+		if p := m.HeadPipeline; p != nil && p.SHA == string(s.Commit) && p.ProjectID == m.TargetProjectID {
+			options.PipelineID = &p.ID
+		}
+	}
+	_, _, err := g.client.Commits.SetCommitStatus(g.project, string(s.Commit), options, gitlab.WithContext(ctx))
+	if isSameState(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+	}
+	return nil
+}
+
+// isSameState says that a status is in that state already, which GitLab calls an error.
+func isSameState(err error) bool {
+	return hasStatus(err, http.StatusBadRequest) && strings.Contains(err.Error(), "Cannot transition status")
+}
+
+func gitLabState(s State) gitlab.BuildStateValue {
+	switch s {
+	case Success:
+		return gitlab.Success
+	case Failure:
+		return gitlab.Failed
+	}
+	return gitlab.Running // from pending, a status does not become success at once
+}
+
+func (g *gitLabForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
+	id, err := c.write(ctx, g, number)
+	if err != nil {
+		return 0, fmt.Errorf("comment on merge request %d: %w", number, err)
+	}
+	return id, nil
+}
+
+func (g *gitLabForge) Report(context.Context, Report) error { return ErrNoReports }
+
+func (g *gitLabForge) login(ctx context.Context) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.account == "" {
+		user, _, err := g.client.Users.CurrentUser(gitlab.WithContext(ctx))
+		if err != nil {
+			return "", err
+		}
+		g.account = user.Username
+	}
+	return g.account, nil
+}
+
+func (g *gitLabForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
+	return func(yield func(note, error) bool) {
+		ask := &gitlab.ListMergeRequestNotesOptions{ListOptions: gitlab.ListOptions{PerPage: perPage}}
+		for range maxPages {
+			found, answer, err := g.client.Notes.ListMergeRequestNotes(g.project, int64(number), ask, gitlab.WithContext(ctx))
+			if err != nil {
+				yield(note{}, err)
+				return
+			}
+			for _, n := range found {
+				if !n.System && !yield(note{n.ID, n.Author.Username, n.Body}, nil) {
+					return
+				}
+			}
+			if answer.NextPage == 0 {
+				return
+			}
+			ask.Page = answer.NextPage
+		}
+	}
+}
+
+func (g *gitLabForge) create(ctx context.Context, number int, body string) (int64, error) {
+	n, _, err := g.client.Notes.CreateMergeRequestNote(g.project, int64(number), &gitlab.CreateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
+	if err != nil {
+		return 0, err
+	}
+	return n.ID, nil
+}
+
+func (g *gitLabForge) edit(ctx context.Context, number int, id int64, body string) error {
+	_, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, int64(number), id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
+	return err
+}
+
+func (g *gitLabForge) remove(ctx context.Context, number int, id int64) error {
+	_, err := g.client.Notes.DeleteMergeRequestNote(g.project, int64(number), id, gitlab.WithContext(ctx))
+	return err
+}

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/swell-sh/swell/config/document"
+)
+
+// Error is what a forge answered in place of what was asked for.
+type Error struct {
+	Status int    // of HTTP, from 400
+	Text   string // the forge's words, in a line
+}
+
+func (e *Error) Error() string {
+	if e.Text == "" {
+		return http.StatusText(e.Status)
+	}
+	return fmt.Sprintf("%d %s: %s", e.Status, http.StatusText(e.Status), e.Text)
+}
+
+// IsNotFound says that a forge does not have, or does not show, what was asked for.
+func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound, http.StatusGone) }
+
+// IsDenied says that the credential is no good, or has no right to do what was asked for.
+func IsDenied(err error) bool {
+	return hasStatus(err, http.StatusUnauthorized, http.StatusForbidden)
+}
+
+func hasStatus(err error, statuses ...int) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, status := range statuses {
+		if e.Status == status {
+			return true
+		}
+	}
+	return false
+}
+
+// LimitError means that a forge takes no more requests before some time.
+type LimitError struct{ Until time.Time }
+
+func (e *LimitError) Error() string {
+	return "the forge takes no more requests before " + e.Until.UTC().Format("15:04:05 MST")
+}
+
+const (
+	answerTime = 30 * time.Second // for one request
+	maxAnswer  = 32 << 20         // bytes: a page of a hundred comments of 65,536 characters, in JSON
+	maxRefusal = 16 << 10         // bytes of an answer that is an error
+	// leastPause is how long nothing is asked after a forge refused too many requests
+	// without saying for how long: GitHub asks for at least a minute.
+	leastPause = time.Minute
+	mostPause  = time.Hour
+)
+
+// transport carries the requests of one account. It adds the credential, to requests to the
+// forge alone; makes errors of all answers from 400 on; and asks nothing while the forge
+// takes no more.
+type transport struct {
+	base      http.RoundTripper
+	host      string // of the API
+	authorize func(*http.Request) error
+	writes    *rate.Limiter // of requests that write; nil: no bound
+	now       func() time.Time
+
+	mu    sync.Mutex
+	until time.Time // nothing is asked before
+}
+
+// client is an HTTP client for the SDK of a forge.
+func (c *Config) client(api string, writes *rate.Limiter, authorize func(*http.Request) error) (*http.Client, error) {
+	at, err := url.Parse(api)
+	if err != nil {
+		return nil, err
+	}
+	t := &transport{base: c.Transport, host: at.Host, authorize: authorize, writes: writes, now: c.Now}
+	return &http.Client{Transport: t, Timeout: answerTime, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if next.URL.Host != at.Host || next.URL.Scheme != at.Scheme || len(via) > 3 {
+			return fmt.Errorf("redirected to %s: the forge's URL is another one", next.URL.Host)
+		}
+		return nil
+	}}, nil
+}
+
+// bearer is a credential of a token.
+func bearer(header, prefix string, token func() (string, error)) func(*http.Request) error {
+	return func(r *http.Request) error {
+		text, err := token()
+		if err != nil {
+			return err
+		}
+		if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) || text == "" {
+			return errors.New("the token is empty, or no token")
+		}
+		r.Header.Set(header, prefix+text)
+		return nil
+	}
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != t.host {
+		return nil, fmt.Errorf("host %s is not the forge's", r.URL.Host)
+	}
+	if until := t.closed(r.Method); !until.IsZero() {
+		return nil, &LimitError{until}
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "swell")
+	if err := t.authorize(r); err != nil {
+		return nil, err
+	}
+	answer, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode < 400 {
+		answer.Body = &bounded{answer.Body, maxAnswer}
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	content, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal)) // an error is one anyway
+	text := refusal(content)
+	if pause, limited := t.pause(answer, text); limited {
+		until := t.now().Add(pause)
+		t.mu.Lock()
+		t.until = until
+		t.mu.Unlock()
+		return nil, &LimitError{until}
+	}
+	return nil, &Error{answer.StatusCode, text}
+}
+
+// closed is until when nothing is asked; zero: something is.
+func (t *transport) closed(method string) time.Time {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Before(t.until) {
+		return t.until
+	}
+	if t.writes == nil || method == http.MethodGet || method == http.MethodHead {
+		return time.Time{}
+	}
+	reserved := t.writes.ReserveN(now, 1)
+	if wait := reserved.DelayFrom(now); wait > 0 {
+		reserved.CancelAt(now)
+		return now.Add(wait)
+	}
+	return time.Time{}
+}
+
+// pause is for how long nothing is to be asked after an answer, and whether anything but a
+// pause helps. Both of GitHub's limits answer with 403 or 429.
+func (t *transport) pause(answer *http.Response, text string) (pause time.Duration, limited bool) {
+	header := answer.Header
+	after, reset := header.Get("Retry-After"), header.Get("X-RateLimit-Reset")
+	if reset == "" {
+		reset = header.Get("RateLimit-Reset") // GitLab
+	}
+	spent := header.Get("X-RateLimit-Remaining") == "0"
+	limited = answer.StatusCode == http.StatusTooManyRequests ||
+		answer.StatusCode == http.StatusForbidden && (after != "" || spent || strings.Contains(text, "secondary rate limit"))
+	if !limited {
+		return 0, false
+	}
+	pause = leastPause
+	if seconds, err := strconv.Atoi(after); err == nil {
+		pause = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(after); err == nil {
+		pause = at.Sub(t.now())
+	} else if unix, err := strconv.ParseInt(reset, 10, 64); err == nil && (spent || answer.StatusCode == http.StatusTooManyRequests) {
+		pause = time.Unix(unix, 0).Sub(t.now())
+	}
+	return min(max(pause, time.Second), mostPause), true
+}
+
+// refusal is what an answer says, in a line: all forges say it in JSON.
+func refusal(content []byte) string {
+	var said struct {
+		Message any    `json:"message"`
+		Error   string `json:"error"`
+	}
+	text := string(content)
+	if json.Unmarshal(content, &said) == nil {
+		switch m := said.Message.(type) {
+		case string:
+			text = m
+		case nil:
+			text = said.Error
+		default: // GitLab has lists by field
+			text = fmt.Sprint(m)
+		}
+	}
+	return document.Shorten(document.Printable(strings.Join(strings.Fields(text), " ")))
+}
+
+// bounded fails where an answer is longer than so many bytes.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the forge's answer has more than %d MiB", maxAnswer>>20)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/forge"
+)
+
+// posted is what was posted on a pull request. The zero value is nothing.
+type posted struct {
+	Comment int64  `json:"comment,omitempty"`
+	Digest  string `json:"digest,omitempty"` // of what the comment says
+	Token   string `json:"token,omitempty"`  // of the page
+	// The status, and the commit that has it.
+	Head  config.Commit `json:"head,omitempty"`
+	State forge.State   `json:"state,omitempty"`
+	Text  string        `json:"text,omitempty"`
+}
+
+// keptFor is how long the page of a pull request that was closed is shown.
+const keptFor = 30 * 24 * time.Hour
+
+// files is the folder of previews.
+type files struct{ dir string }
+
+func (f files) pull(number int) string {
+	return filepath.Join(f.dir, "pulls", strconv.Itoa(number)+".json")
+}
+
+func (f files) make() error {
+	return errors.Join(os.MkdirAll(filepath.Join(f.dir, "pulls"), 0o700), os.MkdirAll(filepath.Join(f.dir, "pages"), 0o700))
+}
+
+// read is what was posted; the zero value where that is not known.
+func (f files) read(number int) (is posted) {
+	content, err := os.ReadFile(f.pull(number))
+	if err != nil || json.Unmarshal(content, &is) != nil || is.Token != "" && !isToken(is.Token) {
+		return posted{} // comments are found again on the forge
+	}
+	return is
+}
+
+func (f files) write(number int, is posted) error {
+	content, err := json.Marshal(is)
+	if err != nil {
+		return err
+	}
+	return replace(f.pull(number), content)
+}
+
+func (f files) page(token, html string) error {
+	return replace(f.pageOf(token), []byte(html))
+}
+
+func (f files) pageOf(token string) string {
+	return filepath.Join(f.dir, "pages", token+".html")
+}
+
+// replace writes a file whole or not at all.
+func replace(name string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(name), "tmp-")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// sweep deletes what was written long ago of pull requests that are not there any more.
+func (f files) sweep(now time.Time, there map[int]bool) error {
+	kept := map[string]bool{}
+	err := f.each("pulls", func(path string, info fs.FileInfo) error {
+		number, err := strconv.Atoi(strings.TrimSuffix(info.Name(), ".json"))
+		if err == nil && (there[number] || now.Sub(info.ModTime()) < keptFor) {
+			kept[f.read(number).Token] = true
+			return nil
+		}
+		return old(path, info, now)
+	})
+	return errors.Join(err, f.each("pages", func(path string, info fs.FileInfo) error {
+		if kept[strings.TrimSuffix(info.Name(), ".html")] {
+			return nil
+		}
+		return old(path, info, now)
+	}))
+}
+
+// old deletes a file that nobody wrote for an hour.
+func old(path string, info fs.FileInfo, now time.Time) error {
+	if now.Sub(info.ModTime()) < time.Hour {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+func (f files) each(folder string, do func(string, fs.FileInfo) error) error {
+	entries, err := os.ReadDir(filepath.Join(f.dir, folder))
+	for _, entry := range entries {
+		info, gone := entry.Info()
+		if gone == nil {
+			err = errors.Join(err, do(filepath.Join(f.dir, folder, entry.Name()), info))
+		}
+	}
+	return err
+}
+
+// newToken is 128 random bits.
+func newToken() string {
+	bits := make([]byte, 16)
+	_, _ = rand.Read(bits) // it never fails
+	return hex.EncodeToString(bits)
+}
+
+var isToken = regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/report"
+	"github.com/swell-sh/swell/sync/forge"
+)
+
+// StatusName is what the status of a monorepo's previews is called.
+func StatusName(monorepo string) string { return "swell/" + monorepo }
+
+// Subject is what the comment of a monorepo's previews is about.
+func Subject(monorepo string) string { return "preview of " + monorepo }
+
+// write posts an answer: the page first, since the comment links to it.
+func (p *Previewer) write(ctx context.Context, is *pull) error {
+	a := is.answer
+	if a.Failed != "" {
+		return p.writeFailed(ctx, is)
+	}
+	if p.Link != "" {
+		if err := p.files.page(is.posted.Token, a.Page); err != nil {
+			return err
+		}
+	}
+	if err := p.comment(ctx, is, forge.Comment{Text: a.Comment, Digest: a.Digest, OnlyAgain: a.Nothing}); err != nil {
+		return err
+	}
+	state := forge.Success
+	if a.Bad {
+		state = forge.Failure
+	}
+	status := forge.Status{Commit: a.Head, Name: p.statusName(), State: state, Text: a.Text, URL: p.link(is), Pull: is.Number}
+	news := !is.posted.has(status)
+	if err := p.status(ctx, is, status); err != nil {
+		return err
+	}
+	if !news {
+		return nil
+	}
+	return p.report(ctx, is, a)
+}
+
+// writeFailed says that there is no preview.
+func (p *Previewer) writeFailed(ctx context.Context, is *pull) error {
+	text := fmt.Sprintf("### swell: :x: gave up\n\nThere is no preview of %s:\n\n%s\nIt is tried again by itself, and at the next push.\n",
+		is.Head.Short(), report.Fenced("text", []string{document.Cut(document.Printable(is.answer.Failed), maxReason)}))
+	if err := p.comment(ctx, is, forge.Comment{Text: text, Digest: forge.DigestOf(text)}); err != nil {
+		return err
+	}
+	return p.status(ctx, is, forge.Status{Commit: is.Head, Name: p.statusName(), State: forge.Failure, Text: "gave up: " + is.answer.Failed, Pull: is.Number})
+}
+
+// maxReason is in bytes.
+const maxReason = 1000
+
+// comment writes a comment that says something new.
+func (p *Previewer) comment(ctx context.Context, is *pull, c forge.Comment) error {
+	if is.posted.Digest == c.Digest {
+		return nil
+	}
+	c.Subject, c.ID = p.subject(), is.posted.Comment
+	id, err := p.Forge.Comment(ctx, is.Number, c)
+	if err != nil {
+		return err
+	}
+	is.posted.Comment, is.posted.Digest = id, c.Digest
+	return p.files.write(is.Number, is.posted)
+}
+
+// status sets a status that says something new.
+func (p *Previewer) status(ctx context.Context, is *pull, s forge.Status) error {
+	if is.posted.has(s) {
+		return nil
+	}
+	if err := p.Forge.SetStatus(ctx, s); err != nil {
+		return err
+	}
+	is.posted.Head, is.posted.State, is.posted.Text = s.Commit, s.State, s.Text
+	return p.files.write(is.Number, is.posted)
+}
+
+// has says that a status was posted already.
+func (p *posted) has(s forge.Status) bool {
+	return p.Head == s.Commit && p.State == s.State && p.Text == s.Text
+}
+
+// report shows problems beside their lines, where the credential lets it.
+func (p *Previewer) report(ctx context.Context, is *pull, a *Answer) error {
+	err := p.Forge.Report(ctx, forge.Report{Commit: a.Head, Name: p.statusName() + " lines", OK: !a.Bad, Title: a.Text, Summary: a.Comment, URL: p.link(is), Notes: a.Notes})
+	if errors.Is(err, forge.ErrNoReports) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("check run: %w", err)
+	}
+	return nil
+}

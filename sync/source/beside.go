@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// maxBeside is how many bytes a store beside another one may have when it is opened. One
+// that has more begins anew: all that is in it can be fetched again.
+const maxBeside = 2 << 30
+
+// OpenBeside opens a store of its own, in cfg.Dir, for commits that are not on the branch
+// followed, such as those of pull requests. What the store in the folder main has is read
+// there, and may be written by another process. A repository on this machine is read in
+// place, as by [Open].
+func OpenBeside(cfg Config, main string) (*Source, error) {
+	if at, err := parseURL(cfg.URL); err != nil || at.local != "" {
+		cfg.Dir = ""
+		return Open(cfg)
+	}
+	if err := makeBeside(cfg.Dir, main); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return Open(cfg)
+}
+
+func makeBeside(dir, main string) error {
+	if err := checkOurs(dir); err != nil {
+		return err
+	}
+	if size, err := sizeOf(dir); err != nil || size > maxBeside {
+		if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+			return err
+		}
+	}
+	if err := makeStore(dir); err != nil {
+		return err
+	}
+	main, err := filepath.Abs(main)
+	if err != nil {
+		return err
+	}
+	info := filepath.Join(dir, objectsDir, "info")
+	if err := os.MkdirAll(info, 0o755); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(info, "alternates"), filepath.Join(main, objectsDir)+"\n")
+}
+
+// sizeOf is the bytes of all files below a folder, which need not be there.
+func sizeOf(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return size, nil
+	}
+	return size, err
+}
+
+// FetchRef returns the commit of a ref by its full name, such as refs/pull/7/head, with its
+// objects on disk. known is a commit that is there with its whole history. [ErrNoRevision]
+// means that there is no such ref. It changes nothing of what is followed.
+func (s *Source) FetchRef(ctx context.Context, ref string, known config.Commit) (config.Commit, error) {
+	select {
+	case s.fetching <- struct{}{}:
+		defer func() { <-s.fetching }()
+	case <-ctx.Done():
+		return "", s.wrap("fetch", context.Cause(ctx))
+	}
+	fetch := s.downloadRef
+	if s.remote == nil {
+		fetch = s.localRef
+	}
+	h, err := fetch(ctx, plumbing.ReferenceName(ref), known)
+	if err != nil {
+		return "", s.wrap("fetch "+ref, err)
+	}
+	return commitOf(h), nil
+}
+
+func (s *Source) localRef(_ context.Context, ref plumbing.ReferenceName, _ config.Commit) (plumbing.Hash, error) {
+	repo, err := s.findLocal()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := s.use(repo); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	_, h, err := repo.ref(ref)
+	if errors.Is(err, errNoRef) {
+		return h, ErrNoRevision
+	}
+	if err != nil {
+		return h, err
+	}
+	return h, s.objects.check(h)
+}
+
+func (s *Source) downloadRef(ctx context.Context, ref plumbing.ReferenceName, known config.Commit) (_ plumbing.Hash, err error) {
+	pace := newPace(s.cfg.Stall, s.cfg.slow)
+	defer func() { err = pace.explain(ctx, err) }()
+	session, err := s.remote.open(ctx, pace)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer session.close()
+	refs, err := session.refs(ctx)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	h, ok := refs.References[ref.String()]
+	if !ok || h.IsZero() {
+		return h, ErrNoRevision
+	}
+	if err := s.objects.refresh(); err != nil { // the other store may have more by now
+		return h, err
+	}
+	if have, err := s.objects.has(h); err != nil || have {
+		return h, err
+	}
+	var haves []plumbing.Hash
+	if from, err := hashOf(known); err == nil {
+		haves = s.back(from, nil)
+	}
+	if err := s.receive(ctx, session, refs, h, haves, filepath.Join(s.cfg.Dir, objectsDir)); err != nil {
+		return h, err
+	}
+	if err := s.objects.refresh(); err != nil {
+		return h, err
+	}
+	return h, s.objects.check(h)
+}
+
+// IsDamage says that objects of a store are missing or corrupt. For one of [OpenBeside],
+// deleting it helps.
+func IsDamage(err error) bool { return isDamage(err) }
