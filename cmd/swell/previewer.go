@@ -207,7 +207,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, head config.Co
 	p.compiler.Base = base.Repository
 	p.compiler.Checkers = p.checkers(ctx, ask.Fork)
 	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both}
-	if err := c.with(ctx, new(place), p.compiler, tree, head); err != nil {
+	if err := c.with(ctx, &place{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
 		return nil, "", err
 	}
 	if !c.head.Held {

@@ -62,6 +62,7 @@ func (p *process) previews(is configuration) (*preview.Previewer, *preview.Rende
 	renderer := &preview.Renderer{
 		Command: func() *exec.Cmd { return exec.Command(self, "previewer") },
 		First:   previewerSettings{File: p.file, Content: is.content},
+		Log:     p.log,
 	}
 	previewer, err := preview.New(preview.Options{
 		Forge: on, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os/exec"
 	"strings"
 	"sync"
@@ -59,6 +60,8 @@ type Renderer struct {
 	// Time is how long a preview of ours may take, and ForkTime one of somebody else. Zero
 	// is 10 minutes, and 2.
 	Time, ForkTime time.Duration
+	// Log is told what a process said that ended by itself.
+	Log *slog.Logger
 	// Idle is how long a process for forks waits for another one; zero is a minute.
 	Idle time.Duration
 
@@ -118,10 +121,22 @@ func (r *Renderer) Render(ctx context.Context, ask Ask) (Answer, error) {
 		})
 	}
 	var blamed *failure
-	if errors.As(err, &blamed) {
+	var crash *crashed
+	switch {
+	case errors.As(err, &crash):
+		r.Log.Error("the process that renders previews ended", "said", crash.said)
+	case errors.As(err, &blamed):
 		return Answer{Failed: blamed.text}, nil
 	}
 	return answer, err
+}
+
+// crashed is a process that ended by itself.
+type crashed struct{ said string }
+
+func (c *crashed) Error() string {
+	first, _, _ := strings.Cut(c.said, "\n")
+	return "the process that renders previews ended: " + document.Shorten(document.Printable(first))
 }
 
 func orDefault(is, otherwise time.Duration) time.Duration {
@@ -219,11 +234,10 @@ func (p *process) explain(err error) error {
 	if strings.Contains(said, "goroutine stack exceeds") {
 		return &failure{"rendering it goes deeper than there is room for"}
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
-	if first == "" {
-		return fmt.Errorf("the process that renders previews ended: %w", err)
+	if said = strings.TrimSpace(said); said != "" {
+		return &crashed{said}
 	}
-	return fmt.Errorf("the process that renders previews ended: %s", document.Shorten(document.Printable(first)))
+	return fmt.Errorf("the process that renders previews ended: %w", err)
 }
 
 func (p *process) kill() {

@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/sync/forge/giteatest"
+)
+
+// reviewed is a repository with the example on a real Gitea, a work tree of it, and a daemon
+// that previews its pull requests. Ann owns it, bot is the account of the daemon, eve has a
+// fork.
+type reviewed struct {
+	*testing.T
+	gitea         *giteatest.Server
+	ann, bot, eve giteatest.User
+	project       string
+	dir           string // the work tree
+	config        string // the daemon's
+	web           string // where it listens
+}
+
+const hookSecret = "wave after wave"
+
+// newReviewed starts no daemon yet. access is what its configuration says of clusters.
+func newReviewed(t *testing.T, access string) *reviewed {
+	t.Helper()
+	r := &reviewed{T: t, gitea: giteatest.Start(t), dir: t.TempDir()}
+	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot"), r.gitea.User(t, "eve")
+	r.project = r.gitea.Repository(t, r.ann, "fleet")
+	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
+	if err := os.CopyFS(r.dir, os.DirFS("../../testdata/monorepo")); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "-q", "-b", "main")
+	r.commit("The example")
+	r.git("push", "-q", r.gitea.CloneURL(r.ann, r.project), "main")
+	r.gitea.Do(t, r.eve, "POST", "repos/"+r.project+"/forks", map[string]string{}, nil)
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.web = "http://" + address
+	home := t.TempDir()
+	r.config = filepath.Join(home, "daemon.yaml")
+	text := fmt.Sprintf(`apiVersion: swell.sh/v1
+kind: Daemon
+metadata: {name: test}
+spec:
+  repository: {url: %q, branch: main, poll: 1h, username: bot, tokenFile: token}
+  api: {socket: %s/s}
+  web: {listen: %q, url: %q, hookSecretFile: secret}
+  previews:
+    forge: {type: gitea, tokenFile: token}
+    poll: 1h
+%s`, r.gitea.URL+"/"+r.project+".git", socketDir(t), address, r.web, access)
+	if err := errors.Join(os.WriteFile(r.config, []byte(text), 0o600), os.WriteFile(filepath.Join(home, "token"), []byte(r.bot.Token+"\n"), 0o600),
+		os.WriteFile(filepath.Join(home, "secret"), []byte(hookSecret+"\n"), 0o600), os.MkdirAll(filepath.Join(home, "clusters"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	r.gitea.Do(t, r.ann, "POST", "repos/"+r.project+"/hooks", map[string]any{"type": "gitea", "active": true, "events": []string{"push", "pull_request", "pull_request_sync"},
+		"config": map[string]string{"url": r.web + "/hook", "content_type": "json", "secret": hookSecret}}, nil)
+	return r
+}
+
+// socketDir is a folder whose path is short enough for a socket.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (r *reviewed) git(args ...string) string {
+	r.Helper()
+	return gitIn(r.T, r.dir, args...)
+}
+
+func (r *reviewed) commit(subject string) string {
+	r.Helper()
+	r.git("add", "-A")
+	r.git("commit", "-q", "-m", subject)
+	return r.git("rev-parse", "HEAD")
+}
+
+// edit replaces text in a file.
+func (r *reviewed) edit(name, old, is string) {
+	r.Helper()
+	file := filepath.Join(r.dir, name)
+	content, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(content), old) {
+		r.Fatalf("%s: no %q in it: %v", name, old, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), old, is)), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// branch begins a branch at main.
+func (r *reviewed) branch(name string) {
+	r.Helper()
+	r.git("checkout", "-q", "-B", name, "main")
+}
+
+// push pushes a branch of ann, and returns its commit.
+func (r *reviewed) push(name string) string {
+	r.Helper()
+	commit := r.commit("Change of " + name)
+	r.git("push", "-q", "-f", r.gitea.CloneURL(r.ann, r.project), "HEAD:"+name)
+	return commit
+}
+
+// run runs the daemon until the test ends, or stop is called.
+func (r *reviewed) run() (stop func()) {
+	r.Helper()
+	cmd := program(r.Context(), "run", "-c", r.config)
+	log := &safeBuffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = cmd.Wait()
+	}()
+	stop = func() {
+		_ = cmd.Process.Signal(os.Interrupt) // or it has ended
+		<-over
+	}
+	r.Cleanup(func() {
+		stop()
+		if r.Failed() {
+			r.Logf("the daemon said:\n%s", log.String())
+		}
+	})
+	return stop
+}
+
+// eventually waits until something is so. what is said when it never is.
+func (r *reviewed) eventually(what string, so func() bool) {
+	r.Helper()
+	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if so() {
+			return
+		}
+		if time.Now().After(limit) {
+			r.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// preview waits for the status of a commit to be final, and returns it with our comments on
+// the pull request.
+func (r *reviewed) preview(number int, commit string) (status giteatest.Status, comments []string) {
+	r.Helper()
+	r.eventually("a status of "+commit, func() bool {
+		status = r.gitea.Statuses(r.T, r.project, commit)["swell/shop"]
+		return status.Status == "success" || status.Status == "failure"
+	})
+	for _, c := range r.gitea.Comments(r.T, r.project, number) {
+		if c.User.Login == "bot" {
+			comments = append(comments, c.Body)
+		}
+	}
+	return status, comments
+}
+
+// has fails the test where a text lacks something.
+func (r *reviewed) has(text string, wanted ...string) {
+	r.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			r.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
+func fetchPage(t *testing.T, url string) (status int, header http.Header, body string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(content)
+}
+
+// Pull requests on a real Gitea get a comment, a status and a page, by webhooks alone.
+func TestPreviews(t *testing.T) {
+	r := newReviewed(t, "  kubeconfigDir: clusters\n")
+	r.run()
+	r.branch("good")
+	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
+	head := r.push("good")
+	number := r.gitea.Pull(t, r.ann, r.project, "good", "A good change")
+	status, comments := r.preview(number, head)
+	if status.Status != "success" || len(comments) != 1 {
+		t.Fatalf("%+v, %d comments", status, len(comments))
+	}
+	r.has(comments[0], "cart:1.4.2", "cart:1.5.0", "services/shop/cart", "How it is released", "wave canary", "[All of it](<"+status.TargetURL+">)")
+	code, header, page := fetchPage(t, status.TargetURL)
+	if code != http.StatusOK || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("the page: %d, %v", code, header)
+	}
+	r.has(page, "cart:1.5.0", "wave canary")
+	if code, _, _ := fetchPage(t, status.TargetURL[:len(status.TargetURL)-1]+"g"); code != http.StatusNotFound {
+		t.Errorf("another link: %d", code)
+	}
+
+	t.Run("a problem", func(t *testing.T) {
+		r := r.on(t)
+		r.git("checkout", "-q", "good")
+		r.edit("services/shop/cart/runtime.yaml", "replicas:", "replicsa:")
+		head := r.push("good")
+		status, comments := r.preview(number, head)
+		if status.Status != "failure" || len(comments) != 1 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+		r.has(comments[0], "services/shop/cart/runtime.yaml:6:3", "replicsa", "did you mean")
+	})
+
+	t.Run("a fork", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("fork")
+		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:6.6.6")
+		head := r.commit("A change of Eve")
+		r.git("push", "-q", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:fork")
+		number := r.gitea.Pull(t, r.eve, r.project, "eve:fork", "@ann look")
+		status, comments := r.preview(number, head)
+		if status.Status != "success" || len(comments) != 1 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+		r.has(comments[0], "cart:6.6.6", "another repository")
+	})
+
+	t.Run("a kind", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("kind")
+		r.edit("kinds/runtime/kind.yaml", "replicas: \"${has", "revisionHistoryLimit: 4\n        replicas: \"${has")
+		head := r.push("kind")
+		number := r.gitea.Pull(t, r.ann, r.project, "kind", "A kind")
+		status, comments := r.preview(number, head)
+		if status.Status != "success" || len(comments) != 1 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+		r.has(comments[0], "like it", "revisionHistoryLimit")
+	})
+
+	t.Run("no change", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("nothing")
+		if err := os.WriteFile(filepath.Join(r.dir, "README.md"), []byte("hello\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		head := r.push("nothing")
+		number := r.gitea.Pull(t, r.ann, r.project, "nothing", "Words")
+		status, comments := r.preview(number, head)
+		if status.Status != "success" || status.Description != "no changes" || len(comments) != 0 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+	})
+
+	t.Run("the base moves", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("other")
+		r.edit("services/shop/cart/runtime.yaml", "1Gi", "2Gi")
+		head := r.push("other")
+		number := r.gitea.Pull(t, r.ann, r.project, "other", "Memory")
+		_, before := r.preview(number, head)
+		r.git("checkout", "-q", "main")
+		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.4.3")
+		r.push("main")
+		// The same file changed on both sides, which is said.
+		r.eventually("a comment on the new base", func() bool {
+			_, now := r.preview(number, head)
+			return len(now) == 1 && now[0] != before[0] && strings.Contains(now[0], "Changed in the base, too")
+		})
+	})
+}
+
+// on is the same in another test.
+func (r *reviewed) on(t *testing.T) *reviewed {
+	same := *r
+	same.T = t
+	return &same
+}
+
+// gitIn runs git in a folder, away from the configuration of whoever runs the tests.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// safeBuffer may be written while it is read.
+type safeBuffer struct {
+	mu   gosync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
