@@ -117,16 +117,19 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 	}
 }
 
-// TestOnlyOneDoor: go-git, ssa, SQLite, Helm, kustomize and age each have one package that knows
+// TestOnlyOneDoor: go-git, ssa, SQLite, Helm, kustomize, age and the SDKs of forges each have one package that knows
 // them, and the pure packages know no transport.
 func TestOnlyOneDoor(t *testing.T) {
 	doors := map[string]string{
-		"filippo.io/age":            module + "sync/sops",
-		"github.com/go-git/":        module + "sync/source",
-		"helm.sh/helm/":             module + "sync/helm/engine",
-		"github.com/fluxcd/pkg/ssa": module + "sync/apply",
-		"modernc.org/sqlite":        module + "sync/store",
-		"sigs.k8s.io/kustomize/api": module + "render/kustomize",
+		"code.gitea.io/sdk":           module + "sync/forge",
+		"github.com/google/go-github": module + "sync/forge",
+		"gitlab.com/gitlab-org/api":   module + "sync/forge",
+		"filippo.io/age":              module + "sync/sops",
+		"github.com/go-git/":          module + "sync/source",
+		"helm.sh/helm/":               module + "sync/helm/engine",
+		"github.com/fluxcd/pkg/ssa":   module + "sync/apply",
+		"modernc.org/sqlite":          module + "sync/store",
+		"sigs.k8s.io/kustomize/api":   module + "render/kustomize",
 	}
 	for _, p := range goList(t, "..", "./...") {
 		for _, imported := range p.Imports {

@@ -10,12 +10,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	gosync "sync"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/announce"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/preview"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
 )
 
 // openForge prepares to talk to the forge that the configuration names.
@@ -46,15 +51,8 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// previews are what keeps a preview on each pull request; nil where none is wanted.
-func (p *process) previews(is configuration) (*preview.Previewer, *preview.Renderer, error) {
-	if is.Previews.Forge.Type == "" {
-		return nil, nil, nil
-	}
-	on, err := openForge(is.Daemon)
-	if err != nil {
-		return nil, nil, err
-	}
+// previews are what keeps a preview on each pull request.
+func (p *process) previews(is configuration, on forge.Forge) (*preview.Previewer, *preview.Renderer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -71,36 +69,44 @@ func (p *process) previews(is configuration) (*preview.Previewer, *preview.Rende
 	return previewer, renderer, err
 }
 
-// outside is what a daemon has to do with forges: it listens to them, and keeps previews.
+// outside is what a daemon has to do with forges: it listens to them, keeps previews, and
+// announces how releases get on.
 type outside struct {
-	web      *web
-	previews *preview.Previewer
-	stop     func()
+	web       *web
+	previews  *preview.Previewer  // nil: none
+	announcer *announce.Announcer // nil: none
+	stop      func()
 }
 
-// openOutside begins to listen, and to keep previews.
-func (p *process) openOutside(ctx context.Context, is configuration, pushed func()) (*outside, error) {
-	previewer, renderer, err := p.previews(is)
+// openOutside begins all of it.
+func (p *process) openOutside(ctx context.Context, is configuration, src *source.Source, pushed func()) (*outside, error) {
+	o := &outside{web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: pushed, log: p.log}, stop: func() {}}
+	if is.Previews.Forge.Type == "" {
+		return o, o.web.listen()
+	}
+	on, err := openForge(is.Daemon)
 	if err != nil {
 		return nil, err
 	}
-	o := &outside{previews: previewer, web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: pushed, previews: previewer, log: p.log}}
+	previewer, renderer, err := p.previews(is, on)
+	if err != nil {
+		return nil, err
+	}
+	announcer, err := announce.Open(announce.Options{Forge: on, Dir: filepath.Join(previewsDir(is.Daemon), "commits"), Between: src.Between, Log: p.log})
+	if err != nil {
+		return nil, err
+	}
+	o.previews, o.announcer, o.web.previews = previewer, announcer, previewer
 	if err := o.web.listen(); err != nil {
 		return nil, err
 	}
-	if previewer == nil {
-		o.stop = func() {}
-		return o, nil
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		previewer.Run(ctx)
-	}()
+	var both gosync.WaitGroup
+	both.Go(func() { previewer.Run(ctx) })
+	both.Go(func() { announcer.Run(ctx) })
 	o.stop = func() {
 		cancel()
-		<-over
+		both.Wait()
 		renderer.Close()
 	}
 	return o, nil
@@ -112,9 +118,12 @@ func (o *outside) close() error {
 	return err
 }
 
-// observe tells of a pass: pull requests are compared with the newest commit.
-func (o *outside) observe(r sync.Record) {
-	if o != nil && o.previews != nil && r.Commit != "" {
-		o.previews.SetBase(r.Commit, r.Monorepo)
+// observe tells of a pass: pull requests are compared with the newest commit, and releases may
+// have got on.
+func (o *outside) observe(r sync.Record, state *rollout.State) {
+	if o == nil || o.previews == nil || r.Commit == "" || r.Monorepo == "" {
+		return
 	}
+	o.previews.SetBase(r.Commit, r.Monorepo)
+	o.announcer.Observe(state, r.Monorepo, r.Commit, r.NewCommit || len(r.Transitions)+len(r.Actions) > 0)
 }

@@ -145,7 +145,7 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
-			beyond.observe(r)
+			beyond.observe(r, state)
 		}})
 	if err != nil {
 		d.close()
@@ -164,7 +164,7 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	if !p.follows {
 		return d, nil
 	}
-	if beyond, err = p.openOutside(ctx, is, d.Pushed); err != nil {
+	if beyond, err = p.openOutside(ctx, is, src, d.Pushed); err != nil {
 		d.close()
 		return nil, err
 	}
