@@ -68,7 +68,7 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 		return j.exit(c)
 	}
 	change := c.change()
-	change.More, change.Link = "the log of the job", j.URL
+	change.Link = j.URL
 	if err := postPreview(ctx, j.on, pull, change, c.base.Repository.Name, j.URL); err != nil {
 		return j.explain(err)
 	}

@@ -168,8 +168,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 		return preview.Answer{Head: head, Failed: why}, nil
 	}
 	change := c.change()
-	change.More, change.Link = "the page of the preview", ask.Link
-	change.Fork = ask.Fork
+	change.Head, change.More, change.Link, change.Fork = head.Short(), "", ask.Link, ask.Fork
 	verdict, text := change.Verdict()
 	answer := preview.Answer{
 		Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),

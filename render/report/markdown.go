@@ -34,7 +34,7 @@ const (
 func (c *Change) Markdown(limit int) string {
 	p := &page{limit: max(limit, MinBytes) - tailRoom}
 	verdict, text := c.Verdict()
-	mark := "swell"
+	mark := "swell:"
 	if verdict == Bad {
 		mark = "swell: :x:"
 	}
@@ -48,7 +48,7 @@ func (c *Change) Markdown(limit int) string {
 	p.groups(c)
 	switch {
 	case isLink(c.Link) && (p.cut || len(c.groups()) > 0):
-		p.write("\n[All of it](<%s>): %s\n", c.Link, code(c.More))
+		p.write("\n[All of it](<%s>)\n", c.Link)
 	case p.cut && c.More != "":
 		p.write("\nAll of it: %s\n", code(c.More))
 	}

@@ -39,8 +39,8 @@ type Change struct {
 	// Releases says how the change goes through waves and gates, and who approves: lines of
 	// text.
 	Releases string
-	// More is a command that shows all of it, or says where it is shown: at Link, where
-	// there is one.
+	// More is a command that shows all of it, and Link the URL where it is shown, which is
+	// the better of the two. Either may be empty.
 	More, Link string
 }
 

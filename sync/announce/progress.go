@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -135,6 +136,7 @@ func failureOf(u *rollout.Unit) (Failure, bool) {
 		f := Failure{Unit: u.Path, Status: r.Status, Reason: cmp.Or(r.Failure, r.Reason)}
 		if r.Wave < len(r.Spec.Waves) {
 			f.Wave = r.Spec.Waves[r.Wave].Name
+			f.Reason = strings.TrimPrefix(strings.TrimPrefix(f.Reason, "wave "+f.Wave+": "), "target ")
 		}
 		return f, true
 	}

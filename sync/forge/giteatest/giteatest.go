@@ -119,7 +119,7 @@ DISABLE_SSH = true
 OFFLINE_MODE = true
 LFS_START_SERVER = false
 [queue]
-TYPE = immediate
+TYPE = channel
 [indexer]
 ISSUE_INDEXER_TYPE = db
 [webhook]

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/swell-sh/swell/sync/demo"
+	"github.com/swell-sh/swell/sync/forge/giteatest"
+	"github.com/swell-sh/swell/sync/simulator"
+)
+
+// refusing is a simulated cluster that refuses objects with a text in them, as an admission
+// webhook does.
+type refusing struct {
+	scriptCluster
+	text string
+}
+
+func (c *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPatch {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if bytes.Contains(body, []byte(c.text)) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Audit-Id", "1") // as an API server marks its own answers
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook \"images.example.com\" denied the request: no image cart:6.6.6"}`)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	c.serve(w, r)
+}
+
+// newClusters are the example's clusters, where nobody may have cart:6.6.6. They return
+// what a daemon's configuration says of them.
+func newClusters(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range demo.Clusters {
+		c := &refusing{scriptCluster: scriptCluster{Cluster: simulator.New()}, text: "cart:6.6.6"}
+		server := httptest.NewUnstartedServer(c)
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		t.Cleanup(func() {
+			server.CloseClientConnections()
+			server.Close()
+		})
+		if err := clientcmd.WriteToFile(kubeconfigOf(server), filepath.Join(dir, name+".yaml")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// merge merges a pull request as soon as Gitea lets it, and returns the branch's new commit.
+func (r *reviewed) merge(number int) string {
+	r.Helper()
+	r.eventually("a merge", func() bool {
+		return r.gitea.Try(r.Context(), r.ann, "POST", fmt.Sprintf("repos/%s/pulls/%d/merge", r.project, number), map[string]string{"Do": "merge"}, nil) == nil
+	})
+	r.git("fetch", "-q", r.gitea.CloneURL(r.ann, r.project), "main")
+	r.git("checkout", "-q", "-B", "main", "FETCH_HEAD")
+	return r.git("rev-parse", "HEAD")
+}
+
+// says is a transcript of a day.
+type says struct {
+	*testing.T
+	text *strings.Builder
+}
+
+func (s says) line(format string, args ...any) { fmt.Fprintf(s.text, format+"\n", args...) }
+
+// statuses waits until the waves of a commit are all in one of these states, and writes them
+// down.
+func (r *reviewed) waves(s says, commit string, want func(map[string]giteatest.Status) bool) {
+	r.Helper()
+	var all map[string]giteatest.Status
+	defer func() {
+		if r.Failed() {
+			r.Logf("last: %v", all)
+		}
+	}()
+	r.eventually("the waves of "+commit, func() bool {
+		all = r.gitea.Statuses(r.T, r.project, commit)
+		return want(all)
+	})
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s.line("  %s  %s  %s", name, all[name].Status, all[name].Description)
+	}
+}
+
+func are(state string, names ...string) func(map[string]giteatest.Status) bool {
+	return func(all map[string]giteatest.Status) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return all[name].Status != state })
+	}
+}
+
+// A day of a change: pushed, previewed, merged, released wave by wave; and one that is rolled
+// back. With SWELL_TRANSCRIPT, a file, it writes down what the forge shows.
+func TestADayOfAChange(t *testing.T) {
+	r := newReviewed(t, "  kubeconfigDir: clusters\n")
+	newClusters(t, filepath.Join(filepath.Dir(r.config), "clusters"))
+	if err := os.WriteFile(filepath.Join(r.dir, "fleet", "rollout.yaml"), []byte(strings.ReplaceAll(demo.Rollout, "timeout: 15s", "timeout: 10m")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	first := r.push("main")
+	s := says{t, &strings.Builder{}}
+	r.run()
+	r.waves(s, first, are("success", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
+	s.text.Reset()
+
+	s.line("Ann pushes a branch and opens a pull request.")
+	r.branch("good")
+	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
+	head := r.push("good")
+	number := r.gitea.Pull(t, r.ann, r.project, "good", "Cart 1.5.0")
+	status, comments := r.preview(number, head)
+	s.line("The preview: %s, %q. The comment:\n\n%s", status.Status, status.Description, strings.Join(comments, "\n"))
+	s.line("She merges it. The statuses of the merge commit:")
+	merged := r.merge(number)
+	soaks := func(all map[string]giteatest.Status) bool {
+		return strings.HasPrefix(all["swell/shop: canary"].Description, "soaks until")
+	}
+	r.waves(s, merged, soaks)
+	s.line("and when it is through:")
+	r.waves(s, merged, are("success", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
+	if now := len(r.gitea.Comments(t, r.project, number)); now != 1 {
+		t.Errorf("%d comments on a pull request whose release went well", now)
+	}
+
+	s.line("\nAnother one is refused by a cluster.")
+	r.branch("bad")
+	r.edit("services/shop/cart/runtime.yaml", "cart:1.5.0", "cart:6.6.6")
+	head = r.push("bad")
+	number = r.gitea.Pull(t, r.ann, r.project, "bad", "Cart 6.6.6")
+	if status, _ := r.preview(number, head); status.Status != "success" {
+		t.Errorf("%+v: nobody can know", status)
+	}
+	merged = r.merge(number)
+	s.line("The statuses of its merge commit:")
+	r.waves(s, merged, are("failure", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
+	if text := r.gitea.Statuses(t, r.project, merged)["swell/shop: canary"].Description; !strings.HasPrefix(text, "rolled back: sas-1/rz00a: apply Deployment") {
+		t.Errorf("the canary's status: %q", text)
+	}
+	var comment string
+	r.eventually("a comment on the merged pull request", func() bool {
+		for _, c := range r.gitea.Comments(t, r.project, number) {
+			if strings.Contains(c.Body, "<!-- swell: release of shop: ") {
+				comment = c.Body
+			}
+		}
+		return strings.Contains(comment, "rolled back")
+	})
+	r.has(comment, "services/shop/cart: rolled back in wave canary: sas-1/rz00a: ", "no image cart:6.6.6", "swell retry services/shop/cart")
+	s.line("The comment on the merged pull request:\n\n%s", comment)
+	if file := os.Getenv("SWELL_TRANSCRIPT"); file != "" {
+		if err := os.WriteFile(file, []byte(s.text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
