@@ -112,7 +112,7 @@ func TestAlikeOnce(t *testing.T) {
 	c := many(10_000)
 	text := c.Markdown(MaxBytes)
 	for _, want := range []string{
-		"### swell 20000 objects in 10000 units on 2 targets: 20000 configured\n",
+		"### swell: 20000 objects in 10000 units on 2 targets: 20000 configured\n",
 		"<code>services/s0000</code> and 9998 units like it: 19998 objects on 2 targets",
 		"<code>services/s0007</code>: 2 objects on 2 targets",
 		"the same, but for names and targets, in\n  services/s0001\n",

@@ -1,0 +1,579 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/forge"
+)
+
+// fakeForge is a forge in memory, which fails when it is told to. What the real ones do with
+// comments and statuses is tested in package forge.
+type fakeForge struct {
+	mu       sync.Mutex
+	pulls    map[int]forge.Pull
+	comments map[int]string // by pull request
+	statuses map[config.Commit]forge.Status
+	writes   []string
+	reads    int
+	fail     func(what string) error // nil: nothing fails
+}
+
+func newFakeForge() *fakeForge {
+	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, statuses: map[config.Commit]forge.Status{}}
+}
+
+func (f *fakeForge) failed(what string) error {
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail(what)
+}
+
+func (f *fakeForge) Open(_ context.Context, branch string) (open []forge.Pull, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	for _, p := range f.pulls {
+		if p.Open && p.Base == branch {
+			open = append(open, p)
+		}
+	}
+	slices.SortFunc(open, func(a, b forge.Pull) int { return b.Updated.Compare(a.Updated) })
+	return open, f.failed("open")
+}
+
+func (f *fakeForge) Get(_ context.Context, n int) (forge.Pull, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	if err := f.failed("get"); err != nil {
+		return forge.Pull{}, err
+	}
+	p, ok := f.pulls[n]
+	if !ok {
+		return p, &forge.Error{Status: http.StatusNotFound}
+	}
+	return p, nil
+}
+
+func (f *fakeForge) Merged(context.Context, config.Commit) (forge.Pull, error) {
+	return forge.Pull{}, nil
+}
+
+func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.failed("status"); err != nil {
+		return err
+	}
+	f.statuses[s.Commit] = s
+	f.writes = append(f.writes, fmt.Sprintf("status %d %s", s.Pull, s.State))
+	return nil
+}
+
+func (f *fakeForge) Comment(_ context.Context, n int, c forge.Comment) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.failed("comment"); err != nil {
+		return 0, err
+	}
+	if c.OnlyAgain && f.comments[n] == "" {
+		return 0, nil
+	}
+	f.comments[n] = c.Text
+	f.writes = append(f.writes, fmt.Sprintf("comment %d", n))
+	return int64(n), nil
+}
+
+func (f *fakeForge) Report(context.Context, forge.Report) error { return forge.ErrNoReports }
+
+func (f *fakeForge) wrote() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wrote := strings.Join(f.writes, ", ")
+	f.writes = nil
+	return wrote
+}
+
+func (f *fakeForge) comment(n int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.comments[n]
+}
+
+func (f *fakeForge) commented() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.comments)
+}
+
+func (f *fakeForge) status(commit config.Commit) forge.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.statuses[commit]
+}
+
+func (f *fakeForge) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
+// change changes a pull request.
+func (f *fakeForge) change(n int, how func(*forge.Pull)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is := f.pulls[n]
+	how(&is)
+	f.pulls[n] = is
+}
+
+// put opens a pull request, or pushes to one.
+func (f *fakeForge) put(n int, head config.Commit, fork bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pulls[n] = forge.Pull{Number: n, Head: head, Base: "main", Ref: fmt.Sprintf("refs/pull/%d/head", n), Open: true, Fork: fork, Updated: time.Now()}
+}
+
+func (f *fakeForge) set(fail func(string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+// renders is what renders in tests: it knows the heads of refs as the forge does.
+type renders struct {
+	forge *fakeForge
+	mu    sync.Mutex
+	takes time.Duration
+	err   error
+	order []string
+	does  func(Ask) (Answer, error) // nil: a good preview
+	now   int
+	most  int
+}
+
+func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
+	var n int
+	if _, err := fmt.Sscanf(ask.Ref, "refs/pull/%d/head", &n); err != nil {
+		return Answer{}, err
+	}
+	r.mu.Lock()
+	r.order = append(r.order, fmt.Sprintf("%d on %s", n, ask.Base))
+	takes, does, err := r.takes, r.does, r.err
+	r.now++
+	r.most = max(r.most, r.now)
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.now--
+		r.mu.Unlock()
+	}()
+	r.forge.mu.Lock()
+	head := r.forge.pulls[n].Head
+	r.forge.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case does != nil:
+		return does(ask)
+	}
+	text := "preview of " + string(head)
+	return Answer{Head: head, Text: "1 object", Comment: text, Digest: forge.DigestOf(text), Page: "page"}, nil
+}
+
+func (r *renders) ordered() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	order := strings.Join(r.order, ", ")
+	r.order = nil
+	return order
+}
+
+// world is a previewer at work, in a bubble where time is played.
+type world struct {
+	*testing.T
+	*Previewer
+	forge   *fakeForge
+	renders *renders
+	dir     string
+	stop    func()
+}
+
+// play runs a test in a bubble.
+func play(t *testing.T, test func(w *world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, forge: newFakeForge(), dir: dir}
+		w.renders = &renders{forge: w.forge}
+		w.start(0)
+		test(w)
+		w.stop()
+	})
+}
+
+// start starts the previewer, or another one on the same folder.
+func (w *world) start(poll time.Duration) {
+	w.Helper()
+	p, err := New(Options{Forge: w.forge, Render: w.renders.render, Branch: "main", Dir: w.dir, Link: "https://swell.example.com/previews/", Poll: poll, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Previewer = p
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.Run(ctx)
+	}()
+	w.stop = func() {
+		cancel()
+		<-over
+	}
+}
+
+func (w *world) wrote(want string) {
+	w.Helper()
+	synctest.Wait()
+	if got := w.forge.wrote(); got != want {
+		w.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
+// A pull request is previewed once for each head and base, and what says nothing new is not
+// written.
+func TestWritesOnlyWhatIsNew(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.put(1, "a1", false)
+		time.Sleep(time.Second)
+		w.wrote("") // no base yet
+		w.SetBase("b1", "shop")
+		time.Sleep(time.Second)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+		for range 5 { // hooks that come again, polls, and a base that moves
+			w.Wake(1)
+			time.Sleep(time.Minute)
+		}
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Second)
+		w.wrote("")
+		if got := w.renders.ordered(); got != "1 on b1, 1 on b2" {
+			t.Errorf("rendered %s", got)
+		}
+		w.forge.put(1, "a2", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+		// Another daemon, or this one after a restart, knows what was posted.
+		w.stop()
+		w.start(0)
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Second)
+		w.wrote("")
+		// Without the folder, the comment is found again by the forge.
+		w.stop()
+		if err := os.RemoveAll(w.dir); err != nil {
+			t.Fatal(err)
+		}
+		w.start(0)
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+	})
+}
+
+// Pushes while a preview is made: the last head wins, and nothing is posted twice.
+func TestPushedToWhileRendering(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = 3 * time.Second
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.forge.put(1, "a2", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.forge.put(1, "a3", false)
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("comment 1, status 1 success")
+		if got := w.forge.comment(1); got != "preview of a3" {
+			t.Errorf("the comment is %q", got)
+		}
+	})
+}
+
+// Git has a newer head than the forge said: what was rendered is not posted on the old one.
+func TestGitKnowsMore(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.renders.does = func(Ask) (Answer, error) {
+			w.forge.put(1, "a2", false)
+			return Answer{Head: "a2", Comment: "preview of a2", Digest: "2"}, nil
+		}
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("comment 1, status 1 success")
+		if w.forge.status("a1").State != "" {
+			t.Error("a status on the old head")
+		}
+	})
+}
+
+// A preview that cannot be made is given up, with a reason, and is tried again.
+func TestGivesUp(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.renders.err = errors.New("no space left on device")
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("comment 1, status 1 failure")
+		if got := w.forge.status("a1").Text; got != "gave up: no space left on device" {
+			t.Errorf("status %q", got)
+		}
+		if !strings.Contains(w.forge.comment(1), "no space left on device") {
+			t.Errorf("comment %q", w.forge.comment(1))
+		}
+		w.renders.mu.Lock()
+		w.renders.err = nil
+		w.renders.mu.Unlock()
+		time.Sleep(11 * time.Minute)
+		w.wrote("comment 1, status 1 success")
+		if got := w.forge.comment(1); got != "preview of a1" {
+			t.Errorf("comment %q", got)
+		}
+	})
+}
+
+// A slow preview says that it is under way.
+func TestSlow(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = 20 * time.Second
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(10 * time.Second)
+		w.wrote("status 1 pending")
+		time.Sleep(time.Minute)
+		w.wrote("comment 1, status 1 success")
+	})
+}
+
+// One fork's preview at a time, and it holds up none of ours.
+func TestForksAreApart(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = time.Minute
+		w.SetBase("b1", "shop")
+		time.Sleep(time.Second)
+		for n := range 5 {
+			w.forge.put(n+1, config.Commit(fmt.Sprintf("f%d", n)), true)
+			time.Sleep(time.Millisecond)
+		}
+		w.Wake(0)
+		time.Sleep(time.Second)
+		w.renders.mu.Lock()
+		w.renders.takes = time.Second
+		w.renders.mu.Unlock()
+		w.forge.put(10, "a1", false)
+		w.Wake(10)
+		time.Sleep(5 * time.Second)
+		if w.forge.comment(10) == "" || w.forge.commented() != 1 {
+			t.Errorf("ours: %q, %d comments", w.forge.comment(10), w.forge.commented())
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if w.renders.most != 2 || w.forge.commented() != 6 {
+			t.Errorf("%d at a time, %d comments", w.renders.most, w.forge.commented())
+		}
+		if got := w.renders.ordered(); !strings.HasPrefix(got, "5 on b1, 10 on b1, 4 on b1, 3 on b1") {
+			t.Errorf("not the newest first: %s", got)
+		}
+	})
+}
+
+// Two hundred pull requests while the base moves every ten seconds: new heads come first,
+// and the forge is asked by polling alone.
+func TestBaseMovesAllTheTime(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = 100 * time.Millisecond
+		w.SetBase("b0", "shop")
+		for n := range 200 {
+			w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
+			time.Sleep(time.Millisecond)
+		}
+		w.Wake(0)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if got := strings.Count(w.forge.wrote(), "comment"); got != 200 {
+			t.Fatalf("%d comments", got)
+		}
+		reads := w.forge.asked()
+		for i := range 30 {
+			w.SetBase(config.Commit(fmt.Sprintf("b%d", i+1)), "shop")
+			time.Sleep(5 * time.Second)
+			w.forge.put(7, config.Commit(fmt.Sprintf("new%d", i)), false)
+			w.Wake(7)
+			time.Sleep(time.Second)
+			w.wrote("comment 7, status 7 success")
+			time.Sleep(4 * time.Second)
+		}
+		// In 300 s: five polls, and thirty hooks.
+		if got := w.forge.asked() - reads; got < 34 || got > 37 {
+			t.Errorf("%d reads", got)
+		}
+	})
+}
+
+// What the forge refuses is tried again, nothing else stands still, and limits are kept.
+func TestForgeFails(t *testing.T) {
+	for name, err := range map[string]error{
+		"a revoked token": &forge.Error{Status: http.StatusUnauthorized, Text: "Bad credentials"},
+		"a server error":  &forge.Error{Status: http.StatusInternalServerError},
+		"no network":      errors.New("connection refused"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				w.SetBase("b1", "shop")
+				w.forge.put(1, "a1", false)
+				w.forge.set(func(what string) error {
+					if what == "comment" || what == "status" {
+						return err
+					}
+					return nil
+				})
+				w.Wake(1)
+				time.Sleep(time.Hour)
+				w.wrote("")
+				if got := w.renders.ordered(); got != "1 on b1" {
+					t.Errorf("rendered %s: what was made is posted later", got)
+				}
+				w.forge.set(func(string) error { return err })
+				time.Sleep(time.Hour)
+				w.forge.set(nil)
+				time.Sleep(11 * time.Minute)
+				w.wrote("comment 1, status 1 success")
+			})
+		})
+	}
+	t.Run("a limit", func(t *testing.T) {
+		play(t, func(w *world) {
+			w.SetBase("b1", "shop")
+			for n := range 3 {
+				w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
+			}
+			until, asked := time.Now().Add(20*time.Minute), 0
+			w.forge.set(func(what string) error {
+				if what == "comment" && time.Now().Before(until) {
+					asked++
+					return &forge.LimitError{Until: until}
+				}
+				return nil
+			})
+			w.Wake(0)
+			time.Sleep(10 * time.Minute)
+			reads := w.forge.asked()
+			time.Sleep(9 * time.Minute)
+			if asked != 1 || w.forge.asked() != reads {
+				t.Errorf("asked %d times, read %d times before the limit was over", asked, w.forge.asked()-reads)
+			}
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if got := strings.Count(w.forge.wrote(), "comment"); got != 3 {
+				t.Errorf("%d comments", got)
+			}
+		})
+	})
+}
+
+// Closed ones are left alone, and come back when they are opened again.
+func TestClosedAndReopened(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
+		w.Wake(1)
+		w.SetBase("b2", "shop")
+		time.Sleep(5 * time.Minute)
+		w.wrote("")
+		w.forge.put(1, "a2", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+		// Another branch's, and one that there is not.
+		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
+		w.Wake(1)
+		w.Wake(4711)
+		w.SetBase("b3", "shop")
+		time.Sleep(5 * time.Minute)
+		w.wrote("")
+	})
+}
+
+// The page is shown to who has its link.
+func TestPage(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		link := w.forge.status("a1").URL
+		token := strings.TrimPrefix(link, "https://swell.example.com/previews/")
+		mux := http.NewServeMux()
+		mux.Handle("GET /previews/{token}", w.Previewer)
+		ask := func(path string) *httptest.ResponseRecorder {
+			answer := httptest.NewRecorder()
+			mux.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
+			return answer
+		}
+		if got := ask("/previews/" + token); got.Code != http.StatusOK || got.Body.String() != "page" || !strings.Contains(got.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
+		}
+		for _, other := range []string{"", token[1:], token[1:] + "g", strings.Repeat("0", 32), "..%2fpulls%2f1.json", "%2e%2e", strings.ToUpper(token) + "x"} {
+			if got := ask("/previews/" + other); got.Code != http.StatusNotFound {
+				t.Errorf("%q: %d", other, got.Code)
+			}
+		}
+		// It goes a month after its pull request.
+		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
+		old := time.Now().Add(-31 * 24 * time.Hour)
+		for _, file := range []string{filepath.Join(w.dir, "pulls", "1.json"), filepath.Join(w.dir, "pages", token+".html")} {
+			if err := os.Chtimes(file, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got := ask("/previews/" + token); got.Code != http.StatusNotFound {
+			t.Errorf("after a month: %d", got.Code)
+		}
+	})
+}
