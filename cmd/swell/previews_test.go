@@ -305,6 +305,87 @@ func TestPreviews(t *testing.T) {
 	})
 }
 
+// swell diff --comment posts from a job what the daemon would, as the account of the job.
+func TestComment(t *testing.T) {
+	r := newReviewed(t, "  kubeconfigDir: clusters\n")
+	r.branch("good")
+	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
+	head := r.push("good")
+	number := r.gitea.Pull(t, r.ann, r.project, "good", "A good change")
+	event := filepath.Join(t.TempDir(), "event.json")
+	job := func(head string, number int, token string, args ...string) (code int, stderr string) {
+		t.Helper()
+		text := fmt.Sprintf(`{"number": %d, "pull_request": {"number": %d, "head": {"sha": %q}}}`, number, number, head)
+		if number == 0 { // as workflow_run says it
+			text = fmt.Sprintf(`{"workflow_run": {"head_sha": %q}}`, head)
+		}
+		if err := os.WriteFile(event, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := program(t.Context(), append([]string{"diff", "--comment", "--cache", filepath.Join(t.TempDir(), "cache")}, args...)...)
+		cmd.Dir = r.dir
+		cmd.Env = append(cmd.Env, "GITEA_ACTIONS=true", "GITHUB_ACTIONS=true", "GITHUB_SERVER_URL="+r.gitea.URL, "GITHUB_API_URL="+r.gitea.URL+"/api/v1",
+			"GITHUB_REPOSITORY="+r.project, "GITHUB_RUN_ID=12", "GITHUB_EVENT_PATH="+event, "GITEA_TOKEN="+token, "GITHUB_STEP_SUMMARY=", "SWELL_FORGE_TOKEN=", "GITLAB_TOKEN=")
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		_ = cmd.Run()
+		return cmd.ProcessState.ExitCode(), out.String()
+	}
+	comments := func() (bodies []string) {
+		for _, c := range r.gitea.Comments(t, r.project, number) {
+			bodies = append(bodies, c.User.Login+": "+c.Body)
+		}
+		return bodies
+	}
+	for range 2 { // the second one finds its comment, and has nothing to say
+		if code, stderr := job(head, number, r.bot.Token, "main"); code != 0 || !strings.Contains(stderr, "posted on pull request") {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+	}
+	if got := comments(); len(got) != 1 || !strings.HasPrefix(got[0], "bot: <!-- swell: preview of shop: ") {
+		t.Fatalf("comments %q", got)
+	}
+	r.has(comments()[0], "cart:1.5.0", "[All of it](<"+r.gitea.URL+"/ann/fleet/actions/runs/12>)")
+	if status := r.gitea.Statuses(t, r.project, head)["swell/shop"]; status.Status != "success" {
+		t.Errorf("%+v", status)
+	}
+	// The second step for a fork knows the head alone.
+	if code, stderr := job(head, 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, fmt.Sprintf("posted on pull request %d", number)) {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	if code, stderr := job(strings.Repeat("a", 40), 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, "no open pull request has this commit") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	// An older job ends after a newer one.
+	if code, stderr := job(strings.Repeat("a", 40), number, r.bot.Token, "main"); code != 0 || !strings.Contains(stderr, "has moved on to "+head[:8]) {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	if code, stderr := job(head, number, "0123456789012345678901234567890123456789", "main"); code != 2 || !strings.Contains(stderr, "swell: hint: set GITEA_TOKEN") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	if code, stderr := job(head, number, "", "main"); code != 2 || !strings.Contains(stderr, "no token") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	// A problem is a failure of the job.
+	r.edit("services/shop/cart/runtime.yaml", "replicas:", "replicsa:")
+	head = r.push("good")
+	if code, stderr := job(head, number, r.bot.Token, "main"); code != 2 || !strings.Contains(stderr, "posted on pull request") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	if got := comments(); len(got) != 1 || !strings.Contains(got[0], "replicsa") {
+		t.Errorf("comments %q", got)
+	}
+	// A clone without its history says what to set.
+	shallow := t.TempDir()
+	gitIn(t, shallow, "clone", "-q", "--depth", "1", "--no-single-branch", r.gitea.CloneURL(r.ann, r.project), ".")
+	gitIn(t, shallow, "checkout", "-q", "good")
+	cmd := program(t.Context(), "diff", "origin/main", "--cache", "none")
+	cmd.Dir = shallow
+	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "fetch-depth: 0") {
+		t.Errorf("a shallow clone: %s", out)
+	}
+}
+
 // on is the same in another test.
 func (r *reviewed) on(t *testing.T) *reviewed {
 	same := *r
