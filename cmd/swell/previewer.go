@@ -156,6 +156,10 @@ func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) e
 
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
+	if ask.Ref == "" {
+		_, err := p.snapshot(ctx, ask.Base)
+		return preview.Answer{}, p.damaged(err)
+	}
 	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base)
 	if err != nil {
 		return preview.Answer{}, p.damaged(err)
@@ -183,7 +187,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 // damaged has the next process fetch all pull requests anew, where objects are missing: the
 // store that this one reads beside its own may have been replaced.
 func (p *previewer) damaged(err error) error {
-	if source.IsDamage(err) {
+	if err != nil && source.IsDamage(err) {
 		return errors.Join(err, os.RemoveAll(filepath.Join(previewsDir(p.settings), "git")))
 	}
 	return err

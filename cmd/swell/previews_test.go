@@ -25,7 +25,7 @@ import (
 // that previews its pull requests. Ann owns it, bot is the account of the daemon, eve has a
 // fork.
 type reviewed struct {
-	*testing.T
+	testing.TB
 	gitea         *giteatest.Server
 	ann, bot, eve giteatest.User
 	project       string
@@ -39,15 +39,23 @@ const hookSecret = "wave after wave"
 // newReviewed starts no daemon yet. access is what its configuration says of clusters.
 func newReviewed(t *testing.T, access string) *reviewed {
 	t.Helper()
-	r := &reviewed{T: t, gitea: giteatest.Start(t), dir: t.TempDir()}
+	return newReviewedOf(t, access, func(r *reviewed) {
+		if err := os.CopyFS(r.dir, os.DirFS("../../testdata/monorepo")); err != nil {
+			t.Fatal(err)
+		}
+		r.git("init", "-q", "-b", "main")
+		r.commit("The example")
+	})
+}
+
+// newReviewedOf is the same with another repository, whose branch main fill makes.
+func newReviewedOf(t testing.TB, access string, fill func(*reviewed)) *reviewed {
+	t.Helper()
+	r := &reviewed{TB: t, gitea: giteatest.Start(t), dir: t.TempDir()}
 	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot"), r.gitea.User(t, "eve")
 	r.project = r.gitea.Repository(t, r.ann, "fleet")
 	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
-	if err := os.CopyFS(r.dir, os.DirFS("../../testdata/monorepo")); err != nil {
-		t.Fatal(err)
-	}
-	r.git("init", "-q", "-b", "main")
-	r.commit("The example")
+	fill(r)
 	r.git("push", "-q", r.gitea.CloneURL(r.ann, r.project), "main")
 	r.gitea.Do(t, r.eve, "POST", "repos/"+r.project+"/forks", map[string]string{}, nil)
 
@@ -83,7 +91,7 @@ spec:
 }
 
 // socketDir is a folder whose path is short enough for a socket.
-func socketDir(t *testing.T) string {
+func socketDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
@@ -95,7 +103,7 @@ func socketDir(t *testing.T) string {
 
 func (r *reviewed) git(args ...string) string {
 	r.Helper()
-	return gitIn(r.T, r.dir, args...)
+	return gitIn(r.TB, r.dir, args...)
 }
 
 func (r *reviewed) commit(subject string) string {
@@ -177,10 +185,10 @@ func (r *reviewed) eventually(what string, so func() bool) {
 func (r *reviewed) preview(number int, commit string) (status giteatest.Status, comments []string) {
 	r.Helper()
 	r.eventually("a status of "+commit, func() bool {
-		status = r.gitea.Statuses(r.T, r.project, commit)["swell/shop"]
+		status = r.gitea.Statuses(r.TB, r.project, commit)["swell/shop"]
 		return status.Status == "success" || status.Status == "failure"
 	})
-	for _, c := range r.gitea.Comments(r.T, r.project, number) {
+	for _, c := range r.gitea.Comments(r.TB, r.project, number) {
 		if c.User.Login == "bot" {
 			comments = append(comments, c.Body)
 		}
@@ -198,7 +206,7 @@ func (r *reviewed) has(text string, wanted ...string) {
 	}
 }
 
-func fetchPage(t *testing.T, url string) (status int, header http.Header, body string) {
+func fetchPage(t testing.TB, url string) (status int, header http.Header, body string) {
 	t.Helper()
 	answer, err := http.Get(url)
 	if err != nil {
@@ -389,12 +397,12 @@ func TestComment(t *testing.T) {
 // on is the same in another test.
 func (r *reviewed) on(t *testing.T) *reviewed {
 	same := *r
-	same.T = t
+	same.TB = t
 	return &same
 }
 
 // gitIn runs git in a folder, away from the configuration of whoever runs the tests.
-func gitIn(t *testing.T, dir string, args ...string) string {
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir

@@ -96,7 +96,7 @@ func (r *reviewed) waves(s says, commit string, want func(map[string]giteatest.S
 		}
 	}()
 	r.eventually("the waves of "+commit, func() bool {
-		all = r.gitea.Statuses(r.T, r.project, commit)
+		all = r.gitea.Statuses(r.TB, r.project, commit)
 		return want(all)
 	})
 	var names []string

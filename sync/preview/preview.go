@@ -76,10 +76,11 @@ type Previewer struct {
 
 	// What follows belongs to Run.
 	known   map[int]*pull
-	listed  time.Time // when all are read next
-	closed  time.Time // nothing is asked of the forge before
-	failed  int       // how often in a row all could not be read
-	running map[bool]*pull
+	listed  time.Time      // when all are read next
+	closed  time.Time      // nothing is asked of the forge before
+	failed  int            // how often in a row all could not be read
+	running map[bool]*pull // under way, by whether it is that of a fork
+	warmed  config.Commit  // the base that was rendered last
 	done    chan rendered
 }
 
@@ -92,6 +93,7 @@ type pull struct {
 	base, head config.Commit
 	answer     *Answer   // that is not posted yet
 	begun      time.Time // of a preview under way
+	read       time.Time // when its head was
 	slow       bool      // its status says that it is under way
 	tries      int
 	next       time.Time // no try before
@@ -180,9 +182,9 @@ func (p *Previewer) sleep(ctx context.Context, until time.Time) {
 
 // due is when there is something to do next.
 func (p *Previewer) due(now time.Time) time.Time {
-	next := p.listed
-	if p.closed.After(next) {
-		next = p.closed
+	next := latest(p.listed, p.closed)
+	if base := p.newest(); base != p.warmed && p.running[false] == nil {
+		next = now
 	}
 	for _, is := range p.known {
 		at := time.Time{}
@@ -296,6 +298,7 @@ func (p *Previewer) keep(is forge.Pull) {
 		p.known[is.Number] = known
 	}
 	if known.Head != is.Head { // what it failed for may be mended
+		known.read = p.Now()
 		known.tries, known.next, known.answer = 0, time.Time{}, nil
 	}
 	known.Pull = is
@@ -332,10 +335,24 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 				first = is
 			}
 		}
-		if first != nil {
+		switch {
+		case first != nil:
 			p.render(ctx, now, first, base)
+		case !fork && base != p.warmed:
+			p.warm(ctx, base)
 		}
 	}
+}
+
+// warm has the base rendered before anybody asks for a preview against it.
+func (p *Previewer) warm(ctx context.Context, base config.Commit) {
+	p.warmed = base
+	none := &pull{}
+	p.running[false] = none
+	go func() {
+		_, err := p.Render(ctx, Ask{Base: base, Branch: p.Branch})
+		p.done <- rendered{pull: none, err: err}
+	}()
 }
 
 // before orders pull requests by whose preview comes first.
@@ -350,7 +367,9 @@ func before(a, b *pull) int {
 }
 
 func (p *Previewer) render(ctx context.Context, now time.Time, is *pull, base config.Commit) {
-	p.running[is.Fork] = is
+	if p.running[is.Fork] = is; !is.Fork {
+		p.warmed = base
+	}
 	is.begun, is.slow = now, false
 	if is.posted.Token == "" {
 		is.posted.Token = newToken()
@@ -375,6 +394,7 @@ func (p *Previewer) link(is *pull) string {
 func (p *Previewer) take(r rendered) {
 	is := r.pull
 	p.running[is.Fork] = nil
+	began := is.begun
 	is.begun = time.Time{}
 	switch {
 	case p.known[is.Number] != is: // it was closed meanwhile
@@ -390,6 +410,7 @@ func (p *Previewer) take(r rendered) {
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knew more than the forge said
 		p.Wake(is.Number)
 	default:
+		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base, "text", r.answer.Text, "waited", began.Sub(is.read), "took", p.Now().Sub(began))
 		is.tries, is.next = 0, time.Time{}
 		is.base, is.head, is.answer = r.base, r.head, &r.answer
 	}
@@ -433,7 +454,7 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 // tellSlow says of previews that take long that they are under way.
 func (p *Previewer) tellSlow(ctx context.Context, now time.Time) {
 	for _, is := range p.running {
-		if is == nil || is.slow || now.Sub(is.begun) < slow || now.Before(p.closed) {
+		if is == nil || is.Number == 0 || is.slow || now.Sub(is.begun) < slow || now.Before(p.closed) {
 			continue
 		}
 		is.slow = true

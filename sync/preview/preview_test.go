@@ -171,6 +171,9 @@ type renders struct {
 }
 
 func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
+	if ask.Ref == "" {
+		return Answer{}, nil
+	}
 	var n int
 	if _, err := fmt.Sscanf(ask.Ref, "refs/pull/%d/head", &n); err != nil {
 		return Answer{}, err

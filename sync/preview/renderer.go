@@ -25,7 +25,8 @@ type Ask struct {
 	// Base is the commit that the fleet gets, and Branch where it is from.
 	Base   config.Commit
 	Branch string
-	// Ref is where Git has the head, such as refs/pull/7/head.
+	// Ref is where Git has the head, such as refs/pull/7/head. Empty: the base is to be
+	// rendered, and there is no preview.
 	Ref string
 	// Link is where all of it will be shown; empty: nowhere.
 	Link string

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/testdata/large"
+)
+
+// told are webhooks of a Gitea, as they come.
+type toldHook struct {
+	at     time.Time
+	event  string
+	action string
+	body   string // of a comment
+}
+
+// hooks has a Gitea tell a server of the benchmark's own what it tells the daemon, so that
+// both ends of a preview are seen by one clock.
+func (r *reviewed) hooks() <-chan toldHook {
+	r.Helper()
+	told := make(chan toldHook, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		var body struct {
+			Action  string
+			Comment struct{ Body string }
+		}
+		at := time.Now()
+		if err := json.NewDecoder(q.Body).Decode(&body); err != nil {
+			r.Error(err)
+		}
+		told <- toldHook{at, q.Header.Get("X-Gitea-Event-Type"), body.Action, body.Comment.Body}
+	}))
+	r.Cleanup(server.Close)
+	r.gitea.Do(r.TB, r.ann, "POST", "repos/"+r.project+"/hooks", map[string]any{"type": "gitea", "active": true, "events": []string{"pull_request_sync", "pull_request_comment", "issue_comment"},
+		"config": map[string]string{"url": server.URL, "content_type": "json", "secret": "x"}}, nil)
+	return told
+}
+
+// next waits for an event.
+func (r *reviewed) next(told <-chan toldHook, is func(toldHook) bool) toldHook {
+	r.Helper()
+	late := time.After(10 * time.Minute)
+	for {
+		select {
+		case h := <-told:
+			if is(h) {
+				return h
+			}
+		case <-late:
+			r.Fatal("nothing was told")
+		}
+	}
+}
+
+// BenchmarkWebhookToComment is the time from a push to a pull request to the comment that
+// says what it changes, both as Gitea tells of them: one spec of many, and a kind.
+// SWELL_SPECS is how many specs there are: 10,000 where it is not set.
+func BenchmarkWebhookToComment(b *testing.B) {
+	specs := 10_000
+	if text := os.Getenv("SWELL_SPECS"); text != "" {
+		if _, err := fmt.Sscan(text, &specs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r := newReviewedOf(b, "  kubeconfigDir: clusters\n", func(r *reviewed) {
+		if err := (large.Monorepo{Example: "../../testdata/monorepo", Specs: specs}).Repository(filepath.Join(r.dir, "bare")); err != nil {
+			b.Fatal(err)
+		}
+		r.dir = filepath.Join(r.dir, "work")
+		gitIn(b, filepath.Dir(r.dir), "clone", "-q", "bare", "work")
+	})
+	told := r.hooks()
+	r.run()
+	edits := 0
+	for _, change := range []struct {
+		name string
+		edit func(i int)
+	}{
+		{"spec", func(i int) {
+			if err := os.WriteFile(filepath.Join(r.dir, large.SpecFile(7)), []byte(large.Spec(7, fmt.Sprintf("2.0.%d", i))), 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}},
+		{"kind", func(i int) {
+			r.git("checkout", "-q", "main", "--", "kinds")
+			r.edit("kinds/runtime/kind.yaml", "        replicas: \"${has", fmt.Sprintf("        revisionHistoryLimit: %d\n        replicas: \"${has", i+1))
+		}},
+	} {
+		r.branch(change.name)
+		change.edit(0)
+		head := r.push(change.name)
+		number := r.gitea.Pull(b, r.ann, r.project, change.name, "A change of a "+change.name)
+		r.preview(number, head)
+		for len(told) > 0 {
+			<-told
+		}
+		b.Run(fmt.Sprintf("%s/specs=%d", change.name, specs), func(b *testing.B) {
+			var took []time.Duration
+			for range b.N {
+				edits++
+				change.edit(edits)
+				r.push(change.name)
+				from := r.next(told, func(h toldHook) bool { return h.event == "pull_request_sync" })
+				to := r.next(told, func(h toldHook) bool { return strings.Contains(h.event, "comment") })
+				took = append(took, to.at.Sub(from.at))
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2].Seconds(), "s/median")
+			b.ReportMetric(took[len(took)-1].Seconds(), "s/most")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
