@@ -52,7 +52,7 @@ func newReviewed(t *testing.T, access string) *reviewed {
 func newReviewedOf(t testing.TB, access string, fill func(*reviewed)) *reviewed {
 	t.Helper()
 	r := &reviewed{TB: t, gitea: giteatest.Start(t), dir: t.TempDir()}
-	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot"), r.gitea.User(t, "eve")
+	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot", giteatest.BotScopes...), r.gitea.User(t, "eve")
 	r.project = r.gitea.Repository(t, r.ann, "fleet")
 	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
 	fill(r)

@@ -197,7 +197,7 @@ enum Color { NONE = 0; RED = 1; }`, nil, []decodeCase{
 		{"i32: [a]", "f.yaml:1:6: i32: want a map, got a list"},
 		{"i32: {1: null}", "f.yaml:1:10: i32.1: want a string, got nothing: write \"null\""},
 		{"nested: {a: {nested: {b.c: {i32: {1: 2}}}}}", `f.yaml:1:38: nested.a.nested["b.c"].i32.1: want a string, got the number 2: write "2"`},
-		{"nested: {'': {x: 1}}", `f.yaml:1:15: nested[""].x: unknown field`},
+		{"nested: {'': {x: 1}}", `f.yaml:1:15: nested[""].x: unknown field, want one of colors, f32, f64, files, flags, i32, i64, nested, s32, s64, sf32, sf64, u32, u64`},
 		{"nested: {a: null}", "f.yaml:1:13: nested.a: want a map, got nothing"},
 		{"files: {a: {fromFile: a.txt}}", `{"files":{"a":"Y29udGVudA=="}}`},
 		{"colors: {a: 1, b: RED}", `{"colors":{"a":"RED","b":"RED"}}`},

@@ -254,13 +254,14 @@ func (t *told) superseded(is *Progress, newest config.Commit) (ends []Wave) {
 			ends = append(ends, Wave{Name: name, State: forge.Success, Text: "superseded by " + newest.Short()})
 		}
 	}
+	slices.SortFunc(ends, func(x, y Wave) int { return strings.Compare(x.Name, y.Name) })
 	return ends
 }
 
 // status sets a status that says something new.
 func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w Wave) error {
-	next := toldStatus{w.State, w.Text}
-	if t.Statuses[w.Name] == next {
+	next, was := toldStatus{w.State, w.Text}, t.Statuses[w.Name]
+	if was == next || was.State == forge.Success && w.State == forge.Success { // units went on with a newer commit
 		return nil
 	}
 	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: w.Text}); err != nil {
@@ -332,11 +333,14 @@ func (a *Announcer) merged(ctx context.Context, commit, since config.Commit) (nu
 func (p *Progress) text() string {
 	var b strings.Builder
 	if len(p.Failed) == 0 {
-		end := "goes on"
-		if p.Over {
-			end = "is through"
+		end := "goes on after all"
+		switch {
+		case p.Over && len(p.Waves) == 0:
+			end = "failed, and newer commits took its place"
+		case p.Over:
+			end = "is through after all"
 		}
-		fmt.Fprintf(&b, "### swell: the release of %s %s after all\n", p.Commit.Short(), end)
+		fmt.Fprintf(&b, "### swell: the release of %s %s\n", p.Commit.Short(), end)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "### swell: :x: the release of %s failed for %s\n", p.Commit.Short(), diff.Count(len(p.Failed), "unit"))

@@ -35,10 +35,15 @@ func ReadJob(getenv func(string) string) (Job, error) {
 	switch {
 	case getenv("GITEA_ACTIONS") == "true", getenv("FORGEJO_ACTIONS") == "true": // they say GITHUB_ACTIONS, too
 		job, err := readActions(getenv, Gitea)
-		job.API = "" // the SDK knows it
+		job.API, job.JobLogin = "", "gitea-actions" // the SDK knows the API
+		if getenv("FORGEJO_ACTIONS") == "true" {
+			job.JobLogin = "forgejo-actions"
+		}
 		return job, err
 	case getenv("GITHUB_ACTIONS") == "true":
-		return readActions(getenv, GitHub)
+		job, err := readActions(getenv, GitHub)
+		job.JobLogin = "github-actions[bot]"
+		return job, err
 	case getenv("GITLAB_CI") == "true":
 		return readGitLab(getenv)
 	}

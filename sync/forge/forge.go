@@ -124,8 +124,9 @@ type Config struct {
 	Token func() (string, error)
 	// App is a GitHub App.
 	App *App
-	// Login is the account's name, where it cannot be asked for. Empty: it is asked for.
-	Login string
+	// JobLogin is the account's name where the credential may not ask for it, as that of a job
+	// may not. Empty: then nothing is known of it, which is an error.
+	JobLogin string
 	// Transport carries the requests. Nil is [http.DefaultTransport].
 	Transport http.RoundTripper
 	// Now is the clock. Nil is the real one.

@@ -20,6 +20,8 @@ type giteaForge struct {
 	at, owner, name string
 	client          *http.Client
 
+	jobLogin string
+
 	mu      sync.Mutex
 	account string // its login; empty: not known yet
 }
@@ -27,7 +29,7 @@ type giteaForge struct {
 func newGitea(c Config, owner, name string) (*giteaForge, error) {
 	at := c.URL // the SDK adds the path of the API
 	client, err := c.client(at, nil, bearer("Authorization", "token ", c.Token))
-	return &giteaForge{at: at, owner: owner, name: name, client: client, account: c.Login}, err
+	return &giteaForge{at: at, owner: owner, name: name, client: client, jobLogin: c.JobLogin}, err
 }
 
 // sdk is the SDK for one call: it has the context in the client.
@@ -123,8 +125,8 @@ func (g *giteaForge) login(ctx context.Context) (string, error) {
 	if g.account == "" {
 		user, _, err := g.sdk(ctx).GetMyUserInfo()
 		switch {
-		case hasStatus(err, http.StatusForbidden): // the token of a job may not ask
-			g.account = "gitea-actions"
+		case g.jobLogin != "" && hasStatus(err, http.StatusForbidden):
+			g.account = g.jobLogin
 		case err != nil:
 			return "", err
 		default:

@@ -71,7 +71,7 @@ func newForge(t *testing.T, s *giteatest.Server, as giteatest.User, project stri
 
 func TestGitea(t *testing.T) {
 	s, owner, project, dir, number, head := newPull(t)
-	bot := s.User(t, "bot")
+	bot := s.User(t, "bot", giteatest.BotScopes...)
 	s.Do(t, owner, "PUT", "repos/"+project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
 	on := newForge(t, s, bot, project)
 

@@ -5,7 +5,6 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -25,6 +24,8 @@ type gitHubForge struct {
 	client      *github.Client
 	app         *appTokens // nil: a token of somebody
 
+	jobLogin string
+
 	mu      sync.Mutex
 	account string // its login; empty: not known yet
 }
@@ -32,10 +33,6 @@ type gitHubForge struct {
 // gitHubWrites keeps below GitHub's limits of 80 requests a minute and 500 an hour that
 // create content.
 func gitHubWrites() *rate.Limiter { return rate.NewLimiter(rate.Every(8*time.Second), 40) }
-
-// actionsLogin is the account of the token that GitHub makes for a job. That token may not
-// ask for its own name.
-const actionsLogin = "github-actions[bot]"
 
 func newGitHub(c Config, owner, name string) (*gitHubForge, error) {
 	api := c.API
@@ -47,7 +44,7 @@ func newGitHub(c Config, owner, name string) (*gitHubForge, error) {
 		api = c.URL + "/api/v3"
 	}
 	api = strings.TrimSuffix(api, "/") + "/"
-	g := &gitHubForge{owner: owner, name: name, account: c.Login}
+	g := &gitHubForge{owner: owner, name: name, jobLogin: c.JobLogin}
 	authorize := bearer("Authorization", "Bearer ", c.Token)
 	if c.App != nil {
 		var err error
@@ -207,10 +204,9 @@ func (g *gitHubForge) login(ctx context.Context) (string, error) {
 		return g.account, nil
 	}
 	user, _, err := g.client.Users.Get(ctx, "")
-	var refused *Error
 	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
-		g.account = actionsLogin
+	case g.jobLogin != "" && hasStatus(err, http.StatusForbidden):
+		g.account = g.jobLogin
 	case err != nil:
 		return "", err
 	default:

@@ -33,7 +33,7 @@ func newGitLab(c Config) (*gitLabForge, error) {
 		return nil, err
 	}
 	sdk, err := gitlab.NewClient("", gitlab.WithBaseURL(api), gitlab.WithHTTPClient(client), gitlab.WithoutRetries())
-	return &gitLabForge{project: c.Project, client: sdk, account: c.Login}, err
+	return &gitLabForge{project: c.Project, client: sdk}, err
 }
 
 func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err error) {

@@ -45,7 +45,7 @@ func renderer() int {
 		}
 		switch ask.Ref {
 		case "hang":
-			select {}
+			time.Sleep(time.Hour)
 		case "crash":
 			panic("oh no\nhere")
 		case "eat":

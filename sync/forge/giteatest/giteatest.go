@@ -55,7 +55,7 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	s.command(t, "migrate")
-	s.Admin = s.user(t, "root-admin", "--admin")
+	s.Admin = s.user(t, "root-admin", "--admin", "--access-token-scopes", "all")
 	s.serve(t)
 	return s
 }
@@ -205,11 +205,11 @@ func (s *Server) serve(t testing.TB) {
 
 const password = "for-tests-alone"
 
-// user makes an account with a token that may do all.
+// user makes an account with a token.
 func (s *Server) user(t testing.TB, name string, more ...string) User {
 	t.Helper()
 	out := s.command(t, append([]string{"admin", "user", "create", "--username", name, "--password", password, "--email", name + "@example.com",
-		"--must-change-password=false", "--access-token", "--access-token-scopes", "all"}, more...)...)
+		"--must-change-password=false", "--access-token"}, more...)...)
 	_, token, ok := strings.Cut(out, "Access token was successfully created")
 	if i := strings.LastIndexByte(token, ' '); ok && i >= 0 {
 		line, _, _ := strings.Cut(token[i+1:], "\n")
@@ -219,11 +219,17 @@ func (s *Server) user(t testing.TB, name string, more ...string) User {
 	return User{}
 }
 
-// User makes an account.
-func (s *Server) User(t testing.TB, name string) User {
+// User makes an account. Its token may do all, or what scopes say.
+func (s *Server) User(t testing.TB, name string, scopes ...string) User {
 	t.Helper()
-	return s.user(t, name)
+	if len(scopes) == 0 {
+		scopes = []string{"all"}
+	}
+	return s.user(t, name, "--access-token-scopes", strings.Join(scopes, ","))
 }
+
+// BotScopes are what the account of swell needs.
+var BotScopes = []string{"read:user", "write:issue", "write:repository"}
 
 // Do asks the API. want is the status; out may be nil.
 func (s *Server) Do(t testing.TB, as User, method, path string, in, out any) {

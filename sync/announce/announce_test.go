@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/rollout"
+)
+
+// fakeForge takes statuses and comments, and fails when it is told to.
+type fakeForge struct {
+	forge.Forge
+	mu     sync.Mutex
+	said   []string
+	merges map[config.Commit]int
+	err    error
+}
+
+func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	f.said = append(f.said, fmt.Sprintf("%s %s %s: %s", s.Commit[:2], strings.TrimPrefix(s.Name, "swell/shop: "), s.State, s.Text))
+	return nil
+}
+
+func (f *fakeForge) Merged(_ context.Context, commit config.Commit) (forge.Pull, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return forge.Pull{Number: f.merges[commit]}, f.err
+}
+
+func (f *fakeForge) Comment(_ context.Context, number int, c forge.Comment) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return 0, f.err
+	}
+	f.said = append(f.said, fmt.Sprintf("comment %d: %s", number, strings.Join(strings.Fields(c.Text), " ")))
+	return int64(number), nil
+}
+
+func (f *fakeForge) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// world plays rollouts with the planner itself.
+type world struct {
+	*testing.T
+	forge *fakeForge
+	dir   string
+	a     *Announcer
+	stop  func()
+	state *rollout.State
+	want  *rollout.Wanted
+	ill   map[config.TargetName]string // why what is applied there is refused
+}
+
+func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
+
+func play(t *testing.T, test func(*world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, dir: dir, forge: &fakeForge{merges: map[config.Commit]int{}}, state: &rollout.State{}, ill: map[config.TargetName]string{},
+			want: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}
+		w.start()
+		test(w)
+		w.stop()
+	})
+}
+
+func (w *world) start() {
+	w.Helper()
+	a, err := Open(Options{Forge: w.forge, Dir: w.dir, Log: slog.New(slog.DiscardHandler),
+		Between: func(from, to config.Commit) ([]config.Commit, error) { return []config.Commit{to, commitOf("ee")}, nil }})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		a.Run(ctx)
+	}()
+	w.a, w.stop = a, func() {
+		cancel()
+		<-over
+	}
+}
+
+// commit has a unit want other bundles.
+func (w *world) commit(name string, units ...config.UnitPath) {
+	w.want.Commit = commitOf(name)
+	for _, path := range units {
+		unit := &rollout.WantedUnit{Rollout: &config.Rollout{Name: "default", OnFailure: config.Rollback, Waves: []config.Wave{
+			{Name: "canary", Targets: []config.TargetName{"a"}, Soak: 10 * time.Minute}, {Name: "empty", Targets: []config.TargetName{"z"}}, {Name: "rest"},
+		}}, Targets: map[config.TargetName]rollout.WantedTarget{}}
+		for _, target := range []config.TargetName{"a", "b"} {
+			unit.Targets[target] = rollout.WantedTarget{Digest: render.Digest(name + string(path) + string(target)), Objects: 1}
+		}
+		w.want.Units[path] = unit
+	}
+}
+
+// pass makes passes until nothing is left to do now.
+func (w *world) pass() {
+	now := time.Now()
+	for range 100 {
+		plan := w.state.Decide(w.want, now)
+		for _, a := range plan.Actions {
+			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind]}
+			if why := w.ill[a.Target]; why != "" {
+				o.Result, o.Reason = rollout.Refused, why
+			}
+			w.state.Record(o, now)
+		}
+		if len(plan.Actions) == 0 {
+			break
+		}
+	}
+	w.a.Observe(w.state, "shop", w.want.Commit, true)
+	synctest.Wait()
+}
+
+func (w *world) says(what string, want ...string) {
+	w.Helper()
+	synctest.Wait()
+	w.forge.mu.Lock()
+	got := w.forge.said
+	w.forge.said = nil
+	w.forge.mu.Unlock()
+	if !slices.Equal(got, want) {
+		w.Errorf("%s:\n got %s\nwant %s", what, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
+// A release by waves, one that fails, what was told before a restart, and one that is
+// overtaken.
+func TestAnnounce(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart", "web")
+		w.pass()
+		w.says("the canary soaks",
+			"aa canary pending: soaks until Jan 1 00:10 UTC: 0 of 2 units passed",
+			"aa rest pending: its turn has not come")
+		time.Sleep(time.Minute)
+		w.pass()
+		w.says("nothing happened")
+		w.stop()
+		w.start()
+		w.pass()
+		w.says("it was told before")
+		time.Sleep(10 * time.Minute)
+		w.pass()
+		w.says("it is through", "aa canary success: passed: 2 units", "aa rest success: passed: 2 units")
+
+		w.ill["a"] = "Deployment/cart: no such image"
+		w.forge.merges[commitOf("bb")], w.forge.merges[commitOf("ee")] = 7, 9
+		w.commit("bb", "cart")
+		w.forge.set(&forge.LimitError{Until: time.Now().Add(time.Hour)})
+		w.pass()
+		delete(w.ill, "a")
+		w.says("the forge takes nothing")
+		time.Sleep(time.Minute)
+		w.pass() // it is rolled back
+		time.Sleep(30 * time.Minute)
+		w.forge.set(nil)
+		w.says("before its limit is over")
+		time.Sleep(31 * time.Minute)
+		reason := "a: Deployment/cart: no such image"
+		comment := "### swell: :x: the release of bbbbbbbb failed for 1 unit ```text cart: rolled back in wave canary: " + reason + " ``` What to do: merge a change that mends it, which is released by itself; or, when the cause is gone, try the same again: ```text swell describe cart swell retry cart ```"
+		w.says("afterwards", "bb canary failure: rolled back: "+reason, "bb rest failure: not reached", "comment 7: "+comment, "comment 9: "+comment)
+
+		w.commit("cc", "cart")
+		w.pass()
+		w.says("the next one",
+			"cc canary pending: soaks until "+time.Now().Add(10*time.Minute).UTC().Format("Jan 2 15:04 MST"),
+			"cc rest pending: its turn has not come",
+			"comment 7: ### swell: the release of bbbbbbbb failed, and newer commits took its place",
+			"comment 9: ### swell: the release of bbbbbbbb failed, and newer commits took its place")
+		w.commit("dd", "cart")
+		w.pass()
+		w.says("one more overtakes it",
+			"dd canary pending: soaks until "+time.Now().Add(10*time.Minute).UTC().Format("Jan 2 15:04 MST"),
+			"dd rest pending: its turn has not come",
+			"cc canary success: superseded by dddddddd",
+			"cc rest success: superseded by dddddddd")
+	})
+}
+
+// What the forge refuses is tried again, and then the newest is told.
+func TestAnnounceFails(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.set(errors.New("connection refused"))
+		w.commit("aa", "cart")
+		w.pass()
+		time.Sleep(11 * time.Minute)
+		w.pass()
+		w.says("nothing")
+		w.forge.set(nil)
+		time.Sleep(11 * time.Minute)
+		w.says("the newest", "aa canary success: passed: 1 unit", "aa rest success: passed: 1 unit")
+	})
+}
