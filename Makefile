@@ -16,7 +16,7 @@ BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
 # than they compute, so that many run at a time; with the race detector (-short) the same
 # daemon runs in simulated ones. Rendering is on all cores: some tests of it run both ways.
 WAITING = ./sync ./sync/apply
-CONCURRENT = ./sync/executor ./sync/fleet ./sync/informer ./sync/serve ./sync/source ./sync/store ./render/cache
+CONCURRENT = ./sync/announce ./sync/executor ./sync/fleet ./sync/forge ./sync/informer ./sync/preview ./sync/serve ./sync/source ./sync/store ./render/cache
 RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
 # Tests of sync with one goroutine.
 ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'
@@ -59,12 +59,13 @@ bin/helm: deploy/helm/go.mod
 
 # The forge that sync/forge is held against. Modules with replacements cannot be installed by
 # name, so it is built in the folder that it was downloaded to, where its templates are, too.
-# Its pages have no styles: nothing builds them here.
+# Its pages have no styles: nothing builds them here. Some hundred modules are downloaded, so
+# that is tried again.
 GITEA = code.gitea.io/gitea@$(shell cat deploy/gitea.version)
 bin/gitea: deploy/gitea.version
 	mkdir -p bin
 	ln -sfn "$$($(GO) mod download -json $(GITEA) | sed -n 's/^.*"Dir": "\(.*\)",*$$/\1/p')" bin/gitea.src
-	cd bin/gitea.src/ && CGO_ENABLED=1 $(GO) build -mod=readonly -buildvcs=false -tags "sqlite sqlite_unlock_notify" -ldflags "-s -w" -o $(CURDIR)/bin/gitea .
+	@for try in 1 2 3; do echo "build Gitea, try $$try"; cd $(CURDIR)/bin/gitea.src/ && CGO_ENABLED=1 $(GO) build -mod=readonly -buildvcs=false -tags "sqlite sqlite_unlock_notify" -ldflags "-s -w" -o $(CURDIR)/bin/gitea . && exit; done; exit 1
 
 # What computes and what waits run beside each other.
 test: bin/devcluster bin/sops bin/helm bin/kustomize-controller bin/gitea
@@ -99,7 +100,7 @@ lint:
 	$(TOOLS) staticcheck ./...
 	sh deploy/tools/govulncheck.sh
 
-bench: bin/devcluster bin/helm
+bench: bin/devcluster bin/helm bin/gitea
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
 	$(GO) test -run '^$$' -bench 'Chart' -benchtime 20x ./sync/helm
 	$(GO) test -run '^$$' -bench 'SpecChanged|CommitToPlan' -benchtime 100x ./sync
@@ -113,7 +114,7 @@ bench: bin/devcluster bin/helm
 	$(BENCH) 'OneOfTwenty' -benchtime 5x ./sync
 	$(BENCH) 'Waves200' ./sync
 	$(BENCH) 'Sweep|Unchanged|LostState' ./sync/apply
-	$(BENCH) 'Process|Check' ./cmd/swell
+	$(BENCH) 'Process|Check|Previewer|WebhookToComment' ./cmd/swell
 	$(BENCH) 'Many' ./cmd/swell
 
 demo: bin/swell bin/devcluster
