@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swell-sh/swell/render/report/reporttest"
 	"github.com/swell-sh/swell/sync/forge/giteatest"
 )
 
@@ -279,6 +280,59 @@ func TestPreviews(t *testing.T) {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
 		r.has(comments[0], "like it", "revisionHistoryLimit")
+	})
+
+	t.Run("what a fork may try", func(t *testing.T) {
+		r := r.on(t)
+		fork := func(name string) (number int, head string) {
+			head = r.commit("A change of Eve")
+			r.git("push", "-q", "-f", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:"+name)
+			return r.gitea.Pull(t, r.eve, r.project, "eve:"+name, name), head
+		}
+		r.branch("loop")
+		loop := "lists.range(100000)" + strings.Repeat(".map(x, lists.range(100000))", 1)
+		r.edit("kinds/runtime/kind.yaml", "- {name: replicas, value:", fmt.Sprintf("- {name: loop, value: \"%s.size()\"}\n  - {name: replicas, value:", loop))
+		loops, looping := fork("loop")
+
+		r.branch("large")
+		if err := os.WriteFile(filepath.Join(r.dir, "services", "shop", "cart", "cart.toml"), bytes.Repeat([]byte("# 0123456789012345678901234567890123456789012345\n"), 1<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		larges, large := fork("large")
+
+		r.branch("names") // a comment is no place for what authors write
+		r.edit("services/shop/cart/cart.toml", "[cart]", "[cart]\n# </code></pre></details>```\n# @ann ![](https://evil.example.com/x.png) <img src=x onerror=alert(1)>")
+		names, named := fork("names")
+
+		// None of it holds up one of ours.
+		r.branch("ours")
+		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.7.0")
+		ours := r.push("ours")
+		if status, _ := r.preview(r.gitea.Pull(t, r.ann, r.project, "ours", "Ours"), ours); status.Status != "success" {
+			t.Errorf("%+v", status)
+		}
+		for what, one := range map[string]struct {
+			number int
+			head   string
+			text   string
+		}{"a loop": {loops, looping, "problem"}, "50 MiB": {larges, large, "problem"}} {
+			status, comments := r.preview(one.number, one.head)
+			if status.Status != "failure" || !strings.Contains(status.Description, one.text) || len(comments) != 1 {
+				t.Errorf("%s: %+v, %d comments", what, status, len(comments))
+			}
+			t.Logf("%s: %s", what, comments[0][:min(len(comments[0]), 800)])
+		}
+		status, comments := r.preview(names, named)
+		if status.Status != "success" || len(comments) != 1 {
+			t.Fatalf("%+v, %d comments", status, len(comments))
+		}
+		_, comment, _ := strings.Cut(comments[0], "\n") // without the marker, which is a comment of HTML
+		if objection := reporttest.Objection(comment, func(text string) bool { return strings.Contains(text, "evil") || strings.Contains(text, "onerror") }); objection != "" {
+			t.Errorf("%s\n%s", objection, comment)
+		}
+		if _, _, page := fetchPage(t, status.TargetURL); strings.Contains(page, "<img") || strings.Contains(page, "</code></pre>") {
+			t.Error("the page has an author's HTML")
+		}
 	})
 
 	t.Run("no change", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // elements are those that a comment may have.
-var elements = []string{"h3", "p", "strong", "code", "pre", "details", "summary"}
+var elements = []string{"a", "h3", "p", "strong", "code", "pre", "details", "summary"}
 
 // Objection says what is wrong with a comment as a forge shows it; empty for nothing: an
 // element that we do not write, one that is not closed, or text outside of code that names
@@ -38,9 +38,15 @@ func Objection(markdown string, authored func(text string) bool) string {
 			}
 			return ""
 		case xhtml.StartTagToken:
-			name, _ := z.TagName()
+			name, more := z.TagName()
 			if !slices.Contains(elements, string(name)) {
 				return fmt.Sprintf("a <%s>", name)
+			}
+			for more {
+				var key, value []byte
+				if key, value, more = z.TagAttr(); authored(string(value)) {
+					return fmt.Sprintf("an author's %s of a <%s>: %q", key, name, value)
+				}
 			}
 			open = append(open, string(name))
 		case xhtml.EndTagToken:
