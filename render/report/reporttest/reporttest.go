@@ -18,6 +18,9 @@ import (
 // elements are those that a comment may have.
 var elements = []string{"a", "h3", "p", "strong", "code", "pre", "details", "summary"}
 
+// ourLink is the text of the one link that a comment may have.
+const ourLink = "All of it"
+
 // Objection says what is wrong with a comment as a forge shows it; empty for nothing: an
 // element that we do not write, one that is not closed, or text outside of code that names
 // somebody, or is an author's.
@@ -56,7 +59,11 @@ func Objection(markdown string, authored func(text string) bool) string {
 			}
 			open = open[:len(open)-1]
 		case xhtml.TextToken:
-			if text := string(z.Text()); !slices.Contains(open, "code") && (authored(text) || strings.Contains(text, "@")) {
+			text := string(z.Text())
+			if len(open) > 0 && open[len(open)-1] == "a" && text != ourLink {
+				return fmt.Sprintf("a link that is not ours: %q", text)
+			}
+			if !slices.Contains(open, "code") && (authored(text) || strings.Contains(text, "@")) {
 				return fmt.Sprintf("text of an author outside of code: %q", text)
 			}
 		default:
