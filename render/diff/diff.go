@@ -11,8 +11,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -123,23 +127,72 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 	for path := range head.Units.All() {
 		units[path] = true
 	}
-	for _, path := range slices.Sorted(maps.Keys(units)) {
+	sorted := slices.Sorted(maps.Keys(units))
+	parts := make([]Report, len(sorted))
+	outlook = outlook.oneAtATime()
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, path := range sorted {
 		was, is := base.Units.Get(path), head.Units.Get(path)
-		if was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0 {
-			report.Unknown = append(report.Unknown, path)
-			if err := report.forget(path, base, outlook); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if sameBundles(was, is) {
-			continue
-		}
-		if err := report.unit(path, base, head, outlook); err != nil {
-			return nil, err
+		broken := was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0
+		switch part := &parts[i]; {
+		case broken:
+			part.Unknown = []config.UnitPath{path}
+			group.Go(func() error { return part.forget(path, base, outlook) })
+		case !sameBundles(was, is):
+			group.Go(func() error { return part.unit(path, base, head, outlook) })
 		}
 	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		report.add(&parts[i])
+	}
 	return report, nil
+}
+
+// add adds what is known of another unit.
+func (r *Report) add(part *Report) {
+	r.Changes = append(r.Changes, part.Changes...)
+	r.Unknown = append(r.Unknown, part.Unknown...)
+	r.Kept = append(r.Kept, part.Kept...)
+	r.Withheld = append(r.Withheld, part.Withheld...)
+}
+
+// oneAtATime is the same for several goroutines: what is asked of the daemon may be kept in
+// mind there.
+func (o Outlook) oneAtATime() Outlook {
+	var mu sync.Mutex
+	locked := func() func() {
+		mu.Lock()
+		return mu.Unlock
+	}
+	if ask := o.Kept; ask != nil {
+		o.Kept = func(path config.UnitPath) string { defer locked()(); return ask(path) }
+	}
+	if ask := o.Forgotten; ask != nil {
+		o.Forgotten = func(at render.Placed) bool { defer locked()(); return ask(at) }
+	}
+	if ask := o.Stays; ask != nil {
+		o.Stays = func(at render.Placed) string { defer locked()(); return ask(at) }
+	}
+	if ask := o.Had; ask != nil {
+		o.Had = func(at render.Placed) bool { defer locked()(); return ask(at) }
+	}
+	if ask := o.Was; ask != nil {
+		o.Was = func(at render.Placed, id render.ObjectID) (*render.Object, render.Placed) {
+			defer locked()()
+			return ask(at, id)
+		}
+	}
+	if ask := o.Gone; ask != nil {
+		o.Gone = func(at render.Placed, is *render.Object) (Action, string) { defer locked()(); return ask(at, is) }
+	}
+	if ask := o.Withheld; ask != nil {
+		o.Withheld = func(at render.Placed) string { defer locked()(); return ask(at) }
+	}
+	return o
 }
 
 // unit compares a unit that differs.
