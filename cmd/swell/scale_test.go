@@ -75,6 +75,7 @@ type many struct {
 	// size is that of a unit's objects in one cluster, as they are sent, in bytes.
 	size int
 
+	extra    string // of the daemon's configuration, below spec
 	clusters *devcluster.Clusters
 	daemon   *exec.Cmd
 	lines    chan logLine
@@ -87,6 +88,7 @@ type logLine struct {
 	Time    time.Time
 	Level   string
 	Msg     string
+	Unit    string
 	Created int
 	Swept   int
 	Err     string
@@ -177,7 +179,7 @@ spec:
   repository: {url: repo, branch: main, poll: 24h}
   clusters: [{name: dev-1, kubeconfig: clusters/kubeconfig}, {name: dev-2, kubeconfig: clusters/kubeconfig}]
   drift: {schedule: "`+schedule+`", jitter: 0s}
-`), 0o644))
+`+m.extra), 0o644))
 	m.daemon = program(m.Context(), "run", "-c", file, "--log", "json")
 	m.daemon.Env = append(m.daemon.Env, heapFile+"="+filepath.Join(m.dir, "heap"))
 	stderr, err := m.daemon.StderrPipe()
