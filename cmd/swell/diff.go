@@ -157,14 +157,9 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	if err := c.with(cmd.Context(), where, compiler, tree, commit); err != nil {
 		return nil, err
 	}
-	c.problems = c.head.Problems
-	if c.head.Held {
-		return c, nil
+	if err := c.findProblems(); err != nil || c.head.Held {
+		return c, err
 	}
-	if c.impact, err = c.judge(); err != nil {
-		return nil, err
-	}
-	c.problems = append(c.impact.Problems(), c.problems...).Sorted()
 	guard := config.DefaultGuard
 	if cmd.Flags().Changed("config") {
 		settings, err := readDaemonConfig(o.config)
@@ -175,6 +170,18 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	}
 	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, time.Now())
 	return c, err
+}
+
+// findProblems finds the problems of the second state, with what a change of kinds breaks.
+func (c *comparison) findProblems() (err error) {
+	if c.problems = c.head.Problems; c.head.Held {
+		return nil
+	}
+	if c.impact, err = c.judge(); err != nil {
+		return err
+	}
+	c.problems = append(c.impact.Problems(), c.problems...).Sorted()
+	return nil
 }
 
 // tell writes what was found. Its error is the exit code.

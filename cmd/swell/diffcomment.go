@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/preview"
 )
 
 // job is the job of continuous integration that swell diff --comment runs in.
@@ -69,11 +70,12 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	}
 	change := c.change()
 	change.Link = j.URL
-	if err := postPreview(ctx, j.on, pull, change, c.base.Repository.Name, j.URL); err != nil {
+	answer := answerOf(change, pull.Head)
+	if err := postPreview(ctx, j.on, pull, answer, c.base.Repository.Name, j.URL); err != nil {
 		return j.explain(err)
 	}
 	fmt.Fprintf(notes, "swell: posted on pull request %d\n", pull.Number)
-	if err := summary(change); err != nil {
+	if err := summary(answer.Comment); err != nil {
 		fmt.Fprintf(notes, "swell: note: the summary of the job: %v\n", err)
 	}
 	return j.exit(c)
@@ -118,22 +120,16 @@ func (j *job) explain(err error) error {
 }
 
 // postPreview writes the sticky comment and the status of a pull request.
-func postPreview(ctx context.Context, on forge.Forge, pull forge.Pull, change *report.Change, name, link string) error {
-	verdict, text := change.Verdict()
-	state := forge.Success
-	if verdict == report.Bad {
-		state = forge.Failure
-	}
-	_, err := on.Comment(ctx, pull.Number, forge.Comment{
-		Subject: "preview of " + name, Text: change.Markdown(report.MaxBytes), Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes)), OnlyAgain: change.IsNothing()})
+func postPreview(ctx context.Context, on forge.Forge, pull forge.Pull, is preview.Answer, name, link string) error {
+	_, err := on.Comment(ctx, pull.Number, forge.Comment{Subject: preview.Subject(name), Text: is.Comment, Digest: is.Digest, OnlyAgain: is.Nothing})
 	if err != nil {
 		return err
 	}
-	return on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: "swell/" + name, State: state, Text: text, URL: link, Pull: pull.Number})
+	return on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: preview.StatusName(name), State: is.State(), Text: is.Text, URL: link, Pull: pull.Number})
 }
 
-// summary adds the comment to the summary of a job of GitHub or Gitea, where there is one.
-func summary(change *report.Change) error {
+// summary adds a comment to the summary of a job of GitHub or Gitea, where there is one.
+func summary(comment string) error {
 	file := os.Getenv("GITHUB_STEP_SUMMARY")
 	if file == "" {
 		return nil
@@ -142,7 +138,7 @@ func summary(change *report.Change) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, change.Markdown(report.MaxBytes))
+	_, err = io.WriteString(f, comment)
 	return errors.Join(err, f.Close())
 }
 

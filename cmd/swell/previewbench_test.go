@@ -18,7 +18,7 @@ import (
 	"github.com/swell-sh/swell/testdata/large"
 )
 
-// told are webhooks of a Gitea, as they come.
+// toldHook is a webhook of a Gitea, as it came.
 type toldHook struct {
 	at     time.Time
 	event  string

@@ -79,7 +79,6 @@ const (
 	// the kernel refuses more than twice as much.
 	previewMemory = 4 << 30
 	previewStack  = 256 << 20
-	cacheOfMain   = "cache"
 )
 
 // previewsDir is the folder of previews in that of the state.
@@ -99,7 +98,7 @@ func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, er
 	if err != nil {
 		return nil, err
 	}
-	kept, err := cache.Open(filepath.Join(settings.State, cacheOfMain), cacheLimit)
+	kept, err := cache.Open(filepath.Join(settings.State, "cache"), cacheLimit)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
@@ -173,15 +172,19 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 	}
 	change := c.change()
 	change.Head, change.More, change.Link, change.Fork = head.Short(), "", ask.Link, ask.Fork
-	verdict, text := change.Verdict()
-	answer := preview.Answer{
-		Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),
-		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes)), Notes: p.notes(c.problems),
-	}
+	answer := answerOf(change, head)
+	answer.Notes = p.notes(c.problems)
 	if ask.Link != "" {
 		answer.Page = change.Page()
 	}
 	return answer, nil
+}
+
+// answerOf is what is posted of a change.
+func answerOf(change *report.Change, head config.Commit) preview.Answer {
+	verdict, text := change.Verdict()
+	return preview.Answer{Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),
+		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes))}
 }
 
 // damaged has the next process fetch all pull requests anew, where objects are missing: the
@@ -213,16 +216,10 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, head config.Co
 	if err := c.with(ctx, &place{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
 		return nil, "", err
 	}
-	if !c.head.Held {
-		if c.impact, err = c.judge(); err != nil {
-			return nil, "", err
-		}
-		c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
+	if err := c.findProblems(); err != nil || c.head.Held {
+		return c, "", err
 	}
-	c.problems = c.head.Problems
-	if c.impact != nil {
-		c.problems = append(c.impact.Problems(), c.problems...).Sorted()
-	}
+	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
 	return c, "", err
 }
 

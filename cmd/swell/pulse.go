@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,8 +24,7 @@ type pulse struct {
 	now func() time.Time
 
 	address string
-	server  *http.Server
-	over    chan struct{} // closed when the server is
+	server  *listening // nil: nobody is answered
 
 	mu     gosync.Mutex
 	due    time.Time     // of the next pass; zero: none is
@@ -69,25 +67,14 @@ func (p *pulse) listen(address string) error {
 	if listener == nil {
 		return nil
 	}
-	p.server = &http.Server{Handler: p.handler(), ReadTimeout: answerSoon, WriteTimeout: answerSoon, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}
-	p.over = make(chan struct{})
-	go func() {
-		defer close(p.over)
-		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			p.log.Error("health", "err", err)
-		}
-	}()
+	p.server = serveHTTP(listener, &http.Server{Handler: p.handler(), ReadTimeout: answerSoon, WriteTimeout: answerSoon,
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}, "health", p.log)
 	return nil
 }
 
 // close answers nobody any more.
 func (p *pulse) close() error {
-	if p.server == nil {
-		return nil
-	}
-	err := p.server.Close()
-	<-p.over
+	err := p.server.close()
 	p.server, p.address = nil, ""
 	return err
 }

@@ -30,8 +30,7 @@ type web struct {
 	log      *slog.Logger
 	slots    chan struct{} // of webhooks that are read at a time
 
-	server *http.Server
-	over   chan struct{} // closed when the server is
+	server *listening // nil: nobody is answered
 }
 
 const (
@@ -52,27 +51,13 @@ func (w *web) listen() error {
 		return fmt.Errorf("spec.web.listen: %w", err)
 	}
 	w.slots = make(chan struct{}, hookSlots)
-	w.over = make(chan struct{})
-	w.server = &http.Server{Handler: w.handler(), ReadHeaderTimeout: answerSoon, ReadTimeout: hookTime, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug)} // what strangers send is no news
-	go func() {
-		defer close(w.over)
-		if err := w.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			w.log.Error("web", "err", err)
-		}
-	}()
+	w.server = serveHTTP(listener, &http.Server{Handler: w.handler(), ReadHeaderTimeout: answerSoon, ReadTimeout: hookTime, WriteTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug)}, "web", w.log) // what strangers send is no news
 	return nil
 }
 
 // close answers nobody any more.
-func (w *web) close() error {
-	if w.server == nil {
-		return nil
-	}
-	err := w.server.Close()
-	<-w.over
-	return err
-}
+func (w *web) close() error { return w.server.close() }
 
 func (w *web) handler() http.Handler {
 	mux := http.NewServeMux()

@@ -38,8 +38,6 @@ type Options struct {
 }
 
 const (
-	// retryFirst is the pause after a failure; it doubles up to retryLast.
-	retryFirst, retryLast = 5 * time.Second, 10 * time.Minute
 	// lookEvery is how often the state is looked at when nothing is said to have happened.
 	lookEvery = 30 * time.Second
 	// maxPulls is how many commits of a push are asked after: each is a request.
@@ -160,14 +158,13 @@ func (a *Announcer) Observe(state *rollout.State, name string, newest config.Com
 // Run tells what is new until ctx ends.
 func (a *Announcer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait := a.next.Sub(a.Now())
 		if a.failed == 0 {
 			select {
 			case <-ctx.Done():
 			case <-a.wake:
 			}
 		} else {
-			timer := time.NewTimer(max(wait, 0))
+			timer := time.NewTimer(max(a.next.Sub(a.Now()), 0))
 			select {
 			case <-ctx.Done():
 			case <-timer.C:
@@ -209,7 +206,7 @@ func (a *Announcer) refused(ctx context.Context, commit config.Commit, err error
 		return
 	}
 	a.failed++
-	a.next = a.Now().Add(min(retryFirst<<min(a.failed-1, 20), retryLast))
+	a.next = a.Now().Add(forge.Pause(a.failed))
 	var limit *forge.LimitError
 	if errors.As(err, &limit) {
 		a.next = limit.Until
@@ -220,10 +217,10 @@ func (a *Announcer) refused(ctx context.Context, commit config.Commit, err error
 func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newest, before config.Commit) error {
 	t := a.told[is.Commit]
 	if t == nil {
-		t = &told{Name: name, Since: before, Statuses: map[string]toldStatus{}, Comments: map[int]toldComment{}}
+		t = &told{Name: name, Since: before}
 		a.told[is.Commit] = t
 	}
-	if t.Statuses == nil {
+	if t.Statuses == nil { // of a file that has none, too
 		t.Statuses = map[string]toldStatus{}
 	}
 	if t.Comments == nil {

@@ -14,6 +14,7 @@ package announce
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,17 +66,17 @@ type tally struct {
 // Of is how the releases of commits stand: of those in known, and of those of which anything
 // is under way. Only commits in known are Over.
 func Of(state *rollout.State, known map[config.Commit]bool, now time.Time) map[config.Commit]*Progress {
-	by := map[config.Commit][]*rollout.Unit{}
 	open := map[config.Commit]bool{}
+	maps.Copy(open, known)
 	for _, u := range state.Units {
-		commit := u.Rollout.Commit
-		busy := u.Rollout.Status != rollout.Done
-		if !busy && !known[commit] && u.Pending == nil {
-			continue
+		if r := u.Rollout; r.Status != rollout.Done && r.Commit != "" {
+			open[r.Commit] = true
 		}
-		if commit != "" {
+	}
+	by := map[config.Commit][]*rollout.Unit{}
+	for _, u := range state.Units {
+		if commit := u.Rollout.Commit; open[commit] {
 			by[commit] = append(by[commit], u)
-			open[commit] = open[commit] || busy
 		}
 	}
 	all := map[config.Commit]*Progress{}
@@ -84,9 +85,6 @@ func Of(state *rollout.State, known map[config.Commit]bool, now time.Time) map[c
 	}
 	look := state.Look(rollout.Bounds{}, nil, now)
 	for commit, units := range by {
-		if !open[commit] && !known[commit] {
-			continue
-		}
 		slices.SortFunc(units, func(a, b *rollout.Unit) int { return cmp.Compare(a.Path, b.Path) })
 		all[commit] = progressOf(commit, units, look)
 	}

@@ -61,6 +61,14 @@ func (e *LimitError) Error() string {
 	return "the forge takes no more requests before " + e.Until.UTC().Format("15:04:05 MST")
 }
 
+// A request that failed is tried again after retryFirst, then twice as long, up to retryLast.
+const retryFirst, retryLast = 5 * time.Second, 10 * time.Minute
+
+// Pause is how long to wait before the next try, after so many failures in a row, from 1.
+func Pause(failures int) time.Duration {
+	return min(retryFirst<<min(failures-1, 20), retryLast)
+}
+
 const (
 	answerTime = 30 * time.Second // for one request
 	maxAnswer  = 32 << 20         // bytes: a page of a hundred comments of 65,536 characters, in JSON

@@ -33,11 +33,7 @@ func (p *Previewer) write(ctx context.Context, is *pull) error {
 	if err := p.comment(ctx, is, forge.Comment{Text: a.Comment, Digest: a.Digest, OnlyAgain: a.Nothing}); err != nil {
 		return err
 	}
-	state := forge.Success
-	if a.Bad {
-		state = forge.Failure
-	}
-	status := forge.Status{Commit: a.Head, Name: p.statusName(), State: state, Text: a.Text, URL: p.link(is), Pull: is.Number}
+	status := forge.Status{Commit: a.Head, Name: p.statusName(), State: a.State(), Text: a.Text, URL: p.link(is), Pull: is.Number}
 	news := !is.posted.has(status)
 	if err := p.status(ctx, is, status); err != nil {
 		return err

@@ -30,7 +30,7 @@ import (
 	"github.com/swell-sh/swell/sync/forge"
 )
 
-// Options of a [Previewer]. All but Link, Forks, Poll and Now are required.
+// Options of a [Previewer]. All but Link, NoForks, Poll and Now are required.
 type Options struct {
 	Forge forge.Forge
 	// Render makes a preview: [Renderer.Render].
@@ -56,9 +56,6 @@ const (
 	maxOpen = 2000
 	// slow is how long a preview may take before its status says that it is under way.
 	slow = 5 * time.Second
-	// A preview that could not be made or posted is tried again after retryFirst, then twice
-	// as long, up to retryLast.
-	retryFirst, retryLast = 5 * time.Second, 10 * time.Minute
 )
 
 // Previewer is at work between Run and the end of its context. Its other methods may be
@@ -262,7 +259,7 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	open, err := p.Forge.Open(ctx, p.Branch)
 	if err != nil {
 		p.failed++
-		p.listed = now.Add(min(pause(p.failed), p.Poll))
+		p.listed = now.Add(min(forge.Pause(p.failed), p.Poll))
 		p.refused(ctx, now, "read the pull requests", err)
 		return
 	}
@@ -280,11 +277,6 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	if err := p.files.sweep(now, there); err != nil {
 		p.Log.Error("previews: tidy up", "err", err)
 	}
-}
-
-// pause is how long to wait after so many failures.
-func pause(failures int) time.Duration {
-	return min(retryFirst<<min(failures-1, 20), retryLast)
 }
 
 // keep takes what the forge says of a pull request.
@@ -401,9 +393,9 @@ func (p *Previewer) take(r rendered) {
 	case is.Head != r.head: // it was pushed to meanwhile
 	case r.err != nil:
 		is.tries++
-		is.next = p.Now().Add(pause(is.tries))
+		is.next = p.Now().Add(forge.Pause(is.tries))
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
-		if is.tries < givenUp {
+		if is.tries < maxTries {
 			return
 		}
 		is.answer = &Answer{Head: r.head, Failed: r.err.Error()}
@@ -416,9 +408,9 @@ func (p *Previewer) take(r rendered) {
 	}
 }
 
-// givenUp is after how many tries the pull request says that there is no preview. It is tried
+// maxTries is after how many the pull request says that there is no preview. It is tried
 // again all the same.
-const givenUp = 3
+const maxTries = 3
 
 // post posts what was made, for the pull requests that changed last first.
 func (p *Previewer) post(ctx context.Context, now time.Time) {
@@ -435,7 +427,7 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		}
 		if err := p.write(ctx, is); err != nil {
 			is.tries++
-			is.next = now.Add(pause(is.tries))
+			is.next = now.Add(forge.Pause(is.tries))
 			p.refused(ctx, now, fmt.Sprintf("post on pull request %d", is.Number), err)
 			continue
 		}
@@ -444,7 +436,7 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		if failed { // never taken for the last word
 			is.base = ""
 			is.tries++
-			is.next = now.Add(pause(is.tries + givenUp))
+			is.next = now.Add(forge.Pause(is.tries + maxTries))
 		} else {
 			is.tries, is.next = 0, time.Time{}
 		}

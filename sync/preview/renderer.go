@@ -49,6 +49,14 @@ type Answer struct {
 	Failed string
 }
 
+// State is that of the answer's status.
+func (a *Answer) State() forge.State {
+	if a.Bad {
+		return forge.Failure
+	}
+	return forge.Success
+}
+
 // Renderer makes previews in processes of their own: one that a change brings down, or that
 // takes too long or too much, is one preview that failed. A process makes one preview after
 // another, and remembers what it rendered.

@@ -80,12 +80,11 @@ func sizeOf(dir string) (size int64, err error) {
 // objects on disk. known is a commit that is there with its whole history. [ErrNoRevision]
 // means that there is no such ref. It changes nothing of what is followed.
 func (s *Source) FetchRef(ctx context.Context, ref string, known config.Commit) (config.Commit, error) {
-	select {
-	case s.fetching <- struct{}{}:
-		defer func() { <-s.fetching }()
-	case <-ctx.Done():
-		return "", s.wrap("fetch", context.Cause(ctx))
+	done, err := s.beginFetch(ctx)
+	if err != nil {
+		return "", err
 	}
+	defer done()
 	fetch := s.downloadRef
 	if s.remote == nil {
 		fetch = s.localRef
@@ -149,7 +148,3 @@ func (s *Source) downloadRef(ctx context.Context, ref plumbing.ReferenceName, kn
 	}
 	return h, s.objects.check(h)
 }
-
-// IsDamage says that objects of a store are missing or corrupt. For one of [OpenBeside],
-// deleting it helps.
-func IsDamage(err error) bool { return isDamage(err) }

@@ -42,12 +42,11 @@ type following struct {
 // A server that sends nothing for [Config.Stall], or next to nothing for minutes,
 // is an error. One that gets on may take as long as ctx lets it.
 func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
-	select {
-	case s.fetching <- struct{}{}:
-		defer func() { <-s.fetching }()
-	case <-ctx.Done():
-		return "", s.wrap("fetch", context.Cause(ctx))
+	done, err := s.beginFetch(ctx)
+	if err != nil {
+		return "", err
 	}
+	defer done()
 	fetch := s.fetchRemote
 	if s.remote == nil {
 		fetch = s.fetchLocal
@@ -57,6 +56,16 @@ func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
 		return "", s.wrap("fetch", err)
 	}
 	return commitOf(h), nil
+}
+
+// beginFetch waits until no other fetch runs. done ends this one.
+func (s *Source) beginFetch(ctx context.Context) (done func(), err error) {
+	select {
+	case s.fetching <- struct{}{}:
+		return func() { <-s.fetching }, nil
+	case <-ctx.Done():
+		return nil, s.wrap("fetch", context.Cause(ctx))
+	}
 }
 
 // fetchLocal reads where the branch is. The objects are where they are.
@@ -101,7 +110,7 @@ func (s *Source) findLocal() (*repository, error) {
 func (s *Source) fetchRemote(ctx context.Context) (plumbing.Hash, error) {
 	anew := s.damaged.Load() == s.objects.generation.Load()
 	h, err := s.download(ctx, anew)
-	if isDamage(err) && !anew {
+	if IsDamage(err) && !anew {
 		h, err = s.download(ctx, true)
 	}
 	return h, err
@@ -241,7 +250,7 @@ func (s *Source) cloneAnew(ctx context.Context, session session, refs *packp.Adv
 	if err == nil {
 		err = s.judge(ctx, fresh, tip)
 	}
-	if isDamage(err) || errors.Is(err, ErrRewound) {
+	if IsDamage(err) || errors.Is(err, ErrRewound) {
 		s.anew = tip
 	}
 	if err := errors.Join(err, fresh.close()); err != nil {

@@ -216,7 +216,7 @@ func (s *Source) folder(h plumbing.Hash) (folder, error) {
 
 // note remembers that our own store needs to be cloned anew.
 func (s *Source) note(err error) error {
-	if of, ok := errors.AsType[*objectError](err); ok && isDamage(err) {
+	if of, ok := errors.AsType[*objectError](err); ok && IsDamage(err) {
 		s.damaged.Store(of.generation)
 	}
 	return err

@@ -37,7 +37,9 @@ var (
 	errCorrupt = errors.New("corrupt")
 )
 
-func isDamage(err error) bool { return errors.Is(err, errMissing) || errors.Is(err, errCorrupt) }
+// IsDamage says that objects of a store are missing or corrupt. For one of [OpenBeside],
+// deleting it helps.
+func IsDamage(err error) bool { return errors.Is(err, errMissing) || errors.Is(err, errCorrupt) }
 
 // objects reads the object folders of a repository: loose objects and packs.
 //
@@ -362,7 +364,7 @@ type objectError struct {
 
 func (o *objects) failed(h plumbing.Hash, err error) error {
 	_, refused := errors.AsType[*fs.PathError](err)
-	if !isDamage(err) && !refused && !errors.Is(err, fs.ErrClosed) {
+	if !IsDamage(err) && !refused && !errors.Is(err, fs.ErrClosed) {
 		err = fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	return &objectError{h, o.generation.Load(), err}

@@ -109,7 +109,7 @@ func TestMalformedCommit(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
-		if isDamage(err) {
+		if IsDamage(err) {
 			t.Errorf("%s: taken for damage, which cloning anew would heal: %v", name, err)
 		}
 	}
