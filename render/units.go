@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -35,10 +36,7 @@ func shardOf(path config.UnitPath) int {
 
 // Get finds a unit; nil when there is none.
 func (u Units) Get(path config.UnitPath) *Unit {
-	if u.shards == nil {
-		return nil
-	}
-	return u.shards[shardOf(path)][path]
+	return u.shard(shardOf(path))[path]
 }
 
 // Len is how many units there are.
@@ -58,17 +56,44 @@ func (u Units) StandIn(unit *Unit) bool {
 // All are all units, in no order.
 func (u Units) All() iter.Seq2[config.UnitPath, *Unit] {
 	return func(yield func(config.UnitPath, *Unit) bool) {
-		if u.shards == nil {
-			return
-		}
-		for _, shard := range u.shards {
-			for path, unit := range shard {
+		for i := range shards {
+			for path, unit := range u.shard(i) {
 				if !yield(path, unit) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// Differing are the paths of units that only one of the two has, and of those that a commit
+// rendered anew; in no order. It looks at the shards alone that a commit changed.
+func (u Units) Differing(other Units) iter.Seq[config.UnitPath] {
+	return func(yield func(config.UnitPath) bool) {
+		for i := range shards {
+			was, is := u.shard(i), other.shard(i)
+			if reflect.ValueOf(was).Pointer() == reflect.ValueOf(is).Pointer() {
+				continue
+			}
+			for path, unit := range was {
+				if is[path] != unit && !yield(path) {
+					return
+				}
+			}
+			for path := range is {
+				if was[path] == nil && !yield(path) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (u Units) shard(i int) map[config.UnitPath]*Unit {
+	if u.shards == nil {
+		return nil
+	}
+	return u.shards[i]
 }
 
 // Sorted are all units, by path.

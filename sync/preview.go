@@ -23,21 +23,24 @@ import (
 // or keeps. compiler is the one that made head, as the last of the two. What only
 // the clusters know is not in it: marks on live objects, a server's refusal.
 func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
-	_, report, err := previewed(base, head, compiler, guard)
-	return report, err
+	return newPreview(base, head, affectedBy(base, head), compiler).report(guard)
 }
 
 // PreviewPlan is [Preview], and the way of the release through waves and gates, by the
 // fleet's documents: orders of operators are not known.
 func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
-	p, report, err := previewed(base, head, compiler, guard)
+	return newPreview(base, head, affectedBy(base, head), compiler).plan(guard, now)
+}
+
+func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
+	report, err := p.report(guard)
 	if err != nil || report.Refused != "" {
 		return report, nil, err
 	}
 	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld}
-	f.Commit = head.Commit
+	f.Commit = p.snapshot.Commit
 	was, is := *p.baseWanted, *p.wanted
-	was.Bounds, is.Bounds = boundsOf(base.Repository), boundsOf(head.Repository)
+	was.Bounds, is.Bounds = boundsOf(p.base.Repository), boundsOf(p.snapshot.Repository)
 	is.Approved = p.verdict.Ends
 	f.state, f.wanted = rollout.Settled(&was), &is
 	ends := time.Now().Add(previewFor)
@@ -48,29 +51,22 @@ func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard c
 // previewFor is how long the way of the releases may take to work out.
 const previewFor = 5 * time.Second
 
-func previewed(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*preview, *diff.Report, error) {
-	p := newPreview(base, head, compiler)
+func (p *preview) report(guard config.Guard) (*diff.Report, error) {
 	if why := p.wanted.Refused(); why != "" {
-		return p, &diff.Report{Changes: []diff.Change{}, Refused: why}, nil
+		return &diff.Report{Changes: []diff.Change{}, Refused: why}, nil
 	}
 	if err := p.findMoved(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	losses, err := p.losses(nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	in := approval.Input{Limits: guard}
-	for _, l := range losses {
-		in.Losses = append(in.Losses, l)
+	if p.verdict, err = p.judge(guard, new(approval.Ledger), losses); err != nil {
+		return nil, err
 	}
-	if in.Fleet, err = p.has.Count(); err != nil {
-		return nil, nil, err
-	}
-	p.verdict = approval.Judge(in)
 	p.simulate()
-	report, err := diff.Compare(base, head, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
-	return p, report, err
+	return diff.Compare(p.base, p.snapshot, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
 }
 
 // preview is the prospect of a fleet that has what base wants.
@@ -89,9 +85,13 @@ type preview struct {
 
 // plainly is what a commit wants of its units, whatever came before.
 func plainly(s *render.Snapshot, known *rollout.State) *rollout.Wanted {
-	return wantOf(s, known, func(unit *render.Unit) *rollout.WantedUnit {
+	return wantOf(s, known, plainUnit(s))
+}
+
+func plainUnit(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
+	return func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout], s.Repository.Release)
-	})
+	}
 }
 
 // simulate finds out which units wait for others, where there are some that do not
@@ -111,14 +111,14 @@ func (p *preview) simulate() {
 	p.without.Simulate(&unapproved)
 }
 
-func newPreview(base, head *render.Snapshot, compiler *render.Compiler) *preview {
+func newPreview(base, head *render.Snapshot, units affected, compiler *render.Compiler) *preview {
 	p := &preview{base: base, moved: map[clusterObject]render.Placed{}}
-	p.baseWanted = plainly(base, &rollout.State{})
+	p.baseWanted = units.want(base, &rollout.State{})
 	p.state = rollout.Settled(p.baseWanted)
 	if why := refused(head, base.Repository.Name); why != "" {
 		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
 	} else {
-		p.wanted = plainly(head, p.state)
+		p.wanted = units.want(head, p.state)
 	}
 	p.snapshot, p.compiler, p.broken, p.has = head, compiler, ownership.Broken(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }

@@ -5,6 +5,7 @@ package sync
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"strings"
@@ -40,11 +41,17 @@ func ofCommit(commit config.Commit, text string) string {
 
 // wantOf is what a snapshot wants of its units, and of those that there are.
 func wantOf(s *render.Snapshot, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
-	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, s.Units.Len()), Clusters: map[string]bool{}}
+	return wantOfUnits(s, s.Units.All(), s.Units.Len(), there, want)
+}
+
+// wantOfUnits is what a snapshot wants of about n units of its own, and of those that there
+// are.
+func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Unit], n int, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
+	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, n), Clusters: map[string]bool{}}
 	for _, c := range s.Repository.Clusters {
 		w.Clusters[c.Name] = true
 	}
-	for path, unit := range s.Units.All() {
+	for path, unit := range units {
 		switch {
 		case !unit.Void:
 			w.Units[path] = want(unit)

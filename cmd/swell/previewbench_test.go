@@ -64,16 +64,22 @@ func (r *reviewed) next(told <-chan toldHook, is func(toldHook) bool) toldHook {
 	}
 }
 
-// BenchmarkWebhookToComment is the time from a push to a pull request to the comment that
-// says what it changes, both as Gitea tells of them: one spec of many, and a kind.
-// SWELL_SPECS is how many specs there are: 10,000 where it is not set.
-func BenchmarkWebhookToComment(b *testing.B) {
+// specsOf is how many specs a benchmark of previews has: SWELL_SPECS, or 10,000.
+func specsOf(b *testing.B) int {
 	specs := 10_000
 	if text := os.Getenv("SWELL_SPECS"); text != "" {
 		if _, err := fmt.Sscan(text, &specs); err != nil {
 			b.Fatal(err)
 		}
 	}
+	return specs
+}
+
+// BenchmarkWebhookToComment is the time from a push to a pull request to the comment that
+// says what it changes, both as Gitea tells of them: one spec of many, and a kind.
+// SWELL_SPECS is how many specs there are: 10,000 where it is not set.
+func BenchmarkWebhookToComment(b *testing.B) {
+	specs := specsOf(b)
 	r := newReviewedOf(b, "  kubeconfigDir: clusters\n", func(r *reviewed) {
 		if err := (large.Monorepo{Example: "../../testdata/monorepo", Specs: specs}).Repository(filepath.Join(r.dir, "bare")); err != nil {
 			b.Fatal(err)

@@ -122,7 +122,7 @@ func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, he
 // with renders mixed, where kinds or definitions differ, and head, which is that tree. Nothing
 // is compared with a base that is held.
 func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, tree config.Tree, commit config.Commit) (err error) {
-	is := config.Load(tree, nil)
+	is := config.Load(tree, s.base.Repository)
 	if was := s.base.Repository; !s.base.Held && len(is.Folders()) > 0 && impact.Touched(was, is) {
 		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(was, is)); err != nil {
 			return err

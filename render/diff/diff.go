@@ -120,14 +120,7 @@ func (k Kept) Wholly() bool { return len(k.Targets) == 0 }
 // error is that the objects of a unit could not be had.
 func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 	report := &Report{Changes: []Change{}}
-	units := map[config.UnitPath]bool{}
-	for path := range base.Units.All() {
-		units[path] = true
-	}
-	for path := range head.Units.All() {
-		units[path] = true
-	}
-	sorted := slices.Sorted(maps.Keys(units))
+	sorted := worthComparing(base, head)
 	parts := make([]Report, len(sorted))
 	outlook = outlook.oneAtATime()
 	var group errgroup.Group
@@ -150,6 +143,19 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 		report.add(&parts[i])
 	}
 	return report, nil
+}
+
+// worthComparing are the units that are not the very same in both, and those with a problem;
+// sorted.
+func worthComparing(base, head *render.Snapshot) []config.UnitPath {
+	paths := slices.Collect(base.Units.Differing(head.Units))
+	for path, unit := range base.Units.All() {
+		if len(unit.Problems) > 0 {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // add adds what is known of another unit.
