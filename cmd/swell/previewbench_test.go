@@ -86,7 +86,13 @@ func BenchmarkWebhookToComment(b *testing.B) {
 		}
 		r.dir = filepath.Join(r.dir, "work")
 		gitIn(b, filepath.Dir(r.dir), "clone", "-q", "bare", "work")
+		masked := "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: all}\nspec: {reason: there are no clusters, where: {units: [services]}}\n"
+		if err := os.WriteFile(filepath.Join(r.dir, "fleet", "mask.yaml"), []byte(masked), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		r.commit("A mask")
 	})
+	r.patience = 15 * time.Minute // a hundred thousand units are rendered twice
 	told := r.hooks()
 	r.run()
 	edits := 0

@@ -30,9 +30,10 @@ type reviewed struct {
 	gitea         *giteatest.Server
 	ann, bot, eve giteatest.User
 	project       string
-	dir           string // the work tree
-	config        string // the daemon's
-	web           string // where it listens
+	dir           string        // the work tree
+	config        string        // the daemon's
+	web           string        // where it listens
+	patience      time.Duration // of eventually
 }
 
 const hookSecret = "wave after wave"
@@ -52,7 +53,7 @@ func newReviewed(t *testing.T, access string) *reviewed {
 // newReviewedOf is the same with another repository, whose branch main fill makes.
 func newReviewedOf(t testing.TB, access string, fill func(*reviewed)) *reviewed {
 	t.Helper()
-	r := &reviewed{TB: t, gitea: giteatest.Start(t), dir: t.TempDir()}
+	r := &reviewed{TB: t, gitea: giteatest.Start(t), dir: t.TempDir(), patience: 2 * time.Minute}
 	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot", giteatest.BotScopes...), r.gitea.User(t, "eve")
 	r.project = r.gitea.Repository(t, r.ann, "fleet")
 	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
@@ -171,7 +172,7 @@ func (r *reviewed) run() (stop func()) {
 // eventually waits until something is so. what is said when it never is.
 func (r *reviewed) eventually(what string, so func() bool) {
 	r.Helper()
-	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for limit := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
 		if so() {
 			return
 		}
