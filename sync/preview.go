@@ -5,8 +5,12 @@ package sync
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
@@ -267,8 +271,24 @@ func (b brought) Inventory(path config.UnitPath, target config.TargetName) (map[
 	return entries, nil
 }
 
+// each decodes bundles on all processors: a commit may change very many. It hands entries
+// over one at a time.
 func (b brought) each(places map[render.Placed]bool, see func(store.Entry)) error {
-	return eachOf(b, places, see)
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for at := range places {
+		group.Go(func() error {
+			entries, err := b.Inventory(at.Unit, at.Target)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range entries {
+				see(e)
+			}
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 func (b brought) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {

@@ -37,13 +37,8 @@ func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error
 	if len(places) > fewPlaces {
 		return s.Census(see)
 	}
-	return eachOf(s, places, see)
-}
-
-// eachOf looks the places up one by one.
-func eachOf(has inventory, places map[render.Placed]bool, see func(store.Entry)) error {
 	for at := range places {
-		entries, err := has.Inventory(at.Unit, at.Target)
+		entries, err := s.Inventory(at.Unit, at.Target)
 		if err != nil {
 			return err
 		}
@@ -129,7 +124,7 @@ func (p *prospect) made(at render.Placed) map[approval.Sort]int {
 // goes says whether an object that its unit does not want any more is deleted, as
 // far as Git says.
 func (p *prospect) goes(e store.Entry) bool {
-	return !ownership.Orphaned(p.snapshot, e.Unit, e) && !e.ID.IsSystem() && len(p.wanted.Present(p.compiler.MayWant(e.Target.Cluster(), e.ID))) == 0
+	return !e.ID.IsSystem() && len(p.wanted.Present(p.compiler.MayWant(e.Target.Cluster(), e.ID))) == 0 && !ownership.Orphaned(p.snapshot, e.Unit, e)
 }
 
 // count looks at the inventory of the places.

@@ -6,6 +6,7 @@
 package diff
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -451,16 +452,24 @@ func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
 
 // Fields compares two versions of an object.
 func Fields(old, object *render.Object) []Field {
-	c := comparer{secret: config.MaySecret(object.ID.Kind)}
+	secret := config.MaySecret(object.ID.Kind)
+	var fields []Field
 	if old.Version != object.Version {
-		c.fields = append(c.fields, Field{Path: "apiVersion", From: old.APIVersion(), To: object.APIVersion()})
+		fields = append(fields, Field{Path: "apiVersion", From: old.APIVersion(), To: object.APIVersion()})
 	}
-	c.compare("", decode(old), decode(object))
+	c := comparer{func(path string, was, is []byte) {
+		from, to := decode(was), decode(is)
+		if secret && hidden(path) {
+			from, to = mask(from, "(old value)"), mask(to, "(new value)")
+		}
+		fields = append(fields, Field{Path: path, From: from, To: to})
+	}}
+	c.compare("", old.JSON, object.JSON)
 	redactor := old.Redactor(object)
 	if redactor.Empty() {
-		return c.fields
+		return fields
 	}
-	for i, f := range c.fields {
+	for i, f := range fields {
 		from, to := redactor.RedactValue(f.From), redactor.RedactValue(f.To)
 		// A live object's value may be an earlier secret, which the redactor does not know.
 		if was, is := equal(from, f.From), equal(to, f.To); was && !is && from != nil {
@@ -468,46 +477,23 @@ func Fields(old, object *render.Object) []Field {
 		} else if is && !was && to != nil {
 			to = document.Redacted
 		}
-		c.fields[i] = Field{Path: redactor.Redact(f.Path), From: from, To: to}
+		fields[i] = Field{Path: redactor.Redact(f.Path), From: from, To: to}
 	}
-	return c.fields
+	return fields
 }
 
-func decode(o *render.Object) any {
-	decoder := json.NewDecoder(strings.NewReader(string(o.JSON)))
+// decode is a value of canonical JSON; nil for none.
+func decode(text []byte) any {
+	if len(text) == 0 {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		panic(err) // it is canonical JSON of our own
 	}
 	return value
-}
-
-type comparer struct {
-	secret bool
-	fields []Field
-}
-
-func (c *comparer) compare(path string, from, to any) {
-	if fromMap, ok := from.(map[string]any); ok {
-		if toMap, ok := to.(map[string]any); ok {
-			c.compareMaps(path, fromMap, toMap)
-			return
-		}
-	}
-	if fromList, ok := from.([]any); ok {
-		if toList, ok := to.([]any); ok {
-			c.compareLists(path, fromList, toList)
-			return
-		}
-	}
-	if equal(from, to) {
-		return
-	}
-	if c.secret && hidden(path) {
-		from, to = mask(from, "(old value)"), mask(to, "(new value)")
-	}
-	c.fields = append(c.fields, Field{Path: path, From: from, To: to})
 }
 
 // lastApplied is where kubectl apply keeps a copy of the whole object.
@@ -558,19 +544,6 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-func (c *comparer) compareMaps(path string, from, to map[string]any) {
-	keys := map[string]bool{}
-	for key := range from {
-		keys[key] = true
-	}
-	for key := range to {
-		keys[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		c.compare(below(path, key), from[key], to[key])
-	}
-}
-
 // below is the path of a key in the mapping at a path.
 func below(path, key string) string {
 	switch {
@@ -580,49 +553,4 @@ func below(path, key string) string {
 		return key
 	}
 	return path + "." + key
-}
-
-// compareLists compares items by their name where all have one, else by index.
-func (c *comparer) compareLists(path string, from, to []any) {
-	fromNames, ok1 := names(from)
-	toNames, ok2 := names(to)
-	if ok1 && ok2 {
-		order := slices.Clone(fromNames)
-		for _, name := range toNames {
-			if !slices.Contains(order, name) {
-				order = append(order, name)
-			}
-		}
-		for _, name := range order {
-			c.compare(fmt.Sprintf("%s[name=%s]", path, name), named(from, fromNames, name), named(to, toNames, name))
-		}
-		return
-	}
-	for i := range max(len(from), len(to)) {
-		c.compare(fmt.Sprintf("%s[%d]", path, i), at(from, i), at(to, i))
-	}
-}
-
-func names(items []any) ([]string, bool) {
-	found := make([]string, len(items))
-	for i, item := range items {
-		m, _ := item.(map[string]any)
-		name, ok := m["name"].(string)
-		if !ok || slices.Contains(found[:i], name) {
-			return nil, false
-		}
-		found[i] = name
-	}
-	return found, true
-}
-
-func named(items []any, names []string, name string) any {
-	return at(items, slices.Index(names, name))
-}
-
-func at(items []any, i int) any {
-	if i < 0 || i >= len(items) {
-		return nil
-	}
-	return items[i]
 }

@@ -13,34 +13,37 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// Paths are those of [Fields], without the values, and many times as fast: what is equal
-// in the JSON of both objects is passed over.
-func Paths(old, object *render.Object) []string {
-	var p pathFinder
+// Paths are those of [Fields], without the values.
+func Paths(old, object *render.Object) (paths []string) {
 	if old.Version != object.Version {
-		p.paths = append(p.paths, "apiVersion")
+		paths = append(paths, "apiVersion")
 	}
-	p.compare("", old.JSON, object.JSON)
+	c := comparer{func(path string, _, _ []byte) { paths = append(paths, path) }}
+	c.compare("", old.JSON, object.JSON)
 	if redactor := old.Redactor(object); !redactor.Empty() {
-		for i, path := range p.paths {
-			p.paths[i] = redactor.Redact(path)
+		for i, path := range paths {
+			paths[i] = redactor.Redact(path)
 		}
 	}
-	return p.paths
+	return paths
 }
 
-// pathFinder compares canonical JSON: no space, and keys of mappings in order.
-type pathFinder struct{ paths []string }
+// comparer compares canonical JSON: no space, and keys of mappings in order. What is equal
+// on both sides is passed over and not decoded.
+type comparer struct {
+	// differs takes a path and what each side has there; nothing where it has none.
+	differs func(path string, from, to []byte)
+}
 
-func (p *pathFinder) compare(path string, from, to []byte) {
+func (c *comparer) compare(path string, from, to []byte) {
 	switch {
 	case bytes.Equal(from, to), isNull(from) && isNull(to):
 	case kindOf(from) == '{' && kindOf(to) == '{':
-		p.mappings(path, members(from), members(to))
+		c.mappings(path, members(from), members(to))
 	case kindOf(from) == '[' && kindOf(to) == '[':
-		p.lists(path, items(from), items(to))
+		c.lists(path, items(from), items(to))
 	default:
-		p.paths = append(p.paths, path)
+		c.differs(path, from, to)
 	}
 }
 
@@ -55,7 +58,7 @@ func kindOf(value []byte) byte {
 	return value[0]
 }
 
-func (p *pathFinder) mappings(path string, from, to []member) {
+func (c *comparer) mappings(path string, from, to []member) {
 	for len(from)+len(to) > 0 {
 		order := 0
 		switch {
@@ -75,12 +78,13 @@ func (p *pathFinder) mappings(path string, from, to []member) {
 			key, is, to = to[0].key, to[0].value, to[1:]
 		}
 		if !bytes.Equal(was, is) {
-			p.compare(below(path, key), was, is)
+			c.compare(below(path, key), was, is)
 		}
 	}
 }
 
-func (p *pathFinder) lists(path string, from, to [][]byte) {
+// lists compares items by their name where all have one, else by index.
+func (c *comparer) lists(path string, from, to [][]byte) {
 	fromNames, ok1 := rawNames(from)
 	toNames, ok2 := rawNames(to)
 	item := func(items [][]byte, i int) []byte {
@@ -91,7 +95,7 @@ func (p *pathFinder) lists(path string, from, to [][]byte) {
 	}
 	if !ok1 || !ok2 {
 		for i := range max(len(from), len(to)) {
-			p.compare(fmt.Sprintf("%s[%d]", path, i), item(from, i), item(to, i))
+			c.compare(fmt.Sprintf("%s[%d]", path, i), item(from, i), item(to, i))
 		}
 		return
 	}
@@ -102,7 +106,7 @@ func (p *pathFinder) lists(path string, from, to [][]byte) {
 		}
 	}
 	for _, name := range order {
-		p.compare(fmt.Sprintf("%s[name=%s]", path, name), item(from, slices.Index(fromNames, name)), item(to, slices.Index(toNames, name)))
+		c.compare(fmt.Sprintf("%s[name=%s]", path, name), item(from, slices.Index(fromNames, name)), item(to, slices.Index(toNames, name)))
 	}
 }
 
