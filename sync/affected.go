@@ -4,7 +4,7 @@
 package sync
 
 import (
-	"iter"
+	"maps"
 	"reflect"
 
 	"github.com/swell-sh/swell/config"
@@ -25,15 +25,10 @@ type affected map[config.UnitPath]bool
 //
 // That this leaves nothing out is what TestAffected looks at.
 func affectedBy(base, head *render.Snapshot) affected {
-	f := &finder{base: base, head: head, found: affected{}}
 	if !sameReleases(base.Repository, head.Repository) {
-		for _, s := range f.snapshots() {
-			for path := range s.Units.All() {
-				f.found[path] = true
-			}
-		}
-		return f.found
+		return everything(base, head)
 	}
+	f := &finder{base: base, head: head, found: affected{}}
 	for path := range base.Units.Differing(head.Units) {
 		f.add(path)
 	}
@@ -46,18 +41,20 @@ func affectedBy(base, head *render.Snapshot) affected {
 	return f.found
 }
 
-// sameReleases says whether the documents that decide how units are released are the same.
-func sameReleases(was, is *config.Repository) bool {
-	return was == is || reflect.DeepEqual(was.Release, is.Release) && reflect.DeepEqual(was.Rollouts, is.Rollouts) && reflect.DeepEqual(boundsOf(was), boundsOf(is)) &&
-		reflect.DeepEqual(clusterNames(was), clusterNames(is))
+// everything are all units of two snapshots.
+func everything(base, head *render.Snapshot) affected {
+	all := affected{}
+	for _, s := range []*render.Snapshot{base, head} {
+		for path := range s.Units.All() {
+			all[path] = true
+		}
+	}
+	return all
 }
 
-func clusterNames(r *config.Repository) map[string]bool {
-	names := map[string]bool{}
-	for _, c := range r.Clusters {
-		names[c.Name] = true
-	}
-	return names
+// sameReleases says whether the documents that decide how units are released are the same.
+func sameReleases(was, is *config.Repository) bool {
+	return was == is || reflect.DeepEqual(was.Rollouts, is.Rollouts) && reflect.DeepEqual(boundsOf(was), boundsOf(is)) && maps.Equal(clusterNames(was), clusterNames(is))
 }
 
 // isFrozen says that nothing may be taken of a unit, as far as it can be seen from a snapshot:
@@ -81,8 +78,6 @@ type finder struct {
 	next       []config.UnitPath // of those found, what they wait for is not known yet
 }
 
-func (f *finder) snapshots() [2]*render.Snapshot { return [2]*render.Snapshot{f.base, f.head} }
-
 func (f *finder) add(path config.UnitPath) {
 	if !f.found[path] {
 		f.found[path] = true
@@ -95,7 +90,7 @@ func (f *finder) follow() {
 	for len(f.next) > 0 {
 		path := f.next[len(f.next)-1]
 		f.next = f.next[:len(f.next)-1]
-		for _, s := range f.snapshots() {
+		for _, s := range []*render.Snapshot{f.base, f.head} {
 			unit := s.Units.Get(path)
 			if unit == nil {
 				continue
@@ -109,25 +104,16 @@ func (f *finder) follow() {
 	}
 }
 
-// of are the affected units of a snapshot.
-func (a affected) of(s *render.Snapshot) iter.Seq2[config.UnitPath, *render.Unit] {
-	return func(yield func(config.UnitPath, *render.Unit) bool) {
-		for path := range a {
-			if unit := s.Units.Get(path); unit != nil && !yield(path, unit) {
-				return
-			}
-		}
-	}
-}
-
 // want is what a snapshot wants of the affected units, whatever came before. The others are
 // there, too: a commit that has none of the affected ones is not empty.
 func (a affected) want(s *render.Snapshot, there *rollout.State) *rollout.Wanted {
-	w := wantOfUnits(s, a.of(s), len(a), there, plainUnit(s))
-	n := 0
-	for range a.of(s) {
-		n++
+	units := make(map[config.UnitPath]*render.Unit, len(a))
+	for path := range a {
+		if unit := s.Units.Get(path); unit != nil {
+			units[path] = unit
+		}
 	}
-	w.AllowEmpty = n < s.Units.Len()
+	w := wantOfUnits(s, maps.All(units), len(units), there, plainUnit(s))
+	w.AllowEmpty = len(units) < s.Units.Len()
 	return w
 }

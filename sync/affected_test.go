@@ -20,18 +20,6 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-// everything are all units of two snapshots.
-func everything(base, head *render.Snapshot) affected {
-	all := affected{}
-	for path := range base.Units.All() {
-		all[path] = true
-	}
-	for path := range head.Units.All() {
-		all[path] = true
-	}
-	return all
-}
-
 // ring adds three units that need each other: each has an object in the namespace that the next
 // one brings.
 func (f files) ring() {

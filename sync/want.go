@@ -47,10 +47,7 @@ func wantOf(s *render.Snapshot, there *rollout.State, want func(*render.Unit) *r
 // wantOfUnits is what a snapshot wants of about n units of its own, and of those that there
 // are.
 func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Unit], n int, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
-	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, n), Clusters: map[string]bool{}}
-	for _, c := range s.Repository.Clusters {
-		w.Clusters[c.Name] = true
-	}
+	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, n), Clusters: clusterNames(s.Repository)}
 	for path, unit := range units {
 		switch {
 		case !unit.Void:
@@ -67,6 +64,15 @@ func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Un
 		}
 	}
 	return w
+}
+
+// clusterNames are the clusters of the fleet; never nil.
+func clusterNames(r *config.Repository) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range r.Clusters {
+		names[c.Name] = true
+	}
+	return names
 }
 
 // keepRollouts returns the rollouts with those in place that are as they were:

@@ -76,7 +76,9 @@ func specsOf(b *testing.B) int {
 }
 
 // BenchmarkWebhookToComment is the time from a push to a pull request to the comment that
-// says what it changes, both as Gitea tells of them: one spec of many, and a kind.
+// says what it changes, both as Gitea tells of them: one spec of many, and a kind. The fleet is
+// masked: a daemon that tries a hundred thousand units in clusters that are not there is another
+// benchmark.
 // SWELL_SPECS is how many specs there are: 10,000 where it is not set.
 func BenchmarkWebhookToComment(b *testing.B) {
 	specs := specsOf(b)
