@@ -45,15 +45,34 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 		r.fail(err)
 		return false
 	}
+	before, brokenBefore := d.monorepo.snapshot, d.monorepo.broken
 	d.setCommit(commit, tree)
 	s := d.monorepo.snapshot
-	if why := d.monorepo.wanted.Refused(); why != "" && !s.Held {
-		r.fail(errors.New(ofCommit(commit, why)))
+	if before != nil && !s.Held {
+		r.Broken = newlyBroken(brokenBefore, d.monorepo.broken)
+	}
+	r.Refused = d.monorepo.wanted.Refused()
+	if r.Refused != "" && !s.Held {
+		r.fail(errors.New(ofCommit(commit, r.Refused)))
 	}
 	r.Rendered, r.Problems = s.Rendered, s.Problems
 	r.Notes = append(slices.Clone(s.Notes), s.Repository.StaleFacts(d.Now())...)
 	r.NewCommit = true
 	return d.takeName()
+}
+
+// newlyBroken counts the units with problems that had none before.
+func newlyBroken(before, now []*render.Unit) (n int) {
+	known := make(map[config.UnitPath]bool, len(before))
+	for _, unit := range before {
+		known[unit.Path] = true
+	}
+	for _, unit := range now {
+		if !known[unit.Path] {
+			n++
+		}
+	}
+	return n
 }
 
 // setCommit makes a commit the one that is wanted. Jobs that go on in the background

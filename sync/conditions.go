@@ -63,6 +63,9 @@ func (d *Daemon) currentConditions() map[string]string {
 	if stray := d.strayClusters(); stray != "" {
 		now[store.AboutConfiguration] = stray
 	}
+	if d.Conditions != nil {
+		maps.Copy(now, d.Conditions())
+	}
 	for about, text := range now {
 		now[about] = strings.ReplaceAll(text, "\n", "; ")
 	}

@@ -83,6 +83,9 @@ type Options struct {
 	// Observe, where it is set, is shown the record and the state after every
 	// pass. It must not change or keep them.
 	Observe func(Record, *rollout.State)
+	// Conditions, where it is set, are further ones than the daemon's own: texts by what they
+	// are about. It is asked in every pass.
+	Conditions func() map[string]string
 }
 
 // Daemon follows one monorepo. It is used by one goroutine at a time: whoever makes the

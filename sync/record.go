@@ -28,6 +28,11 @@ type Record struct {
 	Rendered  int  // units that were rendered
 	// Problems of a new commit.
 	Problems document.Problems
+	// Refused says why nothing is taken from a new commit; empty: it is.
+	Refused string
+	// Broken counts the units of a new commit that have problems, and had none in the commit
+	// before. Of the first commit of a process it is 0.
+	Broken int
 	// Notes on the fleet of a new commit: facts that are stale, or of another version.
 	Notes document.Problems
 	// Errors of Git and of clusters, in one line each.
@@ -66,6 +71,9 @@ func (r *Record) add(next Record) {
 	}
 	r.Took = next.At.Add(next.Took).Sub(r.At)
 	r.Commit, r.Monorepo, r.Next, r.Err = next.Commit, next.Monorepo, next.Next, next.Err
+	if next.NewCommit {
+		r.Refused, r.Broken = next.Refused, next.Broken
+	}
 	r.NewCommit = r.NewCommit || next.NewCommit
 	r.Fetched = r.Fetched || next.Fetched
 	r.Rendered += next.Rendered

@@ -46,7 +46,10 @@ const moreValues = `
         kubeconfigDir: /etc/swell/clusters
         lease: {namespace: swell}
         health: {listen: ""}
-      secrets: {git: swell-git, clusters: swell-clusters}
+        web: {listen: ":8090", url: https://swell.example.com, hookSecretFile: /etc/swell/forge/hook}
+        previews: {forge: {type: gitea, tokenFile: /etc/swell/forge/token}}
+      secrets: {git: swell-git, clusters: swell-clusters, forge: swell-forge}
+      service: {annotations: {example.com/public: "false"}}
       state: {storageClassName: fast}
       serviceAccount: {annotations: {example.com/role: swell}}
       rbac: {create: false}
@@ -168,6 +171,31 @@ func TestChartConfiguration(t *testing.T) {
 	execute(t.Context(), []string{"check", chartMonorepo(t, " {}\n"), "--cache", "none"}, &stdout, &stderr)
 	if !strings.Contains(stdout.String()+stderr.String(), "config.repository.url: missing") {
 		t.Errorf("a chart without a repository:\n%s%s", &stdout, &stderr)
+	}
+}
+
+// TestChartWeb: where forges and people are to reach the daemon, the pod has a port and a
+// Service leads to it; an address that nobody reaches is refused.
+func TestChartWeb(t *testing.T) {
+	t.Parallel()
+	service, port := false, false
+	for _, o := range chartObjects(t, moreValues) {
+		switch o.GetKind() {
+		case "Service":
+			service = true
+		case "Deployment":
+			containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+			ports, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "ports")
+			port = fmt.Sprint(ports) == "[map[containerPort:8090 name:web]]"
+		}
+	}
+	if !service || !port {
+		t.Errorf("a Service: %t, the port: %t", service, port)
+	}
+	var stdout, stderr bytes.Buffer
+	dir := chartMonorepo(t, strings.Replace(moreValues, `":8090"`, `"127.0.0.1:8090"`, 1))
+	if code := execute(t.Context(), []string{"check", dir, "--cache", "none"}, &stdout, &stderr); code == 0 || !strings.Contains(stdout.String()+stderr.String(), "nobody outside the pod reaches this address") {
+		t.Errorf("an address of the pod alone: %d\n%s%s", code, &stdout, &stderr)
 	}
 }
 

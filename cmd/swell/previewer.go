@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
@@ -75,19 +76,37 @@ type previewer struct {
 }
 
 const (
-	// previewMemory is what the process may have in its heap: Go collects harder near it, and
-	// the kernel refuses more than twice as much.
-	previewMemory = 4 << 30
-	previewStack  = 256 << 20
+	// mostMemory is what the process may have in its heap: Go collects harder near it, and the
+	// kernel refuses more than twice as much.
+	mostMemory = 4 << 30
+	// memoryShare is the share of all memory that this is at most: what two such processes
+	// are refused leaves a third of it to the daemon, with which they share the bound of a
+	// pod.
+	memoryShare  = 6
+	previewStack = 256 << 20
 )
+
+// previewMemory is what the process may have in its heap, in bytes, where there is so much
+// for it and the daemon; 0: that is not known.
+func previewMemory(all uint64) uint64 {
+	if all == 0 {
+		return mostMemory
+	}
+	return min(all/memoryShare, mostMemory)
+}
 
 // previewsDir is the folder of previews in that of the state.
 func previewsDir(settings *config.Daemon) string { return filepath.Join(settings.State, "previews") }
 
 func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, error) {
-	debug.SetMemoryLimit(previewMemory)
+	all, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		all = 0
+	}
+	memory := previewMemory(all)
+	debug.SetMemoryLimit(int64(memory))
 	debug.SetMaxStack(previewStack)
-	if err := boundMemory(2 * previewMemory); err != nil {
+	if err := boundMemory(2 * memory); err != nil {
 		return nil, err
 	}
 	repo := settings.Repository

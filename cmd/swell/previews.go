@@ -21,6 +21,7 @@ import (
 	"github.com/swell-sh/swell/sync/preview"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // openForge prepares to talk to the forge that the configuration names.
@@ -52,7 +53,7 @@ func readToken(file string) (string, error) {
 }
 
 // previews are what keeps a preview on each pull request.
-func (p *process) previews(is configuration, on forge.Forge) (*preview.Previewer, *preview.Renderer, error) {
+func (p *process) previews(is configuration, on forge.Forge, troubled func()) (*preview.Previewer, *preview.Renderer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +65,7 @@ func (p *process) previews(is configuration, on forge.Forge) (*preview.Previewer
 	}
 	previewer, err := preview.New(preview.Options{
 		Forge: on, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),
-		NoForks: is.Previews.NoForks, Poll: is.Previews.Poll, Log: p.log,
+		NoForks: is.Previews.NoForks, Poll: is.Previews.Poll, Troubled: troubled, Log: p.log,
 	})
 	return previewer, renderer, err
 }
@@ -79,8 +80,8 @@ type outside struct {
 }
 
 // openOutside begins all of it.
-func (p *process) openOutside(ctx context.Context, is configuration, src *source.Source, pushed func()) (*outside, error) {
-	o := &outside{web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: pushed, log: p.log}, stop: func() {}}
+func (p *process) openOutside(ctx context.Context, is configuration, src *source.Source, d *sync.Daemon) (*outside, error) {
+	o := &outside{web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: d.Pushed, log: p.log}, stop: func() {}}
 	if is.Previews.Forge.Type == "" {
 		return o, o.web.listen()
 	}
@@ -88,11 +89,11 @@ func (p *process) openOutside(ctx context.Context, is configuration, src *source
 	if err != nil {
 		return nil, err
 	}
-	previewer, renderer, err := p.previews(is, on)
+	previewer, renderer, err := p.previews(is, on, d.Wake)
 	if err != nil {
 		return nil, err
 	}
-	announcer, err := announce.Open(announce.Options{Forge: on, Dir: filepath.Join(previewsDir(is.Daemon), "commits"), Between: src.Between, Log: p.log})
+	announcer, err := announce.Open(announce.Options{Forge: on, Dir: filepath.Join(previewsDir(is.Daemon), "commits"), Between: src.Between, Wake: d.Wake, Log: p.log})
 	if err != nil {
 		return nil, err
 	}
@@ -125,5 +126,31 @@ func (o *outside) observe(r sync.Record, state *rollout.State) {
 		return
 	}
 	o.previews.SetBase(r.Commit, r.Monorepo)
-	o.announcer.Observe(state, r.Monorepo, r.Commit, r.NewCommit || len(r.Transitions)+len(r.Actions) > 0)
+	o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Refused: r.Refused, Broken: r.Broken,
+		Happened: r.NewCommit || len(r.Transitions)+len(r.Actions) > 0})
+}
+
+// conditions are what keeps all of it from its work.
+func (o *outside) conditions() map[string]string {
+	is := map[string]string{}
+	if o == nil {
+		return is
+	}
+	if err := o.web.trouble(); err != nil {
+		is[store.AboutWebhooks] = "none is taken: " + err.Error()
+	}
+	if o.previews == nil {
+		return is
+	}
+	var texts []string
+	if text := o.previews.Trouble(); text != "" {
+		texts = append(texts, "previews: "+text)
+	}
+	if text := o.announcer.Trouble(); text != "" {
+		texts = append(texts, "releases: "+text)
+	}
+	if len(texts) > 0 {
+		is[store.AboutForge] = strings.Join(texts, "; ")
+	}
+	return is
 }

@@ -350,6 +350,34 @@ func TestPreviews(t *testing.T) {
 		}
 	})
 
+	t.Run("the token is revoked", func(t *testing.T) {
+		r := r.on(t)
+		status := func() string {
+			out, _ := program(t.Context(), "status", "-c", r.config).CombinedOutput()
+			return string(out)
+		}
+		token := filepath.Join(filepath.Dir(r.config), "token")
+		if err := os.WriteFile(token, []byte("0123456789012345678901234567890123456789\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.branch("revoked")
+		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.8.0")
+		head := r.push("revoked")
+		number := r.gitea.Pull(t, r.ann, r.project, "revoked", "A change while nobody may write")
+		r.eventually("a condition", func() bool {
+			text := status()
+			return strings.Contains(text, "\nforge: previews: ") && strings.Contains(text, "401 Unauthorized")
+		})
+		t.Log(status())
+		if err := os.WriteFile(token, []byte(r.bot.Token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if status, comments := r.preview(number, head); status.Status != "success" || len(comments) != 1 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+		r.eventually("no condition any more", func() bool { return !strings.Contains(status(), "forge: ") })
+	})
+
 	t.Run("the base moves", func(t *testing.T) {
 		r := r.on(t)
 		r.branch("other")

@@ -146,7 +146,7 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
 			beyond.observe(r, state)
-		}})
+		}, Conditions: func() map[string]string { return beyond.conditions() }})
 	if err != nil {
 		d.close()
 		return nil, err
@@ -164,7 +164,7 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	if !p.follows {
 		return d, nil
 	}
-	if beyond, err = p.openOutside(ctx, is, src, d.Pushed); err != nil {
+	if beyond, err = p.openOutside(ctx, is, src, d.Daemon); err != nil {
 		d.close()
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func TestADayOfAChange(t *testing.T) {
 	first := r.push("main")
 	s := says{t, &strings.Builder{}}
 	r.run()
-	r.waves(s, first, are("success", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
+	r.waves(s, first, are("success", "swell/shop: the commit", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
 	s.text.Reset()
 
 	s.line("Ann pushes a branch and opens a pull request.")
@@ -136,14 +136,15 @@ func TestADayOfAChange(t *testing.T) {
 	number := r.gitea.Pull(t, r.ann, r.project, "good", "Cart 1.5.0")
 	status, comments := r.preview(number, head)
 	s.line("The preview: %s, %q. The comment:\n\n%s", status.Status, status.Description, strings.Join(comments, "\n"))
-	s.line("She merges it. The statuses of the merge commit:")
+	s.line("Bob reads it and approves. Ann merges it. The statuses of the merge commit:")
+	r.gitea.Do(t, r.gitea.User(t, "bob"), "POST", fmt.Sprintf("repos/%s/pulls/%d/reviews", r.project, number), map[string]string{"event": "APPROVED", "body": "The canary will tell."}, nil)
 	merged := r.merge(number)
 	soaks := func(all map[string]giteatest.Status) bool {
 		return strings.HasPrefix(all["swell/shop: canary"].Description, "soaks until")
 	}
 	r.waves(s, merged, soaks)
 	s.line("and when it is through:")
-	r.waves(s, merged, are("success", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
+	r.waves(s, merged, are("success", "swell/shop: the commit", "swell/shop: canary", "swell/shop: sas", "swell/shop: rest"))
 	if now := len(r.gitea.Comments(t, r.project, number)); now != 1 {
 		t.Errorf("%d comments on a pull request whose release went well", now)
 	}

@@ -70,7 +70,7 @@ func unitArgument(args []string) string {
 // ails says whether something keeps the daemon from its work, or waits for somebody.
 func ails(f *serve.Fleet) bool {
 	return len(f.Plans)+len(f.Asks)+len(f.Clusters) > 0 ||
-		slices.ContainsFunc(f.Conditions, func(t store.Condition) bool { return t.About != store.AboutConfiguration })
+		slices.ContainsFunc(f.Conditions, store.Condition.Blocks)
 }
 
 // fleetLines is what there is to say of the fleet, a line each.

@@ -112,6 +112,15 @@ func (w *web) hook(to http.ResponseWriter, r *http.Request) {
 	to.WriteHeader(http.StatusNoContent)
 }
 
+// trouble says why no webhook is taken, where they should be.
+func (w *web) trouble() error {
+	if w.server == nil || w.settings.HookSecretFile == "" { // nobody wants any
+		return nil
+	}
+	_, err := w.secret()
+	return err
+}
+
 // secret is what forges prove their webhooks by.
 func (w *web) secret() ([]byte, error) {
 	if w.settings.HookSecretFile == "" {

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/diff"
@@ -25,7 +27,7 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// Options of an [Announcer]. All but Now are required.
+// Options of an [Announcer]. All but Wake and Now are required.
 type Options struct {
 	Forge forge.Forge
 	// Dir is the folder of what is stored.
@@ -33,13 +35,18 @@ type Options struct {
 	// Between are the commits that a branch went over from one commit to another one, with
 	// that one, the newest first: merges of pull requests are among them.
 	Between func(from, to config.Commit) ([]config.Commit, error)
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Wake has a pass made soon, and so Observe called and Trouble asked for.
+	Wake func()
+	Log  *slog.Logger
+	Now  func() time.Time
 }
 
 const (
 	// lookEvery is how often the state is looked at when nothing is said to have happened.
 	lookEvery = 30 * time.Second
+	// lookShare bounds how often it is looked at otherwise: a look of 10 ms is followed by
+	// 190 ms without one, since the pass waits for it.
+	lookShare = 20
 	// maxPulls is how many commits of a push are asked after: each is a request.
 	maxPulls = 20
 	// keptFor is how long it is known what was told of a commit.
@@ -71,15 +78,23 @@ type toldComment struct {
 type Announcer struct {
 	Options
 
-	looked time.Time // by Observe alone
+	// Of Observe alone.
+	looked time.Time
+	took   time.Duration // the last look
+	due    bool          // something happened since, and Wake was or will be called
 
 	mu     sync.Mutex // guards what follows
 	known  map[config.Commit]bool
 	is     map[config.Commit]*Progress
 	name   string
-	newest config.Commit
-	before map[config.Commit]config.Commit // the commit before a new one
-	wake   chan struct{}
+	newest config.Commit // empty: none yet
+	// verdict says what becomes of the newest one.
+	verdict Wave                            // of the zero value: it was told by an earlier process
+	judged  map[config.Commit]bool          // by earlier processes
+	before  map[config.Commit]config.Commit // the commit before a new one
+	wake    chan struct{}
+	// trouble is why not all was told; empty: it was.
+	trouble string
 
 	// Of Run alone.
 	told   map[config.Commit]*told
@@ -92,7 +107,7 @@ func Open(o Options) (*Announcer, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &Announcer{Options: o, known: map[config.Commit]bool{}, before: map[config.Commit]config.Commit{}, wake: make(chan struct{}, 1), told: map[config.Commit]*told{}}
+	a := &Announcer{Options: o, known: map[config.Commit]bool{}, judged: map[config.Commit]bool{}, before: map[config.Commit]config.Commit{}, wake: make(chan struct{}, 1), told: map[config.Commit]*told{}}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -118,33 +133,89 @@ func (a *Announcer) load() error {
 			continue // it is told once more
 		}
 		a.told[commit] = is
+		_, a.judged[commit] = is.Statuses[verdictName]
 		a.known[commit] = !is.Over
 	}
 	return err
 }
 
-// Observe looks at the state after a pass. name is that of the monorepo, newest the newest
-// commit, and happened says that anything changed in this pass. It keeps nothing of the
-// state.
-func (a *Announcer) Observe(state *rollout.State, name string, newest config.Commit, happened bool) {
+// Pass is what a pass was about.
+type Pass struct {
+	Monorepo string        // its name
+	Commit   config.Commit // the newest one
+	// New says that the pass was the first one with it. Then Refused says why nothing is
+	// taken from it, empty: it is; and Broken is how many units have problems since it.
+	New     bool
+	Refused string
+	Broken  int
+	// Happened says that anything changed.
+	Happened bool
+}
+
+// Observe looks at the state after a pass. It keeps nothing of it. Where looks take long, not
+// every pass has one: then a later one is asked for.
+func (a *Announcer) Observe(state *rollout.State, pass Pass) {
 	now := a.Now()
-	if !happened && now.Sub(a.looked) < lookEvery {
+	a.mu.Lock()
+	if pass.New {
+		a.judge(pass)
+	}
+	a.mu.Unlock()
+	since := now.Sub(a.looked)
+	if !pass.Happened && !a.due && since < lookEvery {
 		return
 	}
-	a.looked = now
+	if wait := (lookShare-1)*a.took - since; wait > 0 {
+		if !a.due && a.Wake != nil {
+			time.AfterFunc(wait, a.Wake)
+		}
+		a.due = true
+		return
+	}
+	a.look(state, pass.Commit, now)
+	a.looked, a.due = a.Now(), false
+	a.took = a.looked.Sub(now)
+}
+
+// judge takes note of a new commit.
+func (a *Announcer) judge(pass Pass) {
+	if pass.Commit != a.newest && a.newest != "" {
+		a.before[pass.Commit] = a.newest
+	}
+	told := a.newest == "" && a.judged[pass.Commit]
+	a.name, a.newest = pass.Monorepo, pass.Commit
+	switch {
+	case told:
+		a.verdict = Wave{}
+	case pass.Refused != "":
+		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "nothing is taken from it: " + strings.TrimPrefix(pass.Refused, "commit "+pass.Commit.Short()+": ")}
+	case pass.Broken > 0:
+		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "taken, but for " + diff.Count(pass.Broken, "unit") + " with new problems"}
+	default:
+		a.verdict = Wave{Name: verdictName, State: forge.Success, Text: "taken"}
+	}
+}
+
+// verdictName stands where the name of a wave does, and is none.
+const verdictName = "the commit"
+
+// look takes note of how all commits get on.
+func (a *Announcer) look(state *rollout.State, newest config.Commit, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if newest != a.newest && a.newest != "" {
-		a.before[newest] = a.newest
-	}
-	a.name, a.newest = name, newest
 	known := map[config.Commit]bool{}
 	for commit, open := range a.known {
 		if open {
 			known[commit] = true
 		}
 	}
+	if newest == a.newest {
+		known[newest] = true
+	}
 	a.is = Of(state, known, now)
+	if newest == a.newest && a.verdict.Name != "" {
+		a.is[newest].Waves = slices.Insert(a.is[newest].Waves, 0, a.verdict)
+	}
 	for commit := range a.is {
 		a.known[commit] = true
 	}
@@ -198,6 +269,24 @@ func (a *Announcer) tell(ctx context.Context) {
 		}
 	}
 	a.failed = 0
+	a.setTrouble("")
+}
+
+// Trouble says why not all that happened is told on the forge; empty: it is.
+func (a *Announcer) Trouble() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trouble
+}
+
+func (a *Announcer) setTrouble(text string) {
+	a.mu.Lock()
+	changed := a.trouble != text
+	a.trouble = text
+	a.mu.Unlock()
+	if changed && a.Wake != nil {
+		a.Wake()
+	}
 }
 
 // refused waits before the next try.
@@ -210,7 +299,11 @@ func (a *Announcer) refused(ctx context.Context, commit config.Commit, err error
 	var limit *forge.LimitError
 	if errors.As(err, &limit) {
 		a.next = limit.Until
+		if limit.Own {
+			return
+		}
 	}
+	a.setTrouble(fmt.Sprintf("tell of commit %s: %s", commit.Short(), err))
 	a.Log.Warn("announce", "commit", commit, "err", err)
 }
 
@@ -367,17 +460,5 @@ func (a *Announcer) keep(commit config.Commit, t *told) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(a.Dir, string(commit)+".json")
-	temporary, err := os.CreateTemp(a.Dir, "tmp-")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
+	return renameio.WriteFile(filepath.Join(a.Dir, string(commit)+".json"), content, 0o600, renameio.WithTempDir(a.Dir))
 }

@@ -65,13 +65,14 @@ func (f *fakeForge) set(err error) {
 // world plays rollouts with the planner itself.
 type world struct {
 	*testing.T
-	forge *fakeForge
-	dir   string
-	a     *Announcer
-	stop  func()
-	state *rollout.State
-	want  *rollout.Wanted
-	ill   map[config.TargetName]string // why what is applied there is refused
+	forge  *fakeForge
+	dir    string
+	a      *Announcer
+	stop   func()
+	state  *rollout.State
+	want   *rollout.Wanted
+	newest config.Commit                // that was observed
+	ill    map[config.TargetName]string // why what is applied there is refused
 }
 
 func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
@@ -101,6 +102,7 @@ func (w *world) start() {
 		defer close(over)
 		a.Run(ctx)
 	}()
+	w.newest = "" // the first commit of a process is new to it
 	w.a, w.stop = a, func() {
 		cancel()
 		<-over
@@ -137,7 +139,8 @@ func (w *world) pass() {
 			break
 		}
 	}
-	w.a.Observe(w.state, "shop", w.want.Commit, true)
+	w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, New: w.want.Commit != w.newest, Happened: true})
+	w.newest = w.want.Commit
 	synctest.Wait()
 }
 
@@ -160,6 +163,7 @@ func TestAnnounce(t *testing.T) {
 		w.commit("aa", "cart", "web")
 		w.pass()
 		w.says("the canary soaks",
+			"aa the commit success: taken",
 			"aa canary pending: soaks until Jan 1 00:10 UTC: 0 of 2 units passed",
 			"aa rest pending: its turn has not come")
 		time.Sleep(time.Minute)
@@ -188,11 +192,12 @@ func TestAnnounce(t *testing.T) {
 		time.Sleep(31 * time.Minute)
 		reason := "a: Deployment/cart: no such image"
 		comment := "### swell: :x: the release of bbbbbbbb failed for 1 unit ```text cart: rolled back in wave canary: " + reason + " ``` What to do: merge a change that mends it, which is released by itself; or, when the cause is gone, try the same again: ```text swell describe cart swell retry cart ```"
-		w.says("afterwards", "bb canary failure: rolled back: "+reason, "bb rest failure: not reached", "comment 7: "+comment, "comment 9: "+comment)
+		w.says("afterwards", "bb the commit success: taken", "bb canary failure: rolled back: "+reason, "bb rest failure: not reached", "comment 7: "+comment, "comment 9: "+comment)
 
 		w.commit("cc", "cart")
 		w.pass()
 		w.says("the next one",
+			"cc the commit success: taken",
 			"cc canary pending: soaks until "+time.Now().Add(10*time.Minute).UTC().Format("Jan 2 15:04 MST"),
 			"cc rest pending: its turn has not come",
 			"comment 7: ### swell: the release of bbbbbbbb failed, and newer commits took its place",
@@ -200,6 +205,7 @@ func TestAnnounce(t *testing.T) {
 		w.commit("dd", "cart")
 		w.pass()
 		w.says("one more overtakes it",
+			"dd the commit success: taken",
 			"dd canary pending: soaks until "+time.Now().Add(10*time.Minute).UTC().Format("Jan 2 15:04 MST"),
 			"dd rest pending: its turn has not come",
 			"cc canary success: superseded by dddddddd",
@@ -216,8 +222,70 @@ func TestAnnounceFails(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		w.pass()
 		w.says("nothing")
+		if got := w.a.Trouble(); got != "tell of commit aaaaaaaa: connection refused" {
+			t.Errorf("trouble %q", got)
+		}
 		w.forge.set(nil)
 		time.Sleep(11 * time.Minute)
-		w.says("the newest", "aa canary success: passed: 1 unit", "aa rest success: passed: 1 unit")
+		w.says("the newest", "aa the commit success: taken", "aa canary success: passed: 1 unit", "aa rest success: passed: 1 unit")
+	})
+}
+
+// A commit that nothing is taken from, or that breaks units, or that releases nothing, has a
+// status, which outlives a restart.
+func TestAnnounceCommits(t *testing.T) {
+	play(t, func(w *world) {
+		observe := func(name string, pass Pass) {
+			pass.Monorepo, pass.Commit, pass.New, pass.Happened = "shop", commitOf(name), true, true
+			w.a.Observe(w.state, pass)
+		}
+		observe("aa", Pass{})
+		w.says("it releases nothing", "aa the commit success: taken")
+		observe("bb", Pass{Refused: "commit bbbbbbbb: fleet.yaml:3:1: no such field"})
+		w.says("it is refused", "bb the commit failure: nothing is taken from it: fleet.yaml:3:1: no such field")
+		observe("cc", Pass{Broken: 2})
+		w.says("it breaks units", "cc the commit failure: taken, but for 2 units with new problems")
+		w.stop()
+		w.start()
+		observe("cc", Pass{}) // what it broke is not known any more
+		w.says("after a restart")
+		observe("cc", Pass{}) // Checkers answered meanwhile
+		w.says("it is judged once more", "cc the commit success: taken")
+		observe("dd", Pass{})
+		w.says("the next one", "dd the commit success: taken")
+	})
+}
+
+// Where a look takes long, passes go without, and the last thing that happened is told all the
+// same.
+func TestAnnounceBound(t *testing.T) {
+	play(t, func(w *world) {
+		now, woken := time.Now(), 0
+		w.a.Now = func() time.Time { now = now.Add(100 * time.Millisecond); return now } // a look takes 100 ms
+		w.a.Wake = func() { woken++ }
+		looks := func() int {
+			select {
+			case <-w.a.wake:
+				return 1
+			default:
+				return 0
+			}
+		}
+		w.stop() // nobody else takes the words
+		w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa"), New: true, Happened: true})
+		n := looks()
+		for range 10 {
+			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa"), Happened: true})
+		}
+		if n += looks(); n != 1 || woken != 0 {
+			t.Errorf("%d looks in 12 passes, woken %d times", n, woken)
+		}
+		time.Sleep(2 * time.Second)
+		now = now.Add(2 * time.Second)
+		w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa")})
+		if n = looks(); n != 1 || woken != 1 {
+			t.Errorf("%d looks afterwards, woken %d times", n, woken)
+		}
+		w.start()
 	})
 }

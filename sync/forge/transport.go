@@ -55,7 +55,12 @@ func hasStatus(err error, statuses ...int) bool {
 }
 
 // LimitError means that a forge takes no more requests before some time.
-type LimitError struct{ Until time.Time }
+type LimitError struct {
+	Until time.Time
+	// Own says that the bound is our own, which keeps clear of the forge's: nothing was
+	// refused.
+	Own bool
+}
 
 func (e *LimitError) Error() string {
 	return "the forge takes no more requests before " + e.Until.UTC().Format("15:04:05 MST")
@@ -127,8 +132,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != t.host {
 		return nil, fmt.Errorf("host %s is not the forge's", r.URL.Host)
 	}
-	if until := t.closed(r.Method); !until.IsZero() {
-		return nil, &LimitError{until}
+	if limit := t.closed(r.Method); limit != nil {
+		return nil, limit
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "swell")
@@ -151,28 +156,28 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.mu.Lock()
 		t.until = until
 		t.mu.Unlock()
-		return nil, &LimitError{until}
+		return nil, &LimitError{Until: until}
 	}
 	return nil, &Error{answer.StatusCode, text}
 }
 
-// closed is until when nothing is asked; zero: something is.
-func (t *transport) closed(method string) time.Time {
+// closed says until when nothing is asked; nil: something is.
+func (t *transport) closed(method string) *LimitError {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Before(t.until) {
-		return t.until
+		return &LimitError{Until: t.until}
 	}
 	if t.writes == nil || method == http.MethodGet || method == http.MethodHead {
-		return time.Time{}
+		return nil
 	}
 	reserved := t.writes.ReserveN(now, 1)
 	if wait := reserved.DelayFrom(now); wait > 0 {
 		reserved.CancelAt(now)
-		return now.Add(wait)
+		return &LimitError{Until: now.Add(wait), Own: true}
 	}
-	return time.Time{}
+	return nil
 }
 
 // pause is for how long nothing is to be asked after an answer, and whether anything but a

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
 )
@@ -72,18 +74,7 @@ func (f files) pageOf(token string) string {
 
 // replace writes a file whole or not at all.
 func replace(name string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(name), "tmp-")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temporary.Name()))
-	}
-	return nil
+	return renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }
 
 // sweep deletes what was written long ago of pull requests that are not there any more.

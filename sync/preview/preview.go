@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ import (
 	"github.com/swell-sh/swell/sync/forge"
 )
 
-// Options of a [Previewer]. All but Link, NoForks, Poll and Now are required.
+// Options of a [Previewer]. All but Link, NoForks, Poll, Troubled and Now are required.
 type Options struct {
 	Forge forge.Forge
 	// Render makes a preview: [Renderer.Render].
@@ -46,8 +47,10 @@ type Options struct {
 	NoForks bool
 	// Poll is how often the forge is asked for all open pull requests. Zero is a minute.
 	Poll time.Duration
-	Log  *slog.Logger
-	Now  func() time.Time
+	// Troubled is called when Trouble says something else.
+	Troubled func()
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 const (
@@ -70,6 +73,8 @@ type Previewer struct {
 	base  config.Commit // the newest one; empty: none yet
 	name  string        // of the monorepo
 	wake  chan struct{}
+	// troubles are what the forge refused last, by pull request; 0: it concerns all.
+	troubles map[int]string
 
 	// What follows belongs to Run.
 	known   map[int]*pull
@@ -113,7 +118,7 @@ func New(o Options) (*Previewer, error) {
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
 	}
-	p := &Previewer{Options: o, files: files{o.Dir}, woken: map[int]bool{}, wake: make(chan struct{}, 1), known: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
+	p := &Previewer{Options: o, files: files{o.Dir}, woken: map[int]bool{}, wake: make(chan struct{}, 1), troubles: map[int]string{}, known: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
 	return p, p.files.make()
 }
 
@@ -144,6 +149,35 @@ func (p *Previewer) rouse() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
+	}
+}
+
+// Trouble says which previews are not as they should be, since the forge refused something;
+// empty: all are.
+func (p *Previewer) Trouble() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	numbers := slices.Sorted(maps.Keys(p.troubles))
+	if len(numbers) == 0 {
+		return ""
+	}
+	text := p.troubles[numbers[0]]
+	if more := len(numbers) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// setTrouble takes note of what the forge refused for a pull request; empty: nothing.
+func (p *Previewer) setTrouble(number int, text string) {
+	p.mu.Lock()
+	changed := p.troubles[number] != text
+	if p.troubles[number] = text; text == "" {
+		delete(p.troubles, number)
+	}
+	p.mu.Unlock()
+	if changed && p.Troubled != nil {
+		p.Troubled()
 	}
 }
 
@@ -243,12 +277,12 @@ func (p *Previewer) read(ctx context.Context, now time.Time) {
 	for number := range woken {
 		is, err := p.Forge.Get(ctx, number)
 		if err != nil && !forge.IsNotFound(err) {
-			p.refused(ctx, now, "read a pull request", err)
+			p.refused(ctx, now, number, "read", err)
 			p.Wake(0) // later
 			return
 		}
 		if err != nil || !is.Open || is.Base != p.Branch {
-			delete(p.known, number)
+			p.forget(number)
 			continue
 		}
 		p.keep(is)
@@ -260,10 +294,11 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	if err != nil {
 		p.failed++
 		p.listed = now.Add(min(forge.Pause(p.failed), p.Poll))
-		p.refused(ctx, now, "read the pull requests", err)
+		p.refused(ctx, now, 0, "read the pull requests", err)
 		return
 	}
 	p.failed, p.listed = 0, now.Add(p.Poll)
+	p.setTrouble(0, "")
 	there := map[int]bool{}
 	for _, is := range open[:min(len(open), maxOpen)] {
 		there[is.Number] = true
@@ -271,7 +306,7 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	}
 	for number := range p.known {
 		if !there[number] {
-			delete(p.known, number)
+			p.forget(number)
 		}
 	}
 	if err := p.files.sweep(now, there); err != nil {
@@ -296,15 +331,30 @@ func (p *Previewer) keep(is forge.Pull) {
 	known.Pull = is
 }
 
-// refused takes note of an error of the forge.
-func (p *Previewer) refused(ctx context.Context, now time.Time, what string, err error) {
+// forget is about a pull request that is not open any more.
+func (p *Previewer) forget(number int) {
+	delete(p.known, number)
+	p.setTrouble(number, "")
+}
+
+// refused takes note of an error of the forge: what was to be done with a pull request, 0
+// being all of them.
+func (p *Previewer) refused(ctx context.Context, now time.Time, number int, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
+	if number != 0 {
+		what += fmt.Sprintf(" pull request %d", number)
+	}
 	var limit *forge.LimitError
 	if errors.As(err, &limit) {
-		p.closed = limit.Until
+		p.closed, number = limit.Until, 0
+		if limit.Own {
+			return
+		}
+		p.Wake(0) // afterwards
 	}
+	p.setTrouble(number, what+": "+err.Error())
 	p.Log.Warn("previews: "+what, "err", err)
 }
 
@@ -428,9 +478,10 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		if err := p.write(ctx, is); err != nil {
 			is.tries++
 			is.next = now.Add(forge.Pause(is.tries))
-			p.refused(ctx, now, fmt.Sprintf("post on pull request %d", is.Number), err)
+			p.refused(ctx, now, is.Number, "post on", err)
 			continue
 		}
+		p.setTrouble(is.Number, "")
 		failed := is.answer.Failed != ""
 		is.answer = nil
 		if failed { // never taken for the last word
@@ -452,7 +503,7 @@ func (p *Previewer) tellSlow(ctx context.Context, now time.Time) {
 		is.slow = true
 		err := p.status(ctx, is, forge.Status{Commit: is.Head, Name: p.statusName(), State: forge.Pending, Text: "rendering", Pull: is.Number})
 		if err != nil {
-			p.refused(ctx, now, fmt.Sprintf("status of pull request %d", is.Number), err)
+			p.refused(ctx, now, is.Number, "set the status of", err)
 		}
 	}
 }

@@ -501,6 +501,9 @@ func TestForgeFails(t *testing.T) {
 			})
 			w.Wake(0)
 			time.Sleep(10 * time.Minute)
+			if got := w.Trouble(); !strings.HasPrefix(got, "post on pull request 3: the forge takes no more requests before ") {
+				t.Errorf("trouble %q", got)
+			}
 			reads := w.forge.asked()
 			time.Sleep(9 * time.Minute)
 			if asked != 1 || w.forge.asked() != reads {
@@ -510,6 +513,9 @@ func TestForgeFails(t *testing.T) {
 			synctest.Wait()
 			if got := strings.Count(w.forge.wrote(), "comment"); got != 3 {
 				t.Errorf("%d comments", got)
+			}
+			if got := w.Trouble(); got != "" {
+				t.Errorf("trouble %q", got)
 			}
 		})
 	})

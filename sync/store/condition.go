@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Condition is what keeps the daemon from its work as a whole, or from a cluster.
+// Condition is what keeps the daemon from its work as a whole, or from a cluster, or from
+// telling of it.
 type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
-	// with the path of one that was never released; or [AboutConfiguration], or
-	// [AboutChange].
+	// with the path of one that was never released; or [AboutConfiguration],
+	// [AboutChange], [AboutForge] or [AboutWebhooks].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
@@ -24,6 +25,18 @@ const AboutConfiguration = "configuration"
 
 // AboutChange is about a changed configuration of the daemon that is not in force.
 const AboutChange = "changed configuration"
+
+// AboutForge is about previews and statuses that are not on the forge as they should be, and
+// AboutWebhooks about webhooks, of which none is taken. Both block no release.
+const (
+	AboutForge    = "forge"
+	AboutWebhooks = "webhooks"
+)
+
+// Blocks says whether anything is not applied, or not as it should be, because of it.
+func (c Condition) Blocks() bool {
+	return c.About != AboutConfiguration && c.About != AboutForge && c.About != AboutWebhooks
+}
 
 // SetConditions replaces all conditions.
 func (tx *Tx) SetConditions(troubles []Condition) error {
