@@ -73,7 +73,7 @@ func (t *appTokens) token() (string, error) {
 	defer cancel()
 	token, _, err := t.client.Apps.CreateInstallationToken(ctx, t.Installation, &github.InstallationTokenOptions{})
 	if err != nil {
-		return "", fmt.Errorf("token of installation %d of the App %s: %w", t.Installation, t.ID, err)
+		return "", failed(err, "token of installation %d of the App %s", t.Installation, t.ID)
 	}
 	t.is, t.ends = token.GetToken(), token.GetExpiresAt().Time
 	return t.is, nil

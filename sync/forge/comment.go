@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -109,7 +108,7 @@ func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err
 func (c *Comment) own(ctx context.Context, on notes, number int) (found []note, err error) {
 	login, err := on.login(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the account's name: %w", err)
+		return nil, failed(err, "the account's name")
 	}
 	for n, err := range on.list(ctx, number) {
 		if err != nil {

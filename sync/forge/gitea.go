@@ -43,7 +43,7 @@ func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err 
 		found, answer, err := g.sdk(ctx).ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
 			State: gitea.StateOpen, Sort: "recentupdate", ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
 		if err != nil {
-			return nil, fmt.Errorf("list pull requests: %w", err)
+			return nil, failed(err, "list pull requests")
 		}
 		for _, p := range found {
 			if pull := g.pull(p); pull.Base == branch || branch == "" {
@@ -60,7 +60,7 @@ func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err 
 func (g *giteaForge) Get(ctx context.Context, number int) (Pull, error) {
 	p, _, err := g.sdk(ctx).GetPullRequest(g.owner, g.name, int64(number))
 	if err != nil {
-		return Pull{}, fmt.Errorf("pull request %d: %w", number, err)
+		return Pull{}, failed(err, "pull request %d", number)
 	}
 	return g.pull(p), nil
 }
@@ -71,7 +71,7 @@ func (g *giteaForge) Merged(ctx context.Context, commit config.Commit) (Pull, er
 	case IsNotFound(err):
 		return Pull{}, nil
 	case err != nil:
-		return Pull{}, fmt.Errorf("pull request of %s: %w", commit.Short(), err)
+		return Pull{}, failed(err, "pull request of %s", commit.Short())
 	}
 	if pull := g.pull(p); pull.Merge == commit {
 		return pull, nil
@@ -104,7 +104,7 @@ func (g *giteaForge) SetStatus(ctx context.Context, s Status) error {
 	_, _, err := g.sdk(ctx).CreateStatus(g.owner, g.name, string(s.Commit), gitea.CreateStatusOption{
 		State: gitea.StatusState(s.State), TargetURL: s.URL, Description: statusText(s.Text), Context: s.Name})
 	if err != nil {
-		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+		return failed(err, "status of %s", s.Commit.Short())
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (g *giteaForge) SetStatus(ctx context.Context, s Status) error {
 func (g *giteaForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
 	id, err := c.write(ctx, g, number)
 	if err != nil {
-		return 0, fmt.Errorf("comment on pull request %d: %w", number, err)
+		return 0, failed(err, "comment on pull request %d", number)
 	}
 	return id, nil
 }

@@ -73,7 +73,7 @@ func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err
 	for range maxPages {
 		found, answer, err := g.client.PullRequests.List(ctx, g.owner, g.name, ask)
 		if err != nil {
-			return nil, fmt.Errorf("list pull requests: %w", err)
+			return nil, failed(err, "list pull requests")
 		}
 		for _, p := range found {
 			open = append(open, gitHubPull(p))
@@ -89,7 +89,7 @@ func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err
 func (g *gitHubForge) Get(ctx context.Context, number int) (Pull, error) {
 	p, _, err := g.client.PullRequests.Get(ctx, g.owner, g.name, number)
 	if err != nil {
-		return Pull{}, fmt.Errorf("pull request %d: %w", number, err)
+		return Pull{}, failed(err, "pull request %d", number)
 	}
 	return gitHubPull(p), nil
 }
@@ -97,7 +97,7 @@ func (g *gitHubForge) Get(ctx context.Context, number int) (Pull, error) {
 func (g *gitHubForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
 	found, _, err := g.client.PullRequests.ListPullRequestsWithCommit(ctx, g.owner, g.name, string(commit), &github.ListOptions{PerPage: perPage})
 	if err != nil && !IsNotFound(err) && !hasStatus(err, http.StatusUnprocessableEntity) { // it does not know the commit
-		return Pull{}, fmt.Errorf("pull request of %s: %w", commit.Short(), err)
+		return Pull{}, failed(err, "pull request of %s", commit.Short())
 	}
 	for _, p := range found {
 		if pull := gitHubPull(p); pull.Merge == commit {
@@ -127,7 +127,7 @@ func (g *gitHubForge) SetStatus(ctx context.Context, s Status) error {
 		status.TargetURL = &s.URL
 	}
 	if _, _, err := g.client.Repositories.CreateStatus(ctx, g.owner, g.name, string(s.Commit), status); err != nil {
-		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+		return failed(err, "status of %s", s.Commit.Short())
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (g *gitHubForge) SetStatus(ctx context.Context, s Status) error {
 func (g *gitHubForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
 	id, err := c.write(ctx, g, number)
 	if err != nil {
-		return 0, fmt.Errorf("comment on pull request %d: %w", number, err)
+		return 0, failed(err, "comment on pull request %d", number)
 	}
 	return id, nil
 }
@@ -163,7 +163,7 @@ func (g *gitHubForge) Report(ctx context.Context, r Report) error {
 			Name: r.Name, Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: next}})
 	}
 	if err != nil {
-		return fmt.Errorf("check run of %s: %w", r.Commit.Short(), err)
+		return failed(err, "check run of %s", r.Commit.Short())
 	}
 	return nil
 }

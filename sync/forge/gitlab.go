@@ -41,7 +41,7 @@ func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err
 	for range maxPages {
 		found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, ask, gitlab.WithContext(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("list merge requests: %w", err)
+			return nil, failed(err, "list merge requests")
 		}
 		for _, m := range found {
 			open = append(open, gitLabPull(m))
@@ -65,7 +65,7 @@ func (g *gitLabForge) Get(ctx context.Context, number int) (Pull, error) {
 func (g *gitLabForge) get(ctx context.Context, number int) (*gitlab.MergeRequest, error) {
 	m, _, err := g.client.MergeRequests.GetMergeRequest(g.project, int64(number), nil, gitlab.WithContext(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("merge request %d: %w", number, err)
+		return nil, failed(err, "merge request %d", number)
 	}
 	return m, nil
 }
@@ -73,7 +73,7 @@ func (g *gitLabForge) get(ctx context.Context, number int) (*gitlab.MergeRequest
 func (g *gitLabForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
 	found, _, err := g.client.Commits.ListMergeRequestsByCommit(g.project, string(commit), gitlab.WithContext(ctx))
 	if err != nil && !IsNotFound(err) {
-		return Pull{}, fmt.Errorf("merge request of %s: %w", commit.Short(), err)
+		return Pull{}, failed(err, "merge request of %s", commit.Short())
 	}
 	for _, m := range found {
 		if pull := gitLabPull(m); pull.Merge == commit {
@@ -117,7 +117,7 @@ func (g *gitLabForge) SetStatus(ctx context.Context, s Status) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("status of %s: %w", s.Commit.Short(), err)
+		return failed(err, "status of %s", s.Commit.Short())
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func gitLabState(s State) gitlab.BuildStateValue {
 func (g *gitLabForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
 	id, err := c.write(ctx, g, number)
 	if err != nil {
-		return 0, fmt.Errorf("comment on merge request %d: %w", number, err)
+		return 0, failed(err, "comment on merge request %d", number)
 	}
 	return id, nil
 }

@@ -54,6 +54,16 @@ func hasStatus(err error, statuses ...int) bool {
 	return false
 }
 
+// failed says what failed for an error of an SDK. Which URL it was is no news: the text says
+// what was asked for.
+func failed(err error, what string, args ...any) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
+}
+
 // LimitError means that a forge takes no more requests before some time.
 type LimitError struct {
 	Until time.Time

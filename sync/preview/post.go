@@ -94,8 +94,5 @@ func (p *Previewer) report(ctx context.Context, is *pull, a *Answer) error {
 	if errors.Is(err, forge.ErrNoReports) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("check run: %w", err)
-	}
-	return nil
+	return err
 }

@@ -277,7 +277,7 @@ func (p *Previewer) read(ctx context.Context, now time.Time) {
 	for number := range woken {
 		is, err := p.Forge.Get(ctx, number)
 		if err != nil && !forge.IsNotFound(err) {
-			p.refused(ctx, now, number, "read", err)
+			p.refused(ctx, now, number, err)
 			p.Wake(0) // later
 			return
 		}
@@ -294,7 +294,7 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	if err != nil {
 		p.failed++
 		p.listed = now.Add(min(forge.Pause(p.failed), p.Poll))
-		p.refused(ctx, now, 0, "read the pull requests", err)
+		p.refused(ctx, now, 0, err)
 		return
 	}
 	p.failed, p.listed = 0, now.Add(p.Poll)
@@ -337,14 +337,10 @@ func (p *Previewer) forget(number int) {
 	p.setTrouble(number, "")
 }
 
-// refused takes note of an error of the forge: what was to be done with a pull request, 0
-// being all of them.
-func (p *Previewer) refused(ctx context.Context, now time.Time, number int, what string, err error) {
+// refused takes note of an error of the forge about a pull request; 0 is all of them.
+func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err error) {
 	if ctx.Err() != nil {
 		return
-	}
-	if number != 0 {
-		what += fmt.Sprintf(" pull request %d", number)
 	}
 	var limit *forge.LimitError
 	if errors.As(err, &limit) {
@@ -354,8 +350,8 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, what
 		}
 		p.Wake(0) // afterwards
 	}
-	p.setTrouble(number, what+": "+err.Error())
-	p.Log.Warn("previews: "+what, "err", err)
+	p.setTrouble(number, err.Error())
+	p.Log.Warn("previews", "pull", number, "err", err)
 }
 
 // wants says whether a preview is to be made.
@@ -478,7 +474,7 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		if err := p.write(ctx, is); err != nil {
 			is.tries++
 			is.next = now.Add(forge.Pause(is.tries))
-			p.refused(ctx, now, is.Number, "post on", err)
+			p.refused(ctx, now, is.Number, err)
 			continue
 		}
 		p.setTrouble(is.Number, "")
@@ -503,7 +499,7 @@ func (p *Previewer) tellSlow(ctx context.Context, now time.Time) {
 		is.slow = true
 		err := p.status(ctx, is, forge.Status{Commit: is.Head, Name: p.statusName(), State: forge.Pending, Text: "rendering", Pull: is.Number})
 		if err != nil {
-			p.refused(ctx, now, is.Number, "set the status of", err)
+			p.refused(ctx, now, is.Number, err)
 		}
 	}
 }

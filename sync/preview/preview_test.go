@@ -501,7 +501,7 @@ func TestForgeFails(t *testing.T) {
 			})
 			w.Wake(0)
 			time.Sleep(10 * time.Minute)
-			if got := w.Trouble(); !strings.HasPrefix(got, "post on pull request 3: the forge takes no more requests before ") {
+			if got := w.Trouble(); !strings.HasPrefix(got, "the forge takes no more requests before ") {
 				t.Errorf("trouble %q", got)
 			}
 			reads := w.forge.asked()
