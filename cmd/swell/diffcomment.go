@@ -50,7 +50,7 @@ func tokenHint(on forge.Type) string {
 	case forge.GitLab:
 		return "CI_JOB_TOKEN cannot comment: make a project access token with the scope api and the role Developer, and set it as the masked variable GITLAB_TOKEN"
 	}
-	return "set GITEA_TOKEN to a token that may write issues and the repository; for a pull request of a fork, see the second file that swell ci init gitea writes"
+	return "set GITEA_TOKEN to a token with the scopes read:user, write:issue and write:repository; for a pull request of a fork, see the second file that swell ci init gitea writes"
 }
 
 // post writes the comment and the status of a comparison. Its error is the exit code, or why

@@ -15,6 +15,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -44,16 +45,17 @@ const (
 // appTokens are the tokens of an App's installation.
 type appTokens struct {
 	App
-	client *github.Client // with the App's own proof
-	now    func() time.Time
+	repository string         // its name, without that of its owner
+	client     *github.Client // with the App's own proof
+	now        func() time.Time
 
 	mu   sync.Mutex
 	is   string
 	ends time.Time
 }
 
-func (a *App) tokens(c Config, api string) (*appTokens, error) {
-	t := &appTokens{App: *a, now: c.Now}
+func (a *App) tokens(c Config, api, repository string) (*appTokens, error) {
+	t := &appTokens{App: *a, repository: repository, now: c.Now}
 	client, err := c.client(api, nil, bearer("Authorization", "Bearer ", t.proof))
 	if err != nil {
 		return nil, err
@@ -62,16 +64,24 @@ func (a *App) tokens(c Config, api string) (*appTokens, error) {
 	return t, err
 }
 
-// token is one that holds for a while.
-func (t *appTokens) token() (string, error) {
+// authorize gives a request a token.
+func (t *appTokens) authorize(r *http.Request) error {
+	token, err := t.token(r.Context())
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// token is one that holds for a while, for the repository alone.
+func (t *appTokens) token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.is != "" && t.now().Before(t.ends.Add(-tokenSpare)) {
 		return t.is, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-	defer cancel()
-	token, _, err := t.client.Apps.CreateInstallationToken(ctx, t.Installation, &github.InstallationTokenOptions{})
+	token, _, err := t.client.Apps.CreateInstallationToken(ctx, t.Installation, &github.InstallationTokenOptions{Repositories: []string{t.repository}})
 	if err != nil {
 		return "", failed(err, "token of installation %d of the App %s", t.Installation, t.ID)
 	}
@@ -79,13 +89,20 @@ func (t *appTokens) token() (string, error) {
 	return t.is, nil
 }
 
-// slug is the App's name in URLs.
-func (t *appTokens) slug(ctx context.Context) (string, error) {
+// drop has the next request ask for a new token: GitHub takes this one no more.
+func (t *appTokens) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.is = ""
+}
+
+// login is the account that the App writes as.
+func (t *appTokens) login(ctx context.Context) (string, error) {
 	app, _, err := t.client.Apps.Get(ctx, "")
 	if err != nil {
 		return "", err
 	}
-	return app.GetSlug(), nil
+	return app.GetSlug() + "[bot]", nil
 }
 
 // proof is a JSON Web Token (RFC 7519) that the App signs with RS256, which is all that

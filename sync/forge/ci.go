@@ -27,8 +27,13 @@ type Job struct {
 // ErrNoJob means that this is no job of continuous integration that is known.
 var ErrNoJob = errors.New("this is no job of GitHub Actions, Gitea Actions or GitLab CI")
 
-// TokenVariables are where a job's token is looked for, in this order.
-var TokenVariables = []string{"SWELL_FORGE_TOKEN", "GITLAB_TOKEN", "GITEA_TOKEN", "GITHUB_TOKEN"}
+// tokenVariables are where a job's token is looked for, in this order. One for another forge is
+// not sent to this one. Gitea Actions has its own token as GITHUB_TOKEN, too.
+var tokenVariables = map[Type][]string{
+	GitHub: {"SWELL_FORGE_TOKEN", "GITHUB_TOKEN"},
+	GitLab: {"SWELL_FORGE_TOKEN", "GITLAB_TOKEN"},
+	Gitea:  {"SWELL_FORGE_TOKEN", "GITEA_TOKEN", "GITHUB_TOKEN"},
+}
 
 // ReadJob reads the environment of a job.
 func ReadJob(getenv func(string) string) (Job, error) {
@@ -51,19 +56,19 @@ func ReadJob(getenv func(string) string) (Job, error) {
 }
 
 // jobToken is asked before each request.
-func jobToken(getenv func(string) string) func() (string, error) {
+func jobToken(getenv func(string) string, on Type) func() (string, error) {
 	return func() (string, error) {
-		for _, name := range TokenVariables {
+		for _, name := range tokenVariables[on] {
 			if token := getenv(name); token != "" {
 				return token, nil
 			}
 		}
-		return "", fmt.Errorf("no token: none of the environment variables %v is set", TokenVariables)
+		return "", fmt.Errorf("no token: none of the environment variables %v is set", tokenVariables[on])
 	}
 }
 
 func readActions(getenv func(string) string, is Type) (Job, error) {
-	job := Job{Config: Config{Type: is, URL: getenv("GITHUB_SERVER_URL"), API: getenv("GITHUB_API_URL"), Project: getenv("GITHUB_REPOSITORY"), Token: jobToken(getenv)}}
+	job := Job{Config: Config{Type: is, URL: getenv("GITHUB_SERVER_URL"), API: getenv("GITHUB_API_URL"), Project: getenv("GITHUB_REPOSITORY"), Token: jobToken(getenv, is)}}
 	if run := getenv("GITHUB_RUN_ID"); run != "" {
 		job.URL = fmt.Sprintf("%s/%s/actions/runs/%s", job.Config.URL, job.Project, run)
 	}
@@ -95,7 +100,7 @@ func readActions(getenv func(string) string, is Type) (Job, error) {
 
 func readGitLab(getenv func(string) string) (Job, error) {
 	job := Job{
-		Config: Config{Type: GitLab, URL: getenv("CI_SERVER_URL"), API: getenv("CI_API_V4_URL"), Project: cmp.Or(getenv("CI_MERGE_REQUEST_PROJECT_PATH"), getenv("CI_PROJECT_PATH")), Token: jobToken(getenv)},
+		Config: Config{Type: GitLab, URL: getenv("CI_SERVER_URL"), API: getenv("CI_API_V4_URL"), Project: cmp.Or(getenv("CI_MERGE_REQUEST_PROJECT_PATH"), getenv("CI_PROJECT_PATH")), Token: jobToken(getenv, GitLab)},
 		URL:    getenv("CI_JOB_URL"),
 		// The source branch's commit; of a pipeline for the merged result, CI_COMMIT_SHA is another one.
 		Head: config.Commit(cmp.Or(getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"), getenv("CI_COMMIT_SHA"))),

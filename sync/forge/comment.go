@@ -4,6 +4,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,23 +61,28 @@ type notes interface {
 	login(ctx context.Context) (string, error)
 	// list are all comments of a pull request, in any order. It may end with an error.
 	list(ctx context.Context, number int) iter.Seq2[note, error]
-	create(ctx context.Context, number int, body string) (id int64, err error)
+	create(ctx context.Context, number int, body string) (note, error)
 	edit(ctx context.Context, number int, id int64, body string) error
 	remove(ctx context.Context, number int, id int64) error
 }
 
 // write writes a comment once. It looks for the comment only where its ID is not known, or
-// the comment is gone. Where two write the first one at the same time, the older one stays.
+// the comment is gone or another account's. Where two write the first one at the same time,
+// the older one stays.
 func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err error) {
 	if c.Digest == "" {
 		c.Digest = DigestOf(c.Text)
 	}
 	if c.ID != 0 {
-		if err := on.edit(ctx, number, c.ID, c.body()); !IsNotFound(err) {
+		if err := on.edit(ctx, number, c.ID, c.body()); !IsNotFound(err) && !IsDenied(err) {
 			return c.ID, err
 		}
 	}
-	found, err := c.own(ctx, on, number)
+	login, err := on.login(ctx)
+	if err != nil {
+		return 0, failed(err, "the account's name")
+	}
+	found, err := c.own(ctx, on, number, login)
 	if err != nil {
 		return 0, err
 	}
@@ -84,11 +90,12 @@ func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err
 	case len(found) == 0 && c.OnlyAgain:
 		return 0, nil
 	case len(found) == 0:
-		if id, err = on.create(ctx, number, c.body()); err != nil {
+		made, err := on.create(ctx, number, c.body())
+		if err != nil {
 			return 0, err
 		}
-		if found, err = c.own(ctx, on, number); err != nil || len(found) == 0 || found[0].id == id && len(found) == 1 {
-			return id, err
+		if found, err = c.own(ctx, on, number, cmp.Or(made.author, login)); err != nil || len(found) == 0 || found[0].id == made.id && len(found) == 1 {
+			return made.id, err
 		}
 	}
 	if !c.says(found[0].body) {
@@ -104,12 +111,8 @@ func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err
 	return found[0].id, nil
 }
 
-// own are our comments about the subject, the oldest first.
-func (c *Comment) own(ctx context.Context, on notes, number int) (found []note, err error) {
-	login, err := on.login(ctx)
-	if err != nil {
-		return nil, failed(err, "the account's name")
-	}
+// own are comments about the subject of an account, the oldest first.
+func (c *Comment) own(ctx context.Context, on notes, number int, login string) (found []note, err error) {
 	for n, err := range on.list(ctx, number) {
 		if err != nil {
 			return nil, err
@@ -118,7 +121,7 @@ func (c *Comment) own(ctx context.Context, on notes, number int) (found []note, 
 			found = append(found, n)
 		}
 	}
-	slices.SortFunc(found, func(a, b note) int { return int(a.id - b.id) })
+	slices.SortFunc(found, func(a, b note) int { return cmp.Compare(a.id, b.id) })
 	return found, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"sync"
 
 	"code.gitea.io/sdk/gitea"
 
@@ -19,17 +18,15 @@ import (
 type giteaForge struct {
 	at, owner, name string
 	client          *http.Client
-
-	jobLogin string
-
-	mu      sync.Mutex
-	account string // its login; empty: not known yet
+	account         account
 }
 
 func newGitea(c Config, owner, name string) (*giteaForge, error) {
 	at := c.URL // the SDK adds the path of the API
 	client, err := c.client(at, nil, bearer("Authorization", "token ", c.Token))
-	return &giteaForge{at: at, owner: owner, name: name, client: client, jobLogin: c.JobLogin}, err
+	g := &giteaForge{at: at, owner: owner, name: name, client: client}
+	g.account = account{ask: g.user, token: c.Token, job: c.JobLogin}
+	return g, err
 }
 
 // sdk is the SDK for one call: it has the context in the client.
@@ -89,7 +86,9 @@ func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
 	}
 	if p.Base != nil {
 		pull.Base = p.Base.Ref
-		pull.Fork = p.Head == nil || p.Head.RepoID != p.Base.RepoID
+		// With refs/for/main anybody who may read pushes a change into the repository itself,
+		// without a branch of it; so looks a branch that is gone.
+		pull.Fork = p.Head == nil || p.Head.RepoID != p.Base.RepoID || p.Head.Name == "" || p.Head.Ref == pull.Ref
 	}
 	if p.HasMerged && p.MergedCommitID != nil {
 		pull.Merge = config.Commit(*p.MergedCommitID)
@@ -119,21 +118,14 @@ func (g *giteaForge) Comment(ctx context.Context, number int, c Comment) (int64,
 
 func (g *giteaForge) Report(context.Context, Report) error { return ErrNoReports }
 
-func (g *giteaForge) login(ctx context.Context) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.account == "" {
-		user, _, err := g.sdk(ctx).GetMyUserInfo()
-		switch {
-		case g.jobLogin != "" && hasStatus(err, http.StatusForbidden):
-			g.account = g.jobLogin
-		case err != nil:
-			return "", err
-		default:
-			g.account = user.UserName
-		}
+func (g *giteaForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
+
+func (g *giteaForge) user(ctx context.Context) (string, error) {
+	user, _, err := g.sdk(ctx).GetMyUserInfo()
+	if err != nil {
+		return "", err
 	}
-	return g.account, nil
+	return user.UserName, nil
 }
 
 func (g *giteaForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
@@ -156,12 +148,16 @@ func (g *giteaForge) list(ctx context.Context, number int) iter.Seq2[note, error
 	}
 }
 
-func (g *giteaForge) create(ctx context.Context, number int, body string) (int64, error) {
+func (g *giteaForge) create(ctx context.Context, number int, body string) (note, error) {
 	c, _, err := g.sdk(ctx).CreateIssueComment(g.owner, g.name, int64(number), gitea.CreateIssueCommentOption{Body: body})
 	if err != nil {
-		return 0, err
+		return note{}, err
 	}
-	return c.ID, nil
+	n := note{id: c.ID, body: body}
+	if c.Poster != nil {
+		n.author = c.Poster.UserName
+	}
+	return n, nil
 }
 
 func (g *giteaForge) edit(ctx context.Context, _ int, id int64, body string) error {

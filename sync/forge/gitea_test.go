@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -184,6 +185,21 @@ func TestGitea(t *testing.T) {
 		revoked := newForge(t, s, giteatest.User{Token: "0123456789012345678901234567890123456789"}, project)
 		if _, err := revoked.Comment(t.Context(), number, Comment{Subject: "x", Text: "y"}); !IsDenied(err) {
 			t.Errorf("comment with no token: %v", err)
+		}
+	})
+
+	t.Run("takes a change that was pushed without a branch for a fork's", func(t *testing.T) {
+		max := s.User(t, "max") // he may only read
+		git(t, dir, "checkout", "-q", "-b", "topic", "main")
+		head := commit(t, dir, "c.yaml", "c: 1\n")
+		git(t, dir, "push", "-q", s.CloneURL(max, project), "HEAD:refs/for/main/topic")
+		open, err := on.Open(t.Context(), "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(open, func(p Pull) bool { return p.Head == head })
+		if at < 0 || !open[at].Fork || open[at].Author != "max" {
+			t.Errorf("open %+v", open)
 		}
 	})
 

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/go-github/v92/github"
@@ -23,11 +22,7 @@ type gitHubForge struct {
 	owner, name string
 	client      *github.Client
 	app         *appTokens // nil: a token of somebody
-
-	jobLogin string
-
-	mu      sync.Mutex
-	account string // its login; empty: not known yet
+	account     account
 }
 
 // gitHubWrites keeps below GitHub's limits of 80 requests a minute and 500 an hour that
@@ -44,21 +39,40 @@ func newGitHub(c Config, owner, name string) (*gitHubForge, error) {
 		api = c.URL + "/api/v3"
 	}
 	api = strings.TrimSuffix(api, "/") + "/"
-	g := &gitHubForge{owner: owner, name: name, jobLogin: c.JobLogin}
+	g := &gitHubForge{owner: owner, name: name}
+	g.account = account{ask: g.user, token: c.Token, job: c.JobLogin}
 	authorize := bearer("Authorization", "Bearer ", c.Token)
 	if c.App != nil {
 		var err error
-		if g.app, err = c.App.tokens(c, api); err != nil {
+		if g.app, err = c.App.tokens(c, api, name); err != nil {
 			return nil, err
 		}
-		authorize = bearer("Authorization", "Bearer ", g.app.token)
+		g.account = account{ask: g.app.login}
+		authorize = g.app.authorize
 	}
 	client, err := c.client(api, gitHubWrites(), authorize)
 	if err != nil {
 		return nil, err
 	}
+	if g.app != nil {
+		client.Transport = dropping{client.Transport, g.app}
+	}
 	g.client, err = gitHubSDK(client, api)
 	return g, err
+}
+
+// dropping drops the token of an App that is refused.
+type dropping struct {
+	http.RoundTripper
+	tokens *appTokens
+}
+
+func (d dropping) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := d.RoundTripper.RoundTrip(r)
+	if hasStatus(err, http.StatusUnauthorized) {
+		d.tokens.drop()
+	}
+	return answer, err
 }
 
 // gitHubSDK is the SDK on a client that knows the limits itself.
@@ -189,30 +203,11 @@ func some(text string) *string {
 	return &text
 }
 
-func (g *gitHubForge) login(ctx context.Context) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.account != "" {
-		return g.account, nil
-	}
-	if g.app != nil {
-		slug, err := g.app.slug(ctx)
-		if err != nil {
-			return "", err
-		}
-		g.account = slug + "[bot]"
-		return g.account, nil
-	}
+func (g *gitHubForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
+
+func (g *gitHubForge) user(ctx context.Context) (string, error) {
 	user, _, err := g.client.Users.Get(ctx, "")
-	switch {
-	case g.jobLogin != "" && hasStatus(err, http.StatusForbidden):
-		g.account = g.jobLogin
-	case err != nil:
-		return "", err
-	default:
-		g.account = user.GetLogin()
-	}
-	return g.account, nil
+	return user.GetLogin(), err
 }
 
 func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
@@ -237,9 +232,9 @@ func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, erro
 	}
 }
 
-func (g *gitHubForge) create(ctx context.Context, number int, body string) (int64, error) {
+func (g *gitHubForge) create(ctx context.Context, number int, body string) (note, error) {
 	c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.name, number, github.IssueCommentRequest{Body: body})
-	return c.GetID(), err
+	return note{c.GetID(), c.GetUser().GetLogin(), body}, err
 }
 
 func (g *gitHubForge) edit(ctx context.Context, _ int, id int64, body string) error {

@@ -125,6 +125,7 @@ type fakeGitHub struct {
 	t          *testing.T
 	operations []operation
 	key        *rsa.PublicKey // of the App; nil: there is none
+	now        func() time.Time
 
 	mu       sync.Mutex
 	pulls    []map[string]any
@@ -132,13 +133,14 @@ type fakeGitHub struct {
 	statuses []map[string]any
 	runs     []map[string]any
 	minted   int
+	account  string // whose the token of somebody is
 	requests []string
 	// refuse answers a request in place of the server, when it returns true.
 	refuse func(http.ResponseWriter, *http.Request) bool
 }
 
 func newFakeGitHub(t *testing.T) *fakeGitHub {
-	f := &fakeGitHub{t: t, operations: gitHubOperations(t)}
+	f := &fakeGitHub{t: t, operations: gitHubOperations(t), now: time.Now, account: "bot"}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
 	return f
@@ -184,7 +186,7 @@ func (f *fakeGitHub) authorized(r *http.Request, path string) bool {
 	if f.key != nil {
 		return given == "ghs_"+strconv.Itoa(f.minted)
 	}
-	return given == "secret"
+	return strings.HasPrefix(given, "secret")
 }
 
 // isProof checks a JSON Web Token as GitHub does.
@@ -207,7 +209,7 @@ func (f *fakeGitHub) isProof(token string) bool {
 	if err != nil || json.Unmarshal(content, &claims) != nil {
 		return false
 	}
-	now := time.Now().Unix()
+	now := f.now().Unix()
 	return claims.Issuer == "4711" && claims.Issued <= now && claims.Expires > now && claims.Expires-now <= 600
 }
 
@@ -223,12 +225,12 @@ func (f *fakeGitHub) answer(w http.ResponseWriter, r *http.Request, path string,
 	part := strings.Split(strings.TrimPrefix(path, "/repos/shop/fleet/"), "/")
 	switch {
 	case path == "/user" && f.key == nil:
-		reply(w, http.StatusOK, map[string]any{"login": "bot"})
+		reply(w, http.StatusOK, map[string]any{"login": f.account})
 	case path == "/app":
 		reply(w, http.StatusOK, map[string]any{"slug": "swell-previews"})
 	case strings.HasSuffix(path, "/access_tokens"):
 		f.minted++
-		reply(w, http.StatusCreated, map[string]any{"token": "ghs_" + strconv.Itoa(f.minted), "expires_at": time.Now().Add(time.Hour).Format(time.RFC3339)})
+		reply(w, http.StatusCreated, map[string]any{"token": "ghs_" + strconv.Itoa(f.minted), "expires_at": f.now().Add(time.Hour).Format(time.RFC3339)})
 	case part[0] == "pulls" && len(part) == 1:
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		f.paged(w, r, f.pulls, max(page, 1))
@@ -263,7 +265,7 @@ func (f *fakeGitHub) answer(w http.ResponseWriter, r *http.Request, path string,
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		f.paged(w, r, f.comments, max(page, 1))
 	case part[0] == "issues":
-		login := "bot"
+		login := f.account
 		if f.key != nil {
 			login = "swell-previews[bot]"
 		}
@@ -402,8 +404,9 @@ func TestGitHubApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
+	f.now = func() time.Time { return now }
 	on := onGitHub(t, f, func(c *Config) {
-		c.Token, c.App, c.Now = nil, &App{ID: "4711", Installation: 12, KeyFile: file}, func() time.Time { return now }
+		c.Token, c.App, c.Now = nil, &App{ID: "4711", Installation: 12, KeyFile: file}, f.now
 	})
 	report := Report{Commit: sha("a"), Name: "swell/shop lines", Title: "120 problems", Summary: "text"}
 	for i := range 120 {
@@ -425,12 +428,68 @@ func TestGitHubApp(t *testing.T) {
 	if len(f.comments) != 1 || f.minted != 1 {
 		t.Errorf("%d comments, %d tokens", len(f.comments), f.minted)
 	}
-	now = now.Add(56 * time.Minute)
-	f.refuse = func(w http.ResponseWriter, r *http.Request) bool { return false }
-	if err := on.SetStatus(t.Context(), Status{Commit: report.Commit, Name: "x", State: Pending}); err == nil || f.minted != 1 {
-		// The proof is of the future for the server's real clock, so that it is refused.
-		t.Errorf("a token that ends soon was used: %v, %d tokens", err, f.minted)
+	status := func() error {
+		return on.SetStatus(t.Context(), Status{Commit: report.Commit, Name: "x", State: Pending})
 	}
+	now = now.Add(56 * time.Minute)
+	if err := status(); err != nil || f.minted != 2 {
+		t.Errorf("a token that ends soon: %v, %d tokens", err, f.minted)
+	}
+	f.minted++ // GitHub takes that one no more
+	if err := status(); !IsDenied(err) {
+		t.Errorf("a revoked token: %v", err)
+	}
+	if err := status(); err != nil || f.minted != 4 {
+		t.Errorf("after a revoked token: %v, %d tokens", err, f.minted)
+	}
+}
+
+// Whoever the credential turns out to be, a pull request has one comment.
+func TestGitHubAccounts(t *testing.T) {
+	write := func(t *testing.T, on Forge, id int64, text string) int64 {
+		t.Helper()
+		id, err := on.Comment(t.Context(), 7, Comment{Subject: "preview of shop", ID: id, Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	t.Run("a job with the token of an App", func(t *testing.T) {
+		f := newFakeGitHub(t)
+		f.account = "ours[bot]"
+		f.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/user") {
+				return false
+			}
+			reply(w, http.StatusForbidden, map[string]any{"message": "Resource not accessible by integration"})
+			return true
+		}
+		for _, text := range []string{"one", "two", "three"} {
+			write(t, onGitHub(t, f, func(c *Config) { c.JobLogin = "github-actions[bot]" }), 0, text)
+		}
+		if len(f.comments) != 1 || !strings.HasSuffix(fmt.Sprint(f.comments[0]["body"]), "\nthree") {
+			t.Errorf("comments %v", f.comments)
+		}
+	})
+	t.Run("another account's token", func(t *testing.T) {
+		f := newFakeGitHub(t)
+		token := "secret"
+		on := onGitHub(t, f, func(c *Config) { c.Token = func() (string, error) { return token, nil } })
+		id := write(t, on, 0, "one")
+		f.account = "anew"
+		f.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != "PATCH" || !strings.HasSuffix(r.URL.Path, fmt.Sprint("/", id)) {
+				return false
+			}
+			reply(w, http.StatusForbidden, map[string]any{"message": "Must have admin rights to Repository."})
+			return true
+		}
+		token = "secret2"
+		next := write(t, on, id, "two")
+		if next == id || write(t, on, next, "three") != next || len(f.comments) != 2 {
+			t.Errorf("comment %d after %d: %v", next, id, f.comments)
+		}
+	})
 }
 
 // A forge that takes no more is asked no more, until it said.

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"sync"
 
 	gitlab "gitlab.com/gitlab-org/api/client-go/v2"
 
@@ -21,9 +20,7 @@ import (
 type gitLabForge struct {
 	project string
 	client  *gitlab.Client
-
-	mu      sync.Mutex
-	account string // its login; empty: not known yet
+	account account
 }
 
 func newGitLab(c Config) (*gitLabForge, error) {
@@ -33,7 +30,9 @@ func newGitLab(c Config) (*gitLabForge, error) {
 		return nil, err
 	}
 	sdk, err := gitlab.NewClient("", gitlab.WithBaseURL(api), gitlab.WithHTTPClient(client), gitlab.WithoutRetries())
-	return &gitLabForge{project: c.Project, client: sdk}, err
+	g := &gitLabForge{project: c.Project, client: sdk}
+	g.account = account{ask: g.user, token: c.Token}
+	return g, err
 }
 
 func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
@@ -110,6 +109,8 @@ func (g *gitLabForge) SetStatus(ctx context.Context, s Status) error {
 		}
 		if p := m.HeadPipeline; p != nil && p.SHA == string(s.Commit) && p.ProjectID == m.TargetProjectID {
 			options.PipelineID = &p.ID
+		} else if m.SourceProjectID != m.TargetProjectID { // the project has no branch with the commit
+			options.Ref = some(m.SourceBranch)
 		}
 	}
 	_, _, err := g.client.Commits.SetCommitStatus(g.project, string(s.Commit), options, gitlab.WithContext(ctx))
@@ -147,17 +148,14 @@ func (g *gitLabForge) Comment(ctx context.Context, number int, c Comment) (int64
 
 func (g *gitLabForge) Report(context.Context, Report) error { return ErrNoReports }
 
-func (g *gitLabForge) login(ctx context.Context) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.account == "" {
-		user, _, err := g.client.Users.CurrentUser(gitlab.WithContext(ctx))
-		if err != nil {
-			return "", err
-		}
-		g.account = user.Username
+func (g *gitLabForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
+
+func (g *gitLabForge) user(ctx context.Context) (string, error) {
+	user, _, err := g.client.Users.CurrentUser(gitlab.WithContext(ctx))
+	if err != nil {
+		return "", err
 	}
-	return g.account, nil
+	return user.Username, nil
 }
 
 func (g *gitLabForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
@@ -182,12 +180,12 @@ func (g *gitLabForge) list(ctx context.Context, number int) iter.Seq2[note, erro
 	}
 }
 
-func (g *gitLabForge) create(ctx context.Context, number int, body string) (int64, error) {
+func (g *gitLabForge) create(ctx context.Context, number int, body string) (note, error) {
 	n, _, err := g.client.Notes.CreateMergeRequestNote(g.project, int64(number), &gitlab.CreateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
 	if err != nil {
-		return 0, err
+		return note{}, err
 	}
-	return n.ID, nil
+	return note{n.ID, n.Author.Username, body}, nil
 }
 
 func (g *gitLabForge) edit(ctx context.Context, number int, id int64, body string) error {

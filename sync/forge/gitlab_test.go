@@ -27,6 +27,7 @@ type fakeGitLab struct {
 	requests []map[string]any // merge requests
 	notes    []map[string]any
 	states   map[string]string // of statuses, by pipeline and name
+	foreign  string            // a commit that no branch has
 	posted   []map[string]any
 }
 
@@ -42,7 +43,7 @@ var gitLabParameters = map[string][]string{
 	"GET notes":           {"per_page", "page"},
 	"POST notes":          {"body"},
 	"PUT notes":           {"body"},
-	"POST statuses":       {"state", "name", "description", "target_url", "pipeline_id"},
+	"POST statuses":       {"state", "name", "description", "target_url", "pipeline_id", "ref"},
 	"GET merge_request":   {},
 	"DELETE notes":        {},
 	"GET commit requests": {},
@@ -153,6 +154,10 @@ func (f *fakeGitLab) note(w http.ResponseWriter, r *http.Request, path []string,
 // status moves a status on: from running to running is an error, and a status that is over
 // is another one when it is posted again.
 func (f *fakeGitLab) status(w http.ResponseWriter, commit string, sent map[string]any) {
+	if commit == f.foreign && sent["pipeline_id"] == nil && sent["ref"] == nil {
+		reply(w, http.StatusNotFound, map[string]any{"message": "404 References for commit Not Found"})
+		return
+	}
 	at := fmt.Sprint(commit, sent["pipeline_id"], sent["name"])
 	state := fmt.Sprint(sent["state"])
 	if f.states[at] == "running" && state == "running" {
@@ -227,6 +232,15 @@ func TestGitLab(t *testing.T) {
 	}
 	if last := f.posted[len(f.posted)-1]; last["pipeline_id"] != nil {
 		t.Errorf("a commit of the branch went into pipeline %v", last["pipeline_id"])
+	}
+	// The head of a fork without a pipeline is on no branch of the project.
+	f.foreign = string(sha("d"))
+	f.requests = append(f.requests, map[string]any{"iid": 9, "state": "opened", "sha": f.foreign, "target_branch": "main", "source_branch": "topic", "source_project_id": 9, "target_project_id": 1})
+	if err := on.SetStatus(t.Context(), Status{Commit: sha("d"), Name: "swell/shop", State: Success, Pull: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if last := f.posted[len(f.posted)-1]; last["ref"] != "topic" {
+		t.Errorf("the status of a fork's head has ref %v", last["ref"])
 	}
 }
 
