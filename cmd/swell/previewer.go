@@ -48,7 +48,7 @@ func previewerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := openPreviewer(cmd.Context(), parsed.Daemon)
+			p, err := openPreviewer(cmd.Context(), parsed.Daemon, is.Fork)
 			if err != nil {
 				return err
 			}
@@ -62,12 +62,14 @@ func previewerCommand() *cobra.Command {
 type previewerSettings struct {
 	File    string
 	Content []byte
+	Fork    bool // it renders pull requests of other repositories
 }
 
 // previewer renders previews one after another. It remembers what it rendered last, so that
 // the next one takes what differs alone.
 type previewer struct {
 	settings *config.Daemon
+	dir      string // of the commits that it fetches
 	src      *source.Source
 	kept     *cache.Cache
 	runner   *checker.Runner
@@ -84,6 +86,9 @@ const (
 	// pod.
 	memoryShare  = 6
 	previewStack = 256 << 20
+	// maxCommits is how many bytes the commits of a pull request may have that the branch
+	// does not have.
+	maxCommits = 256 << 20
 )
 
 // previewMemory is what the process may have in its heap, in bytes, where there is so much
@@ -98,7 +103,7 @@ func previewMemory(all uint64) uint64 {
 // previewsDir is the folder of previews in that of the state.
 func previewsDir(settings *config.Daemon) string { return filepath.Join(settings.State, "previews") }
 
-func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, error) {
+func openPreviewer(ctx context.Context, settings *config.Daemon, fork bool) (*previewer, error) {
 	all, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
 	if err != nil {
 		all = 0
@@ -109,9 +114,12 @@ func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, er
 	if err := boundMemory(2 * memory); err != nil {
 		return nil, err
 	}
-	repo := settings.Repository
+	repo, dir := settings.Repository, filepath.Join(previewsDir(settings), "git")
+	if fork { // what forks send cannot fill the other one, or have it made anew
+		dir += "-forks"
+	}
 	src, err := source.OpenBeside(source.Config{
-		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(previewsDir(settings), "git"), AllowRewind: true,
+		URL: repo.URL, Branch: repo.Branch, Dir: dir, AllowRewind: true, MaxFetch: maxCommits,
 		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
 	}, filepath.Join(settings.State, "git"))
 	if err != nil {
@@ -121,7 +129,7 @@ func openPreviewer(ctx context.Context, settings *config.Daemon) (*previewer, er
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	p := &previewer{settings: settings, src: src, kept: kept, runner: &checker.Runner{Programs: settings.Checkers, Cache: kept}}
+	p := &previewer{settings: settings, dir: dir, src: src, kept: kept, runner: &checker.Runner{Programs: settings.Checkers, Cache: kept}}
 	p.compiler = &render.Compiler{Cache: kept, Version: buildID(), Checkers: p.runner.Until(ctx), Charts: new(helm.Renderer)}
 	return p, nil
 }
@@ -164,34 +172,46 @@ func (p *previewer) serve(ctx context.Context, questions *json.Decoder, out io.W
 	}
 }
 
+// reply answers a question. After an error another process begins anew.
 func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) error {
 	answer, err := p.answer(ctx, ask)
+	if source.IsDamage(err) || p.src.IsFull() {
+		// The store beside which this one is may have been replaced.
+		return errors.Join(err, os.RemoveAll(p.dir))
+	}
 	if err != nil {
-		return err // another process begins anew
+		answer = preview.Answer{Retry: err.Error()}
 	}
 	return json.NewEncoder(out).Encode(answer)
 }
 
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
-	if ask.Ref == "" {
-		_, err := p.snapshot(ctx, ask.Base)
-		return preview.Answer{}, p.damaged(err)
+	base, err := p.snapshot(ctx, ask.Base)
+	switch {
+	case err != nil || ask.Ref == "":
+		return preview.Answer{}, err
+	case base.Held:
+		return preview.Answer{Waits: true, Failed: fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0])}, nil
 	}
 	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base)
-	if err != nil {
-		return preview.Answer{}, p.damaged(err)
+	switch {
+	case errors.Is(err, source.ErrTooMuch):
+		return preview.Answer{Failed: fmt.Sprintf("its commits have more than %d MiB", maxCommits>>20)}, nil
+	case err != nil:
+		return preview.Answer{}, err
 	}
-	c, why, err := p.compare(ctx, ask, head)
+	c, why, err := p.compare(ctx, ask, base, head)
 	switch {
 	case err != nil:
-		return preview.Answer{}, p.damaged(err)
+		return preview.Answer{}, err
 	case why != "":
-		return preview.Answer{Head: head, Failed: why}, nil
+		return preview.Answer{Head: head, Failed: why, Waits: true}, nil
 	}
 	change := c.change()
 	change.Head, change.More, change.Link, change.Fork = head.Short(), "", ask.Link, ask.Fork
 	answer := answerOf(change, head)
+	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
 	if ask.Link != "" {
 		answer.Page = change.Page()
@@ -206,25 +226,9 @@ func answerOf(change *report.Change, head config.Commit) preview.Answer {
 		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes))}
 }
 
-// damaged has the next process fetch all pull requests anew, where objects are missing: the
-// store that this one reads beside its own may have been replaced.
-func (p *previewer) damaged(err error) error {
-	if err != nil && source.IsDamage(err) {
-		return errors.Join(err, os.RemoveAll(filepath.Join(previewsDir(p.settings), "git")))
-	}
-	return err
-}
-
 // compare compares the base with what a merge of head into it would give. why says what of
 // the change cannot be compared.
-func (p *previewer) compare(ctx context.Context, ask preview.Ask, head config.Commit) (c *comparison, why string, err error) {
-	base, err := p.snapshot(ctx, ask.Base)
-	if err != nil {
-		return nil, "", err
-	}
-	if base.Held {
-		return nil, fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0]), nil
-	}
+func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.Snapshot, head config.Commit) (c *comparison, why string, err error) {
 	tree, both, why, err := p.merged(ask.Base, head)
 	if err != nil || why != "" {
 		return nil, why, err

@@ -23,7 +23,7 @@ func BenchmarkPreviewer(b *testing.B) {
 		b.Fatal(err)
 	}
 	settings := &config.Daemon{State: filepath.Join(dir, "state"), Guard: config.DefaultGuard, Repository: config.GitRepository{URL: repo, Branch: "main"}}
-	p, err := openPreviewer(b.Context(), settings)
+	p, err := openPreviewer(b.Context(), settings, false)
 	if err != nil {
 		b.Fatal(err)
 	}

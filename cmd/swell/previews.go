@@ -59,15 +59,34 @@ func (p *process) previews(is configuration, on forge.Forge, troubled func()) (*
 		return nil, nil, err
 	}
 	renderer := &preview.Renderer{
-		Command: func() *exec.Cmd { return exec.Command(self, "previewer") },
-		First:   previewerSettings{File: p.file, Content: is.content},
-		Log:     p.log,
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(self, "previewer")
+			cmd.Env = previewerEnvironment()
+			return cmd
+		},
+		First: func(fork bool) any { return previewerSettings{File: p.file, Content: is.content, Fork: fork} },
+		Log:   p.log,
 	}
 	previewer, err := preview.New(preview.Options{
 		Forge: on, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),
 		NoForks: is.Previews.NoForks, Poll: is.Previews.Poll, Troubled: troubled, Log: p.log,
 	})
 	return previewer, renderer, err
+}
+
+// previewerVariables are those of the environment that a process that renders previews needs.
+// It reads what strangers wrote, so it gets nothing else of the daemon's.
+var previewerVariables = []string{"PATH", "HOME", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+
+func previewerEnvironment() []string {
+	variables := []string{} // nil would be all
+	for _, name := range previewerVariables {
+		if value, ok := os.LookupEnv(name); ok {
+			variables = append(variables, name+"="+value)
+		}
+	}
+	return variables
 }
 
 // outside is what a daemon has to do with forges: it listens to them, keeps previews, and

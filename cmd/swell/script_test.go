@@ -17,6 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the output that scripts compare into them")
 
 func TestMain(m *testing.M) {
+	previewerVariables = append(previewerVariables, asProgram) // the test binary is the program
 	if os.Getenv(asProgram) != "" {
 		tellHeap()
 		os.Exit(run())

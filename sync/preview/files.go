@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type posted struct {
 	Head  config.Commit `json:"head,omitempty"`
 	State forge.State   `json:"state,omitempty"`
 	Text  string        `json:"text,omitempty"`
+	// Report is the commit, and the digest, of what a check run shows.
+	Report string `json:"report,omitempty"`
 }
 
 // keptFor is how long the page of a pull request that was closed is shown.
@@ -77,7 +80,12 @@ func replace(name string, content []byte) error {
 	return renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }
 
-// sweep deletes what was written long ago of pull requests that are not there any more.
+// maxPages is how many bytes all pages may have. Where they have more, those go that were
+// written first.
+const maxPages = 1 << 30
+
+// sweep deletes what was written long ago of pull requests that are not there any more, and
+// pages where they are too many.
 func (f files) sweep(now time.Time, there map[int]bool) error {
 	kept := map[string]bool{}
 	err := f.each("pulls", func(path string, info fs.FileInfo) error {
@@ -88,12 +96,25 @@ func (f files) sweep(now time.Time, there map[int]bool) error {
 		}
 		return old(path, info, now)
 	})
-	return errors.Join(err, f.each("pages", func(path string, info fs.FileInfo) error {
-		if kept[strings.TrimSuffix(info.Name(), ".html")] {
-			return nil
+	var pages []fs.FileInfo
+	size := int64(0)
+	err = errors.Join(err, f.each("pages", func(path string, info fs.FileInfo) error {
+		if !kept[strings.TrimSuffix(info.Name(), ".html")] {
+			return old(path, info, now)
 		}
-		return old(path, info, now)
+		pages = append(pages, info)
+		size += info.Size()
+		return nil
 	}))
+	slices.SortFunc(pages, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range pages {
+		if size <= maxPages {
+			break
+		}
+		size -= info.Size()
+		err = errors.Join(err, os.Remove(filepath.Join(f.dir, "pages", info.Name())))
+	}
+	return err
 }
 
 // old deletes a file that nobody wrote for an hour.

@@ -19,39 +19,32 @@ func StatusName(monorepo string) string { return "swell/" + monorepo }
 // Subject is what the comment of a monorepo's previews is about.
 func Subject(monorepo string) string { return "preview of " + monorepo }
 
-// write posts an answer: the page first, since the comment links to it.
+// write posts an answer. A comment that is refused, as on a locked pull request, keeps no
+// status from being set.
 func (p *Previewer) write(ctx context.Context, is *pull) error {
-	a := is.answer
-	if a.Failed != "" {
-		return p.writeFailed(ctx, is)
+	c, status := p.words(is)
+	commented := p.comment(ctx, is, c)
+	var limit *forge.LimitError
+	if errors.As(commented, &limit) {
+		return commented
 	}
-	if p.Link != "" {
-		if err := p.files.page(is.posted.Token, a.Page); err != nil {
-			return err
-		}
-	}
-	if err := p.comment(ctx, is, forge.Comment{Text: a.Comment, Digest: a.Digest, OnlyAgain: a.Nothing}); err != nil {
+	if err := errors.Join(commented, p.status(ctx, is, status)); err != nil {
 		return err
 	}
-	status := forge.Status{Commit: a.Head, Name: p.statusName(), State: a.State(), Text: a.Text, URL: p.link(is), Pull: is.Number}
-	news := !is.posted.has(status)
-	if err := p.status(ctx, is, status); err != nil {
-		return err
-	}
-	if !news {
-		return nil
-	}
-	return p.report(ctx, is, a)
+	return p.report(ctx, is)
 }
 
-// writeFailed says that there is no preview.
-func (p *Previewer) writeFailed(ctx context.Context, is *pull) error {
-	text := fmt.Sprintf("### swell: :x: gave up\n\nThere is no preview of %s:\n\n%s\nIt is tried again by itself, and at the next push.\n",
-		is.Head.Short(), report.Fenced("text", []string{document.Cut(document.Printable(is.answer.Failed), maxReason)}))
-	if err := p.comment(ctx, is, forge.Comment{Text: text, Digest: forge.DigestOf(text)}); err != nil {
-		return err
+// words are what an answer says.
+func (p *Previewer) words(is *pull) (forge.Comment, forge.Status) {
+	a := is.answer
+	status := forge.Status{Commit: is.Head, Name: p.statusName(), State: a.State(), Text: a.Text, URL: p.link(is), Pull: is.Number}
+	if a.Failed == "" {
+		return forge.Comment{Text: a.Comment, Digest: a.Digest, OnlyAgain: a.Nothing}, status
 	}
-	return p.status(ctx, is, forge.Status{Commit: is.Head, Name: p.statusName(), State: forge.Failure, Text: "gave up: " + is.answer.Failed, Pull: is.Number})
+	text := fmt.Sprintf("### swell: :x: gave up\n\nThere is no preview of %s:\n\n%s\nIt is tried again by itself, and at the next push.\n",
+		is.Head.Short(), report.Fenced("text", []string{document.Cut(document.Printable(a.Failed), maxReason)}))
+	status.State, status.Text, status.URL = forge.Failure, "gave up: "+a.Failed, ""
+	return forge.Comment{Text: text, Digest: forge.DigestOf(text)}, status
 }
 
 // maxReason is in bytes.
@@ -88,11 +81,20 @@ func (p *posted) has(s forge.Status) bool {
 	return p.Head == s.Commit && p.State == s.State && p.Text == s.Text
 }
 
-// report shows problems beside their lines, where the credential lets it.
-func (p *Previewer) report(ctx context.Context, is *pull, a *Answer) error {
+// report shows problems beside their lines, where the credential lets it and it was not done.
+func (p *Previewer) report(ctx context.Context, is *pull) error {
+	a := is.answer
+	made := string(a.Head) + " " + a.Digest
+	if a.Failed != "" || is.posted.Report == made {
+		return nil
+	}
 	err := p.Forge.Report(ctx, forge.Report{Commit: a.Head, Name: p.statusName() + " lines", OK: !a.Bad, Title: a.Text, Summary: a.Comment, URL: p.link(is), Notes: a.Notes})
 	if errors.Is(err, forge.ErrNoReports) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	is.posted.Report = made
+	return p.files.write(is.Number, is.posted)
 }

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -59,6 +60,11 @@ const (
 	maxOpen = 2000
 	// slow is how long a preview may take before its status says that it is under way.
 	slow = 5 * time.Second
+	// maxReady is how many previews wait to be posted. While there are so many, none is made.
+	maxReady = 50
+	// restShare is how many times as long as it took a preview that failed is not tried again:
+	// one that takes too long leaves the time to others.
+	restShare = 10
 )
 
 // Previewer is at work between Run and the end of its context. Its other methods may be
@@ -77,33 +83,46 @@ type Previewer struct {
 	troubles map[int]string
 
 	// What follows belongs to Run.
-	known   map[int]*pull
-	listed  time.Time      // when all are read next
-	closed  time.Time      // nothing is asked of the forge before
-	failed  int            // how often in a row all could not be read
-	running map[bool]*pull // under way, by whether it is that of a fork
-	warmed  config.Commit  // the base that was rendered last
-	done    chan rendered
+	known    map[int]*pull
+	listed   time.Time      // when all are read next
+	closed   time.Time      // nothing is asked of the forge before
+	noWrites time.Time      // nothing is written there before
+	failed   int            // how often in a row the forge did nothing that was asked
+	running  map[bool]*pull // under way, by whether it is that of a fork
+	warmed   config.Commit  // the base that was rendered last
+	done     chan rendered
 }
 
 // pull is an open pull request.
 type pull struct {
 	forge.Pull
 	posted posted
-	// base is the commit that the last preview was made against, and of the head; empty: none
-	// was.
+	// base is the commit that the last preview was made against, and head that of the pull
+	// request; empty: none was.
 	base, head config.Commit
 	answer     *Answer   // that is not posted yet
 	begun      time.Time // of a preview under way
 	read       time.Time // when its head was
 	slow       bool      // its status says that it is under way
-	tries      int
-	next       time.Time // no try before
+	renders    tries     // of previews of its head
+	posts      tries     // of posting the answer
+}
+
+// tries is what failed in a row. The zero value is nothing.
+type tries struct {
+	failed int
+	next   time.Time // no try before
+}
+
+func (t *tries) fail(now time.Time, least time.Duration) {
+	t.failed++
+	t.next = now.Add(max(forge.Pause(t.failed), least))
 }
 
 // rendered is what became of a preview.
 type rendered struct {
 	pull   *pull
+	fork   bool // when it was begun
 	base   config.Commit
 	head   config.Commit
 	answer Answer
@@ -214,24 +233,50 @@ func (p *Previewer) sleep(ctx context.Context, until time.Time) {
 // due is when there is something to do next.
 func (p *Previewer) due(now time.Time) time.Time {
 	next := latest(p.listed, p.closed)
-	if base := p.newest(); base != p.warmed && p.running[false] == nil {
-		next = now
-	}
-	for _, is := range p.known {
-		at := time.Time{}
-		switch {
-		case is.answer != nil:
-			at = latest(is.next, p.closed)
-		case !is.begun.IsZero() && !is.slow:
-			at = latest(is.begun.Add(slow), p.closed)
-		case is.begun.IsZero() && p.wants(is, p.newest()) && p.running[is.Fork] == nil:
-			at = is.next
-		}
-		if !at.IsZero() && at.Before(next) {
+	earlier := func(at time.Time) {
+		if at.Before(next) {
 			next = at
 		}
 	}
+	if p.isWoken() {
+		earlier(p.closed)
+	}
+	base := p.newest()
+	if base != p.warmed && p.running[false] == nil {
+		earlier(now)
+	}
+	room := p.hasRoom()
+	for _, is := range p.known {
+		switch {
+		case is.answer != nil:
+			earlier(latest(is.posts.next, p.writable()))
+		case !is.begun.IsZero() && !is.slow:
+			earlier(latest(is.begun.Add(slow), p.writable()))
+		case is.begun.IsZero() && room && p.wants(is, base) && p.running[is.Fork] == nil:
+			earlier(is.renders.next)
+		}
+	}
 	return latest(next, now)
+}
+
+// writable is before when nothing is written.
+func (p *Previewer) writable() time.Time { return latest(p.closed, p.noWrites) }
+
+// hasRoom says whether further previews may be made.
+func (p *Previewer) hasRoom() bool {
+	ready := 0
+	for _, is := range p.known {
+		if is.answer != nil {
+			ready++
+		}
+	}
+	return ready < maxReady
+}
+
+func (p *Previewer) isWoken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all || len(p.woken) > 0
 }
 
 func latest(a, b time.Time) time.Time {
@@ -276,25 +321,24 @@ func (p *Previewer) read(ctx context.Context, now time.Time) {
 	}
 	for number := range woken {
 		is, err := p.Forge.Get(ctx, number)
-		if err != nil && !forge.IsNotFound(err) {
+		switch {
+		case err != nil && !forge.IsNotFound(err):
 			p.refused(ctx, now, number, err)
 			p.Wake(0) // later
 			return
+		case err != nil || !is.Open || is.Base != p.Branch:
+			p.leave(ctx, number)
+		default:
+			p.keep(is)
 		}
-		if err != nil || !is.Open || is.Base != p.Branch {
-			p.forget(number)
-			continue
-		}
-		p.keep(is)
 	}
 }
 
 func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	open, err := p.Forge.Open(ctx, p.Branch)
 	if err != nil {
-		p.failed++
-		p.listed = now.Add(min(forge.Pause(p.failed), p.Poll))
 		p.refused(ctx, now, 0, err)
+		p.listed = p.closed
 		return
 	}
 	p.failed, p.listed = 0, now.Add(p.Poll)
@@ -306,7 +350,7 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	}
 	for number := range p.known {
 		if !there[number] {
-			p.forget(number)
+			p.leave(ctx, number)
 		}
 	}
 	if err := p.files.sweep(now, there); err != nil {
@@ -326,29 +370,44 @@ func (p *Previewer) keep(is forge.Pull) {
 	}
 	if known.Head != is.Head { // what it failed for may be mended
 		known.read = p.Now()
-		known.tries, known.next, known.answer = 0, time.Time{}, nil
+		known.renders, known.posts, known.answer = tries{}, tries{}, nil
 	}
 	known.Pull = is
 }
 
-// forget is about a pull request that is not open any more.
-func (p *Previewer) forget(number int) {
+// leave is about a pull request that is not open any more, or not into the branch. A status
+// that says that its preview is under way ends.
+func (p *Previewer) leave(ctx context.Context, number int) {
+	is := p.known[number]
 	delete(p.known, number)
 	p.setTrouble(number, "")
+	if is == nil || is.posted.State != forge.Pending || p.Now().Before(p.writable()) {
+		return
+	}
+	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: "no preview: it was closed, or is for another branch", Pull: number})
+	if err != nil && ctx.Err() == nil {
+		p.Log.Warn("previews", "pull", number, "err", err)
+	}
 }
 
-// refused takes note of an error of the forge about a pull request; 0 is all of them.
+// refused takes note of an error of the forge about a pull request; 0 is all of them. Where
+// not only that one is to blame, nothing more is asked for a while.
 func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	var limit *forge.LimitError
-	if errors.As(err, &limit) {
+	var answer *forge.Error
+	switch {
+	case errors.As(err, &limit) && limit.Own:
+		p.noWrites = limit.Until
+		return
+	case errors.As(err, &limit):
 		p.closed, number = limit.Until, 0
-		if limit.Own {
-			return
-		}
 		p.Wake(0) // afterwards
+	case number == 0 || !errors.As(err, &answer) || answer.Status >= http.StatusInternalServerError:
+		p.failed++
+		p.closed, number = now.Add(min(forge.Pause(p.failed), p.Poll)), 0
 	}
 	p.setTrouble(number, err.Error())
 	p.Log.Warn("previews", "pull", number, "err", err)
@@ -362,14 +421,14 @@ func (p *Previewer) wants(is *pull, base config.Commit) bool {
 // begin begins the previews that come first: those whose head is new, and those that changed
 // last. At a time there is one of ours and one of a fork.
 func (p *Previewer) begin(ctx context.Context, now time.Time) {
-	base := p.newest()
+	base, room := p.newest(), p.hasRoom()
 	for _, fork := range []bool{false, true} {
 		if p.running[fork] != nil {
 			continue
 		}
 		var first *pull
 		for _, is := range p.known {
-			if is.Fork == fork && p.wants(is, base) && !now.Before(is.next) && (first == nil || before(is, first) < 0) {
+			if room && is.Fork == fork && p.wants(is, base) && !now.Before(is.renders.next) && (first == nil || before(is, first) < 0) {
 				first = is
 			}
 		}
@@ -389,19 +448,26 @@ func (p *Previewer) warm(ctx context.Context, base config.Commit) {
 	p.running[false] = none
 	go func() {
 		_, err := p.Render(ctx, Ask{Base: base, Branch: p.Branch})
-		p.done <- rendered{pull: none, err: err}
+		if err != nil && ctx.Err() == nil {
+			p.Log.Warn("preview", "base", base, "err", err)
+		}
+		p.done <- rendered{pull: none}
 	}()
 }
 
-// before orders pull requests by whose preview comes first.
+// before orders pull requests by whose preview comes first: those with a new head, and those
+// whose preview failed last of all.
 func before(a, b *pull) int {
-	fresh := func(is *pull) int {
-		if is.head != is.Head {
+	rank := func(is *pull) int {
+		switch {
+		case is.renders.failed > 0:
+			return 2
+		case is.head != is.Head:
 			return 0
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(fresh(a), fresh(b)), b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number))
 }
 
 func (p *Previewer) render(ctx context.Context, now time.Time, is *pull, base config.Commit) {
@@ -412,11 +478,11 @@ func (p *Previewer) render(ctx context.Context, now time.Time, is *pull, base co
 	if is.posted.Token == "" {
 		is.posted.Token = newToken()
 	}
+	r := rendered{pull: is, fork: is.Fork, base: base, head: is.Head}
 	ask := Ask{Base: base, Branch: p.Branch, Ref: is.Ref, Fork: is.Fork, Link: p.link(is)}
-	head := is.Head
 	go func() {
-		answer, err := p.Render(ctx, ask)
-		p.done <- rendered{is, base, head, answer, err}
+		r.answer, r.err = p.Render(ctx, ask)
+		p.done <- r
 	}()
 }
 
@@ -430,73 +496,83 @@ func (p *Previewer) link(is *pull) string {
 
 // take takes what became of a preview.
 func (p *Previewer) take(r rendered) {
-	is := r.pull
-	p.running[is.Fork] = nil
-	began := is.begun
+	is, now := r.pull, p.Now()
+	p.running[r.fork] = nil
+	took := now.Sub(is.begun)
+	waited := is.begun.Sub(is.read)
 	is.begun = time.Time{}
+	if p.known[is.Number] != is || is.Head != r.head { // it was closed, or pushed to, meanwhile
+		return
+	}
+	if r.err == nil && r.answer.Page != "" {
+		r.err = p.files.page(is.posted.Token, r.answer.Page)
+		r.answer.Page = "" // it may be large, and what is posted may have to wait
+	}
 	switch {
-	case p.known[is.Number] != is: // it was closed meanwhile
-	case is.Head != r.head: // it was pushed to meanwhile
 	case r.err != nil:
-		is.tries++
-		is.next = p.Now().Add(forge.Pause(is.tries))
+		is.renders.fail(now, 0)
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
-		if is.tries < maxTries {
-			return
+		if is.renders.failed == maxTries {
+			is.answer = &Answer{Head: r.head, Failed: unrendered}
 		}
-		is.answer = &Answer{Head: r.head, Failed: r.err.Error()}
-	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knew more than the forge said
+	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
+		is.renders.fail(now, 0)
+		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
 		p.Wake(is.Number)
 	default:
-		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base, "text", r.answer.Text, "waited", began.Sub(is.read), "took", p.Now().Sub(began))
-		is.tries, is.next = 0, time.Time{}
-		is.base, is.head, is.answer = r.base, r.head, &r.answer
+		if is.base, is.head, is.answer = r.base, r.head, &r.answer; r.answer.Failed != "" && !r.answer.Waits {
+			is.renders.fail(now, restShare*took)
+			is.base = "" // it is tried again
+		} else {
+			is.renders = tries{}
+		}
+		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base, "text", cmp.Or(r.answer.Failed, r.answer.Text), "waited", waited, "took", took)
 	}
 }
 
-// maxTries is after how many the pull request says that there is no preview. It is tried
-// again all the same.
-const maxTries = 3
+const (
+	// maxTries is after how many the pull request says that there is no preview: some ten
+	// minutes. It is tried again all the same.
+	maxTries = 8
+	// unrendered is what it says then: the reason may be nobody else's business.
+	unrendered = "the daemon could not fetch or render it, as its log says"
+)
 
 // post posts what was made, for the pull requests that changed last first.
 func (p *Previewer) post(ctx context.Context, now time.Time) {
 	var ready []*pull
 	for _, is := range p.known {
-		if is.answer != nil && !now.Before(is.next) {
+		if is.answer != nil && !now.Before(is.posts.next) {
 			ready = append(ready, is)
 		}
 	}
 	slices.SortFunc(ready, func(a, b *pull) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number)) })
 	for _, is := range ready {
-		if now.Before(p.closed) || ctx.Err() != nil {
+		if now.Before(p.writable()) || ctx.Err() != nil {
 			return
 		}
 		if err := p.write(ctx, is); err != nil {
-			is.tries++
-			is.next = now.Add(forge.Pause(is.tries))
+			is.posts.fail(now, 0)
 			p.refused(ctx, now, is.Number, err)
 			continue
 		}
 		p.setTrouble(is.Number, "")
-		failed := is.answer.Failed != ""
-		is.answer = nil
-		if failed { // never taken for the last word
-			is.base = ""
-			is.tries++
-			is.next = now.Add(forge.Pause(is.tries + maxTries))
-		} else {
-			is.tries, is.next = 0, time.Time{}
-		}
+		p.failed = 0
+		is.answer, is.posts = nil, tries{}
 	}
 }
 
-// tellSlow says of previews that take long that they are under way.
+// tellSlow says of previews that take long that they are under way, where nothing else is said
+// of the head.
 func (p *Previewer) tellSlow(ctx context.Context, now time.Time) {
 	for _, is := range p.running {
-		if is == nil || is.Number == 0 || is.slow || now.Sub(is.begun) < slow || now.Before(p.closed) {
+		if is == nil || is.Number == 0 || is.slow || now.Sub(is.begun) < slow || now.Before(p.writable()) {
 			continue
 		}
 		is.slow = true
+		if is.posted.Head == is.Head && is.posted.State != "" {
+			continue
+		}
 		err := p.status(ctx, is, forge.Status{Commit: is.Head, Name: p.statusName(), State: forge.Pending, Text: "rendering", Pull: is.Number})
 		if err != nil {
 			p.refused(ctx, now, is.Number, err)

@@ -29,6 +29,9 @@ type fakeForge struct {
 	mu       sync.Mutex
 	pulls    map[int]forge.Pull
 	comments map[int]string // by pull request
+	digests  map[int]string // of the comments
+	reports  []forge.Report
+	app      bool // it takes check runs
 	statuses map[config.Commit]forge.Status
 	writes   []string
 	reads    int
@@ -36,7 +39,7 @@ type fakeForge struct {
 }
 
 func newFakeForge() *fakeForge {
-	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, statuses: map[config.Commit]forge.Status{}}
+	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, digests: map[int]string{}, statuses: map[config.Commit]forge.Status{}}
 }
 
 func (f *fakeForge) failed(what string) error {
@@ -97,12 +100,26 @@ func (f *fakeForge) Comment(_ context.Context, n int, c forge.Comment) (int64, e
 	if c.OnlyAgain && f.comments[n] == "" {
 		return 0, nil
 	}
-	f.comments[n] = c.Text
+	if c.ID == 0 && f.digests[n] == c.Digest { // it is found, and says so already
+		return int64(n), nil
+	}
+	f.comments[n], f.digests[n] = c.Text, c.Digest
 	f.writes = append(f.writes, fmt.Sprintf("comment %d", n))
 	return int64(n), nil
 }
 
-func (f *fakeForge) Report(context.Context, forge.Report) error { return forge.ErrNoReports }
+func (f *fakeForge) Report(_ context.Context, r forge.Report) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.app {
+		return forge.ErrNoReports
+	}
+	if err := f.failed("report"); err != nil {
+		return err
+	}
+	f.reports = append(f.reports, r)
+	return nil
+}
 
 func (f *fakeForge) wrote() string {
 	f.mu.Lock()
@@ -163,7 +180,6 @@ type renders struct {
 	forge *fakeForge
 	mu    sync.Mutex
 	takes time.Duration
-	err   error
 	order []string
 	does  func(Ask) (Answer, error) // nil: a good preview
 	now   int
@@ -180,7 +196,7 @@ func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
 	}
 	r.mu.Lock()
 	r.order = append(r.order, fmt.Sprintf("%d on %s", n, ask.Base))
-	takes, does, err := r.takes, r.does, r.err
+	takes, does := r.takes, r.does
 	r.now++
 	r.most = max(r.most, r.now)
 	r.mu.Unlock()
@@ -197,14 +213,17 @@ func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case does != nil:
+	if does != nil {
 		return does(ask)
 	}
 	text := "preview of " + string(head)
-	return Answer{Head: head, Text: "1 object", Comment: text, Digest: forge.DigestOf(text), Page: "page"}, nil
+	return Answer{Head: head, Text: "1 object", Comment: text, Digest: forge.DigestOf(text + ask.Link), Page: "page"}, nil
+}
+
+func (r *renders) set(does func(Ask) (Answer, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.does = does
 }
 
 func (r *renders) ordered() string {
@@ -298,7 +317,8 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		w.SetBase("b2", "shop")
 		time.Sleep(time.Second)
 		w.wrote("")
-		// Without the folder, the comment is found again by the forge.
+		// Without the folder, the comment is found again by the forge, and links to a page that
+		// there is.
 		w.stop()
 		if err := os.RemoveAll(w.dir); err != nil {
 			t.Fatal(err)
@@ -307,6 +327,10 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		w.SetBase("b2", "shop")
 		time.Sleep(time.Second)
 		w.wrote("comment 1, status 1 success")
+		token := strings.TrimPrefix(w.forge.status("a2").URL, "https://swell.example.com/previews/")
+		if _, err := os.Stat(w.files.pageOf(token)); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -336,10 +360,10 @@ func TestGitKnowsMore(t *testing.T) {
 	play(t, func(w *world) {
 		w.SetBase("b1", "shop")
 		w.forge.put(1, "a1", false)
-		w.renders.does = func(Ask) (Answer, error) {
+		w.renders.set(func(Ask) (Answer, error) {
 			w.forge.put(1, "a2", false)
 			return Answer{Head: "a2", Comment: "preview of a2", Digest: "2"}, nil
-		}
+		})
 		w.Wake(1)
 		time.Sleep(time.Minute)
 		w.wrote("comment 1, status 1 success")
@@ -349,29 +373,101 @@ func TestGitKnowsMore(t *testing.T) {
 	})
 }
 
-// A preview that cannot be made is given up, with a reason, and is tried again.
+// A preview that cannot be made now is given up after a while, and is tried again. The reason
+// is for the log.
 func TestGivesUp(t *testing.T) {
 	play(t, func(w *world) {
 		w.SetBase("b1", "shop")
 		w.forge.put(1, "a1", false)
-		w.renders.err = errors.New("no space left on device")
+		w.renders.set(func(Ask) (Answer, error) { return Answer{}, errors.New("dial 10.1.2.3: no space left on device") })
 		w.Wake(1)
-		time.Sleep(time.Minute)
+		time.Sleep(9 * time.Minute)
+		w.wrote("") // it may pass
+		time.Sleep(20 * time.Minute)
 		w.wrote("comment 1, status 1 failure")
-		if got := w.forge.status("a1").Text; got != "gave up: no space left on device" {
+		if got := w.forge.status("a1").Text; got != "gave up: the daemon could not fetch or render it, as its log says" {
 			t.Errorf("status %q", got)
 		}
-		if !strings.Contains(w.forge.comment(1), "no space left on device") {
+		if strings.Contains(w.forge.comment(1), "10.1.2.3") {
 			t.Errorf("comment %q", w.forge.comment(1))
 		}
-		w.renders.mu.Lock()
-		w.renders.err = nil
-		w.renders.mu.Unlock()
+		w.renders.set(nil)
 		time.Sleep(11 * time.Minute)
 		w.wrote("comment 1, status 1 success")
 		if got := w.forge.comment(1); got != "preview of a1" {
 			t.Errorf("comment %q", got)
 		}
+	})
+}
+
+// A change that takes all the time that there is leaves most of it to others, and comes after
+// them.
+func TestGivesUpForItself(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.renders.takes = 10 * time.Minute
+		w.renders.set(func(Ask) (Answer, error) {
+			return Answer{Failed: "rendering it was not done after 10m0s"}, nil
+		})
+		w.Wake(1)
+		time.Sleep(24 * time.Hour)
+		w.wrote("status 1 pending, comment 1, status 1 failure")
+		if n := strings.Count(w.renders.ordered(), "1 on"); n < 10 || n > 14 {
+			t.Errorf("rendered %d times in a day", n)
+		}
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Minute)
+		w.forge.put(2, "c1", false)
+		w.renders.set(nil)
+		w.Wake(2)
+		time.Sleep(30 * time.Minute)
+		if got := w.renders.ordered(); !strings.HasPrefix(got, "2 on b2") {
+			t.Errorf("rendered %s", got)
+		}
+	})
+}
+
+// With a base that nothing can be compared with, the next base is waited for.
+func TestWaitsForTheBase(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		for n := range 20 {
+			w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
+		}
+		w.renders.set(func(Ask) (Answer, error) { return Answer{Waits: true, Failed: "main has problems"}, nil })
+		w.Wake(0)
+		time.Sleep(6 * time.Hour)
+		if n := strings.Count(w.renders.ordered(), " on b1"); n != 20 {
+			t.Errorf("rendered %d times", n)
+		}
+		w.forge.wrote()
+		w.renders.set(nil)
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := strings.Count(w.forge.wrote(), "success"); got != 20 {
+			t.Errorf("%d previews on the next base", got)
+		}
+	})
+}
+
+// While Git and the forge say different heads, neither is asked without a pause.
+func TestGitIsBehind(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a2", false)
+		w.renders.set(func(Ask) (Answer, error) { return Answer{Head: "a1", Comment: "old", Digest: "1"}, nil })
+		w.Wake(1)
+		reads := w.forge.asked()
+		time.Sleep(time.Minute)
+		w.wrote("")
+		if n, asked := strings.Count(w.renders.ordered(), "1 on"), w.forge.asked()-reads; n > 5 || asked > 8 {
+			t.Errorf("rendered %d times, read %d times", n, asked)
+		}
+		w.renders.set(nil)
+		time.Sleep(2 * time.Minute)
+		w.wrote("comment 1, status 1 success")
 	})
 }
 
@@ -386,6 +482,30 @@ func TestSlow(t *testing.T) {
 		w.wrote("status 1 pending")
 		time.Sleep(time.Minute)
 		w.wrote("comment 1, status 1 success")
+	})
+}
+
+// A head that has a status keeps it while the base moves, and one that is left has none that
+// says that something is under way.
+func TestSlowOnce(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = 20 * time.Second
+		w.SetBase("b1", "shop")
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("status 1 pending, comment 1, status 1 success")
+		w.SetBase("b2", "shop")
+		time.Sleep(time.Minute)
+		w.wrote("")
+		w.forge.put(1, "a2", false)
+		w.Wake(1)
+		time.Sleep(10 * time.Second)
+		w.wrote("status 1 pending")
+		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("status 1 success")
 	})
 }
 
@@ -485,6 +605,93 @@ func TestForgeFails(t *testing.T) {
 			})
 		})
 	}
+	t.Run("a locked conversation", func(t *testing.T) {
+		play(t, func(w *world) {
+			w.SetBase("b1", "shop")
+			w.forge.put(1, "a1", false)
+			w.forge.put(2, "a2", false)
+			w.forge.set(func(what string) error {
+				if what == "comment" {
+					return &forge.Error{Status: http.StatusForbidden, Text: "locked"}
+				}
+				return nil
+			})
+			w.Wake(0)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if w.forge.status("a1").State != forge.Success || w.forge.status("a2").State != forge.Success || w.Trouble() == "" {
+				t.Errorf("wrote %s, trouble %q", w.forge.wrote(), w.Trouble())
+			}
+		})
+	})
+	t.Run("a check run", func(t *testing.T) {
+		play(t, func(w *world) {
+			w.forge.app = true
+			w.SetBase("b1", "shop")
+			w.forge.put(1, "a1", false)
+			once := true
+			w.forge.set(func(what string) error {
+				if what == "report" && once {
+					once = false
+					return &forge.LimitError{Until: time.Now().Add(8 * time.Second), Own: true}
+				}
+				return nil
+			})
+			w.Wake(1)
+			time.Sleep(time.Hour)
+			w.SetBase("b2", "shop")
+			time.Sleep(time.Minute)
+			w.wrote("comment 1, status 1 success")
+			if len(w.forge.reports) != 1 {
+				t.Errorf("%d check runs", len(w.forge.reports))
+			}
+		})
+	})
+	t.Run("a hook during a limit", func(t *testing.T) {
+		play(t, func(w *world) {
+			w.stop()
+			w.start(time.Hour)
+			w.SetBase("b1", "shop")
+			w.forge.put(1, "a1", false)
+			until := time.Now().Add(10 * time.Second)
+			w.forge.set(func(string) error {
+				if time.Now().Before(until) {
+					return &forge.LimitError{Until: until}
+				}
+				return nil
+			})
+			w.Wake(1)
+			time.Sleep(time.Second)
+			w.Wake(1)
+			time.Sleep(10 * time.Second)
+			w.wrote("comment 1, status 1 success")
+		})
+	})
+	t.Run("nothing for long", func(t *testing.T) {
+		play(t, func(w *world) {
+			w.SetBase("b1", "shop")
+			for n := range 300 {
+				w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
+			}
+			until := time.Now().Add(2 * time.Hour)
+			w.forge.set(func(what string) error {
+				if what != "open" && time.Now().Before(until) {
+					return errors.New("connection refused")
+				}
+				return nil
+			})
+			w.Wake(0)
+			time.Sleep(time.Hour)
+			if n := strings.Count(w.renders.ordered(), " on "); n != maxReady {
+				t.Errorf("%d previews wait to be posted", n)
+			}
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if got := strings.Count(w.forge.wrote(), "comment"); got != 300 {
+				t.Errorf("%d comments", got)
+			}
+		})
+	})
 	t.Run("a limit", func(t *testing.T) {
 		play(t, func(w *world) {
 			w.SetBase("b1", "shop")

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/forge"
 )
 
@@ -45,8 +44,11 @@ type Answer struct {
 	Page    string        // HTML: all of it
 	Notes   []forge.Note  // the problems, by line
 	// Failed is why there is no preview, in words for whoever wrote the change; the rest is
-	// empty then.
+	// empty then, but for Waits: it is the base's fault, so it is tried when that moves.
 	Failed string
+	Waits  bool
+	// Retry is why none could be made now, for the daemon's log; all else is empty then.
+	Retry string
 }
 
 // State is that of the answer's status.
@@ -64,8 +66,8 @@ type Renderer struct {
 	// Command starts a process that answers on its standard output what it is asked on its
 	// standard input: values of [Ask] and [Answer] in JSON, one a line.
 	Command func() *exec.Cmd
-	// First is what it is sent before that.
-	First any
+	// First is what it is sent before that; fork says that it is for forks.
+	First func(fork bool) any
 	// Time is how long a preview of ours may take, and ForkTime one of somebody else. Zero
 	// is 10 minutes, and 2.
 	Time, ForkTime time.Duration
@@ -112,7 +114,7 @@ func (r *Renderer) Render(ctx context.Context, ask Ask) (Answer, error) {
 		w.expiry.Stop()
 	}
 	if w.process == nil {
-		p, err := start(r.Command(), r.First)
+		p, err := start(r.Command(), r.First(ask.Fork))
 		if err != nil {
 			return Answer{}, fmt.Errorf("start the process that renders previews: %w", err)
 		}
@@ -132,10 +134,13 @@ func (r *Renderer) Render(ctx context.Context, ask Ask) (Answer, error) {
 	var blamed *failure
 	var crash *crashed
 	switch {
-	case errors.As(err, &crash):
+	case errors.As(err, &crash): // what it said may be nobody else's business
 		r.Log.Error("the process that renders previews ended", "said", crash.said)
+		return Answer{Failed: "the program that renders it failed, as the daemon's log says"}, nil
 	case errors.As(err, &blamed):
 		return Answer{Failed: blamed.text}, nil
+	case err == nil && answer.Retry != "":
+		return Answer{}, errors.New(answer.Retry)
 	}
 	return answer, err
 }
@@ -143,10 +148,7 @@ func (r *Renderer) Render(ctx context.Context, ask Ask) (Answer, error) {
 // crashed is a process that ended by itself.
 type crashed struct{ said string }
 
-func (c *crashed) Error() string {
-	first, _, _ := strings.Cut(c.said, "\n")
-	return "the process that renders previews ended: " + document.Shorten(document.Printable(first))
-}
+func (c *crashed) Error() string { return "the process that renders previews ended" }
 
 func orDefault(is, otherwise time.Duration) time.Duration {
 	if is == 0 {

@@ -54,6 +54,12 @@ func renderer() int {
 		case "nonsense":
 			os.Stdout.WriteString("{]\n")
 			continue
+		case "later":
+			os.Stdout.WriteString(`{"Retry": "no network"}` + "\n")
+			continue
+		case "flood":
+			os.Stderr.WriteString(strings.Repeat("far too much\n", 100_000))
+			return 2
 		case "killed":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		case "half":
@@ -68,7 +74,7 @@ func renderer() int {
 
 func newRenderer(t *testing.T) *Renderer {
 	t.Helper()
-	r := &Renderer{First: "a", Time: time.Minute, ForkTime: time.Minute, Log: slog.New(slog.DiscardHandler), Command: func() *exec.Cmd {
+	r := &Renderer{First: func(bool) any { return "a" }, Time: time.Minute, ForkTime: time.Minute, Log: slog.New(slog.DiscardHandler), Command: func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asRenderer+"=1")
 		return cmd
@@ -91,15 +97,23 @@ func TestRenderer(t *testing.T) {
 	good(false, "a")
 	good(false, "aa")
 	good(true, "a") // another process
-	for _, bad := range []string{"crash", "nonsense", "killed", "half"} {
+	for _, bad := range []string{"nonsense", "killed", "half"} {
 		if got, err := r.Render(t.Context(), Ask{Ref: bad}); err == nil {
 			t.Errorf("%s: %+v", bad, got)
 		}
 		good(false, "a")
 		good(false, "aa")
 	}
-	if _, err := r.Render(t.Context(), Ask{Ref: "crash"}); err == nil || !strings.Contains(err.Error(), "panic: oh no") {
-		t.Error(err)
+	if got, err := r.Render(t.Context(), Ask{Ref: "crash"}); err != nil || got.Failed != "the program that renders it failed, as the daemon's log says" {
+		t.Errorf("%+v, %v", got, err) // what it said is in the log alone
+	}
+	good(false, "a")
+	if got, err := r.Render(t.Context(), Ask{Ref: "later"}); err == nil || err.Error() != "no network" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	good(false, "aaa") // it goes on
+	if got, err := r.Render(t.Context(), Ask{Ref: "flood"}); err != nil || got.Failed == "" {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := r.Render(t.Context(), Ask{Ref: "eat"}); err != nil || !strings.Contains(got.Failed, "memory") {
 		t.Errorf("%+v, %v", got, err)

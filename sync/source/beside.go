@@ -16,9 +16,18 @@ import (
 	"github.com/swell-sh/swell/config"
 )
 
-// maxBeside is how many bytes a store beside another one may have when it is opened. One
-// that has more begins anew: all that is in it can be fetched again.
+// maxBeside is how many bytes a store beside another one may have. One that has more begins
+// anew when it is opened: all that is in it can be fetched again.
 const maxBeside = 2 << 30
+
+// IsFull says that a store beside another one should be opened anew.
+func (s *Source) IsFull() bool {
+	if s.cfg.Dir == "" {
+		return false
+	}
+	size, err := sizeOf(s.cfg.Dir)
+	return err == nil && size > maxBeside
+}
 
 // OpenBeside opens a store of its own, in cfg.Dir, for commits that are not on the branch
 // followed, such as those of pull requests. What the store in the folder main has is read

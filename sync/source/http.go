@@ -188,11 +188,12 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, errTooMuch
+		return 0, ErrTooMuch
 	}
 	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)
 	return n, err
 }
 
-var errTooMuch = errors.New("the server sends more than is allowed")
+// ErrTooMuch means that a server sends more than may be downloaded at a time.
+var ErrTooMuch = errors.New("the server sends more than is allowed")
