@@ -27,6 +27,7 @@ type diffOptions struct {
 	output       string
 	asks         bool // --live
 	comment      bool
+	fork         bool   // what is compared is of another repository
 	config       string // of the daemon
 	unit, target string // with --live
 }
@@ -63,8 +64,9 @@ problems, as swell schema compat finds them.
 
 With --comment, in a job of GitHub Actions, Gitea Actions or GitLab CI, post the preview
 on the pull request that the job runs for: one comment, which each run brings up to date,
-and a commit status. The token is taken from SWELL_FORGE_TOKEN, GITLAB_TOKEN, GITEA_TOKEN or
-GITHUB_TOKEN. swell ci init writes such a job.
+and a commit status. The token is taken from SWELL_FORGE_TOKEN, or from GITHUB_TOKEN, GITLAB_TOKEN
+or GITEA_TOKEN, whichever is the forge's. For a pull request of another repository Checkers run
+no program. swell ci init writes such a job.
 
 Exit codes: 0 no changes, 1 changes, 2 an error or a problem; or some units could not be compared
 because they have problems on one side, or are no longer units and keep their objects,
@@ -92,9 +94,10 @@ or the daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`
 			var j *job
 			if o.comment {
 				var err error
-				if j, err = openJob(); err != nil {
+				if j, err = openJob(cmd.Context()); err != nil {
 					return err
 				}
+				o.fork = j.pull.Fork
 			}
 			compiler, done, err := where.compiler(cmd)
 			if err != nil {
@@ -128,6 +131,7 @@ or the daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`
 type comparison struct {
 	states
 	from, to string   // as the user names them
+	fork     bool     // the second is of another repository
 	both     []string // paths that changed in both since they parted
 	problems document.Problems
 	impact   *impact.Report
@@ -148,7 +152,10 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 		return nil, fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", from)
 	}
 	compiler.Base = base.Repository
-	c := &comparison{states: states{base: base}, from: from, to: to}
+	if o.fork {
+		compiler.Checkers = where.judges.Known(noProgramsForForks)
+	}
+	c := &comparison{states: states{base: base}, from: from, to: to, fork: o.fork}
 	tree, commit, both, err := where.merged(from, to)
 	if err != nil {
 		return nil, err
@@ -222,7 +229,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository), Both: c.both,
+		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository), Both: c.both, Fork: c.fork,
 		Releases: releasesText(c.plan), More: c.command(),
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/preview"
@@ -21,10 +24,12 @@ import (
 type job struct {
 	forge.Job
 	on forge.Forge
+	// pull is the pull request that it is about; of number 0 where there is none.
+	pull forge.Pull
 }
 
 // openJob finds out which job this is, before anything is rendered.
-func openJob() (*job, error) {
+func openJob(ctx context.Context) (*job, error) {
 	is, err := forge.ReadJob(os.Getenv)
 	switch {
 	case errors.Is(err, forge.ErrNoJob):
@@ -39,7 +44,11 @@ func openJob() (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--comment: %w", err)
 	}
-	return &job{is, on}, nil
+	j := &job{Job: is, on: on}
+	if j.pull, err = j.find(ctx); err != nil {
+		return nil, j.explain(err)
+	}
+	return j, nil
 }
 
 // tokenHint says which token a job needs.
@@ -57,7 +66,7 @@ func tokenHint(on forge.Type) string {
 // nothing was posted.
 func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	ctx, notes := cmd.Context(), cmd.ErrOrStderr()
-	pull, err := j.pull(ctx)
+	pull, err := j.find(ctx) // once more: it may have been pushed to
 	switch {
 	case err != nil:
 		return j.explain(err)
@@ -66,6 +75,9 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 		return j.exit(c)
 	case j.Head != "" && pull.Head != j.Head:
 		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d has moved on to %s\n", pull.Number, pull.Head.Short())
+		return j.exit(c)
+	case !isBranch(c.from, pull.Base):
+		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d is for the branch %s, and it was compared with %s\n", pull.Number, document.Shorten(pull.Base), c.from)
 		return j.exit(c)
 	}
 	change := c.change()
@@ -81,8 +93,16 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	return j.exit(c)
 }
 
-// pull is the pull request that the job is about; of number 0 where there is none.
-func (j *job) pull(ctx context.Context) (forge.Pull, error) {
+// isBranch says that a revision may be a branch: "origin/main" is main, and nobody knows of a
+// commit.
+func isBranch(revision, branch string) bool {
+	return revision == branch || strings.HasSuffix(revision, "/"+branch) || isCommit(revision)
+}
+
+var isCommit = regexp.MustCompile(`^[0-9a-f]{7,40}$`).MatchString
+
+// find finds the pull request that the job is about.
+func (j *job) find(ctx context.Context) (forge.Pull, error) {
 	if j.Pull != 0 {
 		return j.on.Get(ctx, j.Pull)
 	}

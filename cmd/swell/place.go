@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/sync/checker"
 	"github.com/swell-sh/swell/sync/helm"
 	"github.com/swell-sh/swell/sync/source"
 )
@@ -36,6 +37,7 @@ type place struct {
 	checkers string // the file of programs; empty: the user's
 	verbose  bool   // say which programs run
 	progress *checkerProgress
+	judges   *checker.Runner // what the last compiler runs
 }
 
 func (p *place) flags(cmd *cobra.Command) {
@@ -247,6 +249,7 @@ func (p *place) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), e
 			_ = kept.Close() // nothing is lost with it
 		}
 	}
+	p.judges = runner
 	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: new(helm.Renderer)}, done, nil
 }
 

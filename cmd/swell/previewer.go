@@ -209,7 +209,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 		return preview.Answer{Head: head, Failed: why, Waits: true}, nil
 	}
 	change := c.change()
-	change.Head, change.More, change.Link, change.Fork = head.Short(), "", ask.Link, ask.Fork
+	change.Head, change.More, change.Link = head.Short(), "", ask.Link
 	answer := answerOf(change, head)
 	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
@@ -235,7 +235,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	}
 	p.compiler.Base = base.Repository
 	p.compiler.Checkers = p.checkers(ctx, ask.Fork)
-	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both}
+	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both, fork: ask.Fork}
 	if err := c.with(ctx, &place{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
 		return nil, "", err
 	}
@@ -246,9 +246,12 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	return c, "", err
 }
 
+// noProgramsForForks is why Checkers run no program.
+const noProgramsForForks = "no program runs for a pull request of another repository"
+
 func (p *previewer) checkers(ctx context.Context, fork bool) render.Checkers {
 	if fork {
-		return p.runner.Known("no program runs for a pull request of another repository")
+		return p.runner.Known(noProgramsForForks)
 	}
 	return p.runner.Until(ctx)
 }

@@ -447,6 +447,10 @@ func TestComment(t *testing.T) {
 	if code, stderr := job(strings.Repeat("a", 40), 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, "no open pull request has this commit") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
+	// Another branch than the pull request's says nothing about it.
+	if code, stderr := job(head, number, r.bot.Token, "HEAD~1"); code != 0 || !strings.Contains(stderr, "is for the branch main, and it was compared with HEAD~1") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
 	// An older job ends after a newer one.
 	if code, stderr := job(strings.Repeat("a", 40), number, r.bot.Token, "main"); code != 0 || !strings.Contains(stderr, "has moved on to "+head[:8]) {
 		t.Errorf("exit code %d\n%s", code, stderr)
@@ -457,6 +461,17 @@ func TestComment(t *testing.T) {
 	if code, stderr := job(head, number, "", "main"); code != 2 || !strings.Contains(stderr, "no token") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
+	// What a fork wants is data, as it is for the daemon.
+	r.branch("fork")
+	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:6.6.6")
+	forked := r.commit("A change of Eve")
+	r.git("push", "-q", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:fork")
+	fork := r.gitea.Pull(t, r.eve, r.project, "eve:fork", "From a fork")
+	if code, stderr := job(forked, 0, r.bot.Token, "main", forked); code != 0 || !strings.Contains(stderr, fmt.Sprintf("posted on pull request %d", fork)) {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	r.has(r.gitea.Comments(t, r.project, fork)[0].Body, "cart:6.6.6", "It comes from another repository")
+	r.git("checkout", "-q", "good")
 	// A problem is a failure of the job.
 	r.edit("services/shop/cart/runtime.yaml", "replicas:", "replicsa:")
 	head = r.push("good")
