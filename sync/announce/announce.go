@@ -4,6 +4,7 @@
 package announce
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,8 +50,12 @@ const (
 	lookShare = 20
 	// maxPulls is how many commits of a push are asked after: each is a request.
 	maxPulls = 20
-	// keptFor is how long it is known what was told of a commit.
-	keptFor = 30 * 24 * time.Hour
+	// keptFor is how long it is known what was told of a commit, and sweepEvery how often
+	// what is older goes.
+	keptFor    = 30 * 24 * time.Hour
+	sweepEvery = 24 * time.Hour
+	// countEvery is how often a status is set anew where nothing but a count is new.
+	countEvery = time.Minute
 )
 
 // told is what was told of a commit.
@@ -67,6 +72,8 @@ type told struct {
 type toldStatus struct {
 	State forge.State `json:"state"`
 	Text  string      `json:"text"`
+	Count string      `json:"count,omitempty"`
+	At    time.Time   `json:"at"`
 }
 
 type toldComment struct {
@@ -83,8 +90,8 @@ type Announcer struct {
 	took   time.Duration // the last look
 	due    bool          // something happened since, and Wake was or will be called
 
-	mu     sync.Mutex // guards what follows
-	known  map[config.Commit]bool
+	mu     sync.Mutex             // guards what follows
+	known  map[config.Commit]bool // that are not over
 	is     map[config.Commit]*Progress
 	name   string
 	newest config.Commit // empty: none yet
@@ -97,9 +104,12 @@ type Announcer struct {
 	trouble string
 
 	// Of Run alone.
-	told   map[config.Commit]*told
-	failed int
-	next   time.Time
+	told   map[config.Commit]*told // of commits that are not over
+	pauses map[config.Commit]forge.Tries
+	failed int       // how often in a row the forge did nothing that was asked
+	closed time.Time // nothing is asked of it before
+	next   time.Time // when there is something to do at the latest; zero: never
+	swept  time.Time
 }
 
 // Open reads what was told.
@@ -107,36 +117,51 @@ func Open(o Options) (*Announcer, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &Announcer{Options: o, known: map[config.Commit]bool{}, judged: map[config.Commit]bool{}, before: map[config.Commit]config.Commit{}, wake: make(chan struct{}, 1), told: map[config.Commit]*told{}}
+	a := &Announcer{Options: o, known: map[config.Commit]bool{}, before: map[config.Commit]config.Commit{}, wake: make(chan struct{}, 1), told: map[config.Commit]*told{}, pauses: map[config.Commit]forge.Tries{}}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	return a, a.load()
+	err := a.each(func(commit config.Commit, is *told) {
+		if !is.Over {
+			a.told[commit], a.known[commit] = is, true
+		}
+	})
+	return a, err
 }
 
-func (a *Announcer) load() error {
+// each reads what was told of each commit. What is old goes.
+func (a *Announcer) each(do func(config.Commit, *told)) error {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
 		return err
 	}
+	a.swept = a.Now()
 	for _, entry := range entries {
-		name := filepath.Join(a.Dir, entry.Name())
 		info, gone := entry.Info()
-		if gone == nil && a.Now().Sub(info.ModTime()) > keptFor {
-			err = errors.Join(err, os.Remove(name))
+		if gone == nil && a.swept.Sub(info.ModTime()) > keptFor {
+			err = errors.Join(err, os.Remove(filepath.Join(a.Dir, entry.Name())))
 			continue
 		}
-		content, unread := os.ReadFile(name)
-		is := &told{}
 		commit := config.Commit(strings.TrimSuffix(entry.Name(), ".json"))
-		if unread != nil || json.Unmarshal(content, is) != nil || len(commit) != 40 {
-			continue // it is told once more
+		if is := a.read(commit); is != nil && len(commit) == 40 {
+			do(commit, is)
 		}
-		a.told[commit] = is
-		_, a.judged[commit] = is.Statuses[verdictName]
-		a.known[commit] = !is.Over
 	}
 	return err
+}
+
+func (a *Announcer) fileOf(commit config.Commit) string {
+	return filepath.Join(a.Dir, string(commit)+".json")
+}
+
+// read is what was told of a commit; nil: nothing is known of it, and it is told once more.
+func (a *Announcer) read(commit config.Commit) *told {
+	content, err := os.ReadFile(a.fileOf(commit))
+	is := &told{}
+	if err != nil || json.Unmarshal(content, is) != nil {
+		return nil
+	}
+	return is
 }
 
 // Pass is what a pass was about.
@@ -182,10 +207,15 @@ func (a *Announcer) judge(pass Pass) {
 	if pass.Commit != a.newest && a.newest != "" {
 		a.before[pass.Commit] = a.newest
 	}
-	told := a.newest == "" && a.judged[pass.Commit]
+	judged := false // by an earlier process
+	if a.newest == "" {
+		if is := a.read(pass.Commit); is != nil {
+			_, judged = is.Statuses[verdictName]
+		}
+	}
 	a.name, a.newest = pass.Monorepo, pass.Commit
 	switch {
-	case told:
+	case judged:
 		a.verdict = Wave{}
 	case pass.Refused != "":
 		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "nothing is taken from it: " + strings.TrimPrefix(pass.Refused, "commit "+pass.Commit.Short()+": ")}
@@ -203,12 +233,7 @@ const verdictName = "the commit"
 func (a *Announcer) look(state *rollout.State, newest config.Commit, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := map[config.Commit]bool{}
-	for commit, open := range a.known {
-		if open {
-			known[commit] = true
-		}
-	}
+	known := maps.Clone(a.known)
 	if newest == a.newest {
 		known[newest] = true
 	}
@@ -229,25 +254,41 @@ func (a *Announcer) look(state *rollout.State, newest config.Commit, now time.Ti
 // Run tells what is new until ctx ends.
 func (a *Announcer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if a.failed == 0 {
-			select {
-			case <-ctx.Done():
-			case <-a.wake:
-			}
-		} else {
-			timer := time.NewTimer(max(a.next.Sub(a.Now()), 0))
-			select {
-			case <-ctx.Done():
-			case <-timer.C:
-			}
-			timer.Stop()
-		}
+		a.sleep(ctx)
 		a.tell(ctx)
+	}
+}
+
+// sleep waits for something to happen, or for what is to be tried again.
+func (a *Announcer) sleep(ctx context.Context) {
+	var late <-chan time.Time
+	if !a.next.IsZero() {
+		timer := time.NewTimer(max(a.next.Sub(a.Now()), 0))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-a.wake:
+	case <-late:
+	}
+}
+
+// later has something done at a time.
+func (a *Announcer) later(at time.Time) {
+	if a.next.IsZero() || at.Before(a.next) {
+		a.next = at
 	}
 }
 
 // tell tells what is new of all commits, the newest one first.
 func (a *Announcer) tell(ctx context.Context) {
+	now := a.Now()
+	if now.Before(a.closed) {
+		return
+	}
+	a.next = time.Time{}
+	a.sweep(now)
 	a.mu.Lock()
 	is, name, newest := a.is, a.name, a.newest
 	before := maps.Clone(a.before)
@@ -262,14 +303,66 @@ func (a *Announcer) tell(ctx context.Context) {
 		}
 		return 0
 	})
+	trouble := ""
 	for _, commit := range commits {
-		if err := a.tellOf(ctx, is[commit], name, newest, before[commit]); err != nil {
-			a.refused(ctx, commit, err)
+		pause := a.pauses[commit]
+		if now.Before(pause.Next) {
+			a.later(pause.Next)
+			trouble = cmp.Or(trouble, a.trouble)
+			continue
+		}
+		err := a.tellOf(ctx, is[commit], name, newest, before[commit])
+		if err == nil {
+			delete(a.pauses, commit)
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		own := a.refused(commit, err)
+		if !own {
+			trouble = fmt.Sprintf("tell of commit %s: %s", commit.Short(), err)
+			a.Log.Warn("announce", "commit", commit, "err", err)
+		}
+		if now.Before(a.closed) {
+			a.setTrouble(trouble)
 			return
 		}
 	}
 	a.failed = 0
-	a.setTrouble("")
+	a.setTrouble(trouble)
+}
+
+// refused finds out when a commit, or anything, is tried again. own says that nobody refused
+// anything: we are keeping clear of a limit.
+func (a *Announcer) refused(commit config.Commit, err error) (own bool) {
+	now := a.Now()
+	var limit *forge.LimitError
+	switch {
+	case errors.As(err, &limit):
+		a.closed, own = limit.Until, limit.Own
+	case forge.IsRefusal(err):
+		pause := a.pauses[commit]
+		pause.Fail(now, 0)
+		a.pauses[commit] = pause
+		a.later(pause.Next)
+		return false
+	default:
+		a.failed++
+		a.closed = now.Add(forge.Pause(a.failed))
+	}
+	a.later(a.closed)
+	return own
+}
+
+// sweep deletes what is old, now and then.
+func (a *Announcer) sweep(now time.Time) {
+	if now.Sub(a.swept) < sweepEvery {
+		return
+	}
+	if err := a.each(func(config.Commit, *told) {}); err != nil {
+		a.Log.Error("announce: tidy up", "err", err)
+	}
 }
 
 // Trouble says why not all that happened is told on the forge; empty: it is.
@@ -289,29 +382,17 @@ func (a *Announcer) setTrouble(text string) {
 	}
 }
 
-// refused waits before the next try.
-func (a *Announcer) refused(ctx context.Context, commit config.Commit, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	a.failed++
-	a.next = a.Now().Add(forge.Pause(a.failed))
-	var limit *forge.LimitError
-	if errors.As(err, &limit) {
-		a.next = limit.Until
-		if limit.Own {
-			return
-		}
-	}
-	a.setTrouble(fmt.Sprintf("tell of commit %s: %s", commit.Short(), err))
-	a.Log.Warn("announce", "commit", commit, "err", err)
-}
-
 func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newest, before config.Commit) error {
 	t := a.told[is.Commit]
 	if t == nil {
-		t = &told{Name: name, Since: before}
-		a.told[is.Commit] = t
+		if t = a.read(is.Commit); t == nil {
+			t = &told{Name: name, Since: before}
+		}
+		if t.Over && is.Over {
+			a.forget(is.Commit)
+			return nil
+		}
+		a.told[is.Commit], t.Over = t, false
 	}
 	if t.Statuses == nil { // of a file that has none, too
 		t.Statuses = map[string]toldStatus{}
@@ -327,14 +408,24 @@ func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newes
 	if err := a.comment(ctx, is, t); err != nil {
 		return err
 	}
-	if is.Over && is.Commit != newest && !t.Over {
-		t.Over = true
-		a.mu.Lock()
-		a.known[is.Commit] = false
-		a.mu.Unlock()
-		return a.keep(is.Commit, t)
+	if !is.Over || is.Commit == newest {
+		return nil
 	}
+	t.Over = true
+	if err := a.keep(is.Commit, t); err != nil {
+		return err
+	}
+	a.forget(is.Commit)
 	return nil
+}
+
+// forget is about a commit that is over. Where it goes on after all, its file has what was
+// told.
+func (a *Announcer) forget(commit config.Commit) {
+	delete(a.told, commit)
+	a.mu.Lock()
+	delete(a.known, commit)
+	a.mu.Unlock()
 }
 
 // superseded ends the statuses of waves that the commit releases nothing through any more.
@@ -350,17 +441,26 @@ func (t *told) superseded(is *Progress, newest config.Commit) (ends []Wave) {
 
 // status sets a status that says something new.
 func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w Wave) error {
-	next, was := toldStatus{w.State, w.Text}, t.Statuses[w.Name]
-	if was == next || was.State == forge.Success && w.State == forge.Success { // units went on with a newer commit
+	was, now := t.Statuses[w.Name], a.Now()
+	switch same := was.State == w.State && was.Text == w.Text; {
+	case same && was.Count == w.Count,
+		was.State == forge.Success && w.State == forge.Success: // units went on with a newer commit
+		return nil
+	case same && now.Sub(was.At) < countEvery:
+		a.later(was.At.Add(countEvery))
 		return nil
 	}
-	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: w.Text}); err != nil {
-		if !forge.IsNotFound(err) {
+	text := w.Text
+	if w.Count != "" {
+		text += ": " + w.Count
+	}
+	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: text}); err != nil {
+		if !forge.IsFinal(err) {
 			return err
 		}
-		a.Log.Warn("announce", "commit", commit, "err", err) // the forge has no such commit any more
+		a.Log.Warn("announce", "commit", commit, "err", err)
 	}
-	t.Statuses[w.Name] = next
+	t.Statuses[w.Name] = toldStatus{w.State, w.Text, w.Count, now}
 	return a.keep(commit, t)
 }
 
@@ -460,5 +560,5 @@ func (a *Announcer) keep(commit config.Commit, t *told) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(a.Dir, string(commit)+".json"), content, 0o600, renameio.WithTempDir(a.Dir))
+	return renameio.WriteFile(a.fileOf(commit), content, 0o600, renameio.WithTempDir(a.Dir))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type fakeForge struct {
 	said   []string
 	merges map[config.Commit]int
 	err    error
+	refuse func(forge.Status) error // nil: none
 }
 
 func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
@@ -35,6 +37,11 @@ func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return f.err
+	}
+	if f.refuse != nil {
+		if err := f.refuse(s); err != nil {
+			return err
+		}
 	}
 	f.said = append(f.said, fmt.Sprintf("%s %s %s: %s", s.Commit[:2], strings.TrimPrefix(s.Name, "swell/shop: "), s.State, s.Text))
 	return nil
@@ -228,6 +235,106 @@ func TestAnnounceFails(t *testing.T) {
 		w.forge.set(nil)
 		time.Sleep(11 * time.Minute)
 		w.says("the newest", "aa the commit success: taken", "aa canary success: passed: 1 unit", "aa rest success: passed: 1 unit")
+	})
+}
+
+// What the forge refuses of one commit keeps nothing from being told of others; what it will
+// never take is not tried again.
+func TestAnnounceRefusals(t *testing.T) {
+	play(t, func(w *world) {
+		tried := 0
+		w.forge.refuse = func(s forge.Status) error {
+			if s.Commit != commitOf("bb") {
+				return nil
+			}
+			tried++
+			return &forge.Error{Status: http.StatusForbidden, Text: "not yours"}
+		}
+		w.commit("bb", "cart")
+		w.pass()
+		w.commit("cc", "web")
+		w.pass()
+		w.says("the other one", "cc the commit success: taken", "cc canary pending: soaks until Jan 1 00:10 UTC", "cc rest pending: its turn has not come")
+		if got := w.a.Trouble(); got != "tell of commit bbbbbbbb: 403 Forbidden: not yours" {
+			t.Errorf("trouble %q", got)
+		}
+		time.Sleep(time.Minute)
+		if tried < 2 || tried > 6 {
+			t.Errorf("tried %d times in a minute", tried)
+		}
+		w.forge.mu.Lock()
+		w.forge.refuse = func(s forge.Status) error {
+			if s.Commit != commitOf("bb") {
+				return nil
+			}
+			tried++
+			return &forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"}
+		}
+		w.forge.mu.Unlock()
+		time.Sleep(20 * time.Minute)
+		tried = 0
+		if time.Sleep(24 * time.Hour); tried != 0 || w.a.Trouble() != "" {
+			t.Errorf("tried %d times more, trouble %q", tried, w.a.Trouble())
+		}
+	})
+}
+
+// While many units pass one after the other, their number is told once a minute.
+func TestAnnounceCounts(t *testing.T) {
+	play(t, func(w *world) {
+		var units []config.UnitPath
+		for i := range 50 {
+			units = append(units, config.UnitPath(fmt.Sprintf("u%02d", i)))
+		}
+		w.commit("aa", units...)
+		for _, unit := range units { // each soaks by itself
+			w.want.Units[unit].Rollout.Waves[0].Soak = 0
+		}
+		w.pass()
+		w.says("all at once", "aa the commit success: taken", "aa canary success: passed: 50 units", "aa rest success: passed: 50 units")
+		for i, unit := range units {
+			w.commit("bb", unit)
+			w.want.Units[unit].Rollout.Waves[0].Soak = time.Duration(10*i) * time.Second
+		}
+		w.pass()
+		synctest.Wait()
+		w.forge.mu.Lock()
+		w.forge.said = nil
+		w.forge.mu.Unlock()
+		for range 500 {
+			time.Sleep(time.Second)
+			w.pass()
+		}
+		synctest.Wait()
+		w.forge.mu.Lock()
+		said := slices.DeleteFunc(w.forge.said, func(line string) bool { return !strings.HasPrefix(line, "bb canary") })
+		w.forge.mu.Unlock()
+		if n := len(said); n < 5 || n > 12 || said[n-1] != "bb canary success: passed: 50 units" {
+			t.Errorf("%d statuses in 500 s:\n%s", n, strings.Join(said, "\n"))
+		}
+	})
+}
+
+// What was told of a commit that is over is not kept in memory, and is not told again.
+func TestAnnounceForgets(t *testing.T) {
+	play(t, func(w *world) {
+		for i := range 20 {
+			w.commit(fmt.Sprintf("%02d", 10+i), "cart")
+			w.pass()
+			time.Sleep(11 * time.Minute)
+			w.pass()
+		}
+		synctest.Wait()
+		if told, known := len(w.a.told), len(w.a.known); told > 2 || known > 2 {
+			t.Errorf("%d commits in memory, %d known", told, known)
+		}
+		w.forge.mu.Lock()
+		w.forge.said = nil
+		w.forge.mu.Unlock()
+		for range 5 {
+			w.pass()
+		}
+		w.says("nothing")
 	})
 }
 

@@ -39,6 +39,8 @@ type Wave struct {
 	Name  string
 	State forge.State
 	Text  string
+	// Count says how many of its units passed; empty where that is clear.
+	Count string
 }
 
 // Failure is a unit whose release failed.
@@ -171,7 +173,7 @@ func (t *tally) wave() Wave {
 	w := Wave{Name: t.name, State: forge.Pending}
 	of := ""
 	if t.units > 1 {
-		of = fmt.Sprintf(": %d of %d units passed", t.passed, t.units)
+		of = fmt.Sprintf("%d of %d units passed", t.passed, t.units)
 	}
 	switch {
 	case len(t.failed) > 0:
@@ -184,13 +186,13 @@ func (t *tally) wave() Wave {
 	case t.passed == t.units:
 		w.State, w.Text = forge.Success, "passed: "+diff.Count(t.units, "unit")
 	case t.begun == 0 && t.notReached > 0 && t.passed+t.notReached == t.units:
-		w.State, w.Text = forge.Failure, "not reached"+of
+		w.State, w.Text, w.Count = forge.Failure, "not reached", of
 	case t.approval:
-		w.Text = "waits for an approval" + of
+		w.Text, w.Count = "waits for an approval", of
 	case !t.soaks.IsZero():
-		w.Text = "soaks until " + t.soaks.UTC().Format("Jan 2 15:04 MST") + of
+		w.Text, w.Count = "soaks until "+t.soaks.UTC().Format("Jan 2 15:04 MST"), of
 	case t.begun+t.passed > 0:
-		w.Text = "under way" + of
+		w.Text, w.Count = "under way", of
 	default:
 		w.Text = "its turn has not come"
 	}

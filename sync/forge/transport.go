@@ -41,6 +41,18 @@ func IsDenied(err error) bool {
 	return hasStatus(err, http.StatusUnauthorized, http.StatusForbidden)
 }
 
+// IsRefusal says that a forge refused one request, and may well take others.
+func IsRefusal(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status < http.StatusInternalServerError && e.Status != http.StatusUnauthorized
+}
+
+// IsFinal says that a forge will never do what was asked for: it has no such thing, or enough
+// of it. GitHub says so of a commit that it does not have, and after a thousand statuses.
+func IsFinal(err error) bool {
+	return hasStatus(err, http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity)
+}
+
 func hasStatus(err error, statuses ...int) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -82,6 +94,19 @@ const retryFirst, retryLast = 5 * time.Second, 10 * time.Minute
 // Pause is how long to wait before the next try, after so many failures in a row, from 1.
 func Pause(failures int) time.Duration {
 	return min(retryFirst<<min(failures-1, 20), retryLast)
+}
+
+// Tries is what failed in a row. The zero value is nothing.
+type Tries struct {
+	Failed int
+	Next   time.Time // no try before
+}
+
+// Fail takes note of a failure. The next try is after [Pause], or after least where that is
+// longer.
+func (t *Tries) Fail(now time.Time, least time.Duration) {
+	t.Failed++
+	t.Next = now.Add(max(Pause(t.Failed), least))
 }
 
 const (

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -100,23 +99,12 @@ type pull struct {
 	// base is the commit that the last preview was made against, and head that of the pull
 	// request; empty: none was.
 	base, head config.Commit
-	answer     *Answer   // that is not posted yet
-	begun      time.Time // of a preview under way
-	read       time.Time // when its head was
-	slow       bool      // its status says that it is under way
-	renders    tries     // of previews of its head
-	posts      tries     // of posting the answer
-}
-
-// tries is what failed in a row. The zero value is nothing.
-type tries struct {
-	failed int
-	next   time.Time // no try before
-}
-
-func (t *tries) fail(now time.Time, least time.Duration) {
-	t.failed++
-	t.next = now.Add(max(forge.Pause(t.failed), least))
+	answer     *Answer     // that is not posted yet
+	begun      time.Time   // of a preview under way
+	read       time.Time   // when its head was
+	slow       bool        // its status says that it is under way
+	renders    forge.Tries // of previews of its head
+	posts      forge.Tries // of posting the answer
 }
 
 // rendered is what became of a preview.
@@ -249,11 +237,11 @@ func (p *Previewer) due(now time.Time) time.Time {
 	for _, is := range p.known {
 		switch {
 		case is.answer != nil:
-			earlier(latest(is.posts.next, p.writable()))
+			earlier(latest(is.posts.Next, p.writable()))
 		case !is.begun.IsZero() && !is.slow:
 			earlier(latest(is.begun.Add(slow), p.writable()))
 		case is.begun.IsZero() && room && p.wants(is, base) && p.running[is.Fork] == nil:
-			earlier(is.renders.next)
+			earlier(is.renders.Next)
 		}
 	}
 	return latest(next, now)
@@ -370,7 +358,7 @@ func (p *Previewer) keep(is forge.Pull) {
 	}
 	if known.Head != is.Head { // what it failed for may be mended
 		known.read = p.Now()
-		known.renders, known.posts, known.answer = tries{}, tries{}, nil
+		known.renders, known.posts, known.answer = forge.Tries{}, forge.Tries{}, nil
 	}
 	known.Pull = is
 }
@@ -397,7 +385,6 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 		return
 	}
 	var limit *forge.LimitError
-	var answer *forge.Error
 	switch {
 	case errors.As(err, &limit) && limit.Own:
 		p.noWrites = limit.Until
@@ -405,7 +392,7 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 	case errors.As(err, &limit):
 		p.closed, number = limit.Until, 0
 		p.Wake(0) // afterwards
-	case number == 0 || !errors.As(err, &answer) || answer.Status >= http.StatusInternalServerError:
+	case number == 0 || !forge.IsRefusal(err):
 		p.failed++
 		p.closed, number = now.Add(min(forge.Pause(p.failed), p.Poll)), 0
 	}
@@ -428,7 +415,7 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 		}
 		var first *pull
 		for _, is := range p.known {
-			if room && is.Fork == fork && p.wants(is, base) && !now.Before(is.renders.next) && (first == nil || before(is, first) < 0) {
+			if room && is.Fork == fork && p.wants(is, base) && !now.Before(is.renders.Next) && (first == nil || before(is, first) < 0) {
 				first = is
 			}
 		}
@@ -460,7 +447,7 @@ func (p *Previewer) warm(ctx context.Context, base config.Commit) {
 func before(a, b *pull) int {
 	rank := func(is *pull) int {
 		switch {
-		case is.renders.failed > 0:
+		case is.renders.Failed > 0:
 			return 2
 		case is.head != is.Head:
 			return 0
@@ -510,21 +497,21 @@ func (p *Previewer) take(r rendered) {
 	}
 	switch {
 	case r.err != nil:
-		is.renders.fail(now, 0)
+		is.renders.Fail(now, 0)
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
-		if is.renders.failed == maxTries {
+		if is.renders.Failed == maxTries {
 			is.answer = &Answer{Head: r.head, Failed: unrendered}
 		}
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
-		is.renders.fail(now, 0)
+		is.renders.Fail(now, 0)
 		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
 		p.Wake(is.Number)
 	default:
 		if is.base, is.head, is.answer = r.base, r.head, &r.answer; r.answer.Failed != "" && !r.answer.Waits {
-			is.renders.fail(now, restShare*took)
+			is.renders.Fail(now, restShare*took)
 			is.base = "" // it is tried again
 		} else {
-			is.renders = tries{}
+			is.renders = forge.Tries{}
 		}
 		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base, "text", cmp.Or(r.answer.Failed, r.answer.Text), "waited", waited, "took", took)
 	}
@@ -542,7 +529,7 @@ const (
 func (p *Previewer) post(ctx context.Context, now time.Time) {
 	var ready []*pull
 	for _, is := range p.known {
-		if is.answer != nil && !now.Before(is.posts.next) {
+		if is.answer != nil && !now.Before(is.posts.Next) {
 			ready = append(ready, is)
 		}
 	}
@@ -552,13 +539,13 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 			return
 		}
 		if err := p.write(ctx, is); err != nil {
-			is.posts.fail(now, 0)
+			is.posts.Fail(now, 0)
 			p.refused(ctx, now, is.Number, err)
 			continue
 		}
 		p.setTrouble(is.Number, "")
 		p.failed = 0
-		is.answer, is.posts = nil, tries{}
+		is.answer, is.posts = nil, forge.Tries{}
 	}
 }
 
