@@ -31,7 +31,11 @@ type Action string
 const (
 	Created    Action = "created"
 	Configured Action = "configured"
-	Deleted    Action = "deleted"
+	// Refused: a field changes that API servers let nobody change.
+	Refused Action = "refused"
+	// Replaced: it is deleted and made anew, because of such a field.
+	Replaced Action = "replaced"
+	Deleted  Action = "deleted"
 	// Held: it is deleted after its approval.
 	Held Action = "held"
 	// Released: it stays in the cluster and leaves the inventory.
@@ -77,7 +81,7 @@ type Change struct {
 	IDs []render.ObjectID `json:"-"`
 	// Reason for an action that is not what Git alone would make of it.
 	Reason string `json:"reason,omitempty"`
-	// Fields that change, sorted by path; empty unless configured.
+	// Fields that change, sorted by path; empty unless configured, refused or replaced.
 	Fields []Field `json:"fields,omitempty"`
 }
 
@@ -405,7 +409,7 @@ func (o *Outlook) compare(at render.Placed, was, is *render.Bundle) []objectChan
 				changes = append(changes, objectChange{id, change})
 			}
 		case object.Digest != old.Digest:
-			changes = append(changes, objectChange{id, Change{Action: Configured, Fields: Fields(old, object)}})
+			changes = append(changes, objectChange{id, changed(old, object, "")})
 		}
 	}
 	for id, object := range after {
@@ -433,10 +437,38 @@ func (o *Outlook) created(at render.Placed, object *render.Object) Change {
 			if from.Unit == at.Unit {
 				why = "comes from target " + string(from.Target)
 			}
-			return Change{Action: Configured, Reason: why, Fields: Fields(old, object)}
+			return changed(old, object, why)
 		}
 	}
 	return Change{Action: Created}
+}
+
+// changed is an object that is another one than before.
+func changed(old, object *render.Object, why string) Change {
+	c := Change{Action: Configured, Reason: why, Fields: Fields(old, object)}
+	var fixed []string
+	for _, f := range c.Fields {
+		if old.Immutable(f.Path, f.From != nil && f.To != nil) {
+			fixed = append(fixed, f.Path)
+		}
+	}
+	if len(fixed) == 0 {
+		return c
+	}
+	what, never := document.Some(fixed, 3)+" cannot be changed", object.ID.NeverReplaced()
+	switch {
+	case never != "":
+		c.Action, what = Refused, what+": revert it, or give the object a new name; it is not replaced: "+never
+	case object.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:
+		c.Action, what = Replaced, "deleted and made anew: "+what
+	default:
+		c.Action, what = Refused, what+fmt.Sprintf(": revert it, give the object a new name, or let it be deleted and made anew with the annotation %s: %s", config.AnnotationReplace, config.ReplaceAllowed)
+	}
+	if why != "" {
+		what = why + "; " + what
+	}
+	c.Reason = what
+	return c
 }
 
 func byID(b *render.Bundle) map[render.ObjectID]*render.Object {

@@ -5,6 +5,7 @@ package diff
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -210,6 +211,34 @@ func TestKeptUnits(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.kept, report.Kept); diff != "" {
 			t.Errorf("%s: kept (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A change of a field that nobody may change is refused, or has the object made anew.
+func TestImmutable(t *testing.T) {
+	object := func(annotation, selector, image string) *render.Object {
+		text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{%s},"name":"cart","namespace":"shop"},"spec":{"selector":{"matchLabels":{"app":%q}},"template":{"spec":{"containers":[{"image":%q,"name":"main"}]}}}}`, annotation, selector, image)
+		return &render.Object{ID: render.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "cart"}, Version: "v1", JSON: []byte(text), Digest: render.Digest(text)}
+	}
+	allowed := `"swell.sh/replace":"allowed"`
+	for _, test := range []struct {
+		name    string
+		was, is *render.Object
+		action  Action
+		reason  string
+	}{
+		{"an image", object("", "a", "x:1"), object("", "a", "x:2"), Configured, ""},
+		{"a selector", object("", "a", "x:1"), object("", "b", "x:2"), Refused,
+			"spec.selector.matchLabels.app cannot be changed: revert it, give the object a new name, or let it be deleted and made anew with the annotation swell.sh/replace: allowed"},
+		{"a selector, with leave", object("", "a", "x:1"), object(allowed, "b", "x:1"), Replaced, "deleted and made anew: spec.selector.matchLabels.app cannot be changed"},
+	} {
+		bundles := func(o *render.Object) map[config.TargetName]*render.Bundle {
+			return map[config.TargetName]*render.Bundle{"a": {Objects: []*render.Object{o}, Digest: o.Digest}}
+		}
+		changes := Unit("shop/cart", bundles(test.was), bundles(test.is))
+		if len(changes) != 1 || changes[0].Action != test.action || changes[0].Reason != test.reason || len(changes[0].Fields) == 0 {
+			t.Errorf("%s: %+v", test.name, changes)
 		}
 	}
 }

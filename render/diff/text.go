@@ -100,7 +100,7 @@ func (r *Report) Summary() string {
 		return "no changes" + unknown
 	}
 	var parts []string
-	for _, action := range []Action{Created, Configured, Deleted, Held, Released, Forgotten, Left} {
+	for _, action := range []Action{Created, Configured, Refused, Replaced, Deleted, Held, Released, Forgotten, Left} {
 		if count[action] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[action], actionText(action)))
 		}

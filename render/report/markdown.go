@@ -41,6 +41,7 @@ func (c *Change) Markdown(limit int) string {
 	p.write("### %s %s\n", mark, text)
 	p.head(c)
 	p.lines("Problems", "text", c.problemLines(), p.room()/2)
+	p.lines("What API servers refuse", "diff", textOf(&diff.Report{Changes: c.of(diff.Refused)}), p.room()/3)
 	p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)

@@ -52,6 +52,7 @@ func (c *Change) Page() string {
 		w.lines("Nothing is taken from it", []string{c.Report.Refused})
 	}
 	w.lines("Problems", c.problemLines())
+	w.lines("What API servers refuse", textOf(&diff.Report{Changes: c.of(diff.Refused)}))
 	w.lines("What goes", textOf(&diff.Report{Changes: c.gone()}))
 	w.lines("What the change of kinds breaks", c.impactLines())
 	w.lines("What stays as it is", c.stayLines())

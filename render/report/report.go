@@ -20,7 +20,8 @@ import (
 	"github.com/swell-sh/swell/render/impact"
 )
 
-// Change is what is known of a change. The zero value is a change of nothing.
+// Change is what is known of a change. The zero value is a change of nothing. It is used by one
+// goroutine at a time, and its report stays as it is.
 type Change struct {
 	// Base and Head name what is compared, as "main 1234abcd".
 	Base, Head string
@@ -42,6 +43,8 @@ type Change struct {
 	// More is a command that shows all of it, and Link the URL where it is shown, which is
 	// the better of the two. Either may be empty.
 	More, Link string
+
+	alike []*group // of the report, once they are known
 }
 
 // Unmoved is the change without the commit that it is compared with. While it stays the
@@ -83,7 +86,7 @@ func (c *Change) Verdict() (Verdict, string) {
 		return Bad, diff.Count(len(c.Report.Unknown), "unit") + " could not be compared"
 	}
 	text := c.Report.Summary()
-	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) {
+	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) || len(c.of(diff.Refused)) > 0 {
 		return Bad, text
 	}
 	if held := c.held(); held > 0 {
@@ -102,14 +105,19 @@ func (c *Change) held() (n int) {
 	return n
 }
 
-// gone are the changes after which a cluster has an object no more, or swell no more.
-func (c *Change) gone() (changes []diff.Change) {
+// gone are the changes after which a cluster has an object no more, if only for a while, or
+// swell no more.
+func (c *Change) gone() []diff.Change {
+	return c.of(diff.Deleted, diff.Held, diff.Released, diff.Forgotten, diff.Replaced)
+}
+
+// of are the changes of some actions, without their fields.
+func (c *Change) of(actions ...diff.Action) (changes []diff.Change) {
 	if c.Report == nil {
 		return nil
 	}
 	for _, change := range c.Report.Changes {
-		switch change.Action {
-		case diff.Deleted, diff.Held, diff.Released, diff.Forgotten:
+		if slices.Contains(actions, change.Action) {
 			change.Fields = nil
 			changes = append(changes, change)
 		}
@@ -129,15 +137,19 @@ type group struct {
 
 // groups are the units that change, those with the most objects first.
 func (c *Change) groups() []*group {
-	if c.Report == nil {
-		return nil
+	if c.alike == nil && c.Report != nil {
+		c.alike = groupsOf(c.Report)
 	}
+	return c.alike
+}
+
+func groupsOf(r *diff.Report) []*group {
 	var all []*group
 	known, withheld := map[string]*group{}, map[config.UnitPath][]diff.Kept{}
-	for _, k := range c.Report.Withheld {
+	for _, k := range r.Withheld {
 		withheld[k.Unit] = append(withheld[k.Unit], k)
 	}
-	for rest := c.Report.Changes; len(rest) > 0; {
+	for rest := r.Changes; len(rest) > 0; {
 		unit, n := rest[0].Unit, 1
 		for n < len(rest) && rest[n].Unit == unit {
 			n++

@@ -42,7 +42,7 @@ func drawChange(t *rapid.T) *Change {
 	for range rapid.IntRange(0, 30).Draw(t, "units") {
 		unit := config.UnitPath(text())
 		for range rapid.IntRange(1, 3).Draw(t, "changes") {
-			change := diff.Change{Unit: unit, Action: rapid.SampledFrom([]diff.Action{diff.Created, diff.Configured, diff.Deleted, diff.Held, diff.Forgotten}).Draw(t, "action"), Object: text(), Reason: text()}
+			change := diff.Change{Unit: unit, Action: rapid.SampledFrom([]diff.Action{diff.Created, diff.Configured, diff.Refused, diff.Replaced, diff.Deleted, diff.Held, diff.Forgotten}).Draw(t, "action"), Object: text(), Reason: text()}
 			for _, target := range rapid.SliceOfN(hostile, 1, 12).Draw(t, "targets") {
 				change.Targets = append(change.Targets, config.TargetName(target))
 			}
@@ -177,6 +177,7 @@ func TestVerdict(t *testing.T) {
 		{Change{Report: &diff.Report{}}, Good, "no changes"},
 		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 held for approval; 2 deletions will wait for approval"},
 		{Change{Report: held, Problems: problem}, Bad, "1 problem"},
+		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Refused, Object: "Deployment/a/a", Targets: []config.TargetName{"a"}}}}}, Bad, "1 object in 1 unit on 1 target: 1 refused"},
 		{Change{Problems: problem}, Bad, "1 problem in the fleet's documents: nothing would be taken from it"},
 		{Change{Report: &diff.Report{Refused: "no units"}}, Bad, "nothing would be taken from it"},
 		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}}, Bad, "1 unit could not be compared"},

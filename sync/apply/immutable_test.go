@@ -12,7 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -203,6 +205,149 @@ func TestImmutableTexts(t *testing.T) {
 			}
 			if fields := strings.Join(immutableFields(got.Err), " "); fields != test.fields {
 				t.Errorf("fields %q, want %q: %v", fields, test.fields, causes(got.Err))
+			}
+			if action := foretold(make(test.old), make(test.new)); action != diff.Refused {
+				t.Errorf("a diff says that it is %s", action)
+			}
+		})
+	}
+}
+
+// foretold is what a diff makes of an object that changes.
+func foretold(old, object *render.Object) diff.Action {
+	bundle := func(o *render.Object) map[config.TargetName]*render.Bundle {
+		return map[config.TargetName]*render.Bundle{"a": {Objects: []*render.Object{o}, Digest: o.Digest}}
+	}
+	changes := diff.Unit("unit", bundle(old), bundle(object))
+	if len(changes) != 1 {
+		return ""
+	}
+	return changes[0].Action
+}
+
+// mutables are changes beside those that are refused, which a real server takes.
+var mutables = []struct{ name, object, old, new string }{
+	{"Deployment", `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, namespace: NS}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a, b: "X"}}, spec: {containers: [{name: main, image: "registry.example.com/x:X"}]}}
+`, "1", "2"},
+	{"StatefulSet", `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: NAME, namespace: NS}
+spec:
+  serviceName: a
+  replicas: 0
+  minReadySeconds: X
+  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}
+  updateStrategy: {rollingUpdate: {partition: X}}
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: main, image: "registry.example.com/x:X"}]}}
+`, "1", "2"},
+	{"the defaults of a StatefulSet", `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: NAME, namespace: NS}
+spec:
+  serviceName: aX
+  replicas: 0
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: main, image: "registry.example.com/x:1"}]}}
+`, "", "\n  podManagementPolicy: OrderedReady"},
+	{"Job", `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME, namespace: NS}
+spec: {suspend: true, parallelism: X, activeDeadlineSeconds: 10X, template: {spec: {restartPolicy: Never, nodeSelector: {a: "X"}, containers: [{name: main, image: "registry.example.com/x:1", resources: {limits: {cpu: X}}}]}}}
+`, "1", "2"},
+	{"Service", `
+apiVersion: v1
+kind: Service
+metadata: {name: NAME, namespace: NS}
+spec: {clusterIP: None, selector: {app: "X"}, ports: [{port: 8X}]}
+`, "1", "2"},
+	{"the address of a Service", `
+apiVersion: v1
+kind: Service
+metadata: {name: NAME, namespace: NS}
+spec: {X selector: {app: a}, ports: [{port: 80}]}
+`, "", "type: ClusterIP,"},
+	{"Pod", `
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: NS, labels: {a: "X"}}
+spec: {nodeSelector: {no: such}, containers: [{name: main, image: "registry.example.com/x:X"}]}
+`, "1", "2"},
+	{"PersistentVolume", `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NAME-NS}
+spec: {capacity: {storage: XGi}, accessModes: [ReadWriteOnce], storageClassName: none, nfs: {server: a, path: /}}
+`, "1", "2"},
+	{"ConfigMap", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, namespace: NS}
+data: {a: X}
+`, "a", "b"},
+	{"ConfigMap that is marked from now on", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, namespace: NS}
+data: {a: a}X
+`, "", "\nimmutable: true"},
+	{"labels of a ConfigMap marked immutable", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, namespace: NS, labels: {a: X}}
+immutable: true
+data: {a: a}
+`, "a", "b"},
+	{"RoleBinding subjects", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: NAME, namespace: NS}
+subjects: [{kind: ServiceAccount, name: X, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}
+`, "a", "b"},
+	{"StorageClass expansion", `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: NAME-NS}
+provisioner: example.com/a
+allowVolumeExpansion: X
+`, "false", "true"},
+	{"PriorityClass description", `
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: NAME-NS}
+value: 1
+description: X
+`, "a", "b"},
+}
+
+// A diff says of no change that it is refused that a server takes.
+func TestMutable(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	for i, test := range mutables {
+		t.Run(test.name, func(t *testing.T) {
+			make := func(value string) *render.Object {
+				return object(t, "%s", strings.NewReplacer("NAME", fmt.Sprintf("m%d", i), "NS", ns, "X", value).Replace(test.object))
+			}
+			entry := applied(t, c, make(test.old))[0]
+			t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
+			if got := c.bring(t.Context(), []*render.Object{make(test.new)}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]; got.Err != nil {
+				t.Error(got.Err)
+			}
+			if action := foretold(make(test.old), make(test.new)); action != diff.Configured {
+				t.Errorf("a diff says that it is %s", action)
 			}
 		})
 	}

@@ -95,7 +95,7 @@ func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
 		}
 		return p.whole(ctx, o, b, path, &r)
 	})
-	fields, never := immutableFields(err), neverReplaced(o.ID)
+	fields, never := immutableFields(err), o.ID.NeverReplaced()
 	switch {
 	case err == nil:
 	case len(fields) > 0 && never == "" && o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:

@@ -29,24 +29,6 @@ import (
 // anew. What takes longer, the end of pods mostly, is left to the next apply.
 const goneTime = 3 * time.Second
 
-// neverReplaced says why an object must not be deleted to make it anew, however
-// much Git allows it; empty when it may be.
-func neverReplaced(id render.ObjectID) string {
-	if id.IsContainer() {
-		return "all that is in it would be lost"
-	}
-	switch (schema.GroupKind{Group: id.Group, Kind: id.Kind}) {
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
-		return "its data would be lost"
-	case schema.GroupKind{Kind: "Secret"}:
-		// Its values are never read, so it could not be put back.
-		return "a Secret could not be put back if that goes wrong"
-	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
-		return "the server takes it under no other name, so it cannot be tried out first"
-	}
-	return ""
-}
-
 // keptWhileLive says why the live object must not be deleted to make it anew.
 func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
 	annotations := live.GetAnnotations()
@@ -70,7 +52,7 @@ func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Ob
 // moment, it is enough to apply the object again to go on.
 func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
-	refusal, never := r.Err, neverReplaced(o.ID)
+	refusal, never := r.Err, o.ID.NeverReplaced()
 	allowed := o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed
 	if never != "" || !allowed && !a.PutBack {
 		r.Err = explained(o, refusal, fields, never)

@@ -175,7 +175,7 @@ func TestReplaceNeverTakesData(t *testing.T) {
 	}
 	same(t, len(never), tried)
 	for _, id := range []render.ObjectID{{Kind: "Namespace", Name: "x"}, {Group: "apiregistration.k8s.io", Kind: "APIService", Name: "v1.x"}} {
-		if neverReplaced(id) == "" {
+		if id.NeverReplaced() == "" {
 			t.Errorf("%s may be replaced", id)
 		}
 	}
