@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	gosync "sync"
 	"testing"
@@ -198,6 +200,43 @@ func (r *reviewed) preview(number int, commit string) (status giteatest.Status, 
 	return status, comments
 }
 
+// show writes our comments on a pull request into the folder SWELL_EXAMPLES, where it is set,
+// and the page of the pull request as a browser shows it, where there is chromium.
+func (r *reviewed) show(name string, number int) {
+	r.Helper()
+	dir := os.Getenv("SWELL_EXAMPLES")
+	if dir == "" {
+		return
+	}
+	text := ""
+	for _, c := range r.gitea.Comments(r.TB, r.project, number) {
+		if c.User.Login == "bot" {
+			text += c.Body + "\n"
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o644); err != nil {
+		r.Fatal(err)
+	}
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		r.Log(err)
+		return
+	}
+	// Without its scripts: they keep connections open, so that no browser thinks it is loaded.
+	_, _, page := fetchPage(r.TB, fmt.Sprintf("%s/%s/pulls/%d", r.gitea.URL, r.project, number))
+	page = regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(page, "")
+	file := filepath.Join(r.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(strings.Replace(page, "<head>", `<head><base href="`+r.gitea.URL+`/">`, 1)), 0o644); err != nil {
+		r.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, browser, "--headless", "--disable-gpu", "--no-sandbox", "--user-data-dir="+r.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+		"--hide-scrollbars", "--window-size=1280,1900", "--screenshot="+filepath.Join(dir, name+".png"), "file://"+file).CombinedOutput(); err != nil {
+		r.Logf("%v\n%s", err, out)
+	}
+}
+
 // has fails the test where a text lacks something.
 func (r *reviewed) has(text string, wanted ...string) {
 	r.Helper()
@@ -235,6 +274,7 @@ func TestPreviews(t *testing.T) {
 		t.Fatalf("%+v, %d comments", status, len(comments))
 	}
 	r.has(comments[0], "cart:1.4.2", "cart:1.5.0", "services/shop/cart", "How it is released", "wave canary", "[All of it](<"+status.TargetURL+">)")
+	r.show("good", number)
 	code, header, page := fetchPage(t, status.TargetURL)
 	if code != http.StatusOK || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the page: %d, %v", code, header)
@@ -254,6 +294,7 @@ func TestPreviews(t *testing.T) {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
 		r.has(comments[0], "services/shop/cart/runtime.yaml:6:3", "replicsa", "did you mean")
+		r.show("problem", number)
 	})
 
 	t.Run("a fork", func(t *testing.T) {
@@ -268,6 +309,7 @@ func TestPreviews(t *testing.T) {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
 		r.has(comments[0], "cart:6.6.6", "another repository")
+		r.show("fork", number)
 	})
 
 	t.Run("a kind", func(t *testing.T) {
@@ -394,6 +436,61 @@ func TestPreviews(t *testing.T) {
 			return len(now) == 1 && now[0] != before[0] && strings.Contains(now[0], "Changed in the base, too")
 		})
 	})
+}
+
+// What is large or dangerous, in a fleet of 304 targets: a change of a kind, a deletion above
+// the guard, and a field that API servers let nobody change.
+func TestLargePreviews(t *testing.T) {
+	r := newReviewedOf(t, "  kubeconfigDir: clusters\n", func(r *reviewed) {
+		if err := os.CopyFS(r.dir, os.DirFS("../../testdata/monorepo")); err != nil {
+			t.Fatal(err)
+		}
+		var clusters strings.Builder
+		for i := range 60 {
+			fmt.Fprintf(&clusters, "---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: vla-%d, labels: {region: vla, tier: production}}\nspec:\n  kubernetes: \"1.36\"\n  tenants: [\"*\"]\n  cells:\n", i+2)
+			for cell := range 5 {
+				fmt.Fprintf(&clusters, "  - {name: rz%02d%c, variables: {network: _VLA_NETS_}}\n", i, 'a'+cell)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, "fleet", "many.yaml"), []byte(clusters.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.git("init", "-q", "-b", "main")
+		r.commit("A large fleet")
+	})
+	r.run()
+	for _, test := range []struct {
+		name   string
+		edit   func()
+		status string
+		says   []string
+	}{
+		{"kind", func() {
+			r.edit("kinds/runtime/kind.yaml", "replicas: \"${has", "revisionHistoryLimit: 4\n        replicas: \"${has")
+		}, "success", []string{"### swell: ", "8 units like it: ", "revisionHistoryLimit", "on 304 targets", "How it is released"}},
+		{"deletion", func() {
+			if err := os.RemoveAll(filepath.Join(r.dir, "services", "shop", "cart")); err != nil {
+				t.Fatal(err)
+			}
+		}, "success", []string{"will wait for approval", "**What goes**", "held for approval"}},
+		{"immutable", func() {
+			r.edit("services/shop/cart/runtime.yaml", "      update:\n", "      update:\n      - {path: spec.selector.matchLabels, value: {part: web}}\n      - {path: spec.template.metadata.labels, value: {part: web}}\n")
+		}, "failure", []string{"refused", "**What API servers refuse**", "spec.selector.matchLabels", "cannot be changed", "swell.sh/replace: allowed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := r.on(t)
+			r.branch(test.name)
+			test.edit()
+			head := r.push(test.name)
+			number := r.gitea.Pull(t, r.ann, r.project, test.name, "A change: "+test.name)
+			status, comments := r.preview(number, head)
+			if status.Status != test.status || len(comments) != 1 || len(comments[0]) > 65_536 {
+				t.Fatalf("%+v, %d comments", status, len(comments))
+			}
+			r.has(comments[0], test.says...)
+			r.show(test.name, number)
+		})
+	}
 }
 
 // swell diff --comment posts from a job what the daemon would, as the account of the job.

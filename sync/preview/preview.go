@@ -421,7 +421,7 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 		}
 		switch {
 		case first != nil:
-			p.render(ctx, now, first, base)
+			p.render(ctx, first, base)
 		case !fork && base != p.warmed:
 			p.warm(ctx, base)
 		}
@@ -457,11 +457,11 @@ func before(a, b *pull) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number))
 }
 
-func (p *Previewer) render(ctx context.Context, now time.Time, is *pull, base config.Commit) {
+func (p *Previewer) render(ctx context.Context, is *pull, base config.Commit) {
 	if p.running[is.Fork] = is; !is.Fork {
 		p.warmed = base
 	}
-	is.begun, is.slow = now, false
+	is.begun, is.slow = p.Now(), false
 	if is.posted.Token == "" {
 		is.posted.Token = newToken()
 	}
