@@ -114,7 +114,7 @@ bench: bin/devcluster bin/helm bin/gitea
 	$(BENCH) 'OneOfTwenty' -benchtime 5x ./sync
 	$(BENCH) 'Waves200' ./sync
 	$(BENCH) 'Sweep|Unchanged|LostState' ./sync/apply
-	$(BENCH) 'Process|Check|Previewer|WebhookToComment|PushToApplied' ./cmd/swell
+	$(BENCH) 'Process|Check|Previewer|WebhookToComment|PushToApplied|MovingBase' ./cmd/swell
 	$(BENCH) 'Many' ./cmd/swell
 
 demo: bin/swell bin/devcluster

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	gosync "sync"
 	"testing"
@@ -36,6 +34,7 @@ type reviewed struct {
 	config        string        // the daemon's
 	web           string        // where it listens
 	patience      time.Duration // of eventually
+	process       *os.Process   // that of the daemon, once it runs
 }
 
 const hookSecret = "wave after wave"
@@ -153,6 +152,7 @@ func (r *reviewed) run() (stop func()) {
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
+	r.process = cmd.Process
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -200,9 +200,9 @@ func (r *reviewed) preview(number int, commit string) (status giteatest.Status, 
 	return status, comments
 }
 
-// show writes our comments on a pull request into the folder SWELL_EXAMPLES, where it is set,
-// and the page of the pull request as a browser shows it, where there is chromium.
-func (r *reviewed) show(name string, number int) {
+// show writes our comments on a pull request, and the page behind the link where there is one,
+// into the folder SWELL_EXAMPLES, where it is set.
+func (r *reviewed) show(name string, number int, link string) {
 	r.Helper()
 	dir := os.Getenv("SWELL_EXAMPLES")
 	if dir == "" {
@@ -214,26 +214,13 @@ func (r *reviewed) show(name string, number int) {
 			text += c.Body + "\n"
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o644); err != nil {
-		r.Fatal(err)
+	err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o644)
+	if link != "" {
+		_, _, page := fetchPage(r.TB, link)
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name+".html"), []byte(page), 0o644))
 	}
-	browser, err := exec.LookPath("chromium")
 	if err != nil {
-		r.Log(err)
-		return
-	}
-	// Without its scripts: they keep connections open, so that no browser thinks it is loaded.
-	_, _, page := fetchPage(r.TB, fmt.Sprintf("%s/%s/pulls/%d", r.gitea.URL, r.project, number))
-	page = regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(page, "")
-	file := filepath.Join(r.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(strings.Replace(page, "<head>", `<head><base href="`+r.gitea.URL+`/">`, 1)), 0o644); err != nil {
 		r.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, browser, "--headless", "--disable-gpu", "--no-sandbox", "--user-data-dir="+r.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-		"--hide-scrollbars", "--window-size=1280,1900", "--screenshot="+filepath.Join(dir, name+".png"), "file://"+file).CombinedOutput(); err != nil {
-		r.Logf("%v\n%s", err, out)
 	}
 }
 
@@ -274,7 +261,7 @@ func TestPreviews(t *testing.T) {
 		t.Fatalf("%+v, %d comments", status, len(comments))
 	}
 	r.has(comments[0], "cart:1.4.2", "cart:1.5.0", "services/shop/cart", "How it is released", "wave canary", "[All of it](<"+status.TargetURL+">)")
-	r.show("good", number)
+	r.show("good", number, status.TargetURL)
 	code, header, page := fetchPage(t, status.TargetURL)
 	if code != http.StatusOK || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the page: %d, %v", code, header)
@@ -294,7 +281,7 @@ func TestPreviews(t *testing.T) {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
 		r.has(comments[0], "services/shop/cart/runtime.yaml:6:3", "replicsa", "did you mean")
-		r.show("problem", number)
+		r.show("problem", number, status.TargetURL)
 	})
 
 	t.Run("a fork", func(t *testing.T) {
@@ -309,7 +296,7 @@ func TestPreviews(t *testing.T) {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
 		r.has(comments[0], "cart:6.6.6", "another repository")
-		r.show("fork", number)
+		r.show("fork", number, status.TargetURL)
 	})
 
 	t.Run("a kind", func(t *testing.T) {
@@ -488,7 +475,7 @@ func TestLargePreviews(t *testing.T) {
 				t.Fatalf("%+v, %d comments", status, len(comments))
 			}
 			r.has(comments[0], test.says...)
-			r.show(test.name, number)
+			r.show(test.name, number, status.TargetURL)
 		})
 	}
 }

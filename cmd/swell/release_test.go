@@ -174,7 +174,7 @@ func TestADayOfAChange(t *testing.T) {
 	})
 	r.has(comment, "services/shop/cart: rolled back in wave canary: sas-1/rz00a: ", "no image cart:6.6.6", "swell retry services/shop/cart")
 	s.line("The comment on the merged pull request:\n\n%s", comment)
-	r.show("rollback", number)
+	r.show("rollback", number, "")
 	if file := os.Getenv("SWELL_TRANSCRIPT"); file != "" {
 		if err := os.WriteFile(file, []byte(s.text.String()), 0o644); err != nil {
 			t.Fatal(err)

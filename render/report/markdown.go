@@ -45,7 +45,7 @@ func (c *Change) Markdown(limit int) string {
 	p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
-	p.lines("How it is released, if all goes well", "text", strings.Split(strings.TrimSuffix(c.Releases, "\n"), "\n"), p.room()/2)
+	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
 	p.groups(c)
 	switch {
 	case isLink(c.Link) && (p.cut || len(c.groups()) > 0):
@@ -136,7 +136,7 @@ func textOf(r *diff.Report) []string {
 
 // lines writes a block of lines under a title, as many as there is room for.
 func (p *page) lines(title, language string, lines []string, room int) {
-	if len(lines) == 0 || len(lines) == 1 && lines[0] == "" {
+	if len(lines) == 0 {
 		return
 	}
 	fitting, left := fit(lines, room-len(title)-20)

@@ -56,16 +56,9 @@ func (c *Change) Page() string {
 	w.lines("What goes", textOf(&diff.Report{Changes: c.gone()}))
 	w.lines("What the change of kinds breaks", c.impactLines())
 	w.lines("What stays as it is", c.stayLines())
-	w.lines("How it is released, if all goes well", nonEmpty(strings.Split(strings.TrimSuffix(c.Releases, "\n"), "\n")))
+	w.lines("How it is released, if all goes well", c.releaseLines())
 	w.groups(c.groups())
 	return w.text.String()
-}
-
-func nonEmpty(lines []string) []string {
-	if len(lines) == 1 && lines[0] == "" {
-		return nil
-	}
-	return lines
 }
 
 type htmlPage struct{ text strings.Builder }

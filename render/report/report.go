@@ -105,6 +105,19 @@ func (c *Change) held() (n int) {
 	return n
 }
 
+// releaseLines say how the change goes on after the merge.
+func (c *Change) releaseLines() (lines []string) {
+	if c.Report != nil && c.Report.Refused == "" {
+		if held := c.held(); held > 0 {
+			lines = append(lines, fmt.Sprintf("%s wait for an approval: swell approve lists them", diff.Count(held, "deletion")))
+		}
+	}
+	if text := strings.TrimSuffix(c.Releases, "\n"); text != "" {
+		lines = append(lines, strings.Split(text, "\n")...)
+	}
+	return lines
+}
+
 // gone are the changes after which a cluster has an object no more, if only for a while, or
 // swell no more.
 func (c *Change) gone() []diff.Change {
