@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	gosync "sync"
 	"testing"
@@ -423,6 +424,61 @@ func TestPreviews(t *testing.T) {
 			return len(now) == 1 && now[0] != before[0] && strings.Contains(now[0], "Changed in the base, too")
 		})
 	})
+}
+
+// Two daemons on one repository, as one that was moved and whose old one still runs: each pull
+// request has one comment, and a status that is final.
+func TestTwoDaemons(t *testing.T) {
+	r := newReviewed(t, "  kubeconfigDir: clusters\n")
+	second := *r
+	home := t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(filepath.Dir(r.config))); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`socket: \S+/s}`).ReplaceAllString(string(content), "socket: "+socketDir(t)+"/s}")
+	text = strings.Replace(text, fmt.Sprintf("listen: %q", strings.TrimPrefix(r.web, "http://")), `listen: "127.0.0.1:0"`, 1)
+	text = strings.Replace(text, "    poll: 1h\n", "    poll: 1s\n", 1) // nobody tells it
+	second.config = filepath.Join(home, "daemon.yaml")
+	if err := os.WriteFile(second.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	second.run()
+	heads, numbers := map[string]string{}, map[string]int{}
+	for round := range 4 {
+		for _, name := range []string{"one", "two", "three"} {
+			if round == 0 {
+				r.branch(name)
+			} else {
+				r.git("checkout", "-q", name)
+			}
+			r.edit("services/shop/cart/runtime.yaml", fmt.Sprintf("cart:1.4.%d", 2+round), fmt.Sprintf("cart:1.4.%d", 3+round))
+			heads[name] = r.push(name)
+			if round == 0 {
+				numbers[name] = r.gitea.Pull(t, r.ann, r.project, name, "A change")
+			}
+		}
+		for name, head := range heads {
+			status, _ := r.preview(numbers[name], head)
+			r.eventually("one comment", func() bool {
+				_, comments := r.preview(numbers[name], head)
+				return len(comments) == 1 && strings.Contains(comments[0], fmt.Sprintf("cart:1.4.%d", 3+round))
+			})
+			if status.Status != "success" {
+				t.Errorf("%+v", status)
+			}
+		}
+	}
+	time.Sleep(2 * time.Second) // polls of the second one
+	for name, number := range numbers {
+		if _, comments := r.preview(number, heads[name]); len(comments) != 1 {
+			t.Errorf("%d comments", len(comments))
+		}
+	}
 }
 
 // What is large or dangerous, in a fleet of 304 targets: a change of a kind, a deletion above
