@@ -97,7 +97,6 @@ type Announcer struct {
 	newest config.Commit // empty: none yet
 	// verdict says what becomes of the newest one.
 	verdict Wave                            // of the zero value: it was told by an earlier process
-	judged  map[config.Commit]bool          // by earlier processes
 	before  map[config.Commit]config.Commit // the commit before a new one
 	wake    chan struct{}
 	// trouble is why not all was told; empty: it was.
