@@ -4,7 +4,10 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 
@@ -12,8 +15,9 @@ import (
 )
 
 // RuleChanges name what differs in the rules by which two states of a monorepo judge
-// their units, sorted: "Checker nginx", "CODEOWNERS", "Tenant shop", "allowedChanges",
-// "checks", "facts", "policies", and "tenants of Cluster sas-1" for whom it takes.
+// and release their units, sorted: "Checker nginx", "CODEOWNERS", "HealthRules", "Rollout
+// default", "Tenant shop", "allowedChanges", "checks", "facts", "policies", and "tenants of
+// Cluster sas-1" for whom it takes.
 func RuleChanges(base, head *Repository) (changed []string) {
 	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
 		if !base.Tenants[name].same(head.Tenants[name]) {
@@ -36,7 +40,17 @@ func RuleChanges(base, head *Repository) (changed []string) {
 			}
 		}
 	}
-	for name, differ := range map[string]bool{"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks, "facts": base.FactsHash != head.FactsHash, "policies": base.PoliciesHash != head.PoliciesHash} {
+	for name := range maps.Keys(merged(base.Rollouts, head.Rollouts)) {
+		if was, is := base.Rollouts[name], head.Rollouts[name]; was == nil || is == nil || !was.same(is) {
+			changed = append(changed, "Rollout "+name)
+		}
+	}
+	for name, differ := range map[string]bool{
+		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
+		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
+		"facts":       base.FactsHash != head.FactsHash && !sameFiles(base, head, base.layout.facts, head.layout.facts),
+		"policies":    base.PoliciesHash != head.PoliciesHash && !sameFiles(base, head, base.layout.policies, head.layout.policies),
+	} {
 		if differ {
 			changed = append(changed, name)
 		}
@@ -45,8 +59,36 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	return slices.Compact(changed)
 }
 
-func merged(a, b map[string]*Tenant) map[string]*Tenant {
-	both := map[string]*Tenant{}
+// sameFiles says whether two folders have the same files: those of two sorts of trees cannot
+// be compared by their own hashes.
+func sameFiles(base, head *Repository, was, is string) bool {
+	return was == is && slices.Equal(FilesOf(base.Tree, was), FilesOf(head.Tree, is))
+}
+
+// FilesOf are the names and hashes of all files of a folder, which need not be there.
+func FilesOf(tree Tree, folder string) (all []string) {
+	_ = fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil: // what cannot be read is a problem of the snapshot
+			all = append(all, name+" "+err.Error())
+			return nil
+		case e.IsDir():
+			return nil
+		}
+		hash, err := tree.Hash(name)
+		if err != nil {
+			hash = err.Error()
+		}
+		all = append(all, path.Clean(name)+" "+hash)
+		return nil
+	})
+	return all
+}
+
+func merged[T any](a, b map[string]T) map[string]T {
+	both := map[string]T{}
 	maps.Copy(both, a)
 	maps.Copy(both, b)
 	return both
@@ -60,6 +102,18 @@ func (t *Tenant) same(other *Tenant) bool {
 	a, b := *t, *other
 	a.Position, b.Position = document.Position{}, document.Position{}
 	return reflect.DeepEqual(a, b)
+}
+
+// same says whether two Rollouts release alike.
+func (r *Rollout) same(other *Rollout) bool {
+	a, b := *r, *other
+	a.Position, b.Position = document.Position{}, document.Position{}
+	return reflect.DeepEqual(a, b)
+}
+
+// same says whether two rules say the same.
+func (r *HealthRule) same(other *HealthRule) bool {
+	return r.Group == other.Group && r.Kind == other.Kind && r.Healthy.Text == other.Healthy.Text && r.Failed.Text == other.Failed.Text && r.Reason.Text == other.Reason.Text
 }
 
 // Same says whether two Checkers say the same, wherever they stand.

@@ -68,9 +68,11 @@ and a commit status. The token is taken from SWELL_FORGE_TOKEN, or from GITHUB_T
 or GITEA_TOKEN, whichever is the forge's. For a pull request of another repository Checkers run
 no program. swell ci init writes such a job.
 
-Exit codes: 0 no changes, 1 changes, 2 an error or a problem; or some units could not be compared
-because they have problems on one side, or are no longer units and keep their objects,
-or the daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
+Problems that BASE has, too, are listed, and are nobody's fault here.
+
+Exit codes: 0 no changes, 1 changes, 2 an error, or a problem that BASE does not have; or API
+servers would refuse a change, or units are no longer units and keep their objects, or the
+daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 		Example: `  swell diff main                     # what my working tree changes
   swell diff main my-branch -o markdown
   swell diff HEAD~1 HEAD --path testdata/monorepo
@@ -130,10 +132,11 @@ or the daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`
 // comparison is two states of a monorepo, and what the daemon would make of the second.
 type comparison struct {
 	states
-	from, to string   // as the user names them
-	fork     bool     // the second is of another repository
-	both     []string // paths that changed in both since they parted
-	problems document.Problems
+	from, to string            // as the user names them
+	fork     bool              // the second is of another repository
+	both     []string          // paths that changed in both since they parted
+	problems document.Problems // of the second that the first does not have
+	before   document.Problems // of both
 	impact   *impact.Report
 	// report and plan are nil where nothing can be taken from the second.
 	report *diff.Report
@@ -181,7 +184,8 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 
 // findProblems finds the problems of the second state, with what a change of kinds breaks.
 func (c *comparison) findProblems() (err error) {
-	if c.problems = c.head.Problems; c.head.Held {
+	c.problems, c.before = sinceThen(c.base.Problems, c.head.Problems)
+	if c.head.Held || c.base.Held {
 		return nil
 	}
 	if c.impact, err = c.judge(); err != nil {
@@ -189,6 +193,25 @@ func (c *comparison) findProblems() (err error) {
 	}
 	c.problems = append(c.impact.Problems(), c.problems...).Sorted()
 	return nil
+}
+
+// sinceThen tells problems that are new from those that there were before, on whatever line.
+func sinceThen(was, is document.Problems) (since, before document.Problems) {
+	key := func(p document.Problem) string {
+		return fmt.Sprintf("%s %s %s %s", p.File, p.Unit, p.Code, p.Message)
+	}
+	known := map[string]bool{}
+	for _, p := range was {
+		known[key(p)] = true
+	}
+	for _, p := range is {
+		if known[key(p)] {
+			before = append(before, p)
+		} else {
+			since = append(since, p)
+		}
+	}
+	return since, before
 }
 
 // tell writes what was found. Its error is the exit code.
@@ -199,6 +222,9 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	}
 	printRuleChanges(notes, c.from, c.base.Repository, c.head.Repository)
 	printProblems(notes, c.problems)
+	for _, problem := range c.before {
+		fmt.Fprintf(notes, "in %s, too: %s\n", c.from, problem)
+	}
 	if c.report != nil {
 		printBaseProblems(notes, c.from, c.base, c.report)
 	}
@@ -229,9 +255,17 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Impact: c.impact, Rules: config.RuleChanges(c.base.Repository, c.head.Repository), Both: c.both, Fork: c.fork,
+		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.base.Held && !c.head.Held, Impact: c.impact, Rules: c.rules(), Both: c.both, Fork: c.fork,
 		Releases: releasesText(c.plan), More: c.command(),
 	}
+}
+
+// rules are the rules that the second state changes.
+func (c *comparison) rules() []string {
+	if c.base.Held {
+		return nil
+	}
+	return config.RuleChanges(c.base.Repository, c.head.Repository)
 }
 
 // command shows the whole comparison; empty where one of the two is a folder, which others do
@@ -263,7 +297,7 @@ func releasesText(plan *sync.Forecast) string {
 
 // printBaseProblems says why units of BASE could not be compared.
 func printBaseProblems(w io.Writer, name string, base *render.Snapshot, r *diff.Report) {
-	for _, path := range r.Unknown {
+	for _, path := range r.Mended {
 		if unit := base.Units.Get(path); unit != nil && len(unit.Problems) > 0 {
 			fmt.Fprintf(w, "in %s: %s\n", name, unit.Problems[0])
 		}

@@ -188,11 +188,8 @@ func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) e
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
 	base, err := p.snapshot(ctx, ask.Base)
-	switch {
-	case err != nil || ask.Ref == "":
+	if err != nil || ask.Ref == "" {
 		return preview.Answer{}, err
-	case base.Held:
-		return preview.Answer{Waits: true, Failed: fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0])}, nil
 	}
 	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base)
 	switch {
@@ -207,6 +204,9 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 		return preview.Answer{}, err
 	case why != "":
 		return preview.Answer{Head: head, Failed: why, Waits: true}, nil
+	}
+	if base.Held && c.head.Held {
+		return preview.Answer{Head: head, Waits: true, Failed: fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0])}, nil
 	}
 	change := c.change()
 	change.Head, change.More, change.Link = head.Short(), "", ask.Link
@@ -239,7 +239,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	if err := c.with(ctx, &place{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
 		return nil, "", err
 	}
-	if err := c.findProblems(); err != nil || c.head.Held {
+	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, "", err
 	}
 	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
@@ -247,7 +247,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 }
 
 // noProgramsForForks is why Checkers run no program.
-const noProgramsForForks = "no program runs for a pull request of another repository"
+const noProgramsForForks = "no program runs for a pull request of another repository: push its commits to a branch of this one"
 
 func (p *previewer) checkers(ctx context.Context, fork bool) render.Checkers {
 	if fork {

@@ -97,9 +97,10 @@ type Field struct {
 type Report struct {
 	// Changes are sorted by unit, object, action and targets.
 	Changes []Change `json:"changes"`
-	// Unknown are units that could not be compared, because one side has a
-	// problem with them, sorted.
+	// Unknown are units that could not be compared, because head has a problem with them,
+	// and Mended those because base has one; sorted.
 	Unknown []config.UnitPath `json:"unknown,omitempty"`
+	Mended  []config.UnitPath `json:"mended,omitempty"`
 	// Kept are units, or units on some targets, that stay as they are although head
 	// has something else of them, sorted.
 	Kept []Kept `json:"kept,omitempty"`
@@ -132,10 +133,12 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, path := range sorted {
 		was, is := base.Units.Get(path), head.Units.Get(path)
-		broken := was != nil && len(was.Problems) > 0 || is != nil && len(is.Problems) > 0
 		switch part := &parts[i]; {
-		case broken:
+		case is != nil && len(is.Problems) > 0:
 			part.Unknown = []config.UnitPath{path}
+			group.Go(func() error { return part.forget(path, base, outlook) })
+		case was != nil && len(was.Problems) > 0:
+			part.Mended = []config.UnitPath{path}
 			group.Go(func() error { return part.forget(path, base, outlook) })
 		case !sameBundles(was, is):
 			group.Go(func() error { return part.unit(path, base, head, outlook) })
@@ -167,6 +170,7 @@ func worthComparing(base, head *render.Snapshot) []config.UnitPath {
 func (r *Report) add(part *Report) {
 	r.Changes = append(r.Changes, part.Changes...)
 	r.Unknown = append(r.Unknown, part.Unknown...)
+	r.Mended = append(r.Mended, part.Mended...)
 	r.Kept = append(r.Kept, part.Kept...)
 	r.Withheld = append(r.Withheld, part.Withheld...)
 }

@@ -35,7 +35,7 @@ func (r *Report) Write(w io.Writer) error {
 				b.WriteByte('\n')
 			}
 			unit = c.Unit
-			fmt.Fprintf(&b, "%s\n", unit)
+			fmt.Fprintf(&b, "%s\n", visible(unit))
 			for _, k := range withheld[unit] {
 				on := ""
 				if len(k.Targets) > 0 {
@@ -55,25 +55,30 @@ func (r *Report) Write(w io.Writer) error {
 			f.write(&b)
 		}
 	}
-	for i, path := range r.Unknown {
-		if i == 0 && unit != "" {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s\n  not compared: it has problems\n", path)
+	rest := b.Len()
+	for _, path := range r.Unknown {
+		fmt.Fprintf(&b, "%s\n  not compared: it has problems\n", visible(path))
 	}
-	for i, kept := range r.Kept {
-		if i == 0 && unit != "" && len(r.Unknown) == 0 {
-			b.WriteByte('\n')
-		}
+	for _, path := range r.Mended {
+		fmt.Fprintf(&b, "%s\n  mended: there is nothing to compare it with\n", visible(path))
+	}
+	for _, kept := range r.Kept {
 		on := ""
 		if len(kept.Targets) > 0 {
 			on = " on " + targetList(kept.Targets)
 		}
-		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", kept.Unit, on, kept.Reason)
+		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
-	_, err := io.WriteString(w, b.String())
+	text := b.String()
+	if 0 < rest && rest < len(text) {
+		text = text[:rest] + "\n" + text[rest:]
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
+
+// visible is a path in a line: a folder may have a name with line breaks.
+func visible(path config.UnitPath) string { return document.Printable(string(path)) }
 
 // Summary counts in one line: "3 objects in 1 unit on 4 targets: 2 created, 1
 // configured"; "no changes" when there are none.
@@ -92,6 +97,9 @@ func (r *Report) Summary() string {
 	unknown := ""
 	if len(r.Unknown) > 0 {
 		unknown = fmt.Sprintf("; %s not compared", Count(len(r.Unknown), "unit"))
+	}
+	if len(r.Mended) > 0 {
+		unknown += fmt.Sprintf("; %s mended", Count(len(r.Mended), "unit"))
 	}
 	if len(r.Kept) > 0 {
 		unknown += fmt.Sprintf("; %s kept as it is", Count(len(r.Kept), "unit"))

@@ -7,9 +7,6 @@
 package impact
 
 import (
-	"errors"
-	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
@@ -52,7 +49,9 @@ func (r *Report) Problems() document.Problems {
 // trees, apart from definitions in units.
 func Touched(base, head *config.Repository) bool {
 	was, is := sources(base), sources(head)
-	return !slices.Equal(was, is) || slices.ContainsFunc(is, func(folder string) bool { return !slices.Equal(files(base.Tree, folder), files(head.Tree, folder)) })
+	return !slices.Equal(was, is) || slices.ContainsFunc(is, func(folder string) bool {
+		return !slices.Equal(config.FilesOf(base.Tree, folder), config.FilesOf(head.Tree, folder))
+	})
 }
 
 // sources are the folders that kinds and definitions are made from.
@@ -62,29 +61,6 @@ func sources(r *config.Repository) []string {
 		return nil
 	}
 	return append([]string{folders[1], r.Schemas}, r.ProtoPath...)
-}
-
-// files are the names and hashes of all files of a folder. Folders of two sorts of trees
-// cannot be compared by their own hashes.
-func files(tree config.Tree, folder string) (all []string) {
-	_ = fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil: // what cannot be read is a problem of the snapshot
-			all = append(all, name+" "+err.Error())
-			return nil
-		case e.IsDir():
-			return nil
-		}
-		hash, err := tree.Hash(name)
-		if err != nil {
-			hash = err.Error()
-		}
-		all = append(all, path.Clean(name)+" "+hash)
-		return nil
-	})
-	return all
 }
 
 // Tree is base with the kinds and the definitions of head, and with the data that they

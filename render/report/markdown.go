@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
@@ -20,7 +21,7 @@ const (
 )
 
 const (
-	maxLine  = 400   // bytes of a line of text; what is longer ends in dots
+	maxLine  = 1_000 // bytes of a line of text; what is longer ends in dots
 	maxCode  = 120   // bytes of code in a line
 	maxNames = 5     // in a list
 	tailRoom = 600   // bytes for what is not shown
@@ -47,6 +48,7 @@ func (c *Change) Markdown(limit int) string {
 	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
 	p.groups(c)
+	p.lines("Problems that the base has, too", "text", linesOf(c.Before), p.room()/2)
 	switch {
 	case isLink(c.Link) && (p.cut || len(c.groups()) > 0):
 		p.write("\n[All of it](<%s>)\n", c.Link)
@@ -85,7 +87,7 @@ func (p *page) head(c *Change) {
 		p.write("\n**It edits rules that judge changes**: %s. Those of the base judge it too.\n", codes(c.Rules))
 	}
 	if len(c.Both) > 0 {
-		p.write("\n**Changed in the base, too**: %s. What is shown of them is the head's.\n", codes(c.Both))
+		p.write("\n**Changed in the base, too**: %s. Of these the head's is shown; Git may see a conflict.\n", codes(c.Both))
 	}
 	if c.Report != nil && c.Report.Refused != "" {
 		p.lines("Nothing is taken from it", "text", []string{c.Report.Refused}, p.room())
@@ -93,10 +95,22 @@ func (p *page) head(c *Change) {
 }
 
 // forkText is what is said of a change of another repository.
-const forkText = "It comes from another repository: Checkers judged only what they had judged before."
+const forkText = "It comes from another repository: Checkers ran no program for it. Push its commits to a branch of this repository, and they do."
 
-func (c *Change) problemLines() (lines []string) {
-	for _, problem := range c.Problems {
+// problemLines are the problems, but for those that the change of kinds brings: these are
+// told by what they break.
+func (c *Change) problemLines() []string {
+	broken := map[string]bool{}
+	if c.Impact != nil {
+		for _, problem := range c.Impact.Problems() {
+			broken[problem.String()] = true
+		}
+	}
+	return linesOf(slices.DeleteFunc(slices.Clone(c.Problems), func(p document.Problem) bool { return broken[p.String()] }))
+}
+
+func linesOf(problems document.Problems) (lines []string) {
+	for _, problem := range problems {
 		lines = append(lines, fmt.Sprintf("%s (%s)", problem, problem.Code))
 	}
 	return lines
@@ -120,7 +134,7 @@ func (c *Change) stayLines() []string {
 	if c.Report == nil || c.Report.Refused != "" {
 		return nil
 	}
-	return textOf(&diff.Report{Unknown: c.Report.Unknown, Kept: c.Report.Kept})
+	return textOf(&diff.Report{Unknown: c.Report.Unknown, Mended: c.Report.Mended, Kept: c.Report.Kept})
 }
 
 // textOf are the lines of a report.

@@ -47,7 +47,7 @@ func (c *Change) Page() string {
 		w.write("<p>%s</p>\n", html.EscapeString(forkText))
 	}
 	w.lines("It edits rules that judge changes; those of the base judge it too", c.Rules)
-	w.lines("Changed in the base, too: the head's is shown", c.Both)
+	w.lines("Changed in the base, too: the head's is shown, and Git may see a conflict", c.Both)
 	if c.Report != nil && c.Report.Refused != "" {
 		w.lines("Nothing is taken from it", []string{c.Report.Refused})
 	}
@@ -58,6 +58,7 @@ func (c *Change) Page() string {
 	w.lines("What stays as it is", c.stayLines())
 	w.lines("How it is released, if all goes well", c.releaseLines())
 	w.groups(c.groups())
+	w.lines("Problems that the base has, too", linesOf(c.Before))
 	return w.text.String()
 }
 

@@ -27,8 +27,11 @@ type Change struct {
 	Base, Head string
 	// Report is what the daemon makes of it; nil when head was refused as a whole.
 	Report *diff.Report
-	// Problems are those of head.
-	Problems document.Problems
+	// Problems are those that head has and base does not, and Before those of both.
+	Problems, Before document.Problems
+	// BaseHeld says that nothing can be compared with base: its fleet's documents have
+	// problems, and those of head have none.
+	BaseHeld bool
 	// Impact is what a change of kinds or definitions does; nil when none changed.
 	Impact *impact.Report
 	// Rules are the rules that the change edits, see [config.RuleChanges].
@@ -58,7 +61,7 @@ func (c *Change) Unmoved() *Change {
 // IsNothing says that there is nothing to tell: no object changes, and nothing is wrong.
 func (c *Change) IsNothing() bool {
 	verdict, _ := c.Verdict()
-	return verdict == Good && len(c.Rules) == 0 && (c.Report == nil || len(c.Report.Changes)+len(c.Report.Kept)+len(c.Report.Withheld) == 0) && (c.Impact == nil || len(c.impactLines()) == 0)
+	return verdict == Good && !c.BaseHeld && len(c.Rules) == 0 && (c.Report == nil || len(c.Report.Changes)+len(c.Report.Kept)+len(c.Report.Withheld)+len(c.Report.Mended) == 0) && (c.Impact == nil || len(c.impactLines()) == 0)
 }
 
 // Verdict is what a commit status says of a change.
@@ -78,19 +81,18 @@ func (c *Change) Verdict() (Verdict, string) {
 		return Bad, diff.Count(problems, "problem") + " in the fleet's documents: nothing would be taken from it"
 	case problems > 0:
 		return Bad, diff.Count(problems, "problem")
+	case c.BaseHeld:
+		return Good, "mends the fleet's documents: there is nothing to compare it with"
+	case c.Report == nil && len(c.Before) > 0:
+		return Bad, "the fleet's documents have problems already: nothing would be taken from it"
 	case c.Report == nil:
 		return Good, "no changes"
 	case c.Report.Refused != "":
 		return Bad, "nothing would be taken from it"
-	case len(c.Report.Unknown) > 0:
-		return Bad, diff.Count(len(c.Report.Unknown), "unit") + " could not be compared"
 	}
 	text := c.Report.Summary()
 	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) || len(c.of(diff.Refused)) > 0 {
 		return Bad, text
-	}
-	if held := c.held(); held > 0 {
-		text += "; " + diff.Count(held, "deletion") + " will wait for approval"
 	}
 	return Good, text
 }

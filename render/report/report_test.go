@@ -175,12 +175,15 @@ func TestVerdict(t *testing.T) {
 		text   string
 	}{
 		{Change{Report: &diff.Report{}}, Good, "no changes"},
-		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 held for approval; 2 deletions will wait for approval"},
+		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 held for approval"},
 		{Change{Report: held, Problems: problem}, Bad, "1 problem"},
 		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Refused, Object: "Deployment/a/a", Targets: []config.TargetName{"a"}}}}}, Bad, "1 object in 1 unit on 1 target: 1 refused"},
 		{Change{Problems: problem}, Bad, "1 problem in the fleet's documents: nothing would be taken from it"},
 		{Change{Report: &diff.Report{Refused: "no units"}}, Bad, "nothing would be taken from it"},
-		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}}, Bad, "1 unit could not be compared"},
+		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}, Before: problem}, Good, "no changes; 1 unit not compared"},
+		{Change{Report: &diff.Report{Mended: []config.UnitPath{"a"}}}, Good, "no changes; 1 unit mended"},
+		{Change{Before: problem}, Bad, "the fleet's documents have problems already: nothing would be taken from it"},
+		{Change{BaseHeld: true}, Good, "mends the fleet's documents: there is nothing to compare it with"},
 		{Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a", Reason: "it is a base now"}}}}, Bad, "no changes; 1 unit kept as it is"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
