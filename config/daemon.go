@@ -186,7 +186,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		Checkers  []CheckerProgram
 		Health    Health
 		Web       Web
-		Previews  previewsSpec
+		Previews  *previewsSpec
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)

@@ -73,11 +73,11 @@ func isWebURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(text, " <>\"")
 }
 
-func (d *Daemon) readPreviews(in *reading, dir string, spec previewsSpec) {
-	f := spec.Forge
-	if f.Type+f.URL+f.Project+f.TokenFile+spec.Poll == "" && f.App == nil && spec.Forks == nil {
+func (d *Daemon) readPreviews(in *reading, dir string, spec *previewsSpec) {
+	if spec == nil {
 		return
 	}
+	f := spec.Forge
 	at := func(field ...any) docPath { return in.at(append([]any{"spec", "previews"}, field...)...) }
 	d.Previews = Previews{
 		Forge: ForgeAccess{Type: f.Type, URL: f.URL, Project: f.Project, TokenFile: inDir(dir, f.TokenFile)},
@@ -86,6 +86,8 @@ func (d *Daemon) readPreviews(in *reading, dir string, spec previewsSpec) {
 	switch {
 	case f.Type == "":
 		at("forge", "type").problem(document.CodeReference, "missing: want github, gitlab or gitea")
+	case f.Type == "forgejo":
+		at("forge", "type").problem(document.CodeType, "Forgejo is the type gitea")
 	case !slices.Contains(forges, f.Type):
 		at("forge", "type").problem(document.CodeType, "%q: no such forge%s", document.Shorten(f.Type), document.DidYouMean(f.Type, forges))
 	}

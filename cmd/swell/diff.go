@@ -99,6 +99,11 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 				if j, err = openJob(cmd.Context()); err != nil {
 					return err
 				}
+				if to := where.argument(args, 1); j.pull.Number != 0 && isFolder(to) {
+					if err := j.checkedOut(to); err != nil {
+						return err
+					}
+				}
 				o.fork = j.pull.Fork
 			}
 			compiler, done, err := where.compiler(cmd)

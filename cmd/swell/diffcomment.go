@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/preview"
+	"github.com/swell-sh/swell/sync/source"
 )
 
 // job is the job of continuous integration that swell diff --comment runs in.
@@ -76,12 +77,15 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	case j.Head != "" && pull.Head != j.Head:
 		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d has moved on to %s\n", pull.Number, pull.Head.Short())
 		return j.exit(c)
+	case c.head.Commit != "" && c.head.Commit != pull.Head:
+		fmt.Fprintf(notes, "swell: note: nothing is posted: %s is not the head of pull request %d, which is %s\n", c.to, pull.Number, pull.Head.Short())
+		return j.exit(c)
 	case !isBranch(c.from, pull.Base):
 		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d is for the branch %s, and it was compared with %s\n", pull.Number, document.Shorten(pull.Base), c.from)
 		return j.exit(c)
 	}
 	change := c.change()
-	change.Link = j.URL
+	change.Head, change.Link = pull.Head.Short(), j.URL
 	answer := answerOf(change, pull.Head)
 	if err := postPreview(ctx, j.on, pull, answer, c.base.Repository.Name, j.URL); err != nil {
 		return j.explain(err)
@@ -93,10 +97,36 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	return j.exit(c)
 }
 
+// checkedOut says that the working tree has the head of the pull request, or a merge of it. For
+// a merge, what the forge made of both is compared.
+func (j *job) checkedOut(repo string) error {
+	src, err := source.OpenLocal(repo)
+	if err != nil {
+		return err
+	}
+	at, err := src.Resolve("HEAD")
+	if err != nil {
+		return err
+	}
+	if at == j.pull.Head {
+		return nil
+	}
+	if common, err := src.MergeBase(at, j.pull.Head); err == nil && common == j.pull.Head {
+		return nil
+	}
+	return hinted{fmt.Errorf("--comment: the working tree has %s, and not the head of pull request %d, %s", at.Short(), j.pull.Number, j.pull.Head.Short()),
+		"check out the head, as the job of swell ci init does, or name it: swell diff BASE " + string(j.pull.Head)}
+}
+
 // isBranch says that a revision may be a branch: "origin/main" is main, and nobody knows of a
 // commit.
 func isBranch(revision, branch string) bool {
-	return revision == branch || strings.HasSuffix(revision, "/"+branch) || isCommit(revision)
+	if isCommit(revision) {
+		return true
+	}
+	revision = strings.TrimPrefix(strings.TrimPrefix(revision, "refs/heads/"), "refs/remotes/")
+	_, name, _ := strings.Cut(revision, "/") // behind that of a remote
+	return revision == branch || name == branch
 }
 
 var isCommit = regexp.MustCompile(`^[0-9a-f]{7,40}$`).MatchString

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -175,8 +176,8 @@ func (p *previewer) serve(ctx context.Context, questions *json.Decoder, out io.W
 // reply answers a question. After an error another process begins anew.
 func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) error {
 	answer, err := p.answer(ctx, ask)
-	if source.IsDamage(err) || p.src.IsFull() {
-		// The store beside which this one is may have been replaced.
+	if source.IsDamage(err) || errors.Is(err, fs.ErrNotExist) || p.src.IsFull() {
+		// The store beside which this one is may have been replaced, or this one deleted.
 		return errors.Join(err, os.RemoveAll(p.dir))
 	}
 	if err != nil {

@@ -44,6 +44,22 @@ func openForge(settings *config.Daemon) (forge.Forge, error) {
 	return on, nil
 }
 
+// explainForge adds to an error of the forge what may be wrong in the configuration.
+func explainForge(err error) error {
+	hint := ""
+	switch {
+	case forge.IsUnauthorized(err):
+		hint = "look at spec.previews.forge: the token of tokenFile, or the app"
+	case forge.IsDenied(err):
+		hint = "the account of spec.previews.forge needs the rights that docs/pull-requests.md lists"
+	case forge.IsNotFound(err):
+		hint = "look at spec.previews.forge: type, url and project, and whether the account sees the repository"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, hint)
+}
+
 func readToken(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -70,6 +86,7 @@ func (p *process) previews(is configuration, on forge.Forge, troubled func()) (*
 	previewer, err := preview.New(preview.Options{
 		Forge: on, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),
 		NoForks: is.Previews.NoForks, Poll: is.Previews.Poll, Troubled: troubled, Log: p.log,
+		Explain: explainForge,
 	})
 	return previewer, renderer, err
 }
@@ -100,7 +117,7 @@ type outside struct {
 
 // openOutside begins all of it.
 func (p *process) openOutside(ctx context.Context, is configuration, src *source.Source, d *sync.Daemon) (*outside, error) {
-	o := &outside{web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: d.Pushed, log: p.log}, stop: func() {}}
+	o := &outside{web: &web{settings: is.Web, branch: is.Repository.Branch, pushed: d.Pushed, troubled: d.Wake, log: p.log}, stop: func() {}}
 	if is.Previews.Forge.Type == "" {
 		return o, o.web.listen()
 	}
@@ -117,6 +134,7 @@ func (p *process) openOutside(ctx context.Context, is configuration, src *source
 		return nil, err
 	}
 	o.previews, o.announcer, o.web.previews = previewer, announcer, previewer
+	p.log.Info("previews", "forge", is.Previews.Forge.Type, "poll", is.Previews.Poll, "listen", is.Web.Listen)
 	if err := o.web.listen(); err != nil {
 		return nil, err
 	}
@@ -155,8 +173,8 @@ func (o *outside) conditions() map[string]string {
 	if o == nil {
 		return is
 	}
-	if err := o.web.trouble(); err != nil {
-		is[store.AboutWebhooks] = "none is taken: " + err.Error()
+	if text := o.web.trouble(); text != "" {
+		is[store.AboutWebhooks] = text
 	}
 	if o.previews == nil {
 		return is

@@ -408,6 +408,71 @@ func TestPreviews(t *testing.T) {
 		r.eventually("no condition any more", func() bool { return !strings.Contains(status(), "forge: ") })
 	})
 
+	t.Run("rules", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("rules")
+		r.edit("fleet/rollout.yaml", "soak: 10m", "soak: 0s")
+		r.edit("fleet/health.yaml", "healthy: ", "healthy: true || ")
+		head := r.push("rules")
+		status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "rules", "No soak"), head)
+		if status.Status != "success" || len(comments) != 1 {
+			t.Fatalf("%+v, %d comments", status, len(comments))
+		}
+		r.has(comments[0], "It edits rules", "Rollout default", "HealthRules")
+	})
+
+	t.Run("the base has problems", func(t *testing.T) {
+		r := r.on(t)
+		r.git("checkout", "-q", "main")
+		r.edit("services/search/api/runtime.yaml", "spec:\n", "spec:\n  replicsa: 1\n")
+		r.push("main")
+		r.branch("words")
+		if err := os.WriteFile(filepath.Join(r.dir, "NOTES.md"), []byte("hello\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		words := r.push("words")
+		r.branch("mend")
+		r.edit("services/search/api/runtime.yaml", "  replicsa: 1\n", "")
+		mend := r.push("mend")
+		if status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "words", "Words"), words); status.Status != "success" || len(comments) != 0 {
+			t.Errorf("%+v: it is not to blame; comments %q", status, comments)
+		}
+		if status, _ := r.preview(r.gitea.Pull(t, r.ann, r.project, "mend", "It works again"), mend); status.Status != "success" || !strings.Contains(status.Description, "1 unit mended") {
+			t.Errorf("%+v", status)
+		}
+		// The same for documents of the fleet, which hold all.
+		r.git("checkout", "-q", "main")
+		r.edit("services/search/api/runtime.yaml", "  replicsa: 1\n", "")
+		r.edit("fleet/rollout.yaml", "onFailure: rollback", "onFailure: panic")
+		r.push("main")
+		r.branch("fleet")
+		r.edit("fleet/rollout.yaml", "onFailure: panic", "onFailure: hold")
+		fleet := r.push("fleet")
+		if status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "fleet", "It works again"), fleet); status.Status != "success" || len(comments) != 1 || !strings.Contains(status.Description, "mends the fleet's documents") {
+			t.Errorf("%+v, %q", status, comments)
+		}
+		r.git("checkout", "-q", "main")
+		r.edit("fleet/rollout.yaml", "onFailure: panic", "onFailure: rollback")
+		r.push("main")
+	})
+
+	t.Run("the folder of previews is deleted", func(t *testing.T) {
+		r := r.on(t)
+		r.eventually("no folder", func() bool { // something may be written at the same time
+			return os.RemoveAll(filepath.Join(filepath.Dir(r.config), "state", "previews")) == nil
+		})
+		r.branch("anew")
+		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.9.0")
+		head := r.push("anew")
+		status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "anew", "Anew"), head)
+		if status.Status != "success" || len(comments) != 1 {
+			t.Errorf("%+v, %d comments", status, len(comments))
+		}
+		if code, _, _ := fetchPage(t, status.TargetURL); code != http.StatusOK {
+			t.Errorf("the page: %d", code)
+		}
+	})
+
 	t.Run("the base moves", func(t *testing.T) {
 		r := r.on(t)
 		r.branch("other")
@@ -515,7 +580,7 @@ func TestLargePreviews(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(r.dir, "services", "shop", "cart")); err != nil {
 				t.Fatal(err)
 			}
-		}, "success", []string{"will wait for approval", "**What goes**", "held for approval"}},
+		}, "success", []string{"1216 held for approval", "**What goes**", "1216 deletions wait for an approval: swell approve lists them"}},
 		{"immutable", func() {
 			r.edit("services/shop/cart/runtime.yaml", "      update:\n", "      update:\n      - {path: spec.selector.matchLabels, value: {part: web}}\n      - {path: spec.template.metadata.labels, value: {part: web}}\n")
 		}, "failure", []string{"refused", "**What API servers refuse**", "spec.selector.matchLabels", "cannot be changed", "swell.sh/replace: allowed"}},

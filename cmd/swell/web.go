@@ -13,7 +13,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
@@ -26,19 +29,28 @@ type web struct {
 	settings config.Web
 	branch   string // the one that is followed; empty: any may be
 	pushed   func() // called when it was pushed to
+	troubled func() // called when webhooks are refused, now and then
 	previews *preview.Previewer
 	log      *slog.Logger
-	slots    chan struct{} // of webhooks that are read at a time
 
-	server *listening // nil: nobody is answered
+	server *listening          // nil: nobody is answered
+	room   *semaphore.Weighted // in bytes, for webhooks that are read at a time
+
+	mu      sync.Mutex
+	refused string    // why the last webhook was not taken; empty: it was
+	told    time.Time // when that was logged
 }
 
 const (
 	// maxHook is what a webhook may have, in bytes. One with more is that of a huge push; the
-	// next poll finds it.
-	maxHook   = 4 << 20
-	hookSlots = 8
-	hookTime  = 10 * time.Second // for all of it to come
+	// next poll finds it. hookRoom is for all that are read at a time: what has not come
+	// takes no room.
+	maxHook  = 4 << 20
+	hookRoom = 64 << 20
+	hookTime = 10 * time.Second // for all of it to come
+	// refusedEvery is how often it is logged that webhooks are not taken: anybody may send
+	// some.
+	refusedEvery = time.Minute
 )
 
 // listen begins to answer. Nothing does where no address is configured.
@@ -50,7 +62,7 @@ func (w *web) listen() error {
 	if err != nil {
 		return fmt.Errorf("spec.web.listen: %w", err)
 	}
-	w.slots = make(chan struct{}, hookSlots)
+	w.room = semaphore.NewWeighted(hookRoom)
 	w.server = serveHTTP(listener, &http.Server{Handler: w.handler(), ReadHeaderTimeout: answerSoon, ReadTimeout: hookTime, WriteTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug)}, "web", w.log) // what strangers send is no news
 	return nil
@@ -70,37 +82,13 @@ func (w *web) handler() http.Handler {
 
 // hook takes a webhook. It only wakes.
 func (w *web) hook(to http.ResponseWriter, r *http.Request) {
-	secret, err := w.secret()
+	event, status, err := w.read(to, r)
+	w.note(status, err)
 	if err != nil {
-		w.log.Error("webhook", "err", err)
-		http.Error(to, "webhooks are not taken: the daemon's log says why", http.StatusServiceUnavailable)
-		return
-	}
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	default:
-		to.Header().Set("Retry-After", "10")
-		http.Error(to, "too many webhooks at a time", http.StatusTooManyRequests)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(to, r.Body, maxHook))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		http.Error(to, fmt.Sprintf("more than %d MiB", maxHook>>20), http.StatusRequestEntityTooLarge)
-		return
-	case err != nil:
-		http.Error(to, "the body did not come", http.StatusBadRequest)
-		return
-	}
-	event, err := forge.ReadHook(r.Header, body, secret)
-	switch {
-	case errors.Is(err, forge.ErrNotProved):
-		http.Error(to, err.Error(), http.StatusUnauthorized)
-		return
-	case err != nil:
-		http.Error(to, err.Error(), http.StatusBadRequest)
+		if status == http.StatusTooManyRequests {
+			to.Header().Set("Retry-After", "10")
+		}
+		http.Error(to, err.Error(), status)
 		return
 	}
 	if event.Push && (w.branch == "" || event.Branch == w.branch) {
@@ -109,16 +97,90 @@ func (w *web) hook(to http.ResponseWriter, r *http.Request) {
 	if event.Pull != 0 && w.previews != nil {
 		w.previews.Wake(event.Pull)
 	}
-	to.WriteHeader(http.StatusNoContent)
+	to.WriteHeader(status)
 }
 
-// trouble says why no webhook is taken, where they should be.
-func (w *web) trouble() error {
-	if w.server == nil || w.settings.HookSecretFile == "" { // nobody wants any
-		return nil
+// read reads a webhook. The status is what it is answered with.
+func (w *web) read(to http.ResponseWriter, r *http.Request) (forge.Event, int, error) {
+	secret, err := w.secret()
+	if err != nil {
+		w.log.Error("webhook", "err", err)
+		return forge.Event{}, http.StatusServiceUnavailable, errors.New("webhooks are not taken: the daemon's log says why")
 	}
-	_, err := w.secret()
-	return err
+	body := &roomy{from: http.MaxBytesReader(to, r.Body, maxHook), room: w.room}
+	defer body.leave()
+	content, err := io.ReadAll(body)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return forge.Event{}, http.StatusRequestEntityTooLarge, fmt.Errorf("more than %d MiB", maxHook>>20)
+	case errors.Is(err, errNoRoom):
+		return forge.Event{}, http.StatusTooManyRequests, err
+	case err != nil:
+		return forge.Event{}, http.StatusBadRequest, errors.New("the body did not come")
+	}
+	event, err := forge.ReadHook(r.Header, content, secret)
+	switch {
+	case errors.Is(err, forge.ErrNotProved):
+		return event, http.StatusUnauthorized, err
+	case err != nil:
+		return event, http.StatusBadRequest, err
+	}
+	return event, http.StatusNoContent, nil
+}
+
+// errNoRoom means that too much is read at a time.
+var errNoRoom = errors.New("too many webhooks at a time")
+
+// roomy reads while there is room.
+type roomy struct {
+	from  io.Reader
+	room  *semaphore.Weighted
+	taken int64
+}
+
+func (b *roomy) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if !b.room.TryAcquire(int64(n)) {
+		return 0, errNoRoom
+	}
+	b.taken += int64(n)
+	return n, err
+}
+
+func (b *roomy) leave() { b.room.Release(b.taken) }
+
+// note keeps in mind whether the last webhook was taken. That one was not is logged now and
+// then: the forge may have another secret.
+func (w *web) note(status int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.refused = ""
+		return
+	}
+	w.refused = fmt.Sprintf("%d %s: %v", status, http.StatusText(status), err)
+	if now := time.Now(); now.Sub(w.told) >= refusedEvery {
+		w.told = now
+		w.log.Warn("webhook refused", "status", status, "err", err)
+		w.troubled()
+	}
+}
+
+// trouble says why webhooks are not taken, where they should be; empty: they are.
+func (w *web) trouble() string {
+	if w.server == nil || w.settings.HookSecretFile == "" { // nobody wants any
+		return ""
+	}
+	if _, err := w.secret(); err != nil {
+		return err.Error()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refused == "" {
+		return ""
+	}
+	return "the last one was refused: " + w.refused
 }
 
 // secret is what forges prove their webhooks by.

@@ -26,7 +26,7 @@ import (
 )
 
 // newWeb listens at an address of its own. pushes counts what it was told.
-func newWeb(t *testing.T) (at string, pushes *atomic.Int64) {
+func newWeb(t *testing.T) (w *web, at string, pushes *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func newWeb(t *testing.T) (at string, pushes *atomic.Int64) {
 		t.Fatal(err)
 	}
 	pushes = &atomic.Int64{}
-	w := &web{settings: config.Web{Listen: address, HookSecretFile: secret}, branch: "main", pushed: func() { pushes.Add(1) }, log: slog.New(slog.DiscardHandler)}
+	w = &web{settings: config.Web{Listen: address, HookSecretFile: secret}, branch: "main", pushed: func() { pushes.Add(1) }, troubled: func() {}, log: slog.New(slog.DiscardHandler)}
 	if err := w.listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func newWeb(t *testing.T) (at string, pushes *atomic.Int64) {
 			t.Error(err)
 		}
 	})
-	return "http://" + address, pushes
+	return w, "http://" + address, pushes
 }
 
 // sendHook sends a webhook that is signed with a secret.
@@ -71,7 +71,7 @@ func sendHook(ctx context.Context, at, secret string, body io.Reader, signed []b
 }
 
 func TestWebhooks(t *testing.T) {
-	at, pushes := newWeb(t)
+	w, at, pushes := newWeb(t)
 	send := func(secret, body string) int {
 		t.Helper()
 		code, err := sendHook(t.Context(), at, secret, strings.NewReader(body), []byte(body))
@@ -99,6 +99,12 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%s: %d, %d pushes; want %d, %d", test.name, code, pushes.Load()-before, test.code, test.pushes)
 		}
 	}
+	if got := w.trouble(); !strings.HasPrefix(got, "the last one was refused: 413 ") {
+		t.Errorf("trouble %q", got)
+	}
+	if send(hookSecret, "{}"); w.trouble() != "" {
+		t.Errorf("trouble %q", w.trouble())
+	}
 	for path, code := range map[string]int{"/": 404, "/hook": 405, "/previews/x": 404} {
 		answer, err := http.Get(at + path)
 		if err != nil {
@@ -124,17 +130,25 @@ func (d drip) Read(p []byte) (int, error) {
 	}
 }
 
-// Many at a time, and bodies that do not come, hold up nobody for long: where all places are
-// taken, the forge is told to come again.
+// Many at a time, and bodies that do not come, hold up nobody; where what came takes all the
+// room, the forge is told to come again.
 func TestWebhookFlood(t *testing.T) {
-	at, pushes := newWeb(t)
+	_, at, pushes := newWeb(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var slow gosync.WaitGroup
-	for range 2 * hookSlots {
+	for range 200 {
 		slow.Go(func() { _, _ = sendHook(ctx, at, hookSecret, drip{ctx}, nil) })
 	}
 	body := []byte(`{"ref":"refs/heads/main"}`)
+	if code, err := sendHook(t.Context(), at, hookSecret, bytes.NewReader(body), body); err != nil || code != http.StatusNoContent {
+		t.Fatalf("beside 200 slow ones: %d, %v", code, err)
+	}
+	for range hookRoom / maxHook {
+		slow.Go(func() {
+			_, _ = sendHook(ctx, at, hookSecret, io.MultiReader(strings.NewReader(strings.Repeat("x", maxHook-100)), drip{ctx}), nil)
+		})
+	}
 	counts := map[int]int{}
 	for limit := time.Now().Add(time.Minute); counts[http.StatusTooManyRequests] == 0; {
 		code, err := sendHook(t.Context(), at, hookSecret, bytes.NewReader(body), body)

@@ -43,11 +43,11 @@ func (c *Change) Markdown(limit int) string {
 	p.head(c)
 	p.lines("Problems", "text", c.problemLines(), p.room()/2)
 	p.lines("What API servers refuse", "diff", textOf(&diff.Report{Changes: c.of(diff.Refused)}), p.room()/3)
-	p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
+	all := p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
-	p.groups(c)
+	p.groups(c.changing(all))
 	p.lines("Problems that the base has, too", "text", linesOf(c.Before), p.room()/2)
 	switch {
 	case isLink(c.Link) && (p.cut || len(c.groups()) > 0):
@@ -148,10 +148,11 @@ func textOf(r *diff.Report) []string {
 	return strings.Split(text, "\n")
 }
 
-// lines writes a block of lines under a title, as many as there is room for.
-func (p *page) lines(title, language string, lines []string, room int) {
+// lines writes a block of lines under a title, as many as there is room for. whole says that
+// there is room for all.
+func (p *page) lines(title, language string, lines []string, room int) (whole bool) {
 	if len(lines) == 0 {
-		return
+		return true
 	}
 	fitting, left := fit(lines, room-len(title)-20)
 	if left > 0 {
@@ -161,6 +162,7 @@ func (p *page) lines(title, language string, lines []string, room int) {
 	if left > 0 {
 		p.write("\nand %s more\n", diff.Count(left, "line"))
 	}
+	return left == 0
 }
 
 // fit are the first of the lines that fit into a block of so many bytes, and how many do not.
@@ -232,8 +234,7 @@ func codes(names []string) string {
 
 // groups writes the changes, a block for units that change alike. Where there are few they
 // are unfolded.
-func (p *page) groups(c *Change) {
-	all := c.groups()
+func (p *page) groups(all []*group) {
 	if len(all) == 0 {
 		return
 	}

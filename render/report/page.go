@@ -57,7 +57,7 @@ func (c *Change) Page() string {
 	w.lines("What the change of kinds breaks", c.impactLines())
 	w.lines("What stays as it is", c.stayLines())
 	w.lines("How it is released, if all goes well", c.releaseLines())
-	w.groups(c.groups())
+	w.groups(c.changing(true))
 	w.lines("Problems that the base has, too", linesOf(c.Before))
 	return w.text.String()
 }

@@ -122,9 +122,10 @@ func (c *Change) releaseLines() (lines []string) {
 
 // gone are the changes after which a cluster has an object no more, if only for a while, or
 // swell no more.
-func (c *Change) gone() []diff.Change {
-	return c.of(diff.Deleted, diff.Held, diff.Released, diff.Forgotten, diff.Replaced)
-}
+func (c *Change) gone() []diff.Change { return c.of(append(slices.Clip(going), diff.Replaced)...) }
+
+// going are the actions after which an object is swell's no more.
+var going = []diff.Action{diff.Deleted, diff.Held, diff.Released, diff.Forgotten}
 
 // of are the changes of some actions, without their fields.
 func (c *Change) of(actions ...diff.Action) (changes []diff.Change) {
@@ -156,6 +157,16 @@ func (c *Change) groups() []*group {
 		c.alike = groupsOf(c.Report)
 	}
 	return c.alike
+}
+
+// changing are the groups, but for those that only go, where these are shown by themselves.
+func (c *Change) changing(shown bool) []*group {
+	if !shown {
+		return c.groups()
+	}
+	return slices.DeleteFunc(slices.Clone(c.groups()), func(g *group) bool {
+		return !slices.ContainsFunc(g.changes, func(change diff.Change) bool { return !slices.Contains(going, change.Action) })
+	})
 }
 
 func groupsOf(r *diff.Report) []*group {

@@ -556,6 +556,9 @@ const (
 // keep stores what was told of a commit.
 func (a *Announcer) keep(commit config.Commit, t *told) error {
 	content, err := json.Marshal(t)
+	if err == nil {
+		err = os.MkdirAll(a.Dir, 0o700) // somebody may have deleted it
+	}
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -59,7 +60,7 @@ func ReadJob(getenv func(string) string) (Job, error) {
 func jobToken(getenv func(string) string, on Type) func() (string, error) {
 	return func() (string, error) {
 		for _, name := range tokenVariables[on] {
-			if token := getenv(name); token != "" {
+			if token := strings.TrimSpace(getenv(name)); token != "" {
 				return token, nil
 			}
 		}

@@ -40,7 +40,7 @@ func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err 
 		found, answer, err := g.sdk(ctx).ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
 			State: gitea.StateOpen, Sort: "recentupdate", ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
 		if err != nil {
-			return nil, failed(err, "list pull requests")
+			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
 		}
 		for _, p := range found {
 			if pull := g.pull(p); pull.Base == branch || branch == "" {
@@ -89,6 +89,9 @@ func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
 		// With refs/for/main anybody who may read pushes a change into the repository itself,
 		// without a branch of it; so looks a branch that is gone.
 		pull.Fork = p.Head == nil || p.Head.RepoID != p.Base.RepoID || p.Head.Name == "" || p.Head.Ref == pull.Ref
+	}
+	if !pull.Fork { // its branch is newer where a pull request was closed and opened again
+		pull.Ref = "refs/heads/" + p.Head.Ref
 	}
 	if p.HasMerged && p.MergedCommitID != nil {
 		pull.Merge = config.Commit(*p.MergedCommitID)

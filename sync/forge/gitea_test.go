@@ -85,7 +85,7 @@ func TestGitea(t *testing.T) {
 		if err != nil || got != open[0] {
 			t.Errorf("Get = %+v, %v; want %+v", got, err, open[0])
 		}
-		if got.Head != head || got.Base != "main" || got.Fork || !got.Open || got.Author != "ann" || got.Title != "A change" || got.Ref != fmt.Sprintf("refs/pull/%d/head", number) {
+		if got.Head != head || got.Base != "main" || got.Fork || !got.Open || got.Author != "ann" || got.Title != "A change" || got.Ref != "refs/heads/change" {
 			t.Errorf("%+v", got)
 		}
 		if at := git(t, dir, "ls-remote", s.CloneURL(owner, project), got.Ref); !strings.HasPrefix(at, string(head)) {

@@ -87,7 +87,7 @@ func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err
 	for range maxPages {
 		found, answer, err := g.client.PullRequests.List(ctx, g.owner, g.name, ask)
 		if err != nil {
-			return nil, failed(err, "list pull requests")
+			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
 		}
 		for _, p := range found {
 			open = append(open, gitHubPull(p))

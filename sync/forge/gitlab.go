@@ -40,7 +40,7 @@ func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err
 	for range maxPages {
 		found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, ask, gitlab.WithContext(ctx))
 		if err != nil {
-			return nil, failed(err, "list merge requests")
+			return nil, failed(err, "list merge requests of %s", g.project)
 		}
 		for _, m := range found {
 			open = append(open, gitLabPull(m))

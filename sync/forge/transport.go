@@ -36,6 +36,9 @@ func (e *Error) Error() string {
 // IsNotFound says that a forge does not have, or does not show, what was asked for.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound, http.StatusGone) }
 
+// IsUnauthorized says that the credential is no good.
+func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
+
 // IsDenied says that the credential is no good, or has no right to do what was asked for.
 func IsDenied(err error) bool {
 	return hasStatus(err, http.StatusUnauthorized, http.StatusForbidden)
@@ -113,6 +116,7 @@ const (
 	answerTime = 30 * time.Second // for one request
 	maxAnswer  = 32 << 20         // bytes: a page of a hundred comments of 65,536 characters, in JSON
 	maxRefusal = 16 << 10         // bytes of an answer that is an error
+	maxText    = 300              // bytes of what it says
 	// leastPause is how long nothing is asked after a forge refused too many requests
 	// without saying for how long: GitHub asks for at least a minute.
 	leastPause = time.Minute
@@ -257,7 +261,7 @@ func refusal(content []byte) string {
 			text = fmt.Sprint(m)
 		}
 	}
-	return document.Shorten(document.Printable(strings.Join(strings.Fields(text), " ")))
+	return document.Cut(document.Printable(strings.Join(strings.Fields(text), " ")), maxText)
 }
 
 // bounded fails where an answer is longer than so many bytes.

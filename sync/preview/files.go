@@ -32,6 +32,7 @@ type posted struct {
 	Head  config.Commit `json:"head,omitempty"`
 	State forge.State   `json:"state,omitempty"`
 	Text  string        `json:"text,omitempty"`
+	URL   string        `json:"url,omitempty"`
 	// Report is the commit, and the digest, of what a check run shows.
 	Report string `json:"report,omitempty"`
 }
@@ -75,8 +76,11 @@ func (f files) pageOf(token string) string {
 	return filepath.Join(f.dir, "pages", token+".html")
 }
 
-// replace writes a file whole or not at all.
+// replace writes a file whole or not at all. Somebody may have deleted the folder.
 func replace(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
 	return renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }
 
@@ -127,6 +131,9 @@ func old(path string, info fs.FileInfo, now time.Time) error {
 
 func (f files) each(folder string, do func(string, fs.FileInfo) error) error {
 	entries, err := os.ReadDir(filepath.Join(f.dir, folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	for _, entry := range entries {
 		info, gone := entry.Info()
 		if gone == nil {

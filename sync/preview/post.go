@@ -72,13 +72,13 @@ func (p *Previewer) status(ctx context.Context, is *pull, s forge.Status) error 
 	if err := p.Forge.SetStatus(ctx, s); err != nil {
 		return err
 	}
-	is.posted.Head, is.posted.State, is.posted.Text = s.Commit, s.State, s.Text
+	is.posted.Head, is.posted.State, is.posted.Text, is.posted.URL = s.Commit, s.State, s.Text, s.URL
 	return p.files.write(is.Number, is.posted)
 }
 
 // has says that a status was posted already.
 func (p *posted) has(s forge.Status) bool {
-	return p.Head == s.Commit && p.State == s.State && p.Text == s.Text
+	return p.Head == s.Commit && p.State == s.State && p.Text == s.Text && p.URL == s.URL
 }
 
 // report shows problems beside their lines, where the credential lets it and it was not done.

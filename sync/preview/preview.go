@@ -31,7 +31,8 @@ import (
 	"github.com/swell-sh/swell/sync/forge"
 )
 
-// Options of a [Previewer]. All but Link, NoForks, Poll, Troubled and Now are required.
+// Options of a [Previewer]. All but Link, NoForks, Poll, Explain, Troubled
+// and Now are required.
 type Options struct {
 	Forge forge.Forge
 	// Render makes a preview: [Renderer.Render].
@@ -47,6 +48,8 @@ type Options struct {
 	NoForks bool
 	// Poll is how often the forge is asked for all open pull requests. Zero is a minute.
 	Poll time.Duration
+	// Explain adds to an error of the forge what may be wrong.
+	Explain func(error) error
 	// Troubled is called when Trouble says something else.
 	Troubled func()
 	Log      *slog.Logger
@@ -315,7 +318,7 @@ func (p *Previewer) read(ctx context.Context, now time.Time) {
 			p.Wake(0) // later
 			return
 		case err != nil || !is.Open || is.Base != p.Branch:
-			p.leave(ctx, number)
+			p.leave(ctx, number, err == nil && is.Open)
 		default:
 			p.keep(is)
 		}
@@ -337,8 +340,8 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 		p.keep(is)
 	}
 	for number := range p.known {
-		if !there[number] {
-			p.leave(ctx, number)
+		if !there[number] { // it is asked for what became of it
+			p.Wake(number)
 		}
 	}
 	if err := p.files.sweep(now, there); err != nil {
@@ -363,16 +366,24 @@ func (p *Previewer) keep(is forge.Pull) {
 	known.Pull = is
 }
 
-// leave is about a pull request that is not open any more, or not into the branch. A status
-// that says that its preview is under way ends.
-func (p *Previewer) leave(ctx context.Context, number int) {
+// leave is about a pull request that is not open any more, or not into the branch. What was
+// said of the latter holds no more; a status that says that its preview is under way ends.
+func (p *Previewer) leave(ctx context.Context, number int, elsewhere bool) {
 	is := p.known[number]
 	delete(p.known, number)
 	p.setTrouble(number, "")
-	if is == nil || is.posted.State != forge.Pending || p.Now().Before(p.writable()) {
+	if is == nil || is.posted.State == "" || is.posted.State != forge.Pending && !elsewhere || p.Now().Before(p.writable()) {
 		return
 	}
-	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: "no preview: it was closed, or is for another branch", Pull: number})
+	text := "no preview: it was closed"
+	if elsewhere {
+		text = "no preview: it is for another branch"
+	}
+	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: text, Pull: number})
+	if elsewhere && is.posted.Comment != 0 {
+		comment := "### swell: " + text + "\n"
+		err = errors.Join(err, p.comment(ctx, is, forge.Comment{Text: comment, Digest: forge.DigestOf(comment), OnlyAgain: true}))
+	}
 	if err != nil && ctx.Err() == nil {
 		p.Log.Warn("previews", "pull", number, "err", err)
 	}
@@ -395,6 +406,9 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 	case number == 0 || !forge.IsRefusal(err):
 		p.failed++
 		p.closed, number = now.Add(min(forge.Pause(p.failed), p.Poll)), 0
+	}
+	if p.Explain != nil {
+		err = p.Explain(err)
 	}
 	p.setTrouble(number, err.Error())
 	p.Log.Warn("previews", "pull", number, "err", err)
@@ -485,8 +499,10 @@ func (p *Previewer) link(is *pull) string {
 func (p *Previewer) take(r rendered) {
 	is, now := r.pull, p.Now()
 	p.running[r.fork] = nil
-	took := now.Sub(is.begun)
-	waited := is.begun.Sub(is.read)
+	took, waited := now.Sub(is.begun), time.Duration(0)
+	if is.head != r.head {
+		waited = is.begun.Sub(is.read)
+	}
 	is.begun = time.Time{}
 	if p.known[is.Number] != is || is.Head != r.head { // it was closed, or pushed to, meanwhile
 		return
@@ -499,12 +515,13 @@ func (p *Previewer) take(r rendered) {
 	case r.err != nil:
 		is.renders.Fail(now, 0)
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
+		p.setTrouble(is.Number, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err))
 		if is.renders.Failed == maxTries {
 			is.answer = &Answer{Head: r.head, Failed: unrendered}
 		}
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
 		is.renders.Fail(now, 0)
-		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
+		p.Log.Info("preview: Git has another head than the forge says", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
 		p.Wake(is.Number)
 	default:
 		if is.base, is.head, is.answer = r.base, r.head, &r.answer; r.answer.Failed != "" && !r.answer.Waits {

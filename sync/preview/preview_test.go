@@ -505,7 +505,7 @@ func TestSlowOnce(t *testing.T) {
 		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
 		w.Wake(1)
 		time.Sleep(time.Minute)
-		w.wrote("status 1 success")
+		w.wrote("status 1 success, comment 1")
 	})
 }
 
@@ -751,7 +751,7 @@ func TestClosedAndReopened(t *testing.T) {
 		w.Wake(4711)
 		w.SetBase("b3", "shop")
 		time.Sleep(5 * time.Minute)
-		w.wrote("")
+		w.wrote("status 1 success, comment 1") // that there is no preview any more
 	})
 }
 
