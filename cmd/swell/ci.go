@@ -48,6 +48,13 @@ func ciCommand() *cobra.Command {
 // ciSystems are the systems that there are jobs for.
 var ciSystems = []string{"github", "gitlab", "gitea"}
 
+// nextSteps are what is left to do, by system.
+var nextSteps = map[string]string{
+	"github": "commit these files to the default branch; the next pull request has a preview",
+	"gitea":  "commit these files to the default branch; the next pull request has a preview",
+	"gitlab": "add to .gitlab-ci.yml: include: {local: .gitlab/swell.yaml}; make a project access token with the scope api and the role Developer, and set it as the masked variable GITLAB_TOKEN; then commit both files to the default branch",
+}
+
 // ciJob is what is filled in.
 type ciJob struct{ Binary, SHA256, Path string }
 
@@ -91,6 +98,10 @@ Exit codes: 0 written, 2 not.`,
 			if job.Path, err = pathFlag(at, repo); err != nil {
 				return err
 			}
+			folder := strings.TrimSuffix(strings.TrimPrefix(job.Path, "--path "), " ")
+			if _, err := os.Stat(filepath.Join(root, folder, repositoryFile)); errors.Is(err, fs.ErrNotExist) {
+				return hinted{fmt.Errorf("%s: no %s in it, so it is no monorepo", filepath.Join(root, folder), repositoryFile), "run it inside the monorepo, or name its folder inside the Git repository with --path; swell init makes one"}
+			}
 			files, err := job.files(args[0])
 			if err != nil {
 				return err
@@ -101,7 +112,7 @@ Exit codes: 0 written, 2 not.`,
 			for _, f := range files {
 				fmt.Fprintln(cmd.OutOrStdout(), f.Name)
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "swell: commit these files to the default branch; the next pull request has a preview")
+			fmt.Fprintln(cmd.ErrOrStderr(), "swell: "+nextSteps[args[0]])
 			return nil
 		},
 	}
@@ -124,7 +135,11 @@ func (j *ciJob) check() error {
 	case j.Binary == "":
 		return hinted{errors.New("--binary: missing"), "make release makes the programs; put the one for linux/amd64 where jobs can download it"}
 	case !plainURL.MatchString(j.Binary):
-		return fmt.Errorf("--binary %q: want a URL with http:// or https://", j.Binary)
+		return fmt.Errorf("--binary %q: want a URL with http:// or https://, without spaces or quotes", j.Binary)
+	case strings.Contains(j.Binary, "@"):
+		return errors.New("--binary: a URL with a user or a password would stand in the repository: want one without")
+	case strings.HasPrefix(j.Binary, "http://") && j.SHA256 == "":
+		return hinted{errors.New("--binary: http:// lets anybody on the way give the job another program, which gets its token"), "use https://, or name the program's sum with --sha256"}
 	case j.SHA256 != "" && !isSHA256.MatchString(strings.ToLower(j.SHA256)):
 		return fmt.Errorf("--sha256 %q: want 64 hexadecimal digits", j.SHA256)
 	}
