@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,14 +243,16 @@ func TestAnnounceFails(t *testing.T) {
 // never take is not tried again.
 func TestAnnounceRefusals(t *testing.T) {
 	play(t, func(w *world) {
-		tried := 0
+		tried := &atomic.Int64{}
+		w.forge.mu.Lock()
 		w.forge.refuse = func(s forge.Status) error {
 			if s.Commit != commitOf("bb") {
 				return nil
 			}
-			tried++
+			tried.Add(1)
 			return &forge.Error{Status: http.StatusForbidden, Text: "not yours"}
 		}
+		w.forge.mu.Unlock()
 		w.commit("bb", "cart")
 		w.pass()
 		w.commit("cc", "web")
@@ -259,22 +262,22 @@ func TestAnnounceRefusals(t *testing.T) {
 			t.Errorf("trouble %q", got)
 		}
 		time.Sleep(time.Minute)
-		if tried < 2 || tried > 6 {
-			t.Errorf("tried %d times in a minute", tried)
+		if n := tried.Load(); n < 2 || n > 6 {
+			t.Errorf("tried %d times in a minute", n)
 		}
 		w.forge.mu.Lock()
 		w.forge.refuse = func(s forge.Status) error {
 			if s.Commit != commitOf("bb") {
 				return nil
 			}
-			tried++
+			tried.Add(1)
 			return &forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"}
 		}
 		w.forge.mu.Unlock()
 		time.Sleep(20 * time.Minute)
-		tried = 0
-		if time.Sleep(24 * time.Hour); tried != 0 || w.a.Trouble() != "" {
-			t.Errorf("tried %d times more, trouble %q", tried, w.a.Trouble())
+		tried.Store(0)
+		if time.Sleep(24 * time.Hour); tried.Load() != 0 || w.a.Trouble() != "" {
+			t.Errorf("tried %d times more, trouble %q", tried.Load(), w.a.Trouble())
 		}
 	})
 }
@@ -367,9 +370,10 @@ func TestAnnounceCommits(t *testing.T) {
 // same.
 func TestAnnounceBound(t *testing.T) {
 	play(t, func(w *world) {
-		now, woken := time.Now(), 0
+		w.stop() // nobody else takes the words
+		now, woken := time.Now(), &atomic.Int64{}
 		w.a.Now = func() time.Time { now = now.Add(100 * time.Millisecond); return now } // a look takes 100 ms
-		w.a.Wake = func() { woken++ }
+		w.a.Wake = func() { woken.Add(1) }
 		looks := func() int {
 			select {
 			case <-w.a.wake:
@@ -378,20 +382,19 @@ func TestAnnounceBound(t *testing.T) {
 				return 0
 			}
 		}
-		w.stop() // nobody else takes the words
 		w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa"), New: true, Happened: true})
 		n := looks()
 		for range 10 {
 			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa"), Happened: true})
 		}
-		if n += looks(); n != 1 || woken != 0 {
-			t.Errorf("%d looks in 12 passes, woken %d times", n, woken)
+		if n += looks(); n != 1 || woken.Load() != 0 {
+			t.Errorf("%d looks in 12 passes, woken %d times", n, woken.Load())
 		}
 		time.Sleep(2 * time.Second)
 		now = now.Add(2 * time.Second)
 		w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa")})
-		if n = looks(); n != 1 || woken != 1 {
-			t.Errorf("%d looks afterwards, woken %d times", n, woken)
+		if n = looks(); n != 1 || woken.Load() != 1 {
+			t.Errorf("%d looks afterwards, woken %d times", n, woken.Load())
 		}
 		w.start()
 	})
