@@ -105,10 +105,7 @@ func previewMemory(all uint64) uint64 {
 func previewsDir(settings *config.Daemon) string { return filepath.Join(settings.State, "previews") }
 
 func openPreviewer(ctx context.Context, settings *config.Daemon, fork bool) (*previewer, error) {
-	all, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
-	if err != nil {
-		all = 0
-	}
+	all, _ := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)() // 0 with an error
 	memory := previewMemory(all)
 	debug.SetMemoryLimit(int64(memory))
 	debug.SetMaxStack(previewStack)
@@ -173,15 +170,18 @@ func (p *previewer) serve(ctx context.Context, questions *json.Decoder, out io.W
 	}
 }
 
-// reply answers a question. After an error another process begins anew.
+// reply answers a question. It is the last answer where the store is to be made anew: the one
+// beside which it is may have been replaced, it may be full, or somebody deleted it.
 func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) error {
 	answer, err := p.answer(ctx, ask)
-	if source.IsDamage(err) || errors.Is(err, fs.ErrNotExist) || p.src.IsFull() {
-		// The store beside which this one is may have been replaced, or this one deleted.
-		return errors.Join(err, os.RemoveAll(p.dir))
-	}
 	if err != nil {
 		answer = preview.Answer{Retry: err.Error()}
+	}
+	if source.IsDamage(err) || errors.Is(err, fs.ErrNotExist) || p.src.IsFull() {
+		answer.Last = true
+		if err := os.RemoveAll(p.dir); err != nil {
+			return err
+		}
 	}
 	return json.NewEncoder(out).Encode(answer)
 }

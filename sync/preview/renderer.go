@@ -47,8 +47,11 @@ type Answer struct {
 	// empty then, but for Waits: it is the base's fault, so it is tried when that moves.
 	Failed string
 	Waits  bool
-	// Retry is why none could be made now, for the daemon's log; all else is empty then.
+	// Retry is why none could be made now, for the daemon's log; all else is empty then, but
+	// for Last.
 	Retry string
+	// Last says that the process answers no more: another one is to begin anew.
+	Last bool
 }
 
 // State is that of the answer's status.
@@ -122,7 +125,7 @@ func (r *Renderer) Render(ctx context.Context, ask Ask) (Answer, error) {
 	}
 	answer, err := w.process.ask(ctx, ask, limit)
 	switch {
-	case err != nil:
+	case err != nil || answer.Last:
 		w.stop()
 	case ask.Fork:
 		w.expiry = time.AfterFunc(orDefault(r.Idle, time.Minute), func() {

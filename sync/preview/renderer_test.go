@@ -57,6 +57,9 @@ func renderer() int {
 		case "later":
 			os.Stdout.WriteString(`{"Retry": "no network"}` + "\n")
 			continue
+		case "last":
+			os.Stdout.WriteString(`{"Head": "last", "Last": true}` + "\n")
+			continue
 		case "flood":
 			os.Stderr.WriteString(strings.Repeat("far too much\n", 100_000))
 			return 2
@@ -115,6 +118,10 @@ func TestRenderer(t *testing.T) {
 	if got, err := r.Render(t.Context(), Ask{Ref: "flood"}); err != nil || got.Failed == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if got, err := r.Render(t.Context(), Ask{Ref: "last"}); err != nil || got.Head != "last" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	good(false, "a") // another process
 	if got, err := r.Render(t.Context(), Ask{Ref: "eat"}); err != nil || !strings.Contains(got.Failed, "memory") {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -20,14 +20,9 @@ import (
 // anew when it is opened: all that is in it can be fetched again.
 const maxBeside = 2 << 30
 
-// IsFull says that a store beside another one should be opened anew.
-func (s *Source) IsFull() bool {
-	if s.cfg.Dir == "" {
-		return false
-	}
-	size, err := sizeOf(s.cfg.Dir)
-	return err == nil && size > maxBeside
-}
+// IsFull says that a store beside another one should be opened anew. It is for the goroutine
+// that fetches.
+func (s *Source) IsFull() bool { return s.beside > maxBeside }
 
 // OpenBeside opens a store of its own, in cfg.Dir, for commits that are not on the branch
 // followed, such as those of pull requests. What the store in the folder main has is read
@@ -38,33 +33,39 @@ func OpenBeside(cfg Config, main string) (*Source, error) {
 		cfg.Dir = ""
 		return Open(cfg)
 	}
-	if err := makeBeside(cfg.Dir, main); err != nil {
+	size, err := makeBeside(cfg.Dir, main)
+	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return Open(cfg)
+	s, err := Open(cfg)
+	if err == nil {
+		s.beside = size
+	}
+	return s, err
 }
 
-func makeBeside(dir, main string) error {
+// makeBeside makes a store, or leaves one that there is, and returns its size in bytes.
+func makeBeside(dir, main string) (size int64, err error) {
 	if err := checkOurs(dir); err != nil {
-		return err
+		return 0, err
 	}
-	if size, err := sizeOf(dir); err != nil || size > maxBeside {
+	if size, err = sizeOf(dir); err != nil || size > maxBeside {
 		if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
-			return err
+			return 0, err
 		}
+		size = 0
 	}
 	if err := makeStore(dir); err != nil {
-		return err
+		return 0, err
 	}
-	main, err := filepath.Abs(main)
-	if err != nil {
-		return err
+	if main, err = filepath.Abs(main); err != nil {
+		return 0, err
 	}
 	info := filepath.Join(dir, objectsDir, "info")
 	if err := os.MkdirAll(info, 0o755); err != nil {
-		return err
+		return 0, err
 	}
-	return writeFile(filepath.Join(info, "alternates"), filepath.Join(main, objectsDir)+"\n")
+	return size, writeFile(filepath.Join(info, "alternates"), filepath.Join(main, objectsDir)+"\n")
 }
 
 // sizeOf is the bytes of all files below a folder, which need not be there.

@@ -69,7 +69,11 @@ func TestBeside(t *testing.T) {
 	git(t, c.dir, "checkout", "-q", "-B", "pull", string(next))
 	pushed := c.commit("a.yaml", "five")
 	git(t, c.dir, "push", "-q", "-f", "origin", "HEAD:refs/pull/7/head")
+	before := beside.beside
 	ref(beside, pushed) // forced, and from the newer base
+	if again := open(); before == 0 || beside.beside <= before || again.beside < beside.beside || again.IsFull() {
+		t.Errorf("%d bytes, then %d; %d when it is opened anew", before, beside.beside, again.beside)
+	}
 	if diff := cmp.Diff(map[string]string{"a.yaml": "five", "dir/b.yaml": "four"}, files(t, beside, pushed)); diff != "" {
 		t.Error(diff)
 	}

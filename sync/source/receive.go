@@ -60,6 +60,7 @@ func (s *Source) receive(ctx context.Context, session session, refs *packp.AdvRe
 	if err := store(packFile{f, ctx.Err}, want, dir, s.cfg.MaxObject); err != nil {
 		return fmt.Errorf("downloaded pack: %w", cause(ctx, err))
 	}
+	s.beside += s.cfg.MaxFetch - sized.left
 	return nil
 }
 

@@ -125,8 +125,9 @@ type Source struct {
 	// missing or corrupt. The next fetch clones anew, unless one already has.
 	damaged atomic.Int64
 
-	// fetching is held by the one fetch that runs. It also guards following.
+	// fetching is held by the one fetch that runs. It also guards following and beside.
 	fetching chan struct{}
+	beside   int64 // bytes of a store beside another one
 	following
 }
 
