@@ -41,15 +41,15 @@ func RuleChanges(base, head *Repository) (changed []string) {
 		}
 	}
 	for name := range maps.Keys(merged(base.Rollouts, head.Rollouts)) {
-		if was, is := base.Rollouts[name], head.Rollouts[name]; was == nil || is == nil || !was.same(is) {
+		if !base.Rollouts[name].same(head.Rollouts[name]) {
 			changed = append(changed, "Rollout "+name)
 		}
 	}
 	for name, differ := range map[string]bool{
 		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
-		"facts":       base.FactsHash != head.FactsHash && !sameFiles(base, head, base.layout.facts, head.layout.facts),
-		"policies":    base.PoliciesHash != head.PoliciesHash && !sameFiles(base, head, base.layout.policies, head.layout.policies),
+		"facts":       base.layout.facts != head.layout.facts || !SameFiles(base.Tree, head.Tree, head.layout.facts),
+		"policies":    base.layout.policies != head.layout.policies || !SameFiles(base.Tree, head.Tree, head.layout.policies),
 	} {
 		if differ {
 			changed = append(changed, name)
@@ -59,14 +59,16 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	return slices.Compact(changed)
 }
 
-// sameFiles says whether two folders have the same files: those of two sorts of trees cannot
-// be compared by their own hashes.
-func sameFiles(base, head *Repository, was, is string) bool {
-	return was == is && slices.Equal(FilesOf(base.Tree, was), FilesOf(head.Tree, is))
+// SameFiles says whether a folder, which need not be there, has the same files in two trees.
+// Folders of two sorts of trees may be the same although their own hashes differ.
+func SameFiles(base, head Tree, folder string) bool {
+	was, lost := base.Hash(folder)
+	is, missing := head.Hash(folder)
+	return lost == nil && missing == nil && was == is || slices.Equal(filesOf(base, folder), filesOf(head, folder))
 }
 
-// FilesOf are the names and hashes of all files of a folder, which need not be there.
-func FilesOf(tree Tree, folder string) (all []string) {
+// filesOf are the names and hashes of all files of a folder.
+func filesOf(tree Tree, folder string) (all []string) {
 	_ = fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -94,21 +96,26 @@ func merged[T any](a, b map[string]T) map[string]T {
 	return both
 }
 
+// sameBut says whether two documents say the same, wherever they stand.
+func sameBut[T any](a, b T, place func(*T) *document.Position) bool {
+	*place(&a), *place(&b) = document.Position{}, document.Position{}
+	return reflect.DeepEqual(a, b)
+}
+
 // same says whether two tenants say the same; either may be nil.
 func (t *Tenant) same(other *Tenant) bool {
 	if t == nil || other == nil {
 		return t == other
 	}
-	a, b := *t, *other
-	a.Position, b.Position = document.Position{}, document.Position{}
-	return reflect.DeepEqual(a, b)
+	return sameBut(*t, *other, func(t *Tenant) *document.Position { return &t.Position })
 }
 
-// same says whether two Rollouts release alike.
+// same says whether two Rollouts release alike; either may be nil.
 func (r *Rollout) same(other *Rollout) bool {
-	a, b := *r, *other
-	a.Position, b.Position = document.Position{}, document.Position{}
-	return reflect.DeepEqual(a, b)
+	if r == nil || other == nil {
+		return r == other
+	}
+	return sameBut(*r, *other, func(r *Rollout) *document.Position { return &r.Position })
 }
 
 // same says whether two rules say the same.
@@ -118,9 +125,7 @@ func (r *HealthRule) same(other *HealthRule) bool {
 
 // Same says whether two Checkers say the same, wherever they stand.
 func (c *Checker) Same(other *Checker) bool {
-	a, b := *c, *other
-	a.Position, b.Position = document.Position{}, document.Position{}
-	return reflect.DeepEqual(a, b)
+	return sameBut(*c, *other, func(c *Checker) *document.Position { return &c.Position })
 }
 
 // sameSchema says whether the schema that a Checker judges by is the same in both trees.

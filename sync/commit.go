@@ -45,12 +45,8 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 		r.fail(err)
 		return false
 	}
-	before, brokenBefore := d.monorepo.snapshot, d.monorepo.broken
-	d.setCommit(commit, tree)
+	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot
-	if before != nil && !s.Held {
-		r.Broken = newlyBroken(brokenBefore, d.monorepo.broken)
-	}
 	r.Refused = d.monorepo.wanted.Refused()
 	if r.Refused != "" && !s.Held {
 		r.fail(errors.New(ofCommit(commit, r.Refused)))
@@ -76,8 +72,9 @@ func newlyBroken(before, now []*render.Unit) (n int) {
 }
 
 // setCommit makes a commit the one that is wanted. Jobs that go on in the background
-// and are about to delete what it wants end here.
-func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
+// and are about to delete what it wants end here. It returns how many units have problems
+// that the commit before did not have; 0 where there was none, or the new one is held.
+func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) (broken int) {
 	before, brokenBefore := d.monorepo.snapshot, d.monorepo.broken
 	d.monorepo.take(commit, tree, d.state)
 	snapshot := d.monorepo.snapshot
@@ -94,6 +91,10 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) {
 		owner, why := owners.RetainReason(j.Place(), id)
 		return owner != nil || why != ""
 	})
+	if before == nil || snapshot.Held {
+		return 0
+	}
+	return newlyBroken(brokenBefore, d.monorepo.broken)
 }
 
 // nudgeBeside makes due what units have to delete that stayed for the sake of a unit

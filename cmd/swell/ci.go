@@ -56,7 +56,12 @@ var nextSteps = map[string]string{
 }
 
 // ciJob is what is filled in.
-type ciJob struct{ Binary, SHA256, Path string }
+type ciJob struct {
+	Binary, SHA256 string
+	// Path is the flag of swell diff for a monorepo that is not the root of its Git
+	// repository, with a space; empty for one that is.
+	Path string
+}
 
 func ciInitCommand() *cobra.Command {
 	var job ciJob
@@ -94,11 +99,13 @@ Exit codes: 0 written, 2 not.`,
 			if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
 				return hinted{fmt.Errorf("%s: no Git repository", repo), "the files are for the root of the repository that the pull requests are in"}
 			}
-			var err error
-			if job.Path, err = pathFlag(at, repo); err != nil {
+			folder, err := folderOf(at, repo)
+			if err != nil {
 				return err
 			}
-			folder := strings.TrimSuffix(strings.TrimPrefix(job.Path, "--path "), " ")
+			if folder != "." {
+				job.Path = "--path " + folder + " "
+			}
 			if _, err := os.Stat(filepath.Join(root, folder, repositoryFile)); errors.Is(err, fs.ErrNotExist) {
 				return hinted{fmt.Errorf("%s: no %s in it, so it is no monorepo", filepath.Join(root, folder), repositoryFile), "run it inside the monorepo, or name its folder inside the Git repository with --path; swell init makes one"}
 			}
@@ -147,20 +154,16 @@ func (j *ciJob) check() error {
 	return nil
 }
 
-// pathFlag is the flag of swell diff for a monorepo that is not the root of its Git
-// repository, with a space; empty for one that is, or that is not there yet.
-func pathFlag(at, repo string) (string, error) {
+// folderOf is the monorepo's folder inside the Git repository; "." is its root.
+func folderOf(at, repo string) (string, error) {
 	if at == "" {
 		at = (&place{repo: repo}).folder(repo)
 	}
 	at = filepath.ToSlash(filepath.Clean(at))
-	switch {
-	case at == ".":
-		return "", nil
-	case !filepath.IsLocal(at) || !shellPath.MatchString(at):
+	if at != "." && (!filepath.IsLocal(at) || !shellPath.MatchString(at)) {
 		return "", fmt.Errorf("--path %q: want a folder inside the repository, of letters, digits, dots, hyphens and underscores", at)
 	}
-	return "--path " + at + " ", nil
+	return at, nil
 }
 
 // files are those of a system, by their paths from the root of the Git repository.

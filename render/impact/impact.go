@@ -49,9 +49,7 @@ func (r *Report) Problems() document.Problems {
 // trees, apart from definitions in units.
 func Touched(base, head *config.Repository) bool {
 	was, is := sources(base), sources(head)
-	return !slices.Equal(was, is) || slices.ContainsFunc(is, func(folder string) bool {
-		return !slices.Equal(config.FilesOf(base.Tree, folder), config.FilesOf(head.Tree, folder))
-	})
+	return !slices.Equal(was, is) || slices.ContainsFunc(is, func(folder string) bool { return !config.SameFiles(base.Tree, head.Tree, folder) })
 }
 
 // sources are the folders that kinds and definitions are made from.

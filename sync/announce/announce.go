@@ -120,19 +120,20 @@ func Open(o Options) (*Announcer, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	err := a.each(func(commit config.Commit, is *told) {
-		if !is.Over {
+	commits, err := a.tidy()
+	for _, commit := range commits {
+		if is := a.read(commit); is != nil && !is.Over {
 			a.told[commit], a.known[commit] = is, true
 		}
-	})
+	}
 	return a, err
 }
 
-// each reads what was told of each commit. What is old goes.
-func (a *Announcer) each(do func(config.Commit, *told)) error {
+// tidy deletes what is old, and returns the commits of which something is known.
+func (a *Announcer) tidy() (commits []config.Commit, err error) {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a.swept = a.Now()
 	for _, entry := range entries {
@@ -141,12 +142,11 @@ func (a *Announcer) each(do func(config.Commit, *told)) error {
 			err = errors.Join(err, os.Remove(filepath.Join(a.Dir, entry.Name())))
 			continue
 		}
-		commit := config.Commit(strings.TrimSuffix(entry.Name(), ".json"))
-		if is := a.read(commit); is != nil && len(commit) == 40 {
-			do(commit, is)
+		if commit := strings.TrimSuffix(entry.Name(), ".json"); len(commit) == 40 {
+			commits = append(commits, config.Commit(commit))
 		}
 	}
-	return err
+	return commits, err
 }
 
 func (a *Announcer) fileOf(commit config.Commit) string {
@@ -359,7 +359,7 @@ func (a *Announcer) sweep(now time.Time) {
 	if now.Sub(a.swept) < sweepEvery {
 		return
 	}
-	if err := a.each(func(config.Commit, *told) {}); err != nil {
+	if _, err := a.tidy(); err != nil {
 		a.Log.Error("announce: tidy up", "err", err)
 	}
 }
@@ -422,6 +422,7 @@ func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newes
 // told.
 func (a *Announcer) forget(commit config.Commit) {
 	delete(a.told, commit)
+	delete(a.pauses, commit)
 	a.mu.Lock()
 	delete(a.known, commit)
 	a.mu.Unlock()
