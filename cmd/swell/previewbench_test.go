@@ -64,16 +64,19 @@ func (r *reviewed) next(told <-chan toldHook, is func(toldHook) bool) toldHook {
 	}
 }
 
-// specsOf is how many specs a benchmark of previews has: SWELL_SPECS, or 10,000.
-func specsOf(b *testing.B) int {
-	specs := 10_000
-	if text := os.Getenv("SWELL_SPECS"); text != "" {
-		if _, err := fmt.Sscan(text, &specs); err != nil {
-			b.Fatal(err)
+// numberOf is a number of the environment, or another one where it is not set.
+func numberOf(b *testing.B, variable string, otherwise int) int {
+	b.Helper()
+	if text := os.Getenv(variable); text != "" {
+		if _, err := fmt.Sscan(text, &otherwise); err != nil {
+			b.Fatalf("%s: %v", variable, err)
 		}
 	}
-	return specs
+	return otherwise
 }
+
+// specsOf is how many specs a benchmark of previews has: SWELL_SPECS, or 10,000.
+func specsOf(b *testing.B) int { return numberOf(b, "SWELL_SPECS", 10_000) }
 
 // BenchmarkWebhookToComment is the time from a push to a pull request to the comment that
 // says what it changes, both as Gitea tells of them: one spec of many, and a kind. The fleet is

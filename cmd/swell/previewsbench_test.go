@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,36 +45,30 @@ func (r *reviewed) counted() *atomic.Int64 {
 // resident is the memory of the daemon and of the processes that it started, in MiB.
 func (r *reviewed) resident() (daemon, others float64) {
 	r.Helper()
+	of := func(pid int) float64 {
+		now, _, _ := residentOf(pid) // it may have ended
+		return now / (1 << 20)
+	}
 	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.process.Pid))
 	if err != nil {
 		r.Fatal(err)
 	}
 	for _, file := range children {
 		content, _ := os.ReadFile(file) // a thread may have ended
-		for _, pid := range strings.Fields(string(content)) {
-			others += residentOf(pid)
+		for _, text := range strings.Fields(string(content)) {
+			if pid, err := strconv.Atoi(text); err == nil {
+				others += of(pid)
+			}
 		}
 	}
-	return residentOf(fmt.Sprint(r.process.Pid)), others
-}
-
-func residentOf(pid string) float64 {
-	content, _ := os.ReadFile("/proc/" + pid + "/statm") // it may have ended
-	var size, pages float64
-	_, _ = fmt.Sscan(string(content), &size, &pages)
-	return pages * float64(os.Getpagesize()) / (1 << 20)
+	return of(r.process.Pid), others
 }
 
 // BenchmarkMovingBase is the memory of a daemon with 200 open pull requests whose base moves
 // every 10 s, and what it asks of the forge, for SWELL_SECONDS: 60 where it is not set. Each
 // time somebody pushes to one of the pull requests: that one comes first.
 func BenchmarkMovingBase(b *testing.B) {
-	seconds := 60
-	if text := os.Getenv("SWELL_SECONDS"); text != "" {
-		if _, err := fmt.Sscan(text, &seconds); err != nil {
-			b.Fatal(err)
-		}
-	}
+	seconds := numberOf(b, "SWELL_SECONDS", 60)
 	r := newReviewedOf(b, "  kubeconfigDir: clusters\n", func(r *reviewed) {
 		if err := os.CopyFS(r.dir, os.DirFS("../../testdata/monorepo")); err != nil {
 			b.Fatal(err)

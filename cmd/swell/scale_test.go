@@ -223,15 +223,26 @@ func (m *many) stop() {
 // resident is what the daemon has in memory, and the most that it had, in bytes.
 func (m *many) resident() (now, most float64) {
 	m.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.daemon.Process.Pid))
+	now, most, err := residentOf(m.daemon.Process.Pid)
 	if errors.Is(err, os.ErrNotExist) {
 		m.Skip("no /proc to read the daemon's memory from")
 	}
 	m.must(err)
+	return now, most
+}
+
+// residentOf is what a process has in memory, and the most that it had, in bytes.
+func residentOf(pid int) (now, most float64, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == "kB" {
 			n, err := strconv.Atoi(fields[1])
-			m.must(err)
+			if err != nil {
+				return 0, 0, err
+			}
 			switch fields[0] {
 			case "VmRSS:":
 				now = float64(n << 10)
@@ -240,7 +251,7 @@ func (m *many) resident() (now, most float64) {
 			}
 		}
 	}
-	return now, most
+	return now, most, nil
 }
 
 // holds logs what the daemon holds.

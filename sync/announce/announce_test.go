@@ -244,15 +244,18 @@ func TestAnnounceFails(t *testing.T) {
 func TestAnnounceRefusals(t *testing.T) {
 	play(t, func(w *world) {
 		tried := &atomic.Int64{}
-		w.forge.mu.Lock()
-		w.forge.refuse = func(s forge.Status) error {
-			if s.Commit != commitOf("bb") {
-				return nil
+		refuse := func(why *forge.Error) {
+			w.forge.mu.Lock()
+			defer w.forge.mu.Unlock()
+			w.forge.refuse = func(s forge.Status) error {
+				if s.Commit != commitOf("bb") {
+					return nil
+				}
+				tried.Add(1)
+				return why
 			}
-			tried.Add(1)
-			return &forge.Error{Status: http.StatusForbidden, Text: "not yours"}
 		}
-		w.forge.mu.Unlock()
+		refuse(&forge.Error{Status: http.StatusForbidden, Text: "not yours"})
 		w.commit("bb", "cart")
 		w.pass()
 		w.commit("cc", "web")
@@ -265,15 +268,7 @@ func TestAnnounceRefusals(t *testing.T) {
 		if n := tried.Load(); n < 2 || n > 6 {
 			t.Errorf("tried %d times in a minute", n)
 		}
-		w.forge.mu.Lock()
-		w.forge.refuse = func(s forge.Status) error {
-			if s.Commit != commitOf("bb") {
-				return nil
-			}
-			tried.Add(1)
-			return &forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"}
-		}
-		w.forge.mu.Unlock()
+		refuse(&forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"})
 		time.Sleep(20 * time.Minute)
 		tried.Store(0)
 		if time.Sleep(24 * time.Hour); tried.Load() != 0 || w.a.Trouble() != "" {

@@ -193,24 +193,29 @@ func TestImmutableTexts(t *testing.T) {
 	ns := space(t)
 	for i, test := range immutables {
 		t.Run(test.name, func(t *testing.T) {
-			make := func(value string) *render.Object {
-				values := strings.NewReplacer("NAME", fmt.Sprintf("n%d", i), "NS", ns, "X", value)
-				return object(t, "%s", values.Replace(test.object))
-			}
-			entry := applied(t, c, make(test.old))[0]
-			t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
-			got := c.bring(t.Context(), []*render.Object{make(test.new)}, nil)[0]
+			got, action := change(t, c, strings.NewReplacer("NAME", fmt.Sprintf("n%d", i), "NS", ns).Replace(test.object), test.old, test.new)
 			if got.Err == nil || !strings.Contains(got.Err.Error(), test.text) {
 				t.Errorf("got %v, want %q in it", got.Err, test.text)
 			}
 			if fields := strings.Join(immutableFields(got.Err), " "); fields != test.fields {
 				t.Errorf("fields %q, want %q: %v", fields, test.fields, causes(got.Err))
 			}
-			if action := foretold(make(test.old), make(test.new)); action != diff.Refused {
+			if action != diff.Refused {
 				t.Errorf("a diff says that it is %s", action)
 			}
 		})
 	}
+}
+
+// change applies an object with the old value for X and then with the new one, and says what a
+// diff makes of that.
+func change(t *testing.T, c *Cluster, text, old, value string) (Result, diff.Action) {
+	t.Helper()
+	before, after := object(t, "%s", strings.ReplaceAll(text, "X", old)), object(t, "%s", strings.ReplaceAll(text, "X", value))
+	entry := applied(t, c, before)[0]
+	t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
+	got := c.bring(t.Context(), []*render.Object{after}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]
+	return got, foretold(before, after)
 }
 
 // foretold is what a diff makes of an object that changes.
@@ -338,15 +343,11 @@ func TestMutable(t *testing.T) {
 	ns := space(t)
 	for i, test := range mutables {
 		t.Run(test.name, func(t *testing.T) {
-			make := func(value string) *render.Object {
-				return object(t, "%s", strings.NewReplacer("NAME", fmt.Sprintf("m%d", i), "NS", ns, "X", value).Replace(test.object))
-			}
-			entry := applied(t, c, make(test.old))[0]
-			t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
-			if got := c.bring(t.Context(), []*render.Object{make(test.new)}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]; got.Err != nil {
+			got, action := change(t, c, strings.NewReplacer("NAME", fmt.Sprintf("m%d", i), "NS", ns).Replace(test.object), test.old, test.new)
+			if got.Err != nil {
 				t.Error(got.Err)
 			}
-			if action := foretold(make(test.old), make(test.new)); action != diff.Configured {
+			if action != diff.Configured {
 				t.Errorf("a diff says that it is %s", action)
 			}
 		})

@@ -169,6 +169,13 @@ func (f *fakeForge) put(n int, head config.Commit, fork bool) {
 	f.pulls[n] = forge.Pull{Number: n, Head: head, Base: "main", Ref: fmt.Sprintf("refs/pull/%d/head", n), Open: true, Fork: fork, Updated: time.Now()}
 }
 
+// putAll opens so many pull requests, from 1.
+func (f *fakeForge) putAll(n int) {
+	for i := range n {
+		f.put(i+1, config.Commit(fmt.Sprintf("a%d", i)), false)
+	}
+}
+
 func (f *fakeForge) set(fail func(string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -432,9 +439,7 @@ func TestGivesUpForItself(t *testing.T) {
 func TestWaitsForTheBase(t *testing.T) {
 	play(t, func(w *world) {
 		w.SetBase("b1", "shop")
-		for n := range 20 {
-			w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
-		}
+		w.forge.putAll(20)
 		w.renders.set(func(Ask) (Answer, error) { return Answer{Waits: true, Failed: "main has problems"}, nil })
 		w.Wake(0)
 		time.Sleep(6 * time.Hour)
@@ -670,9 +675,7 @@ func TestForgeFails(t *testing.T) {
 	t.Run("nothing for long", func(t *testing.T) {
 		play(t, func(w *world) {
 			w.SetBase("b1", "shop")
-			for n := range 300 {
-				w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
-			}
+			w.forge.putAll(300)
 			until := time.Now().Add(2 * time.Hour)
 			w.forge.set(func(what string) error {
 				if what != "open" && time.Now().Before(until) {
@@ -695,9 +698,7 @@ func TestForgeFails(t *testing.T) {
 	t.Run("a limit", func(t *testing.T) {
 		play(t, func(w *world) {
 			w.SetBase("b1", "shop")
-			for n := range 3 {
-				w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
-			}
+			w.forge.putAll(3)
 			until, asked := time.Now().Add(20*time.Minute), 0
 			w.forge.set(func(what string) error {
 				if what == "comment" && time.Now().Before(until) {
