@@ -71,18 +71,20 @@ func TestKeptSeeds(t *testing.T) {
 // usualSteps is how many choices a history has before all faults end.
 const usualSteps = 300
 
-// TestSim plays fresh histories until the time is over; the long form is make sim.
+// TestSim plays histories until the time is over. The long form is make sim, and plays other
+// ones each time.
 func TestSim(t *testing.T) {
-	limit := 5 * time.Second
+	limit, first, began := 5*time.Second, 1, time.Now()
 	if text := os.Getenv("SWELL_SIM_TIME"); text != "" {
+		first = int(began.UnixNano() % 1_000_000)
 		var err error
 		if limit, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, began := newStats(), time.Now()
+	s := newStats()
 	n := number(t, "SWELL_SIM_STEPS", usualSteps)
-	seed := uint64(number(t, "SWELL_SIM_SEED", int(began.UnixNano()%1_000_000)))
+	seed := uint64(number(t, "SWELL_SIM_SEED", first))
 	for ; time.Since(began) < limit; seed++ {
 		if w := run(t, seed, choices(seed, n), s); w.judge.objection != nil {
 			report(t, seed, choices(seed, n), w)

@@ -12,7 +12,7 @@ var claimTypes = types{
 	core + "PersistentVolumeClaim":     {Self: mapping(needs("spec"))},
 	core + "PersistentVolumeClaimSpec": {Self: mapping(claim), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": except("", dnsName), "volumeAttributesClassName": except("", dnsName)}},
 	core + "TypedLocalObjectReference": {Optional: []string{"kind", "name"}}, // a claim's source that is not good is ignored
-	core + "TypedObjectReference":      {Self: mapping(dataSource), Fields: map[string]Rule{"name": nonEmpty, "kind": nonEmpty, "apiGroup": except("", dnsName), "namespace": except("", dnsLabel)}},
+	core + "TypedObjectReference":      {Self: mapping(dataSourceRef), Optional: []string{"kind", "name"}},
 	core + "PersistentVolume":          {Self: mapping(needs("spec"))},
 	core + "PersistentVolumeSpec": {Self: mapping(persistentVolume), Fields: map[string]Rule{"accessModes": accessModes, "storageClassName": except("", dnsName),
 		"volumeAttributesClassName": dnsName, "nodeAffinity": mapping(func(m map[string]any) Flaws {
@@ -73,25 +73,38 @@ func claim(m map[string]any) (found Flaws) {
 		found = append(found, want("more than 0").at("storage").at("requests").at("resources")...)
 	}
 	source, ref := object(m, "dataSource"), object(m, "dataSourceRef")
+	if isDropped(ref) {
+		ref = nil
+	}
 	kind, group := text(source, "kind"), text(source, "apiGroup")
 	if known := kind == "PersistentVolumeClaim" && group == "" || kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"; known && (source["name"] == nil || source["name"] == "") {
 		found = append(found, missing("name", "").at("dataSource")...)
 	}
-	if source != nil && ref != nil {
-		if text(ref, "namespace") != "" {
-			found = append(found, say("remove it: dataSourceRef has a namespace").at("dataSource")...)
-		} else if text(source, "apiGroup") != text(ref, "apiGroup") || text(source, "kind") != text(ref, "kind") || text(source, "name") != text(ref, "name") {
-			found = append(found, say("want the same as in dataSourceRef, or only one of them").at("dataSource")...)
-		}
+	if source != nil && ref != nil && (text(source, "apiGroup") != text(ref, "apiGroup") || text(source, "kind") != text(ref, "kind") || text(source, "name") != text(ref, "name")) {
+		found = append(found, say("want the same as in dataSourceRef, or only one of them").at("dataSource")...)
 	}
 	return found
 }
 
-func dataSource(m map[string]any) Flaws {
-	if kind := text(m, "kind"); text(m, "apiGroup") == "" && kind != "" && kind != "PersistentVolumeClaim" {
-		return say("want the apiGroup of " + "the kind: only a PersistentVolumeClaim has none").at("kind")
+// isDropped tells a dataSourceRef that API servers drop from a claim before they look at it:
+// one with a namespace, unless the feature gate CrossNamespaceVolumeDataSource is on. It is
+// alpha in Kubernetes 1.36.
+func isDropped(ref map[string]any) bool {
+	namespace := ref["namespace"]
+	return namespace != nil && namespace != ""
+}
+
+func dataSourceRef(m map[string]any) (found Flaws) {
+	if isDropped(m) {
+		return nil
 	}
-	return nil
+	for _, field := range [...]string{"kind", "name"} {
+		found = append(found, needsText(field)(m)...)
+	}
+	if kind := text(m, "kind"); text(m, "apiGroup") == "" && kind != "" && kind != "PersistentVolumeClaim" {
+		found = append(found, say("want the apiGroup of the kind: only a PersistentVolumeClaim has none").at("kind")...)
+	}
+	return append(found, except("", dnsName)(m["apiGroup"]).at("apiGroup")...)
 }
 
 func secretReference(m map[string]any) (found Flaws) {
