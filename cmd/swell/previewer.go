@@ -188,11 +188,11 @@ func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) e
 
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
-	base, err := p.snapshot(ctx, ask.Base)
+	base, err := p.snapshot(ctx, ask.Base.Commit)
 	if err != nil || ask.Ref == "" {
 		return preview.Answer{}, err
 	}
-	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base)
+	head, err := p.src.FetchRef(ctx, ask.Ref, ask.Base.Commit)
 	switch {
 	case errors.Is(err, source.ErrTooMuch):
 		return preview.Answer{Failed: fmt.Sprintf("its commits have more than %d MiB", maxCommits>>20)}, nil
@@ -210,12 +210,12 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 		return preview.Answer{Head: head, Waits: true, Failed: fmt.Sprintf("the documents of the fleet have problems in %s, so there is nothing to compare with: %s", ask.Branch, base.Problems[0])}, nil
 	}
 	change := c.change()
-	change.Head, change.More, change.Link = head.Short(), "", ask.Link
+	change.Head, change.More, change.Link, change.Aside = head.Short(), "", ask.Link, ask.Base.Aside
 	answer := answerOf(change, head)
 	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
 	if ask.Link != "" {
-		answer.Page = change.Page()
+		answer.Page = change.Page(fmt.Sprintf("Pull request %d", ask.Number), ask.URL)
 	}
 	return answer, nil
 }
@@ -230,7 +230,7 @@ func answerOf(change *report.Change, head config.Commit) preview.Answer {
 // compare compares the base with what a merge of head into it would give. why says what of
 // the change cannot be compared.
 func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.Snapshot, head config.Commit) (c *comparison, why string, err error) {
-	tree, both, why, err := p.merged(ask.Base, head)
+	tree, both, why, err := p.merged(ask.Base.Commit, head)
 	if err != nil || why != "" {
 		return nil, why, err
 	}

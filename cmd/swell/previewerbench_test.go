@@ -32,7 +32,7 @@ func BenchmarkPreviewer(b *testing.B) {
 	for _, ref := range []string{"spec", "kind"} {
 		b.Run(fmt.Sprintf("%s/specs=%d", ref, specs), func(b *testing.B) {
 			look := func(ref string) {
-				answer, err := p.answer(b.Context(), preview.Ask{Base: base, Branch: "main", Ref: "refs/heads/" + ref})
+				answer, err := p.answer(b.Context(), preview.Ask{Base: preview.Base{Commit: base}, Branch: "main", Ref: "refs/heads/" + ref})
 				if err != nil || answer.Failed != "" || answer.Bad {
 					b.Fatal(answer, err)
 				}

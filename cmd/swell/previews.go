@@ -112,6 +112,7 @@ type outside struct {
 	web       *web
 	previews  *preview.Previewer  // nil: none
 	announcer *announce.Announcer // nil: none
+	aside     string              // why the newest commit of the branch is not followed; empty: it is
 	stop      func()
 }
 
@@ -162,9 +163,24 @@ func (o *outside) observe(r sync.Record, state *rollout.State) {
 	if o == nil || o.previews == nil || r.Commit == "" || r.Monorepo == "" {
 		return
 	}
-	o.previews.SetBase(r.Commit, r.Monorepo)
+	if r.Fetched {
+		o.aside = asideOf(errors.Join(r.Errors...))
+	}
+	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Aside: o.aside})
 	o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Refused: r.Refused, Broken: r.Broken,
 		Happened: r.NewCommit || len(r.Transitions)+len(r.Actions) > 0})
+}
+
+// asideOf says why the newest commit of the branch is not followed, by what came of the last
+// look at it. Where nobody could look, nobody knows: then it says nothing.
+func asideOf(err error) string {
+	switch {
+	case errors.Is(err, source.ErrRewound):
+		return "The branch was force-pushed. The fleet stays with this base, which is not part of it any more."
+	case errors.Is(err, source.ErrBranchGone):
+		return "The branch is gone. The fleet stays with this base."
+	}
+	return ""
 }
 
 // conditions are what keeps all of it from its work.

@@ -267,7 +267,7 @@ func TestPreviews(t *testing.T) {
 	if code != http.StatusOK || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the page: %d, %v", code, header)
 	}
-	r.has(page, "cart:1.5.0", "wave canary")
+	r.has(page, "cart:1.5.0", "wave canary", fmt.Sprintf("<title>Pull request %d: swell</title>", number), fmt.Sprintf("/%s/pulls/%d\">Pull request %d</a>", r.project, number, number))
 	if code, _, _ := fetchPage(t, status.TargetURL[:len(status.TargetURL)-1]+"g"); code != http.StatusNotFound {
 		t.Errorf("another link: %d", code)
 	}
@@ -488,6 +488,31 @@ func TestPreviews(t *testing.T) {
 			_, now := r.preview(number, head)
 			return len(now) == 1 && now[0] != before[0] && strings.Contains(now[0], "Changed in the base, too")
 		})
+	})
+
+	t.Run("the base is force-pushed", func(t *testing.T) {
+		r := r.on(t)
+		r.branch("late")
+		r.edit("services/shop/cart/runtime.yaml", "1Gi", "3Gi")
+		head := r.push("late")
+		number := r.gitea.Pull(t, r.ann, r.project, "late", "More memory")
+		r.preview(number, head)
+		move := func(to string) {
+			t.Helper()
+			r.git("push", "-q", "-f", r.gitea.CloneURL(r.ann, r.project), to+":refs/heads/main")
+		}
+		says := func(want bool) {
+			t.Helper()
+			r.eventually(fmt.Sprintf("a comment that says that the branch was force-pushed: %t", want), func() bool {
+				_, now := r.preview(number, head)
+				return len(now) == 1 && strings.Contains(now[0], "The branch was force-pushed") == want
+			})
+		}
+		move("main^")
+		says(true)
+		r.show("force-pushed", number, "")
+		move("main")
+		says(false)
 	})
 }
 

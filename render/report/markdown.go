@@ -80,6 +80,9 @@ func (p *page) head(c *Change) {
 	if c.Base != "" {
 		p.write("\n%s with the changes of %s\n", code(c.Base), code(c.Head))
 	}
+	if c.Aside != "" {
+		p.write("\n**%s**\n", c.Aside)
+	}
 	if c.Fork {
 		p.write("\n%s\n", forkText)
 	}

@@ -19,7 +19,7 @@ const pageHead = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>swell preview</title>
+<title>%s: swell</title>
 <style>
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif }
 body { max-width: 70em; margin: 2em auto; padding: 0 1em }
@@ -30,10 +30,17 @@ summary { cursor: pointer; padding: .2em 0 }
 </style>
 `
 
-// Page is all of the change as a page of HTML, which loads nothing and runs nothing.
-func (c *Change) Page() string {
+// Page is all of the change as a page of HTML, which loads nothing and runs nothing. The title
+// is what it is about, and link where that is shown; empty: nowhere.
+func (c *Change) Page(title, link string) string {
 	w := &htmlPage{}
-	w.text.WriteString(pageHead)
+	w.write(pageHead, html.EscapeString(title))
+	if isLink(link) {
+		title = fmt.Sprintf(`<a href="%s">%s</a>`, html.EscapeString(link), html.EscapeString(title))
+	} else {
+		title = html.EscapeString(title)
+	}
+	w.write("<p>%s</p>\n", title)
 	verdict, text := c.Verdict()
 	class := ""
 	if verdict == Bad {
@@ -42,6 +49,9 @@ func (c *Change) Page() string {
 	w.write("<h1%s>%s</h1>\n", class, html.EscapeString(text))
 	if c.Base != "" {
 		w.write("<p>%s with the changes of %s</p>\n", htmlCode(c.Base), htmlCode(c.Head))
+	}
+	if c.Aside != "" {
+		w.write("<p><strong>%s</strong></p>\n", html.EscapeString(c.Aside))
 	}
 	if c.Fork {
 		w.write("<p>%s</p>\n", html.EscapeString(forkText))

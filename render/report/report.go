@@ -25,6 +25,8 @@ import (
 type Change struct {
 	// Base and Head name what is compared, as "main 1234abcd".
 	Base, Head string
+	// Aside says why Base is not the newest commit of its branch: a sentence. Empty: it is.
+	Aside string
 	// Report is what the daemon makes of it; nil when head was refused as a whole.
 	Report *diff.Report
 	// Problems are those that head has and base does not, and Before those of both.

@@ -166,6 +166,22 @@ func TestCutByBlocks(t *testing.T) {
 	}
 }
 
+// A page names what it is about, and links to it where that is a link.
+func TestPageTitle(t *testing.T) {
+	for link, want := range map[string]string{
+		"https://git.example.com/a/b/pulls/7?x=1&y=\"": `<p><a href="https://git.example.com/a/b/pulls/7?x=1&amp;y=&#34;">Pull &lt;7&gt;</a></p>`,
+		"javascript:alert(1)":                          "<p>Pull &lt;7&gt;</p>",
+		"":                                             "<p>Pull &lt;7&gt;</p>",
+	} {
+		page := (&Change{Aside: "It is a&b."}).Page("Pull <7>", link)
+		for _, part := range []string{"<title>Pull &lt;7&gt;: swell</title>", want, "<p><strong>It is a&amp;b.</strong></p>"} {
+			if !strings.Contains(page, part) {
+				t.Errorf("%q: no %s in\n%s", link, part, page)
+			}
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	held := &diff.Report{Changes: []diff.Change{{Unit: "services/a", Action: diff.Held, Object: "Namespace/a", Targets: []config.TargetName{"a", "b"}}}}
 	problem := document.Problems{{Message: "x"}}

@@ -77,9 +77,8 @@ type Previewer struct {
 
 	mu    sync.Mutex // guards what others hand over
 	woken map[int]bool
-	all   bool          // of the pull requests, all are to be read
-	base  config.Commit // the newest one; empty: none yet
-	name  string        // of the monorepo
+	all   bool // of the pull requests, all are to be read
+	base  Base // the newest one; zero: none yet
 	wake  chan struct{}
 	// troubles are what the forge refused last, by pull request; 0: it concerns all.
 	troubles map[int]string
@@ -91,7 +90,7 @@ type Previewer struct {
 	noWrites time.Time      // nothing is written there before
 	failed   int            // how often in a row the forge did nothing that was asked
 	running  map[bool]*pull // under way, by whether it is that of a fork
-	warmed   config.Commit  // the base that was rendered last
+	warmed   Base           // that was rendered last
 	done     chan rendered
 }
 
@@ -99,22 +98,23 @@ type Previewer struct {
 type pull struct {
 	forge.Pull
 	posted posted
-	// base is the commit that the last preview was made against, and head that of the pull
-	// request; empty: none was.
-	base, head config.Commit
-	answer     *Answer     // that is not posted yet
-	begun      time.Time   // of a preview under way
-	read       time.Time   // when its head was
-	slow       bool        // its status says that it is under way
-	renders    forge.Tries // of previews of its head
-	posts      forge.Tries // of posting the answer
+	// base is what the last preview was made against, and head the commit of the pull request;
+	// empty: none was.
+	base    Base
+	head    config.Commit
+	answer  *Answer     // that is not posted yet
+	begun   time.Time   // of a preview under way
+	read    time.Time   // when its head was
+	slow    bool        // its status says that it is under way
+	renders forge.Tries // of previews of its head
+	posts   forge.Tries // of posting the answer
 }
 
 // rendered is what became of a preview.
 type rendered struct {
 	pull   *pull
 	fork   bool // when it was begun
-	base   config.Commit
+	base   Base
 	head   config.Commit
 	answer Answer
 	err    error
@@ -132,11 +132,19 @@ func New(o Options) (*Previewer, error) {
 	return p, p.files.make()
 }
 
-// SetBase says which commit the branch has now, and what the monorepo is called in it.
-func (p *Previewer) SetBase(commit config.Commit, name string) {
+// Base is what pull requests are compared with.
+type Base struct {
+	Commit   config.Commit // that the fleet gets
+	Monorepo string        // its name
+	// Aside says why it is not the newest commit of the branch: a sentence. Empty: it is.
+	Aside string
+}
+
+// SetBase says what pull requests are compared with from now on.
+func (p *Previewer) SetBase(base Base) {
 	p.mu.Lock()
-	moved := p.base != commit
-	p.base, p.name = commit, name
+	moved := p.base != base
+	p.base = base
 	p.mu.Unlock()
 	if moved {
 		p.rouse()
@@ -277,7 +285,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-func (p *Previewer) newest() config.Commit {
+func (p *Previewer) newest() Base {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.base
@@ -285,17 +293,9 @@ func (p *Previewer) newest() config.Commit {
 
 // statusName is what the status of the monorepo's previews is called, and subject what the
 // comment is about.
-func (p *Previewer) statusName() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return StatusName(p.name)
-}
+func (p *Previewer) statusName() string { return StatusName(p.newest().Monorepo) }
 
-func (p *Previewer) subject() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Subject(p.name)
-}
+func (p *Previewer) subject() string { return Subject(p.newest().Monorepo) }
 
 // read reads what was said to have changed, and now and then all.
 func (p *Previewer) read(ctx context.Context, now time.Time) {
@@ -415,8 +415,8 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 }
 
 // wants says whether a preview is to be made.
-func (p *Previewer) wants(is *pull, base config.Commit) bool {
-	return base != "" && is.answer == nil && (is.head != is.Head || is.base != base)
+func (p *Previewer) wants(is *pull, base Base) bool {
+	return base.Commit != "" && is.answer == nil && (is.head != is.Head || is.base != base)
 }
 
 // begin begins the previews that come first: those whose head is new, and those that changed
@@ -443,14 +443,14 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 }
 
 // warm has the base rendered before anybody asks for a preview against it.
-func (p *Previewer) warm(ctx context.Context, base config.Commit) {
+func (p *Previewer) warm(ctx context.Context, base Base) {
 	p.warmed = base
 	none := &pull{}
 	p.running[false] = none
 	go func() {
 		_, err := p.Render(ctx, Ask{Base: base, Branch: p.Branch})
 		if err != nil && ctx.Err() == nil {
-			p.Log.Warn("preview", "base", base, "err", err)
+			p.Log.Warn("preview", "base", base.Commit, "err", err)
 		}
 		p.done <- rendered{pull: none}
 	}()
@@ -471,7 +471,7 @@ func before(a, b *pull) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number))
 }
 
-func (p *Previewer) render(ctx context.Context, is *pull, base config.Commit) {
+func (p *Previewer) render(ctx context.Context, is *pull, base Base) {
 	if p.running[is.Fork] = is; !is.Fork {
 		p.warmed = base
 	}
@@ -480,7 +480,7 @@ func (p *Previewer) render(ctx context.Context, is *pull, base config.Commit) {
 		is.posted.Token = newToken()
 	}
 	r := rendered{pull: is, fork: is.Fork, base: base, head: is.Head}
-	ask := Ask{Base: base, Branch: p.Branch, Ref: is.Ref, Fork: is.Fork, Link: p.link(is)}
+	ask := Ask{Base: base, Branch: p.Branch, Ref: is.Ref, Fork: is.Fork, Link: p.link(is), Number: is.Number, URL: is.URL}
 	go func() {
 		r.answer, r.err = p.Render(ctx, ask)
 		p.done <- r
@@ -526,11 +526,11 @@ func (p *Previewer) take(r rendered) {
 	default:
 		if is.base, is.head, is.answer = r.base, r.head, &r.answer; r.answer.Failed != "" && !r.answer.Waits {
 			is.renders.Fail(now, restShare*took)
-			is.base = "" // it is tried again
+			is.base = Base{} // it is tried again
 		} else {
 			is.renders = forge.Tries{}
 		}
-		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base, "text", cmp.Or(r.answer.Failed, r.answer.Text), "waited", waited, "took", took)
+		p.Log.Info("preview", "pull", is.Number, "commit", r.head, "base", r.base.Commit, "text", cmp.Or(r.answer.Failed, r.answer.Text), "waited", waited, "took", took)
 	}
 }
 

@@ -202,7 +202,7 @@ func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
 		return Answer{}, err
 	}
 	r.mu.Lock()
-	r.order = append(r.order, fmt.Sprintf("%d on %s", n, ask.Base))
+	r.order = append(r.order, fmt.Sprintf("%d on %s", n, ask.Base.Commit))
 	takes, does := r.takes, r.does
 	r.now++
 	r.most = max(r.most, r.now)
@@ -299,7 +299,7 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		w.forge.put(1, "a1", false)
 		time.Sleep(time.Second)
 		w.wrote("") // no base yet
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		time.Sleep(time.Second)
 		w.Wake(1)
 		time.Sleep(time.Second)
@@ -308,7 +308,7 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 			w.Wake(1)
 			time.Sleep(time.Minute)
 		}
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Second)
 		w.wrote("")
 		if got := w.renders.ordered(); got != "1 on b1, 1 on b2" {
@@ -321,7 +321,7 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		// Another daemon, or this one after a restart, knows what was posted.
 		w.stop()
 		w.start(0)
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Second)
 		w.wrote("")
 		// Without the folder, the comment is found again by the forge, and links to a page that
@@ -331,7 +331,7 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.start(0)
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Second)
 		w.wrote("comment 1, status 1 success")
 		token := strings.TrimPrefix(w.forge.status("a2").URL, "https://swell.example.com/previews/")
@@ -345,7 +345,7 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 func TestPushedToWhileRendering(t *testing.T) {
 	play(t, func(w *world) {
 		w.renders.takes = 3 * time.Second
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.Wake(1)
 		time.Sleep(time.Second)
@@ -365,7 +365,7 @@ func TestPushedToWhileRendering(t *testing.T) {
 // Git has a newer head than the forge said: what was rendered is not posted on the old one.
 func TestGitKnowsMore(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.renders.set(func(Ask) (Answer, error) {
 			w.forge.put(1, "a2", false)
@@ -384,7 +384,7 @@ func TestGitKnowsMore(t *testing.T) {
 // is for the log.
 func TestGivesUp(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.renders.set(func(Ask) (Answer, error) { return Answer{}, errors.New("dial 10.1.2.3: no space left on device") })
 		w.Wake(1)
@@ -411,7 +411,7 @@ func TestGivesUp(t *testing.T) {
 // them.
 func TestGivesUpForItself(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.renders.takes = 10 * time.Minute
 		w.renders.set(func(Ask) (Answer, error) {
@@ -423,7 +423,7 @@ func TestGivesUpForItself(t *testing.T) {
 		if n := strings.Count(w.renders.ordered(), "1 on"); n < 10 || n > 14 {
 			t.Errorf("rendered %d times in a day", n)
 		}
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Minute)
 		w.forge.put(2, "c1", false)
 		w.renders.set(nil)
@@ -438,7 +438,7 @@ func TestGivesUpForItself(t *testing.T) {
 // With a base that nothing can be compared with, the next base is waited for.
 func TestWaitsForTheBase(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.putAll(20)
 		w.renders.set(func(Ask) (Answer, error) { return Answer{Waits: true, Failed: "main has problems"}, nil })
 		w.Wake(0)
@@ -448,7 +448,7 @@ func TestWaitsForTheBase(t *testing.T) {
 		}
 		w.forge.wrote()
 		w.renders.set(nil)
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := strings.Count(w.forge.wrote(), "success"); got != 20 {
@@ -460,7 +460,7 @@ func TestWaitsForTheBase(t *testing.T) {
 // While Git and the forge say different heads, neither is asked without a pause.
 func TestGitIsBehind(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a2", false)
 		w.renders.set(func(Ask) (Answer, error) { return Answer{Head: "a1", Comment: "old", Digest: "1"}, nil })
 		w.Wake(1)
@@ -480,7 +480,7 @@ func TestGitIsBehind(t *testing.T) {
 func TestSlow(t *testing.T) {
 	play(t, func(w *world) {
 		w.renders.takes = 20 * time.Second
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.Wake(1)
 		time.Sleep(10 * time.Second)
@@ -495,12 +495,12 @@ func TestSlow(t *testing.T) {
 func TestSlowOnce(t *testing.T) {
 	play(t, func(w *world) {
 		w.renders.takes = 20 * time.Second
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.Wake(1)
 		time.Sleep(time.Minute)
 		w.wrote("status 1 pending, comment 1, status 1 success")
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Minute)
 		w.wrote("")
 		w.forge.put(1, "a2", false)
@@ -518,7 +518,7 @@ func TestSlowOnce(t *testing.T) {
 func TestForksAreApart(t *testing.T) {
 	play(t, func(w *world) {
 		w.renders.takes = time.Minute
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		time.Sleep(time.Second)
 		for n := range 5 {
 			w.forge.put(n+1, config.Commit(fmt.Sprintf("f%d", n)), true)
@@ -551,7 +551,7 @@ func TestForksAreApart(t *testing.T) {
 func TestBaseMovesAllTheTime(t *testing.T) {
 	play(t, func(w *world) {
 		w.renders.takes = 100 * time.Millisecond
-		w.SetBase("b0", "shop")
+		w.SetBase(Base{Commit: "b0", Monorepo: "shop"})
 		for n := range 200 {
 			w.forge.put(n+1, config.Commit(fmt.Sprintf("a%d", n)), false)
 			time.Sleep(time.Millisecond)
@@ -564,7 +564,7 @@ func TestBaseMovesAllTheTime(t *testing.T) {
 		}
 		reads := w.forge.asked()
 		for i := range 30 {
-			w.SetBase(config.Commit(fmt.Sprintf("b%d", i+1)), "shop")
+			w.SetBase(Base{Commit: config.Commit(fmt.Sprintf("b%d", i+1)), Monorepo: "shop"})
 			time.Sleep(5 * time.Second)
 			w.forge.put(7, config.Commit(fmt.Sprintf("new%d", i)), false)
 			w.Wake(7)
@@ -588,7 +588,7 @@ func TestForgeFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *world) {
-				w.SetBase("b1", "shop")
+				w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 				w.forge.put(1, "a1", false)
 				w.forge.set(func(what string) error {
 					if what == "comment" || what == "status" {
@@ -612,7 +612,7 @@ func TestForgeFails(t *testing.T) {
 	}
 	t.Run("a locked conversation", func(t *testing.T) {
 		play(t, func(w *world) {
-			w.SetBase("b1", "shop")
+			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.put(1, "a1", false)
 			w.forge.put(2, "a2", false)
 			w.forge.set(func(what string) error {
@@ -632,7 +632,7 @@ func TestForgeFails(t *testing.T) {
 	t.Run("a check run", func(t *testing.T) {
 		play(t, func(w *world) {
 			w.forge.app = true
-			w.SetBase("b1", "shop")
+			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.put(1, "a1", false)
 			once := true
 			w.forge.set(func(what string) error {
@@ -644,7 +644,7 @@ func TestForgeFails(t *testing.T) {
 			})
 			w.Wake(1)
 			time.Sleep(time.Hour)
-			w.SetBase("b2", "shop")
+			w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 			time.Sleep(time.Minute)
 			w.wrote("comment 1, status 1 success")
 			if len(w.forge.reports) != 1 {
@@ -656,7 +656,7 @@ func TestForgeFails(t *testing.T) {
 		play(t, func(w *world) {
 			w.stop()
 			w.start(time.Hour)
-			w.SetBase("b1", "shop")
+			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.put(1, "a1", false)
 			until := time.Now().Add(10 * time.Second)
 			w.forge.set(func(string) error {
@@ -674,7 +674,7 @@ func TestForgeFails(t *testing.T) {
 	})
 	t.Run("nothing for long", func(t *testing.T) {
 		play(t, func(w *world) {
-			w.SetBase("b1", "shop")
+			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.putAll(300)
 			until := time.Now().Add(2 * time.Hour)
 			w.forge.set(func(what string) error {
@@ -697,7 +697,7 @@ func TestForgeFails(t *testing.T) {
 	})
 	t.Run("a limit", func(t *testing.T) {
 		play(t, func(w *world) {
-			w.SetBase("b1", "shop")
+			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.putAll(3)
 			until, asked := time.Now().Add(20*time.Minute), 0
 			w.forge.set(func(what string) error {
@@ -732,14 +732,14 @@ func TestForgeFails(t *testing.T) {
 // Closed ones are left alone, and come back when they are opened again.
 func TestClosedAndReopened(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.Wake(1)
 		time.Sleep(time.Second)
 		w.wrote("comment 1, status 1 success")
 		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
 		w.Wake(1)
-		w.SetBase("b2", "shop")
+		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(5 * time.Minute)
 		w.wrote("")
 		w.forge.put(1, "a2", false)
@@ -750,7 +750,7 @@ func TestClosedAndReopened(t *testing.T) {
 		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
 		w.Wake(1)
 		w.Wake(4711)
-		w.SetBase("b3", "shop")
+		w.SetBase(Base{Commit: "b3", Monorepo: "shop"})
 		time.Sleep(5 * time.Minute)
 		w.wrote("status 1 success, comment 1") // that there is no preview any more
 	})
@@ -759,7 +759,7 @@ func TestClosedAndReopened(t *testing.T) {
 // The page is shown to who has its link.
 func TestPage(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase("b1", "shop")
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.put(1, "a1", false)
 		w.Wake(1)
 		time.Sleep(time.Second)

@@ -21,8 +21,8 @@ import (
 
 // Ask is what a preview is to be made of.
 type Ask struct {
-	// Base is the commit that the fleet gets, and Branch where it is from.
-	Base   config.Commit
+	Base Base
+	// Branch is where the base is from.
 	Branch string
 	// Ref is where Git has the head, such as refs/pull/7/head. Empty: the base is to be
 	// rendered, and there is no preview.
@@ -31,6 +31,9 @@ type Ask struct {
 	Link string
 	// Fork says that nobody of ours wrote the head.
 	Fork bool
+	// Number is that of the pull request, and URL where the forge shows it.
+	Number int
+	URL    string
 }
 
 // Answer is a preview.
