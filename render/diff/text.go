@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -16,8 +17,15 @@ import (
 )
 
 // Write writes the report for people: lines that begin with + and - are what
-// is added and removed, so that it can be shown as a diff.
-func (r *Report) Write(w io.Writer) error {
+// is added and removed, so that it can be shown as a diff. Of many targets it
+// names some.
+func (r *Report) Write(w io.Writer) error { return r.write(w, 8) }
+
+// WriteAll is [Report.Write] with the names of all targets.
+func (r *Report) WriteAll(w io.Writer) error { return r.write(w, math.MaxInt) }
+
+// write names so many of the targets of each list.
+func (r *Report) write(w io.Writer, most int) error {
 	if r.Refused != "" {
 		_, err := fmt.Fprintf(w, "nothing is taken from it: %s\n", r.Refused)
 		return err
@@ -39,12 +47,12 @@ func (r *Report) Write(w io.Writer) error {
 			for _, k := range withheld[unit] {
 				on := ""
 				if len(k.Targets) > 0 {
-					on = " on " + targetList(k.Targets)
+					on = " on " + targetList(k.Targets, most)
 				}
 				fmt.Fprintf(&b, "  nothing is written%s before deletions are approved: %s\n", on, k.Reason)
 			}
 		}
-		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, targetList(c.Targets))
+		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, targetList(c.Targets, most))
 		if c.Reason != "" && !told[string(unit)+": "+c.Reason] {
 			fmt.Fprintf(&b, "    %s\n", c.Reason)
 		}
@@ -65,7 +73,7 @@ func (r *Report) Write(w io.Writer) error {
 	for _, kept := range r.Kept {
 		on := ""
 		if len(kept.Targets) > 0 {
-			on = " on " + targetList(kept.Targets)
+			on = " on " + targetList(kept.Targets, most)
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
@@ -135,7 +143,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func targetList(targets []config.TargetName) string {
+func targetList(targets []config.TargetName, most int) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {
 		names[i] = string(t)
@@ -143,7 +151,6 @@ func targetList(targets []config.TargetName) string {
 	if len(names) == 1 {
 		return "target " + names[0]
 	}
-	const most = 8
 	return fmt.Sprintf("%d targets: %s", len(names), document.Some(names, most))
 }
 

@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"html"
+	"io"
 	"slices"
 	"strings"
 
@@ -42,10 +43,10 @@ func (c *Change) Markdown(limit int) string {
 	p.write("### %s %s\n", mark, text)
 	p.head(c)
 	p.lines("Problems", "text", c.problemLines(), p.room()/2)
-	p.lines("What API servers refuse", "diff", textOf(&diff.Report{Changes: c.of(diff.Refused)}), p.room()/3)
-	all := p.lines("What goes", "diff", textOf(&diff.Report{Changes: c.gone()}), p.room()/3)
+	p.lines("What API servers refuse", "diff", textOf((&diff.Report{Changes: c.of(diff.Refused)}).Write), p.room()/3)
+	all := p.lines("What goes", "diff", textOf((&diff.Report{Changes: c.gone()}).Write), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
-	p.lines("What stays as it is", "text", c.stayLines(), p.room()/3)
+	p.lines("What stays as it is", "text", textOf(c.stays().Write), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
 	p.groups(c.changing(all))
 	p.lines("Problems that the base has, too", "text", linesOf(c.Before), p.room()/2)
@@ -132,18 +133,18 @@ func (c *Change) impactLines() (lines []string) {
 	return lines
 }
 
-// stayLines are the units of which nothing is taken, or compared.
-func (c *Change) stayLines() []string {
+// stays is a report of the units of which nothing is taken, or compared.
+func (c *Change) stays() *diff.Report {
 	if c.Report == nil || c.Report.Refused != "" {
-		return nil
+		return &diff.Report{}
 	}
-	return textOf(&diff.Report{Unknown: c.Report.Unknown, Mended: c.Report.Mended, Kept: c.Report.Kept})
+	return &diff.Report{Unknown: c.Report.Unknown, Mended: c.Report.Mended, Kept: c.Report.Kept}
 }
 
-// textOf are the lines of a report.
-func textOf(r *diff.Report) []string {
+// textOf are the lines that write writes.
+func textOf(write func(io.Writer) error) []string {
 	var b strings.Builder
-	_ = r.Write(&b) // to memory
+	_ = write(&b) // to memory
 	text := strings.TrimSuffix(b.String(), "\n")
 	if text == "" {
 		return nil
@@ -271,7 +272,7 @@ func (g *group) block(room int) string {
 	if room <= 0 {
 		return ""
 	}
-	summary, lines := g.summary(), g.lines(maxNames)
+	summary, lines := g.summary(), g.lines()
 	const ends = "\n\n\n</details>\n"
 	fitting, left := fit(lines, room-len(summary)-len(ends))
 	if left > 0 {
@@ -289,21 +290,29 @@ func (g *group) summary() string {
 	return fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
 }
 
-// lines are the changes of the first unit, and the names of so many others.
-func (g *group) lines(names int) []string {
-	lines := textOf(&diff.Report{Changes: g.changes, Withheld: g.withheld})
+// lines are the changes of the first unit, and the names of some others.
+func (g *group) lines() []string {
+	lines := textOf(g.first().Write)
 	others := g.units[1:]
 	if len(others) == 0 {
 		return lines
 	}
-	lines = append(lines, "", "the same, but for names and targets, in")
+	lines = append(lines, "", likeFirst)
 	for i, unit := range others {
-		if i == names {
+		if i == maxNames {
 			return append(lines, fmt.Sprintf("  and %d more", len(others)-i))
 		}
 		lines = append(lines, "  "+string(unit))
 	}
 	return lines
+}
+
+// likeFirst comes before the names of the units that change as the first of a group.
+const likeFirst = "the same, but for names and targets, in"
+
+// first is a report of the first unit.
+func (g *group) first() *diff.Report {
+	return &diff.Report{Changes: g.changes[0], Withheld: g.withheld}
 }
 
 // htmlCode is a text as code in HTML.

@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
@@ -25,7 +26,7 @@ const pageHead = `<!doctype html>
 body { max-width: 70em; margin: 2em auto; padding: 0 1em }
 h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
 .bad { color: #b3261e } @media (prefers-color-scheme: dark) { .bad { color: #ff8a80 } }
-pre { overflow-x: auto; padding: .7em; border: 1px solid #8884; border-radius: .3em; font-size: .85em }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .7em; border: 1px solid #8884; border-radius: .3em; font-size: .85em }
 summary { cursor: pointer; padding: .2em 0 }
 </style>
 `
@@ -62,10 +63,10 @@ func (c *Change) Page(title, link string) string {
 		w.lines("Nothing is taken from it", []string{c.Report.Refused})
 	}
 	w.lines("Problems", c.problemLines())
-	w.lines("What API servers refuse", textOf(&diff.Report{Changes: c.of(diff.Refused)}))
-	w.lines("What goes", textOf(&diff.Report{Changes: c.gone()}))
+	w.lines("What API servers refuse", textOf((&diff.Report{Changes: c.of(diff.Refused)}).WriteAll))
+	w.lines("What goes", textOf((&diff.Report{Changes: c.gone()}).WriteAll))
 	w.lines("What the change of kinds breaks", c.impactLines())
-	w.lines("What stays as it is", c.stayLines())
+	w.lines("What stays as it is", textOf(c.stays().WriteAll))
 	w.lines("How it is released, if all goes well", c.releaseLines())
 	w.groups(c.changing(true))
 	w.lines("Problems that the base has, too", linesOf(c.Before))
@@ -112,7 +113,36 @@ func (w *htmlPage) groups(all []*group) {
 			return
 		}
 		w.write("<details open>%s\n", g.summary())
-		w.block(g.lines(len(g.units)))
+		w.block(g.allLines())
 		w.write("</details>\n")
 	}
+}
+
+// allLines are the changes of the first unit, and the names of the others with their targets.
+func (g *group) allLines() []string {
+	lines := textOf(g.first().WriteAll)
+	if len(g.units) == 1 {
+		return lines
+	}
+	lines = append(lines, "", likeFirst)
+	for i, unit := range g.units[1:] {
+		lines = append(lines, fmt.Sprintf("  %s on %s", unit, targetsOf(g.changes[i+1])))
+	}
+	return lines
+}
+
+// targetsOf are the names of the targets of changes.
+func targetsOf(changes []diff.Change) string {
+	var names []string
+	for _, change := range changes {
+		for _, target := range change.Targets {
+			names = append(names, string(target))
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 1 {
+		return "target " + names[0]
+	}
+	return fmt.Sprintf("%d targets: %s", len(names), strings.Join(names, ", "))
 }

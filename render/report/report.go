@@ -145,10 +145,9 @@ func (c *Change) of(actions ...diff.Action) (changes []diff.Change) {
 
 // group is units that change alike.
 type group struct {
-	units []config.UnitPath
-	// changes, and what waits for approval, of the first of them.
-	changes  []diff.Change
-	withheld []diff.Kept
+	units    []config.UnitPath
+	changes  [][]diff.Change // of each
+	withheld []diff.Kept     // what waits for approval, of the first
 	targets  map[config.TargetName]bool
 	objects  int
 }
@@ -167,7 +166,7 @@ func (c *Change) changing(shown bool) []*group {
 		return c.groups()
 	}
 	return slices.DeleteFunc(slices.Clone(c.groups()), func(g *group) bool {
-		return !slices.ContainsFunc(g.changes, func(change diff.Change) bool { return !slices.Contains(going, change.Action) })
+		return !slices.ContainsFunc(g.changes[0], func(change diff.Change) bool { return !slices.Contains(going, change.Action) })
 	})
 }
 
@@ -187,11 +186,11 @@ func groupsOf(r *diff.Report) []*group {
 		key := likeness(unit, changes, withheld[unit])
 		g := known[key]
 		if g == nil {
-			g = &group{changes: changes, withheld: withheld[unit], targets: map[config.TargetName]bool{}}
+			g = &group{withheld: withheld[unit], targets: map[config.TargetName]bool{}}
 			known[key] = g
 			all = append(all, g)
 		}
-		g.units = append(g.units, unit)
+		g.units, g.changes = append(g.units, unit), append(g.changes, changes)
 		for i := range changes {
 			g.objects += len(changes[i].Targets)
 			for _, t := range changes[i].Targets {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // Violation is one place where a value does not fit its type.
@@ -276,9 +277,18 @@ func (c *checker) list(t *Type, l []any) {
 var suffixes = map[string]bool{"": true, "n": true, "u": true, "m": true, "k": true, "M": true, "G": true, "T": true, "P": true, "E": true,
 	"Ki": true, "Mi": true, "Gi": true, "Ti": true, "Pi": true, "Ei": true}
 
-// isQuantity says whether s is a resource.Quantity: a decimal number with a
-// suffix or an exponent.
+// isQuantity says whether s is a resource.Quantity. What looks like none is left to its own
+// parser, which takes odd ones, such as "Ti" for 0.
 func isQuantity(s string) bool {
+	if isUsualQuantity(s) {
+		return true
+	}
+	_, err := validation.ParseQuantity(s)
+	return err == nil
+}
+
+// isUsualQuantity says whether s is a decimal number with a suffix.
+func isUsualQuantity(s string) bool {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
 	}
@@ -290,17 +300,7 @@ func isQuantity(s string) bool {
 			digits++
 		}
 	}
-	if digits == 0 {
-		return false
-	}
-	if suffixes[s[i:]] {
-		return true
-	}
-	if s[i] != 'e' && s[i] != 'E' {
-		return false
-	}
-	_, err := strconv.Atoi(s[i+1:])
-	return err == nil
+	return digits > 0 && suffixes[s[i:]]
 }
 
 // Fits says whether a scalar value is of a form. Nil never is.

@@ -510,6 +510,12 @@ var structure = []string{"type", "additionalProperties", "default", "title", "de
 	"x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type",
 	"x-kubernetes-validations"}
 
+// isUnset says whether a value is the same as none for an API server.
+func isUnset(value any) bool {
+	list, isList := value.([]any)
+	return value == nil || value == false || value == "" || isList && len(list) == 0
+}
+
 // nested compiles a schema inside allOf, anyOf, oneOf or not: a type without
 // form.
 func (d *definition) nested(s, outer map[string]any, root, typed bool) *Type {
@@ -518,7 +524,7 @@ func (d *definition) nested(s, outer map[string]any, root, typed bool) *Type {
 		return &Type{}
 	}
 	for _, key := range structure {
-		if value := s[key]; value != nil && value != false && value != "" {
+		if value := s[key]; !isUnset(value) || key == "default" && value != nil {
 			d.problemAt(key, document.CodeObject, "not allowed inside allOf, anyOf, oneOf and not: say it outside")
 		}
 	}

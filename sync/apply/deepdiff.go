@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strconv"
 
-	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swell-sh/swell/render/schema/validation"
 )
 
 // fields are paths in the form of [Change.Field], in the order of the objects'
@@ -109,8 +110,8 @@ func sameScalar(sent, got any) bool {
 	if got == nil {
 		return isZero(sent)
 	}
-	a, errA := quantity.ParseQuantity(scalarText(sent))
-	b, errB := quantity.ParseQuantity(scalarText(got))
+	a, errA := validation.ParseQuantity(scalarText(sent))
+	b, errB := validation.ParseQuantity(scalarText(got))
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/swell-sh/swell/config/document"
 )
 
@@ -278,7 +276,7 @@ func amountOf(name string, amount any) Flaws {
 		}
 	}
 	if size, ok := strings.CutPrefix(name, hugePages); ok {
-		page, err := resource.ParseQuantity(size)
+		page, err := ParseQuantity(size)
 		q, ok := quantity(amount)
 		if err != nil || page.Sign() <= 0 || page.MilliValue()%1000 != 0 || ok && q.Value()%page.Value() != 0 {
 			return want("a multiple of the size of a page, as in the resource's name")

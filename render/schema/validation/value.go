@@ -65,8 +65,18 @@ func quantity(value any) (q resource.Quantity, ok bool) {
 	default:
 		return q, false
 	}
-	q, err := resource.ParseQuantity(s)
+	q, err := ParseQuantity(s)
 	return q, err == nil
+}
+
+// ParseQuantity reads a resource.Quantity. One with an exponent of more than three digits is
+// an error: Kubernetes' own parser writes all its zeros out, which takes it minutes for
+// 1e-99999999. API servers keep nothing below 1e-9 or above 2^63-1.
+func ParseQuantity(s string) (resource.Quantity, error) {
+	if at := strings.LastIndexAny(s, "eE"); at >= 0 && len(strings.TrimLeft(s[at+1:], "+-0")) > 3 {
+		return resource.Quantity{}, resource.ErrFormatWrong
+	}
+	return resource.ParseQuantity(s)
 }
 
 // isNegative says whether a value is a quantity below zero, without reading one
