@@ -47,12 +47,12 @@ func (r *Report) write(w io.Writer, most int) error {
 			for _, k := range withheld[unit] {
 				on := ""
 				if len(k.Targets) > 0 {
-					on = " on " + targetList(k.Targets, most)
+					on = " on " + Targets(k.Targets, most)
 				}
 				fmt.Fprintf(&b, "  nothing is written%s before deletions are approved: %s\n", on, k.Reason)
 			}
 		}
-		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, targetList(c.Targets, most))
+		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, Targets(c.Targets, most))
 		if c.Reason != "" && !told[string(unit)+": "+c.Reason] {
 			fmt.Fprintf(&b, "    %s\n", c.Reason)
 		}
@@ -73,7 +73,7 @@ func (r *Report) write(w io.Writer, most int) error {
 	for _, kept := range r.Kept {
 		on := ""
 		if len(kept.Targets) > 0 {
-			on = " on " + targetList(kept.Targets, most)
+			on = " on " + Targets(kept.Targets, most)
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
@@ -143,7 +143,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func targetList(targets []config.TargetName, most int) string {
+// Targets counts targets and names so many of them: "target a", "2 targets: a, b".
+func Targets(targets []config.TargetName, most int) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {
 		names[i] = string(t)

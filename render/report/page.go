@@ -6,9 +6,11 @@ package report
 import (
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/diff"
 )
@@ -126,23 +128,16 @@ func (g *group) allLines() []string {
 	}
 	lines = append(lines, "", likeFirst)
 	for i, unit := range g.units[1:] {
-		lines = append(lines, fmt.Sprintf("  %s on %s", unit, targetsOf(g.changes[i+1])))
+		lines = append(lines, fmt.Sprintf("  %s on %s", unit, diff.Targets(targetsOf(g.changes[i+1]), math.MaxInt)))
 	}
 	return lines
 }
 
-// targetsOf are the names of the targets of changes.
-func targetsOf(changes []diff.Change) string {
-	var names []string
+// targetsOf are the targets of changes, sorted.
+func targetsOf(changes []diff.Change) (targets []config.TargetName) {
 	for _, change := range changes {
-		for _, target := range change.Targets {
-			names = append(names, string(target))
-		}
+		targets = append(targets, change.Targets...)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) == 1 {
-		return "target " + names[0]
-	}
-	return fmt.Sprintf("%d targets: %s", len(names), strings.Join(names, ", "))
+	slices.Sort(targets)
+	return slices.Compact(targets)
 }

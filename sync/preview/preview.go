@@ -90,7 +90,7 @@ type Previewer struct {
 	noWrites time.Time      // nothing is written there before
 	failed   int            // how often in a row the forge did nothing that was asked
 	running  map[bool]*pull // under way, by whether it is that of a fork
-	warmed   Base           // that was rendered last
+	warmed   config.Commit  // the base that was rendered last
 	done     chan rendered
 }
 
@@ -241,7 +241,7 @@ func (p *Previewer) due(now time.Time) time.Time {
 		earlier(p.closed)
 	}
 	base := p.newest()
-	if base != p.warmed && p.running[false] == nil {
+	if base.Commit != p.warmed && p.running[false] == nil {
 		earlier(now)
 	}
 	room := p.hasRoom()
@@ -436,7 +436,7 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 		switch {
 		case first != nil:
 			p.render(ctx, first, base)
-		case !fork && base != p.warmed:
+		case !fork && base.Commit != p.warmed:
 			p.warm(ctx, base)
 		}
 	}
@@ -444,7 +444,7 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 
 // warm has the base rendered before anybody asks for a preview against it.
 func (p *Previewer) warm(ctx context.Context, base Base) {
-	p.warmed = base
+	p.warmed = base.Commit
 	none := &pull{}
 	p.running[false] = none
 	go func() {
@@ -473,7 +473,7 @@ func before(a, b *pull) int {
 
 func (p *Previewer) render(ctx context.Context, is *pull, base Base) {
 	if p.running[is.Fork] = is; !is.Fork {
-		p.warmed = base
+		p.warmed = base.Commit
 	}
 	is.begun, is.slow = p.Now(), false
 	if is.posted.Token == "" {
