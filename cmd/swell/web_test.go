@@ -133,37 +133,41 @@ func (d drip) Read(p []byte) (int, error) {
 // Many at a time, and bodies that do not come, hold up nobody; where what came takes all the
 // room, the forge is told to come again.
 func TestWebhookFlood(t *testing.T) {
-	_, at, pushes := newWeb(t)
+	w, at, pushes := newWeb(t)
+	body := []byte(`{"ref":"refs/heads/main"}`)
+	push := func() int {
+		t.Helper()
+		code, err := sendHook(t.Context(), at, hookSecret, bytes.NewReader(body), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var slow gosync.WaitGroup
 	for range 200 {
 		slow.Go(func() { _, _ = sendHook(ctx, at, hookSecret, drip{ctx}, nil) })
 	}
-	body := []byte(`{"ref":"refs/heads/main"}`)
-	if code, err := sendHook(t.Context(), at, hookSecret, bytes.NewReader(body), body); err != nil || code != http.StatusNoContent {
-		t.Fatalf("beside 200 slow ones: %d, %v", code, err)
+	if code := push(); code != http.StatusNoContent {
+		t.Fatalf("beside 200 slow ones: %d", code)
 	}
-	for range hookRoom / maxHook {
-		slow.Go(func() { // again and again: on a busy machine one is over before the next is there
-			for text := strings.Repeat("x", maxHook-100); ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-				_, _ = sendHook(ctx, at, hookSecret, io.MultiReader(strings.NewReader(text), drip{ctx}), nil)
-			}
-		})
-	}
-	counts := map[int]int{}
-	for limit := time.Now().Add(time.Minute); counts[http.StatusTooManyRequests] == 0; time.Sleep(time.Millisecond) {
-		code, err := sendHook(t.Context(), at, hookSecret, bytes.NewReader(body), body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts[code]++
-		if time.Now().After(limit) {
-			t.Fatalf("nobody was sent away: %v", counts)
-		}
-	}
+	const large = 256 << 10
+	slow.Go(func() {
+		_, _ = sendHook(ctx, at, hookSecret, io.MultiReader(strings.NewReader(strings.Repeat("x", large)), drip{ctx}), nil)
+	})
+	waitForRoom(t, "a large body takes none", func() bool { return !hasRoom(w, hookRoom-large/2) })
 	cancel()
 	slow.Wait()
+	waitForRoom(t, "it is not given back", func() bool { return hasRoom(w, hookRoom) })
+
+	if !w.room.TryAcquire(hookRoom - int64(len(body)) + 1) {
+		t.Fatal("somebody else takes room")
+	}
+	if code := push(); code != http.StatusTooManyRequests {
+		t.Errorf("without room: %d", code)
+	}
+	w.room.Release(hookRoom - int64(len(body)) + 1)
 	before := pushes.Load()
 	var flood gosync.WaitGroup
 	var taken atomic.Int64
@@ -183,5 +187,25 @@ func TestWebhookFlood(t *testing.T) {
 	flood.Wait()
 	if taken.Load() == 0 || pushes.Load()-before != taken.Load() {
 		t.Errorf("%d taken, %d pushes", taken.Load(), pushes.Load()-before)
+	}
+	waitForRoom(t, "the flood did not give it back", func() bool { return hasRoom(w, hookRoom) })
+}
+
+// hasRoom tells whether so many bytes of webhooks might be read now.
+func hasRoom(w *web, bytes int64) bool {
+	if !w.room.TryAcquire(bytes) {
+		return false
+	}
+	w.room.Release(bytes)
+	return true
+}
+
+// waitForRoom waits until the room is as it should be.
+func waitForRoom(t *testing.T, otherwise string, is func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("room for webhooks: %s", otherwise)
+		}
 	}
 }
