@@ -605,7 +605,7 @@ func TestLargePreviews(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(r.dir, "services", "shop", "cart")); err != nil {
 				t.Fatal(err)
 			}
-		}, "success", []string{"1216 held for approval", "**What goes**", "1216 deletions wait for an approval: swell approve lists them"}},
+		}, "success", []string{"1216 deleted after approval", "**What goes**", "1216 deletions wait for an approval: swell approve lists them"}},
 		{"immutable", func() {
 			r.edit("services/shop/cart/runtime.yaml", "      update:\n", "      update:\n      - {path: spec.selector.matchLabels, value: {part: web}}\n      - {path: spec.template.metadata.labels, value: {part: web}}\n")
 		}, "failure", []string{"refused", "**What API servers refuse**", "spec.selector.matchLabels", "cannot be changed", "swell.sh/replace: allowed"}},

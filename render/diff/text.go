@@ -37,7 +37,7 @@ func (r *Report) write(w io.Writer, most int) error {
 		withheld[k.Unit] = append(withheld[k.Unit], k)
 		told[string(k.Unit)+": "+k.Reason] = true
 	}
-	for _, c := range r.Changes {
+	for i, c := range r.Changes {
 		if c.Unit != unit {
 			if unit != "" {
 				b.WriteByte('\n')
@@ -53,7 +53,7 @@ func (r *Report) write(w io.Writer, most int) error {
 			}
 		}
 		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, Targets(c.Targets, most))
-		if c.Reason != "" && !told[string(unit)+": "+c.Reason] {
+		if c.Reason != "" && !told[string(unit)+": "+c.Reason] && (i == 0 || !alike(&r.Changes[i-1], &r.Changes[i])) {
 			fmt.Fprintf(&b, "    %s\n", c.Reason)
 		}
 		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {
@@ -83,6 +83,12 @@ func (r *Report) write(w io.Writer, most int) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// alike tells whether the reason of the first is read as that of the second, in the next line,
+// too.
+func alike(a, b *Change) bool {
+	return a.Unit == b.Unit && a.Action == b.Action && a.Reason == b.Reason && len(a.Fields)+len(b.Fields) == 0
 }
 
 // visible is a path in a line: a folder may have a name with line breaks.
@@ -128,7 +134,7 @@ func (r *Report) Summary() string {
 func actionText(a Action) string {
 	switch a {
 	case Held:
-		return "held for approval"
+		return "deleted after approval"
 	case Left:
 		return "left for now"
 	}

@@ -191,7 +191,7 @@ func TestVerdict(t *testing.T) {
 		text   string
 	}{
 		{Change{Report: &diff.Report{}}, Good, "no changes"},
-		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 held for approval"},
+		{Change{Report: held}, Good, "2 objects in 1 unit on 2 targets: 2 deleted after approval"},
 		{Change{Report: held, Problems: problem}, Bad, "1 problem"},
 		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Refused, Object: "Deployment/a/a", Targets: []config.TargetName{"a"}}}}}, Bad, "1 object in 1 unit on 1 target: 1 refused"},
 		{Change{Problems: problem}, Bad, "1 problem in the fleet's documents: nothing would be taken from it"},
