@@ -117,8 +117,7 @@ func BenchmarkWebhookToComment(b *testing.B) {
 	} {
 		r.branch(change.name)
 		change.edit(0)
-		head := r.push(change.name)
-		number := r.gitea.Pull(b, r.ann, r.project, change.name, "A change of a "+change.name)
+		number, head := r.propose(change.name, "A change of a "+change.name)
 		r.preview(number, head)
 		for len(told) > 0 {
 			<-told

@@ -144,6 +144,13 @@ func (r *reviewed) push(name string) string {
 	return commit
 }
 
+// propose pushes a branch of ann and opens a pull request for it.
+func (r *reviewed) propose(name, title string) (number int, head string) {
+	r.Helper()
+	head = r.push(name)
+	return r.gitea.Pull(r.TB, r.ann, r.project, name, title), head
+}
+
 // run runs the daemon until the test ends, or stop is called.
 func (r *reviewed) run() (stop func()) {
 	r.Helper()
@@ -255,8 +262,7 @@ func TestPreviews(t *testing.T) {
 	r.run()
 	r.branch("good")
 	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
-	head := r.push("good")
-	number := r.gitea.Pull(t, r.ann, r.project, "good", "A good change")
+	number, head := r.propose("good", "A good change")
 	status, comments := r.preview(number, head)
 	if status.Status != "success" || len(comments) != 1 {
 		t.Fatalf("%+v, %d comments", status, len(comments))
@@ -304,8 +310,7 @@ func TestPreviews(t *testing.T) {
 		r := r.on(t)
 		r.branch("kind")
 		r.edit("kinds/runtime/kind.yaml", "replicas: \"${has", "revisionHistoryLimit: 4\n        replicas: \"${has")
-		head := r.push("kind")
-		number := r.gitea.Pull(t, r.ann, r.project, "kind", "A kind")
+		number, head := r.propose("kind", "A kind")
 		status, comments := r.preview(number, head)
 		if status.Status != "success" || len(comments) != 1 {
 			t.Errorf("%+v, %d comments", status, len(comments))
@@ -321,8 +326,7 @@ func TestPreviews(t *testing.T) {
 			return r.gitea.Pull(t, r.eve, r.project, "eve:"+name, name), head
 		}
 		r.branch("loop")
-		loop := "lists.range(100000)" + strings.Repeat(".map(x, lists.range(100000))", 1)
-		r.edit("kinds/runtime/kind.yaml", "- {name: replicas, value:", fmt.Sprintf("- {name: loop, value: \"%s.size()\"}\n  - {name: replicas, value:", loop))
+		r.edit("kinds/runtime/kind.yaml", "- {name: replicas, value:", "- {name: loop, value: \"lists.range(100000).map(x, lists.range(100000)).size()\"}\n  - {name: replicas, value:")
 		loops, looping := fork("loop")
 
 		r.branch("large")
@@ -338,8 +342,7 @@ func TestPreviews(t *testing.T) {
 		// None of it holds up one of ours.
 		r.branch("ours")
 		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.7.0")
-		ours := r.push("ours")
-		if status, _ := r.preview(r.gitea.Pull(t, r.ann, r.project, "ours", "Ours"), ours); status.Status != "success" {
+		if status, _ := r.preview(r.propose("ours", "Ours")); status.Status != "success" {
 			t.Errorf("%+v", status)
 		}
 		for what, one := range map[string]struct {
@@ -372,8 +375,7 @@ func TestPreviews(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(r.dir, "README.md"), []byte("hello\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		head := r.push("nothing")
-		number := r.gitea.Pull(t, r.ann, r.project, "nothing", "Words")
+		number, head := r.propose("nothing", "Words")
 		status, comments := r.preview(number, head)
 		if status.Status != "success" || status.Description != "no changes" || len(comments) != 0 {
 			t.Errorf("%+v, %d comments", status, len(comments))
@@ -392,8 +394,7 @@ func TestPreviews(t *testing.T) {
 		}
 		r.branch("revoked")
 		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.8.0")
-		head := r.push("revoked")
-		number := r.gitea.Pull(t, r.ann, r.project, "revoked", "A change while nobody may write")
+		number, head := r.propose("revoked", "A change while nobody may write")
 		r.eventually("a condition", func() bool {
 			text := status()
 			return strings.Contains(text, "\nforge: previews: ") && strings.Contains(text, "401 Unauthorized")
@@ -413,8 +414,7 @@ func TestPreviews(t *testing.T) {
 		r.branch("rules")
 		r.edit("fleet/rollout.yaml", "soak: 10m", "soak: 0s")
 		r.edit("fleet/health.yaml", "healthy: ", "healthy: true || ")
-		head := r.push("rules")
-		status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "rules", "No soak"), head)
+		status, comments := r.preview(r.propose("rules", "No soak"))
 		if status.Status != "success" || len(comments) != 1 {
 			t.Fatalf("%+v, %d comments", status, len(comments))
 		}
@@ -447,8 +447,7 @@ func TestPreviews(t *testing.T) {
 		r.push("main")
 		r.branch("fleet")
 		r.edit("fleet/rollout.yaml", "onFailure: panic", "onFailure: hold")
-		fleet := r.push("fleet")
-		if status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "fleet", "It works again"), fleet); status.Status != "success" || len(comments) != 1 || !strings.Contains(status.Description, "mends the fleet's documents") {
+		if status, comments := r.preview(r.propose("fleet", "It works again")); status.Status != "success" || len(comments) != 1 || !strings.Contains(status.Description, "mends the fleet's documents") {
 			t.Errorf("%+v, %q", status, comments)
 		}
 		r.git("checkout", "-q", "main")
@@ -463,8 +462,7 @@ func TestPreviews(t *testing.T) {
 		})
 		r.branch("anew")
 		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.9.0")
-		head := r.push("anew")
-		status, comments := r.preview(r.gitea.Pull(t, r.ann, r.project, "anew", "Anew"), head)
+		status, comments := r.preview(r.propose("anew", "Anew"))
 		if status.Status != "success" || len(comments) != 1 {
 			t.Errorf("%+v, %d comments", status, len(comments))
 		}
@@ -477,8 +475,7 @@ func TestPreviews(t *testing.T) {
 		r := r.on(t)
 		r.branch("other")
 		r.edit("services/shop/cart/runtime.yaml", "1Gi", "2Gi")
-		head := r.push("other")
-		number := r.gitea.Pull(t, r.ann, r.project, "other", "Memory")
+		number, head := r.propose("other", "Memory")
 		_, before := r.preview(number, head)
 		r.git("checkout", "-q", "main")
 		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.4.3")
@@ -494,8 +491,7 @@ func TestPreviews(t *testing.T) {
 		r := r.on(t)
 		r.branch("late")
 		r.edit("services/shop/cart/runtime.yaml", "1Gi", "3Gi")
-		head := r.push("late")
-		number := r.gitea.Pull(t, r.ann, r.project, "late", "More memory")
+		number, head := r.propose("late", "More memory")
 		r.preview(number, head)
 		move := func(to string) {
 			t.Helper()
@@ -614,8 +610,7 @@ func TestLargePreviews(t *testing.T) {
 			r := r.on(t)
 			r.branch(test.name)
 			test.edit()
-			head := r.push(test.name)
-			number := r.gitea.Pull(t, r.ann, r.project, test.name, "A change: "+test.name)
+			number, head := r.propose(test.name, "A change: "+test.name)
 			status, comments := r.preview(number, head)
 			if status.Status != test.status || len(comments) != 1 || len(comments[0]) > 65_536 {
 				t.Fatalf("%+v, %d comments", status, len(comments))
@@ -631,8 +626,7 @@ func TestComment(t *testing.T) {
 	r := newReviewed(t, "  kubeconfigDir: clusters\n")
 	r.branch("good")
 	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
-	head := r.push("good")
-	number := r.gitea.Pull(t, r.ann, r.project, "good", "A good change")
+	number, head := r.propose("good", "A good change")
 	event := filepath.Join(t.TempDir(), "event.json")
 	job := func(head string, number int, token string, args ...string) (code int, stderr string) {
 		t.Helper()

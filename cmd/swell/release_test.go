@@ -132,8 +132,7 @@ func TestADayOfAChange(t *testing.T) {
 	s.line("Ann pushes a branch and opens a pull request.")
 	r.branch("good")
 	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:1.5.0")
-	head := r.push("good")
-	number := r.gitea.Pull(t, r.ann, r.project, "good", "Cart 1.5.0")
+	number, head := r.propose("good", "Cart 1.5.0")
 	status, comments := r.preview(number, head)
 	s.line("The preview: %s, %q. The comment:\n\n%s", status.Status, status.Description, strings.Join(comments, "\n"))
 	s.line("Bob reads it and approves. Ann merges it. The statuses of the merge commit:")
@@ -152,8 +151,7 @@ func TestADayOfAChange(t *testing.T) {
 	s.line("\nAnother one is refused by a cluster.")
 	r.branch("bad")
 	r.edit("services/shop/cart/runtime.yaml", "cart:1.5.0", "cart:6.6.6")
-	head = r.push("bad")
-	number = r.gitea.Pull(t, r.ann, r.project, "bad", "Cart 6.6.6")
+	number, head = r.propose("bad", "Cart 6.6.6")
 	if status, _ := r.preview(number, head); status.Status != "success" {
 		t.Errorf("%+v: nobody can know", status)
 	}
