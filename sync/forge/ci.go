@@ -73,7 +73,14 @@ func readActions(getenv func(string) string, is Type) (Job, error) {
 	if run := getenv("GITHUB_RUN_ID"); run != "" {
 		job.URL = fmt.Sprintf("%s/%s/actions/runs/%s", job.Config.URL, job.Project, run)
 	}
-	content, err := os.ReadFile(getenv("GITHUB_EVENT_PATH"))
+	if err := areURLs(getenv, "GITHUB_SERVER_URL", "GITHUB_API_URL"); err != nil {
+		return job, err
+	}
+	file := getenv("GITHUB_EVENT_PATH")
+	if file == "" {
+		return job, errors.New("GITHUB_EVENT_PATH is not set: it names the file with the event of the job")
+	}
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return job, fmt.Errorf("the event of the job, in GITHUB_EVENT_PATH: %w", err)
 	}
@@ -88,7 +95,7 @@ func readActions(getenv func(string) string, is Type) (Job, error) {
 		} `json:"workflow_run"`
 	}
 	if err := json.Unmarshal(content, &event); err != nil {
-		return job, fmt.Errorf("the event of the job: %w", err)
+		return job, fmt.Errorf("%s, in GITHUB_EVENT_PATH: want the JSON object of an event, with its pull_request or workflow_run", file)
 	}
 	switch {
 	case event.PullRequest != nil:
@@ -106,6 +113,9 @@ func readGitLab(getenv func(string) string) (Job, error) {
 		// The source branch's commit; of a pipeline for the merged result, CI_COMMIT_SHA is another one.
 		Head: config.Commit(cmp.Or(getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"), getenv("CI_COMMIT_SHA"))),
 	}
+	if err := areURLs(getenv, "CI_SERVER_URL", "CI_API_V4_URL"); err != nil {
+		return job, err
+	}
 	if text := getenv("CI_MERGE_REQUEST_IID"); text != "" {
 		number, err := strconv.Atoi(text)
 		if err != nil {
@@ -114,4 +124,17 @@ func readGitLab(getenv func(string) string) (Job, error) {
 		job.Pull = number
 	}
 	return job, nil
+}
+
+// areURLs says which environment variable is no URL; nil: none. One that is not set is left to
+// [New], which wants some of them.
+func areURLs(getenv func(string) string, names ...string) error {
+	for _, name := range names {
+		if text := getenv(name); text != "" {
+			if _, err := parseURL(name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

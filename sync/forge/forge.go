@@ -141,9 +141,8 @@ func New(c Config) (Forge, error) {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
-	at, err := url.Parse(c.URL)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil {
-		return nil, fmt.Errorf("forge: URL %q: want http:// or https:// with a host and without a password", document.Shorten(c.URL))
+	if _, err := parseURL("forge: URL", c.URL); err != nil {
+		return nil, err
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	owner, name, ok := cutLast(c.Project)
@@ -159,6 +158,27 @@ func New(c Config) (Forge, error) {
 		return newGitea(c, owner, name)
 	}
 	return nil, fmt.Errorf("forge: type %q: want github, gitlab or gitea", document.Shorten(string(c.Type)))
+}
+
+// parseURL parses the URL of a forge. Its error begins with what it is called, and never has
+// the password.
+func parseURL(what, text string) (*url.URL, error) {
+	at, err := url.Parse(text)
+	if err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil {
+		return at, nil
+	}
+	if user := strings.LastIndexByte(text, '@'); user >= 0 {
+		text = "..." + text[user:]
+	}
+	return nil, fmt.Errorf("%s %q: want http:// or https:// with a host and without a password", what, document.Shorten(text))
+}
+
+// known says that a forge's answer is about a pull request at all.
+func (p Pull) known() (Pull, error) {
+	if p.Number <= 0 {
+		return Pull{}, errors.New("the forge's answer names no pull request: the forge has a fault of its own")
+	}
+	return p, nil
 }
 
 // cutLast splits a path before its last part.

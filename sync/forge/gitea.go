@@ -43,7 +43,11 @@ func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err 
 			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
 		}
 		for _, p := range found {
-			if pull := g.pull(p); pull.Base == branch || branch == "" {
+			pull, err := giteaPull(p).known()
+			if err != nil {
+				return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
+			}
+			if pull.Base == branch || branch == "" {
 				open = append(open, pull)
 			}
 		}
@@ -59,7 +63,7 @@ func (g *giteaForge) Get(ctx context.Context, number int) (Pull, error) {
 	if err != nil {
 		return Pull{}, failed(err, "pull request %d", number)
 	}
-	return g.pull(p), nil
+	return giteaPull(p).known()
 }
 
 func (g *giteaForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {
@@ -70,14 +74,14 @@ func (g *giteaForge) Merged(ctx context.Context, commit config.Commit) (Pull, er
 	case err != nil:
 		return Pull{}, failed(err, "pull request of %s", commit.Short())
 	}
-	if pull := g.pull(p); pull.Merge == commit {
+	if pull := giteaPull(p); pull.Merge == commit {
 		return pull, nil
 	}
 	return Pull{}, nil
 }
 
-func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
-	pull := Pull{Number: int(p.Index), Title: p.Title, URL: p.HTMLURL, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Open: p.State == gitea.StateOpen}
+func giteaPull(p *gitea.PullRequest) Pull {
+	pull := Pull{Fork: true, Number: int(p.Index), Title: p.Title, URL: p.HTMLURL, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Open: p.State == gitea.StateOpen}
 	if p.Poster != nil {
 		pull.Author = p.Poster.UserName
 	}

@@ -90,7 +90,11 @@ func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err
 			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
 		}
 		for _, p := range found {
-			open = append(open, gitHubPull(p))
+			pull, err := gitHubPull(p).known()
+			if err != nil {
+				return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
+			}
+			open = append(open, pull)
 		}
 		if answer.NextPage == 0 {
 			break
@@ -105,7 +109,7 @@ func (g *gitHubForge) Get(ctx context.Context, number int) (Pull, error) {
 	if err != nil {
 		return Pull{}, failed(err, "pull request %d", number)
 	}
-	return gitHubPull(p), nil
+	return gitHubPull(p).known()
 }
 
 func (g *gitHubForge) Merged(ctx context.Context, commit config.Commit) (Pull, error) {

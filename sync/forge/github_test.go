@@ -509,6 +509,7 @@ func TestLimits(t *testing.T) {
 		{"secondary", 403, nil, "You have exceeded a secondary rate limit. Please wait", time.Minute},
 		{"secondary, after", 403, map[string]string{"Retry-After": "30"}, "You have exceeded a secondary rate limit", 30 * time.Second},
 		{"a year", 429, map[string]string{"Retry-After": "31536000"}, "", time.Hour},
+		{"centuries", 429, map[string]string{"Retry-After": "9999999999"}, "", time.Hour},
 		{"the past", 429, map[string]string{"Retry-After": "-5"}, "", time.Second},
 		{"no right", 403, nil, "Resource not accessible by integration", 0},
 	} {

@@ -43,7 +43,11 @@ func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err
 			return nil, failed(err, "list merge requests of %s", g.project)
 		}
 		for _, m := range found {
-			open = append(open, gitLabPull(m))
+			pull, err := gitLabPull(m).known()
+			if err != nil {
+				return nil, failed(err, "list merge requests of %s", g.project)
+			}
+			open = append(open, pull)
 		}
 		if answer.NextPage == 0 {
 			break
@@ -58,7 +62,7 @@ func (g *gitLabForge) Get(ctx context.Context, number int) (Pull, error) {
 	if err != nil {
 		return Pull{}, err
 	}
-	return gitLabPull(&m.BasicMergeRequest), nil
+	return gitLabPull(&m.BasicMergeRequest).known()
 }
 
 func (g *gitLabForge) get(ctx context.Context, number int) (*gitlab.MergeRequest, error) {

@@ -4,12 +4,14 @@
 package forge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,10 +29,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Text == "" {
-		return http.StatusText(e.Status)
+	text := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
+	if e.Text != "" {
+		text += ": " + e.Text
 	}
-	return fmt.Sprintf("%d %s: %s", e.Status, http.StatusText(e.Status), e.Text)
+	return text
 }
 
 // IsNotFound says that a forge does not have, or does not show, what was asked for.
@@ -69,15 +72,32 @@ func hasStatus(err error, statuses ...int) bool {
 	return false
 }
 
-// failed says what failed for an error of an SDK. Which URL it was is no news: the text says
-// what was asked for.
+// failed says what failed for an error of an SDK. The URL's path is no news: the text says
+// what was asked for. Its host is, where the forge itself said nothing.
 func failed(err error, what string, args ...any) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
+		if at, cause := hostOf(u.URL), (*netError)(nil); at != "" && errors.As(err, &cause) {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
 	}
 	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
 }
+
+// hostOf is a URL without its path; empty: it has no host.
+func hostOf(text string) string {
+	at, err := url.Parse(text)
+	if err != nil || at.Host == "" {
+		return ""
+	}
+	return at.Scheme + "://" + at.Host
+}
+
+// netError means that no answer came.
+type netError struct{ error }
+
+func (e *netError) Unwrap() error { return e.error }
 
 // LimitError means that a forge takes no more requests before some time.
 type LimitError struct {
@@ -139,7 +159,7 @@ type transport struct {
 
 // client is an HTTP client for the SDK of a forge.
 func (c *Config) client(api string, writes *rate.Limiter, authorize func(*http.Request) error) (*http.Client, error) {
-	at, err := url.Parse(api)
+	at, err := parseURL("forge: API", api)
 	if err != nil {
 		return nil, err
 	}
@@ -180,16 +200,21 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := t.base.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode < 400 {
-		answer.Body = &bounded{answer.Body, maxAnswer}
+	switch {
+	case err != nil:
+		return nil, &netError{err}
+	case answer.StatusCode < 300:
+		return whole(answer)
+	case answer.StatusCode < 400: // the client follows it
 		return answer, nil
 	}
 	defer answer.Body.Close()
 	content, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal)) // an error is one anyway
 	text := refusal(content)
+	if token := credential(r.Header); token != "" {
+		text = strings.ReplaceAll(text, token, "***") // proxies tell what they were sent
+	}
+	text = document.Cut(text, maxText)
 	if pause, limited := t.pause(answer, text); limited {
 		until := t.now().Add(pause)
 		t.mu.Lock()
@@ -198,6 +223,55 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, &LimitError{Until: until}
 	}
 	return nil, &Error{answer.StatusCode, text}
+}
+
+// whole reads an answer, and holds it against the form that all answers of forges have. The
+// SDKs take null for an object, and panic later.
+func whole(answer *http.Response) (*http.Response, error) {
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	err = errors.Join(err, answer.Body.Close())
+	switch {
+	case err != nil:
+		return nil, &netError{err}
+	case len(content) > maxAnswer:
+		return nil, fmt.Errorf("the forge's answer has more than %d MiB", maxAnswer>>20)
+	}
+	if answer.StatusCode != http.StatusNoContent {
+		if err := isAnswer(content); err != nil {
+			return nil, &netError{err}
+		}
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
+	return answer, nil
+}
+
+// isAnswer says why a text is no object, and no list of objects, in JSON; nil: it is one.
+func isAnswer(content []byte) error {
+	content = bytes.TrimSpace(content)
+	switch {
+	case len(content) == 0:
+		return errors.New("the answer is empty, and no JSON")
+	case content[0] == '<':
+		return errors.New("the answer is a web page, and no JSON: is this the forge's URL?")
+	case !json.Valid(content):
+		return errors.New("the answer is no JSON: is this the forge's URL?")
+	case content[0] == '{':
+		return nil
+	}
+	var objects []map[string]json.RawMessage
+	if json.Unmarshal(content, &objects) != nil || objects == nil || slices.ContainsFunc(objects, func(o map[string]json.RawMessage) bool { return o == nil }) {
+		return fmt.Errorf("the answer is %s, and no object or list of objects: the forge has a fault of its own", document.Shorten(string(content)))
+	}
+	return nil
+}
+
+// credential is the token that a request has; empty: none.
+func credential(header http.Header) string {
+	_, token, ok := strings.Cut(header.Get("Authorization"), " ")
+	if !ok {
+		token = header.Get("PRIVATE-TOKEN")
+	}
+	return token
 }
 
 // closed says until when nothing is asked; nil: something is.
@@ -235,7 +309,7 @@ func (t *transport) pause(answer *http.Response, text string) (pause time.Durati
 	}
 	pause = leastPause
 	if seconds, err := strconv.Atoi(after); err == nil {
-		pause = time.Duration(seconds) * time.Second
+		pause = time.Duration(min(max(seconds, 0), int(mostPause/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(after); err == nil {
 		pause = at.Sub(t.now())
 	} else if unix, err := strconv.ParseInt(reset, 10, 64); err == nil && (spent || answer.StatusCode == http.StatusTooManyRequests) {
@@ -261,20 +335,5 @@ func refusal(content []byte) string {
 			text = fmt.Sprint(m)
 		}
 	}
-	return document.Cut(document.Printable(strings.Join(strings.Fields(text), " ")), maxText)
-}
-
-// bounded fails where an answer is longer than so many bytes.
-type bounded struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("the forge's answer has more than %d MiB", maxAnswer>>20)
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
+	return document.Printable(strings.Join(strings.Fields(text), " "))
 }
