@@ -30,6 +30,36 @@ func MaySecretObject(object map[string]any) bool {
 	return MaySecret(kind)
 }
 
+// ArePlainAnnotations says that values of a Secret's annotations may be shown: short words.
+// Tools keep copies of the whole object in others: kubectl, kapp and Rancher do. A value is a
+// string, a mapping of names to values, or a list of values.
+func ArePlainAnnotations(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return len(value) <= longestPlain && !strings.ContainsFunc(value, func(r rune) bool {
+			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:, ", r))
+		})
+	case map[string]any:
+		for name, v := range value {
+			if name == lastApplied || !ArePlainAnnotations(v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(value, func(v any) bool { return !ArePlainAnnotations(v) })
+	}
+	return false
+}
+
+// lastApplied is where kubectl keeps its copy, however short it is.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// longestPlain is in bytes: that of the value of a label. A whole object takes more.
+const longestPlain = 63
+
 // secretPart is what may be a secret of a key that is not plain: what stands
 // behind `password:`.
 func secretPart(key string) string {

@@ -37,8 +37,10 @@ func (o *Object) Redactor(others ...*Object) *config.Redactor {
 		if decoder.Decode(&secret) == nil {
 			r.AddValue(secret.Data)
 			r.AddValue(secret.StringData)
-			if last := secret.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"]; last != "" {
-				r.Add(last)
+			for name, value := range secret.Metadata.Annotations {
+				if !config.ArePlainAnnotations(map[string]any{name: value}) {
+					r.Add(value)
+				}
 			}
 		}
 	}

@@ -94,14 +94,19 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 				}
 			}
 			var j *job
+			to := where.argument(args, 1)
 			if o.comment {
 				var err error
 				if j, err = openJob(cmd.Context()); err != nil {
 					return err
 				}
-				if to := where.argument(args, 1); j.pull.Number != 0 && isFolder(to) {
-					if err := j.checkedOut(to); err != nil {
+				if j.pull.Number != 0 && isFolder(to) {
+					isHead, err := j.checkedOut(to)
+					if err != nil {
 						return err
+					}
+					if isHead && len(args) == 1 { // what the job wrote into the working tree is in no commit
+						to = string(j.pull.Head)
 					}
 				}
 				o.fork = j.pull.Fork
@@ -111,7 +116,7 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 				return err
 			}
 			defer done()
-			c, err := o.compare(cmd, compiler, args[0], where.argument(args, 1))
+			c, err := o.compare(cmd, compiler, args[0], to)
 			if err != nil {
 				return err
 			}

@@ -97,24 +97,24 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	return j.exit(c)
 }
 
-// checkedOut says that the working tree has the head of the pull request, or a merge of it. For
-// a merge, what the forge made of both is compared.
-func (j *job) checkedOut(repo string) error {
+// checkedOut tells whether the working tree is at the head of the pull request. A merge of it
+// may be there, too: then what the forge made of both is compared. Anything else is an error.
+func (j *job) checkedOut(repo string) (isHead bool, err error) {
 	src, err := source.OpenLocal(repo)
 	if err != nil {
-		return err
+		return false, err
 	}
 	at, err := src.Resolve("HEAD")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if at == j.pull.Head {
-		return nil
+		return true, nil
 	}
 	if common, err := src.MergeBase(at, j.pull.Head); err == nil && common == j.pull.Head {
-		return nil
+		return false, nil
 	}
-	return hinted{fmt.Errorf("--comment: the working tree has %s, and not the head of pull request %d, %s", at.Short(), j.pull.Number, j.pull.Head.Short()),
+	return false, hinted{fmt.Errorf("--comment: the working tree has %s, and not the head of pull request %d, %s", at.Short(), j.pull.Number, j.pull.Head.Short()),
 		"check out the head, as the job of swell ci init does, or name it: swell diff BASE " + string(j.pull.Head)}
 }
 
@@ -163,19 +163,24 @@ func (j *job) explain(err error) error {
 	switch {
 	case errors.As(err, &limit):
 		return hinted{err, "start the job once more after that"}
-	case forge.IsDenied(err), forge.IsNotFound(err):
+	case strings.Contains(err.Error(), "is locked"):
+		return hinted{err, "the conversation is locked: the status of the commit is all that swell can write until somebody unlocks it"}
+	case forge.IsDenied(err):
 		return hinted{err, tokenHint(j.Type)}
+	case forge.IsNotFound(err):
+		return hinted{err, fmt.Sprintf("either %s has no project %s or no such pull request, or the token may not see it: %s", j.Config.URL, document.Shorten(j.Project), tokenHint(j.Type))}
 	}
 	return err
 }
 
-// postPreview writes the sticky comment and the status of a pull request.
+// postPreview writes the sticky comment and the status of a pull request. Where the comment is
+// refused, the status is written all the same.
 func postPreview(ctx context.Context, on forge.Forge, pull forge.Pull, is preview.Answer, name, link string) error {
 	_, err := on.Comment(ctx, pull.Number, forge.Comment{Subject: preview.Subject(name), Text: is.Comment, Digest: is.Digest, OnlyAgain: is.Nothing})
-	if err != nil {
+	if err != nil && !forge.IsRefusal(err) {
 		return err
 	}
-	return on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: preview.StatusName(name), State: is.State(), Text: is.Text, URL: link, Pull: pull.Number})
+	return errors.Join(err, on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: preview.StatusName(name), State: is.State(), Text: is.Text, URL: link, Pull: pull.Number}))
 }
 
 // summary adds a comment to the summary of a job of GitHub or Gitea, where there is one.

@@ -120,7 +120,7 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 		for i := range f.Origins {
 			f.Origins[i].Text = redactor.Redact(f.Origins[i].Text)
 		}
-		if secret && hidden(path) {
+		if secret && hidden(path, value) {
 			f.Value, f.Hidden = document.Redacted, true
 			for i := range f.Origins {
 				if k := f.Origins[i].Kind; k == FromTemplate || k == FromDefault { // an expression may hold a value
@@ -151,10 +151,13 @@ func equalScalar(a, b any) bool {
 	return a == b
 }
 
-// hidden says whether the value at a path of a Secret is not for showing. A
-// copy of the whole object is what kubectl apply keeps.
-func hidden(path []any) bool {
-	return path[0] == "data" || path[0] == "stringData" || len(path) > 2 && path[2] == "kubectl.kubernetes.io/last-applied-configuration"
+// hidden says whether the value at a path of a Secret is not for showing.
+func hidden(path []any, value any) bool {
+	if len(path) > 2 && path[0] == "metadata" && path[1] == "annotations" {
+		name, _ := path[2].(string)
+		return !config.ArePlainAnnotations(map[string]any{name: value})
+	}
+	return path[0] == "data" || path[0] == "stringData"
 }
 
 // eachLeaf calls do for the scalars of a value, and for mappings and lists

@@ -495,7 +495,7 @@ func Fields(old, object *render.Object) []Field {
 	}
 	c := comparer{func(path string, was, is []byte) {
 		from, to := decode(was), decode(is)
-		if secret && hidden(path) {
+		if secret && hidden(path, from, to) {
 			from, to = mask(from, "(old value)"), mask(to, "(new value)")
 		}
 		fields = append(fields, Field{Path: path, From: from, To: to})
@@ -532,16 +532,17 @@ func decode(text []byte) any {
 	return value
 }
 
-// lastApplied is where kubectl apply keeps a copy of the whole object.
-const lastApplied = `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`
-
-// hidden says whether the value at a path of a Secret is not for showing.
-func hidden(path string) bool {
+// hidden says whether the values at a path of a Secret are not for showing.
+func hidden(path string, values ...any) bool {
 	first := path
 	if end := strings.IndexAny(path, ".["); end >= 0 {
 		first = path[:end]
 	}
-	return first == "data" || first == "stringData" || path == lastApplied
+	if name, ok := strings.CutPrefix(path, "metadata.annotations"); ok {
+		name = strings.Trim(name, `.["]`) // empty: all of them came or went
+		return slices.ContainsFunc(values, func(v any) bool { return !config.ArePlainAnnotations(map[string]any{name: v}) })
+	}
+	return first == "data" || first == "stringData"
 }
 
 // shownHash is how many bytes of a hash are shown.

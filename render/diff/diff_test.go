@@ -163,6 +163,29 @@ func TestSecretWholeData(t *testing.T) {
 	}
 }
 
+// Other tools keep copies of a Secret in its annotations, in forms of their own.
+func TestSecretAnnotations(t *testing.T) {
+	const head = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: ns\n"
+	plain := snapshot(t, map[string]string{"s": head})
+	of := func(password, wave string) *render.Snapshot {
+		return snapshot(t, map[string]string{"s": head + "  annotations:\n    kapp.k14s.io/original: '{\"stringData\":{\"pw\":\"" + password + "\"}}'\n" +
+			"    objectset.rio.cattle.io/applied: '%7B" + password + "%7D'\n    kubectl.kubernetes.io/last-applied-configuration: " + password + "\n    example.com/wave: " + wave + "\n"})
+	}
+	for _, report := range []*Report{compare(t, of("hunter2", "first"), of("hunter3", "second")), compare(t, plain, of("hunter2", "first")), compare(t, of("hunter2", "first"), plain)} {
+		var text strings.Builder
+		if err := report.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if got := text.String(); strings.Contains(got, "hunter") || !strings.Contains(got, "annotations") {
+			t.Errorf("want the names and no values, got %s", got)
+		}
+	}
+	var text strings.Builder
+	if err := compare(t, of("hunter2", "first"), of("hunter2", "second")).Write(&text); err != nil || !strings.Contains(text.String(), "second") {
+		t.Errorf("a plain word is hidden: %s, %v", text.String(), err)
+	}
+}
+
 // TestNamespacesOfOneTarget: a name that is in two namespaces of one target
 // gave that target twice.
 func TestNamespacesOfOneTarget(t *testing.T) {
