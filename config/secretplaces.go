@@ -30,32 +30,33 @@ func MaySecretObject(object map[string]any) bool {
 	return MaySecret(kind)
 }
 
-// ArePlainAnnotations says that values of a Secret's annotations may be shown: short words.
-// Tools keep copies of the whole object in others: kubectl, kapp and Rancher do. A value is a
-// string, a mapping of names to values, or a list of values.
-func ArePlainAnnotations(value any) bool {
+// HidesAnnotation says that the value of a Secret's annotation is not for showing: it is no
+// short plain word. Tools keep copies of the whole object in some: kubectl, kapp and Rancher do.
+// With the name empty, the value is a mapping of all annotations; nil is none.
+func HidesAnnotation(name string, value any) bool {
+	if name == AnnotationLastApplied {
+		return value != nil // however short the copy is
+	}
 	switch value := value.(type) {
 	case nil:
-		return true
+		return false
 	case string:
-		return len(value) <= longestPlain && !strings.ContainsFunc(value, func(r rune) bool {
+		return len(value) > longestPlain || strings.ContainsFunc(value, func(r rune) bool {
 			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:, ", r))
 		})
 	case map[string]any:
 		for name, v := range value {
-			if name == lastApplied || !ArePlainAnnotations(v) {
-				return false
+			if HidesAnnotation(name, v) {
+				return true
 			}
 		}
-		return true
-	case []any:
-		return !slices.ContainsFunc(value, func(v any) bool { return !ArePlainAnnotations(v) })
+		return false
 	}
-	return false
+	return true
 }
 
-// lastApplied is where kubectl keeps its copy, however short it is.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// AnnotationLastApplied is where kubectl apply keeps a copy of the whole object.
+const AnnotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // longestPlain is in bytes: that of the value of a label. A whole object takes more.
 const longestPlain = 63

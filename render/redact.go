@@ -38,7 +38,7 @@ func (o *Object) Redactor(others ...*Object) *config.Redactor {
 			r.AddValue(secret.Data)
 			r.AddValue(secret.StringData)
 			for name, value := range secret.Metadata.Annotations {
-				if !config.ArePlainAnnotations(map[string]any{name: value}) {
+				if config.HidesAnnotation(name, value) {
 					r.Add(value)
 				}
 			}

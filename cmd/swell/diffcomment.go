@@ -163,7 +163,7 @@ func (j *job) explain(err error) error {
 	switch {
 	case errors.As(err, &limit):
 		return hinted{err, "start the job once more after that"}
-	case strings.Contains(err.Error(), "is locked"):
+	case forge.IsDenied(err) && strings.Contains(err.Error(), "is locked"): // a database may be, too
 		return hinted{err, "the conversation is locked: the status of the commit is all that swell can write until somebody unlocks it"}
 	case forge.IsDenied(err):
 		return hinted{err, tokenHint(j.Type)}

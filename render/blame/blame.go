@@ -155,7 +155,7 @@ func equalScalar(a, b any) bool {
 func hidden(path []any, value any) bool {
 	if len(path) > 2 && path[0] == "metadata" && path[1] == "annotations" {
 		name, _ := path[2].(string)
-		return !config.ArePlainAnnotations(map[string]any{name: value})
+		return config.HidesAnnotation(name, value)
 	}
 	return path[0] == "data" || path[0] == "stringData"
 }

@@ -532,15 +532,15 @@ func decode(text []byte) any {
 	return value
 }
 
-// hidden says whether the values at a path of a Secret are not for showing.
-func hidden(path string, values ...any) bool {
+// hidden says whether the two values at a path of a Secret are not for showing.
+func hidden(path string, from, to any) bool {
+	if name, ok := strings.CutPrefix(path, "metadata.annotations"); ok {
+		name = strings.Trim(name, `.["]`) // empty: all of them came or went
+		return config.HidesAnnotation(name, from) || config.HidesAnnotation(name, to)
+	}
 	first := path
 	if end := strings.IndexAny(path, ".["); end >= 0 {
 		first = path[:end]
-	}
-	if name, ok := strings.CutPrefix(path, "metadata.annotations"); ok {
-		name = strings.Trim(name, `.["]`) // empty: all of them came or went
-		return slices.ContainsFunc(values, func(v any) bool { return !config.ArePlainAnnotations(map[string]any{name: v}) })
 	}
 	return first == "data" || first == "stringData"
 }

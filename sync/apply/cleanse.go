@@ -15,10 +15,6 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// lastApplied is what kubectl apply compares with. Kept, it would make a later
-// kubectl apply delete what is ours now.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // shared warns of an adoption after which others still hold fields that are ours
 // too: such a field stays when Git drops it.
 func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
@@ -60,7 +56,8 @@ func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadat
 // marks are the keys by which the tool claims the object, and kubectl's, less
 // those that Git has.
 func (b *body) marks(tool *tool) (labels, annotations []string) {
-	annotations = []string{lastApplied}
+	// kubectl apply compares with it. Kept, it would make a later one delete what is ours now.
+	annotations = []string{config.AnnotationLastApplied}
 	if tool != nil {
 		labels, annotations = slices.Clone(tool.labels), append(annotations, tool.annotations...)
 	}

@@ -56,7 +56,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 	if diff := cmp.Diff([]string{"some-controller Update", "swell Apply"}, managers(got)); diff != "" {
 		t.Error(diff)
 	}
-	if got.GetLabels()["kustomize.toolkit.fluxcd.io/name"] != "" || got.GetAnnotations()[lastApplied] != "" || got.GetLabels()["team"] != "x" {
+	if got.GetLabels()["kustomize.toolkit.fluxcd.io/name"] != "" || got.GetAnnotations()[config.AnnotationLastApplied] != "" || got.GetLabels()["team"] != "x" {
 		t.Errorf("labels %v, annotations %v", got.GetLabels(), got.GetAnnotations())
 	}
 	all := map[string]any{"same": "1", "changed": "ours", "dropped": "1", "alone": "1", "edited": "1", "controlled": "1"}

@@ -130,10 +130,11 @@ func TestWordsOfFaults(t *testing.T) {
 	}{
 		{200, "<!DOCTYPE html>", "pull request 7: http://git.example.com: the answer is a web page, and no JSON: is this the forge's URL?"},
 		{502, "", "pull request 7: 502 Bad Gateway"},
+		{200, `"Bearer secret-secret"`, "pull request 7: http://git.example.com: the answer is no object, and no list of objects, in JSON: either this is not the forge's URL, or the forge has a fault of its own"},
 		{401, `{"message": "Bad credentials: Bearer secret-secret"}`, "pull request 7: 401 Unauthorized: Bad credentials: Bearer ***"},
 	} {
 		on, err := New(Config{Type: GitHub, URL: "http://git.example.com", Project: "shop/fleet", Token: func() (string, error) { return "secret-secret", nil },
-			Transport: answering(func(r *http.Request) (*http.Response, error) {
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: test.status, Request: r, Body: io.NopCloser(strings.NewReader(test.body))}, nil
 			})})
 		if err != nil {
@@ -143,15 +144,15 @@ func TestWordsOfFaults(t *testing.T) {
 			t.Errorf("%v, want %s", err, test.want)
 		}
 	}
-	for _, at := range []string{"http://u:secret@git.example.com", "http://secret@git.example.com:x", "git.example.com", ""} {
+	for _, at := range []string{"http://u:secret@git.example.com", "http://secret@git.example.com:x", "git.example.com"} {
 		for _, c := range []Config{{Type: GitHub, URL: at, Project: "shop/fleet"}, {Type: GitHub, URL: "https://git.example.com", API: at, Project: "shop/fleet"}} {
-			if _, err := New(c); at != "" && (err == nil || !strings.Contains(err.Error(), "want http:// or https:// with a host") || strings.Contains(err.Error(), "secret")) {
+			if _, err := New(c); err == nil || !strings.Contains(err.Error(), "want http:// or https:// with a host") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%q: %v", at, err)
 			}
 		}
 	}
 }
 
-type answering func(*http.Request) (*http.Response, error)
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -94,7 +94,7 @@ func hostOf(text string) string {
 	return at.Scheme + "://" + at.Host
 }
 
-// netError means that no answer came.
+// netError means that no answer came, or none that a forge gives.
 type netError struct{ error }
 
 func (e *netError) Unwrap() error { return e.error }
@@ -204,7 +204,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, &netError{err}
 	case answer.StatusCode < 300:
-		return whole(answer)
+		if err := whole(answer); err != nil {
+			return nil, &netError{err}
+		}
+		return answer, nil
 	case answer.StatusCode < 400: // the client follows it
 		return answer, nil
 	}
@@ -227,40 +230,36 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // whole reads an answer, and holds it against the form that all answers of forges have. The
 // SDKs take null for an object, and panic later.
-func whole(answer *http.Response) (*http.Response, error) {
+func whole(answer *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	err = errors.Join(err, answer.Body.Close())
 	switch {
 	case err != nil:
-		return nil, &netError{err}
+		return err
 	case len(content) > maxAnswer:
-		return nil, fmt.Errorf("the forge's answer has more than %d MiB", maxAnswer>>20)
-	}
-	if answer.StatusCode != http.StatusNoContent {
-		if err := isAnswer(content); err != nil {
-			return nil, &netError{err}
-		}
+		return fmt.Errorf("the forge's answer has more than %d MiB", maxAnswer>>20)
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
-	return answer, nil
+	if answer.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	return isAnswer(content)
 }
 
-// isAnswer says why a text is no object, and no list of objects, in JSON; nil: it is one.
+// isAnswer says why a text is no object, and no list of objects, in JSON; nil: it is one. It
+// does not repeat the text, which may have what was sent.
 func isAnswer(content []byte) error {
 	content = bytes.TrimSpace(content)
+	var objects []*struct{}
 	switch {
 	case len(content) == 0:
 		return errors.New("the answer is empty, and no JSON")
 	case content[0] == '<':
 		return errors.New("the answer is a web page, and no JSON: is this the forge's URL?")
-	case !json.Valid(content):
-		return errors.New("the answer is no JSON: is this the forge's URL?")
-	case content[0] == '{':
+	case content[0] == '{' && json.Valid(content):
 		return nil
-	}
-	var objects []map[string]json.RawMessage
-	if json.Unmarshal(content, &objects) != nil || objects == nil || slices.ContainsFunc(objects, func(o map[string]json.RawMessage) bool { return o == nil }) {
-		return fmt.Errorf("the answer is %s, and no object or list of objects: the forge has a fault of its own", document.Shorten(string(content)))
+	case json.Unmarshal(content, &objects) != nil || objects == nil || slices.Contains(objects, nil):
+		return errors.New("the answer is no object, and no list of objects, in JSON: either this is not the forge's URL, or the forge has a fault of its own")
 	}
 	return nil
 }
