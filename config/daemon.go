@@ -5,7 +5,6 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -229,8 +228,8 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		case twice:
 			at("name", "%q is there twice", document.Shorten(e.Name))
 		}
-		if u, err := url.Parse(e.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-			at("url", "want http:// or https:// with a host and without a password, like %q", "https://prometheus.example.com")
+		if _, err := document.WebURL(e.URL); err != nil {
+			at("url", "%s; one is %q", err, "https://prometheus.example.com")
 		}
 		d.Endpoints[e.Name] = Endpoint{URL: e.URL, TokenFile: inDir(dir, e.TokenFile)}
 	}

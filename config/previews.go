@@ -4,7 +4,6 @@
 package config
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -69,8 +68,8 @@ func (d *Daemon) readWeb(in *reading, dir string, spec Web) {
 }
 
 func isWebURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(text, " <>\"")
+	u, err := document.WebURL(text)
+	return err == nil && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(text, " <>\"")
 }
 
 func (d *Daemon) readPreviews(in *reading, dir string, spec *previewsSpec) {

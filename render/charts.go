@@ -181,6 +181,7 @@ func (e *expansion) ask(c *chart, request helm.Request) *charted {
 		answer.Problems = []helm.Finding{{Text: "no Helm charts can be rendered here"}}
 	} else {
 		answer.Answer = e.charts.Render(request)
+		answer.Problems, answer.Notes = c.redacted(request.Values, answer.Problems), c.redacted(request.Values, answer.Notes)
 	}
 	for _, o := range answer.Objects {
 		answer.objects = append(answer.objects, schema.Decode(o.JSON))

@@ -52,7 +52,7 @@ var ciSystems = []string{"github", "gitlab", "gitea"}
 var nextSteps = map[string]string{
 	"github": "commit these files to the default branch; the next pull request has a preview",
 	"gitea":  "commit these files to the default branch; the next pull request has a preview",
-	"gitlab": "add to .gitlab-ci.yml: include: {local: .gitlab/swell.yaml}; make a project access token with the scope api and the role Developer, and set it as the masked variable GITLAB_TOKEN; then commit both files to the default branch",
+	"gitlab": "add to .gitlab-ci.yml: include: {local: .gitlab/swell.yaml}; make a project access token with the scope api and the role Developer, and set it as the variable GITLAB_TOKEN, masked and not protected; then commit both files to the default branch",
 }
 
 // ciJob is what is filled in.
@@ -120,6 +120,9 @@ Exit codes: 0 written, 2 not.`,
 				fmt.Fprintln(cmd.OutOrStdout(), f.Name)
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "swell: "+nextSteps[args[0]])
+			if job.SHA256 == "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "swell: note: the job runs whatever program stands at --binary then, with its token; --sha256 pins it")
+			}
 			return nil
 		},
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,15 @@ func checkWorkflow(t *testing.T, name string, content []byte) {
 	if err := yaml.UnmarshalStrict(bytes.Replace(content, []byte("\non:"), []byte("\n\"on\":"), 1), &w, yaml.DisallowUnknownFields); err != nil && !strings.Contains(err.Error(), "unknown field") {
 		t.Fatalf("%s: %v", name, err)
 	}
+	on, _ := w.On.(map[string]any)
+	for event, types := range on {
+		if text := fmt.Sprint(types); strings.HasPrefix(event, "pull_request") && !strings.Contains(text, "edited") {
+			t.Errorf("%s: another base of a pull request starts no job of %s: %s", name, event, text)
+		}
+	}
+	if len(on) == 0 {
+		t.Errorf("%s: starts on %v", name, w.On)
+	}
 	for _, job := range w.Jobs {
 		if len(job.Steps) == 0 || !strings.Contains(job.Steps[len(job.Steps)-1].Run, "swell diff ") {
 			t.Errorf("%s: no job that runs swell diff: %+v", name, job)
@@ -137,5 +147,27 @@ func TestCIInitRefuses(t *testing.T) {
 	}
 	if code, said := ciInit(t, "github", "--repo", t.TempDir(), "--binary", binary); code != exitError || !strings.Contains(said, "no Git repository") {
 		t.Errorf("%d %s", code, said)
+	}
+}
+
+// TestIsBranch: a local branch whose name looks like that of a remote's branch is not that.
+func TestIsBranch(t *testing.T) {
+	dir := newCIRepository(t, ".")
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "first")
+	gitIn(t, dir, "branch", "wip/main")
+	gitIn(t, dir, "update-ref", "refs/remotes/origin/main", "HEAD")
+	where := &place{repo: dir}
+	for _, test := range []struct {
+		revision, branch string
+		want             bool
+	}{
+		{"main", "main", true}, {"origin/main", "main", true}, {"refs/heads/main", "main", true}, {"refs/remotes/origin/main", "main", true},
+		{"1234abcd", "main", true}, {"origin/release/1", "release/1", true}, {"wip/main", "wip/main", true}, {"refs/heads/wip/main", "wip/main", true},
+		{"wip/main", "main", false}, {"refs/heads/wip/main", "main", false}, {"HEAD~1", "main", false}, {"main", "release", false}, {"origin/main", "origin", false},
+	} {
+		if got := where.isBranch(test.revision, test.branch); got != test.want {
+			t.Errorf("%s for %s: %v", test.revision, test.branch, got)
+		}
 	}
 }

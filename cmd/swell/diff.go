@@ -125,7 +125,7 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 			if j == nil || err != nil && !errors.As(err, &code) {
 				return err
 			}
-			return j.post(cmd, c)
+			return j.post(cmd, where, c)
 		},
 	}
 	where.flags(cmd)

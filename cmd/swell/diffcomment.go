@@ -58,14 +58,14 @@ func tokenHint(on forge.Type) string {
 	case forge.GitHub:
 		return "set GITHUB_TOKEN: ${{ github.token }} in the step's env, and give the job the permissions pull-requests: write and statuses: write; for a pull request of a fork, see the second file that swell ci init github writes"
 	case forge.GitLab:
-		return "CI_JOB_TOKEN cannot comment: make a project access token with the scope api and the role Developer, and set it as the masked variable GITLAB_TOKEN"
+		return "CI_JOB_TOKEN cannot comment: make a project access token with the scope api and the role Developer, and set it as the variable GITLAB_TOKEN, masked and not protected"
 	}
 	return "set GITEA_TOKEN to a token with the scopes read:user, write:issue and write:repository; for a pull request of a fork, see the second file that swell ci init gitea writes"
 }
 
 // post writes the comment and the status of a comparison. Its error is the exit code, or why
 // nothing was posted.
-func (j *job) post(cmd *cobra.Command, c *comparison) error {
+func (j *job) post(cmd *cobra.Command, where *place, c *comparison) error {
 	ctx, notes := cmd.Context(), cmd.ErrOrStderr()
 	pull, err := j.find(ctx) // once more: it may have been pushed to
 	switch {
@@ -80,7 +80,7 @@ func (j *job) post(cmd *cobra.Command, c *comparison) error {
 	case c.head.Commit != "" && c.head.Commit != pull.Head:
 		fmt.Fprintf(notes, "swell: note: nothing is posted: %s is not the head of pull request %d, which is %s\n", c.to, pull.Number, pull.Head.Short())
 		return j.exit(c)
-	case !isBranch(c.from, pull.Base):
+	case !where.isBranch(c.from, pull.Base):
 		fmt.Fprintf(notes, "swell: note: nothing is posted: pull request %d is for the branch %s, and it was compared with %s\n", pull.Number, document.Shorten(pull.Base), c.from)
 		return j.exit(c)
 	}
@@ -118,14 +118,21 @@ func (j *job) checkedOut(repo string) (isHead bool, err error) {
 		"check out the head, as the job of swell ci init does, or name it: swell diff BASE " + string(j.pull.Head)}
 }
 
-// isBranch says that a revision may be a branch: "origin/main" is main, and nobody knows of a
-// commit.
-func isBranch(revision, branch string) bool {
+// isBranch says that a revision may be a branch of the forge: "origin/main" is main where no
+// branch here has that name, and nobody knows of a commit.
+func (p *place) isBranch(revision, branch string) bool {
 	if isCommit(revision) {
 		return true
 	}
-	revision = strings.TrimPrefix(strings.TrimPrefix(revision, "refs/heads/"), "refs/remotes/")
-	_, name, _ := strings.Cut(revision, "/") // behind that of a remote
+	if name, is := strings.CutPrefix(revision, "refs/heads/"); is {
+		return name == branch
+	}
+	if src, err := source.OpenLocal(p.repo); err == nil {
+		if _, err := src.Resolve("refs/heads/" + revision); err == nil {
+			return revision == branch
+		}
+	}
+	_, name, _ := strings.Cut(strings.TrimPrefix(revision, "refs/remotes/"), "/") // behind that of a remote
 	return revision == branch || name == branch
 }
 

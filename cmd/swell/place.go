@@ -142,7 +142,7 @@ func (e noMonorepo) Error() string { return string(e) }
 // noFolder is the error for a name that is no folder; why is why it is no Git
 // revision either.
 func noFolder(name string, why error) error {
-	const hint = "name a folder of the monorepo or a Git revision; without an argument it is the monorepo that the current folder is in"
+	const hint = "name a folder of the monorepo or a Git revision; `git branch --all` lists the branches, and `git fetch` brings those of the remote"
 	switch _, err := os.Stat(name); {
 	case err == nil:
 		return hinted{fmt.Errorf("%s: a file, want a folder or a Git revision", name), hint}

@@ -92,6 +92,9 @@ var (
 const referenceHint = "want oci://REGISTRY/PATH/CHART, REPOSITORY/CHART or https://.../CHART-VERSION.tgz"
 
 func parseChartReference(ref, version string) (*chartReference, error) {
+	if mayHavePassword(ref) {
+		return nil, fmt.Errorf("%s: want an address without a password, and give helm --username and --password", document.WithoutUser(ref))
+	}
 	c := &chartReference{ref: ref, version: version}
 	if version != "" && !chartVersion.MatchString(version) {
 		return nil, hinted{fmt.Errorf("--version %q: want an exact version, like 1.2.3", version), "a range would bring another chart another day"}
@@ -123,6 +126,16 @@ func parseChartReference(ref, version string) (*chartReference, error) {
 	return c, nil
 }
 
+// mayHavePassword says that a reference names a user, and so may have a password, which no
+// error repeats. What stands behind @ is the digest of an OCI image else.
+func mayHavePassword(ref string) bool {
+	at := strings.LastIndexByte(ref, '@')
+	if strings.HasPrefix(ref, "oci://") && at >= 0 && strings.HasPrefix(ref[at:], "@sha256:") {
+		at = strings.LastIndexByte(ref[:at], '@')
+	}
+	return at >= 0 && strings.Contains(ref[:at], ":")
+}
+
 // give sets the version that the reference itself has.
 func (c *chartReference) give(version string) error {
 	if c.version != "" && c.version != version {
@@ -150,8 +163,8 @@ func (c *chartReference) ofRegistry(rest string) error {
 
 func (c *chartReference) ofAddress() error {
 	u, err := url.Parse(c.ref)
-	if err != nil || u.User != nil {
-		return fmt.Errorf("%s: want an address without a password, and give helm --username and --password", document.Shorten(c.ref))
+	if err != nil {
+		return hinted{fmt.Errorf("%q: no URL", document.Shorten(c.ref)), referenceHint}
 	}
 	file := path.Base(u.Path)
 	if !strings.HasSuffix(file, ".tgz") {

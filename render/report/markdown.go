@@ -30,8 +30,8 @@ const (
 )
 
 // Markdown is the change as a comment of at most so many bytes, at least [MinBytes]: the
-// verdict first, then what is most dangerous. Whole blocks are left out where it would get
-// longer, and it says how many. Text of authors stands in code alone, so that it cannot end
+// verdict first, then what is most dangerous. Where it would get longer, lines at the end of
+// blocks and whole blocks are left out, and it says how many. Text of authors stands in code alone, so that it cannot end
 // a block, address anybody or show a picture.
 func (c *Change) Markdown(limit int) string {
 	p := &page{limit: max(limit, MinBytes) - tailRoom}
@@ -236,49 +236,80 @@ func codes(names []string) string {
 	return strings.Join(all, ", ")
 }
 
+// leastCut is the room in which the first lines of a block are worth showing.
+const leastCut = 500
+
 // groups writes the changes, a block for units that change alike. Where there are few they
-// are unfolded.
+// are unfolded. The blocks that fit come first to the room; of the others the first lines are
+// shown, as far as there is room left.
 func (p *page) groups(all []*group) {
 	if len(all) == 0 {
 		return
 	}
 	p.write("\n**Changes**\n")
-	var blocks []string
-	size, left := 0, 0
-	for _, g := range all {
-		block := g.block(p.room() - size - len("\n<details open>"))
-		if block == "" {
-			left += len(g.units)
-			continue
+	blocks := make([]string, len(all))
+	room := p.room()
+	take := func(i int, block string) {
+		if block != "" {
+			blocks[i] = block
+			room -= len(block) + len("\n<details open>")
 		}
-		blocks = append(blocks, block)
-		size += len(block) + len("\n<details open>")
+	}
+	for i, g := range all {
+		take(i, g.block(room-len("\n<details open>")))
+	}
+	cut, left := false, 0
+	for i, g := range all {
+		if blocks[i] == "" {
+			cut = true
+			take(i, g.begin(room-len("\n<details open>")))
+		}
+		if blocks[i] == "" {
+			left += len(g.units)
+		}
 	}
 	details := "<details>"
-	if left == 0 && size <= openRoom {
+	if !cut && p.room()-room <= openRoom {
 		details = "<details open>"
 	}
 	for _, block := range blocks {
-		p.write("\n%s%s", details, block)
+		if block != "" {
+			p.write("\n%s%s", details, block)
+		}
 	}
 	if left > 0 {
-		p.cut = true
 		p.write("\nThe changes of %s are not shown.\n", diff.Count(left, "unit"))
 	}
+	p.cut = p.cut || cut
 }
+
+const blockEnds = "\n\n\n</details>\n"
 
 // block is a group behind its summary; empty where it takes more than so many bytes.
 func (g *group) block(room int) string {
 	if room <= 0 {
 		return ""
 	}
-	summary, lines := g.summary(), g.lines()
-	const ends = "\n\n\n</details>\n"
-	fitting, left := fit(lines, room-len(summary)-len(ends))
+	summary := g.summary()
+	fitting, left := fit(g.lines(), room-len(summary)-len(blockEnds))
 	if left > 0 {
 		return ""
 	}
 	return summary + "\n\n" + Fenced("diff", fitting) + "\n</details>\n"
+}
+
+// begin is the begin of a group that takes more than so many bytes; empty where that is not
+// worth it.
+func (g *group) begin(room int) string {
+	if room < leastCut {
+		return ""
+	}
+	summary := g.summary()
+	fitting, left := fit(g.lines(), room-len(summary)-len(blockEnds)-len("\nand 1000000 more lines\n"))
+	if len(fitting) < 3 { // the unit, an object, and what changes
+		return ""
+	}
+	return summary + "\n\n" + Fenced("diff", fitting) + "\nand " + diff.Count(left, "more line") + "\n\n</details>\n"
 }
 
 // summary names the group's first unit, how many are like it, and where.

@@ -152,17 +152,56 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
-// TestCutByBlocks: what there is no room for is left out as a whole, and counted.
-func TestCutByBlocks(t *testing.T) {
-	c := many(3)
+// wide is a change of so many units, with so many fields in each that no two are alike.
+func wide(units, fields int) *Change {
+	c := many(units)
 	for i := range c.Report.Changes {
-		for n := range 30 {
+		for n := range fields {
 			c.Report.Changes[i].Fields = append(c.Report.Changes[i].Fields, diff.Field{Path: fmt.Sprintf("spec.field%d%d", i, n), To: strings.Repeat("x", 50)})
 		}
 	}
-	text := c.Markdown(6_000)
-	if !strings.Contains(text, "The changes of 1 unit are not shown.\n\nAll of it: `swell diff main kind`\n") || strings.Count(text, "<details") != 2 {
-		t.Error(text)
+	return c
+}
+
+// TestCut: what there is no room for is left out and counted. Blocks that fit go before the
+// begin of others, wherever they stand.
+func TestCut(t *testing.T) {
+	large := wide(3, 20)
+	large.Report.Changes[0].Fields = wide(1, 1000).Report.Changes[0].Fields
+	for name, test := range map[string]struct {
+		change *Change
+		limit  int
+		blocks int
+		want   []string
+	}{
+		"all fit":          {wide(2, 20), 6_000, 2, []string{"spec.field019", "spec.field119", "</details>\n"}},
+		"the begin of one": {wide(1, 1000), 6_000, 1, []string{"+ spec.field00:", "more lines\n\n</details>\n\nAll of it: `swell diff main kind`\n"}},
+		"the first is cut": {large, 6_000, 3, []string{"+ spec.field00:", "more lines", "spec.field119", "spec.field219", "All of it"}},
+		"no room for one":  {wide(4, 20), 5_200, 3, []string{"spec.field019", "spec.field119", "\nThe changes of 1 unit are not shown.\n\nAll of it: `swell diff main kind`\n"}},
+	} {
+		text := test.change.Markdown(test.limit)
+		if n := strings.Count(text, "<details"); n != test.blocks {
+			t.Errorf("%s: %d blocks, want %d in\n%s", name, n, test.blocks, text)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
+			}
+		}
+	}
+}
+
+// TestCutCounts: the lines that are shown and those that are counted are all lines.
+func TestCutCounts(t *testing.T) {
+	c := wide(1, 1000)
+	_, block, _ := strings.Cut(c.Markdown(6_000), "```diff\n")
+	shown, rest, _ := strings.Cut(block, "```")
+	var left int
+	if _, err := fmt.Sscanf(strings.TrimSpace(rest), "and %d more lines", &left); err != nil {
+		t.Fatalf("%v: %s", err, rest)
+	}
+	if all := len(c.groups()[0].lines()); strings.Count(shown, "\n")+left != all || left == 0 {
+		t.Errorf("%d lines are left, want %d in all of\n%s", left, all, shown)
 	}
 }
 

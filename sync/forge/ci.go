@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Job is what a job of continuous integration says of itself in its environment.
@@ -131,8 +132,8 @@ func readGitLab(getenv func(string) string) (Job, error) {
 func areURLs(getenv func(string) string, names ...string) error {
 	for _, name := range names {
 		if text := getenv(name); text != "" {
-			if _, err := parseURL(name, text); err != nil {
-				return err
+			if _, err := document.WebURL(text); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}

@@ -141,8 +141,8 @@ func New(c Config) (Forge, error) {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
-	if _, err := parseURL("forge: URL", c.URL); err != nil {
-		return nil, err
+	if _, err := document.WebURL(c.URL); err != nil {
+		return nil, fmt.Errorf("forge: URL: %w", err)
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	owner, name, ok := cutLast(c.Project)
@@ -160,25 +160,32 @@ func New(c Config) (Forge, error) {
 	return nil, fmt.Errorf("forge: type %q: want github, gitlab or gitea", document.Shorten(string(c.Type)))
 }
 
-// parseURL parses the URL of a forge. Its error begins with what it is called, and never has
-// the password.
-func parseURL(what, text string) (*url.URL, error) {
-	at, err := url.Parse(text)
-	if err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil {
-		return at, nil
-	}
-	if user := strings.LastIndexByte(text, '@'); user >= 0 {
-		text = "..." + text[user:]
-	}
-	return nil, fmt.Errorf("%s %q: want http:// or https:// with a host and without a password", what, document.Shorten(text))
-}
-
 // known says that a forge's answer is about a pull request at all.
 func (p Pull) known() (Pull, error) {
 	if p.Number <= 0 {
 		return Pull{}, errors.New("the forge's answer names no pull request: the forge has a fault of its own")
 	}
 	return p, nil
+}
+
+// allOpen are the pull requests of all pages, of which list gives one, with the number of the
+// next; 0 after the last.
+func allOpen[P any](of string, pullOf func(P) Pull, list func(page int) (found []P, next int, err error)) (open []Pull, err error) {
+	for page, n := 1, 0; page != 0 && n < maxPages; n++ {
+		found, next, err := list(page)
+		if err != nil {
+			return nil, failed(err, "list %s", of)
+		}
+		for _, p := range found {
+			pull, err := pullOf(p).known()
+			if err != nil {
+				return nil, failed(err, "list %s", of)
+			}
+			open = append(open, pull)
+		}
+		page = next
+	}
+	return open, nil
 }
 
 // cutLast splits a path before its last part.

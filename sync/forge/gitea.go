@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 
 	"code.gitea.io/sdk/gitea"
 
@@ -35,27 +36,16 @@ func (g *giteaForge) sdk(ctx context.Context) *gitea.Client {
 	return c
 }
 
-func (g *giteaForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
-	for page := 1; page <= maxPages; page++ {
+func (g *giteaForge) Open(ctx context.Context, branch string) ([]Pull, error) {
+	all, err := allOpen(fmt.Sprintf("pull requests of %s/%s", g.owner, g.name), giteaPull, func(page int) ([]*gitea.PullRequest, int, error) {
 		found, answer, err := g.sdk(ctx).ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
 			State: gitea.StateOpen, Sort: "recentupdate", ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
 		if err != nil {
-			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
+			return nil, 0, err
 		}
-		for _, p := range found {
-			pull, err := giteaPull(p).known()
-			if err != nil {
-				return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
-			}
-			if pull.Base == branch || branch == "" {
-				open = append(open, pull)
-			}
-		}
-		if answer.NextPage == 0 {
-			break
-		}
-	}
-	return open, nil
+		return found, answer.NextPage, nil
+	})
+	return slices.DeleteFunc(all, func(p Pull) bool { return branch != "" && p.Base != branch }), err
 }
 
 func (g *giteaForge) Get(ctx context.Context, number int) (Pull, error) {

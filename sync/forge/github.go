@@ -82,26 +82,16 @@ func gitHubSDK(client *http.Client, api string) (*github.Client, error) {
 
 const perPage = 100
 
-func (g *gitHubForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
+func (g *gitHubForge) Open(ctx context.Context, branch string) ([]Pull, error) {
 	ask := &github.PullRequestListOptions{State: "open", Base: branch, Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{PerPage: perPage}}
-	for range maxPages {
+	return allOpen(fmt.Sprintf("pull requests of %s/%s", g.owner, g.name), gitHubPull, func(page int) ([]*github.PullRequest, int, error) {
+		ask.Page = page
 		found, answer, err := g.client.PullRequests.List(ctx, g.owner, g.name, ask)
 		if err != nil {
-			return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
+			return nil, 0, err
 		}
-		for _, p := range found {
-			pull, err := gitHubPull(p).known()
-			if err != nil {
-				return nil, failed(err, "list pull requests of %s/%s", g.owner, g.name)
-			}
-			open = append(open, pull)
-		}
-		if answer.NextPage == 0 {
-			break
-		}
-		ask.Page = answer.NextPage
-	}
-	return open, nil
+		return found, answer.NextPage, nil
+	})
 }
 
 func (g *gitHubForge) Get(ctx context.Context, number int) (Pull, error) {

@@ -35,26 +35,16 @@ func newGitLab(c Config) (*gitLabForge, error) {
 	return g, err
 }
 
-func (g *gitLabForge) Open(ctx context.Context, branch string) (open []Pull, err error) {
+func (g *gitLabForge) Open(ctx context.Context, branch string) ([]Pull, error) {
 	ask := &gitlab.ListProjectMergeRequestsOptions{State: some("opened"), OrderBy: some("updated_at"), Sort: some("desc"), TargetBranch: some(branch), ListOptions: gitlab.ListOptions{PerPage: perPage}}
-	for range maxPages {
+	return allOpen("merge requests of "+g.project, gitLabPull, func(page int) ([]*gitlab.BasicMergeRequest, int, error) {
+		ask.Page = int64(page)
 		found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, ask, gitlab.WithContext(ctx))
 		if err != nil {
-			return nil, failed(err, "list merge requests of %s", g.project)
+			return nil, 0, err
 		}
-		for _, m := range found {
-			pull, err := gitLabPull(m).known()
-			if err != nil {
-				return nil, failed(err, "list merge requests of %s", g.project)
-			}
-			open = append(open, pull)
-		}
-		if answer.NextPage == 0 {
-			break
-		}
-		ask.Page = answer.NextPage
-	}
-	return open, nil
+		return found, int(answer.NextPage), nil
+	})
 }
 
 func (g *gitLabForge) Get(ctx context.Context, number int) (Pull, error) {

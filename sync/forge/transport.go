@@ -159,9 +159,9 @@ type transport struct {
 
 // client is an HTTP client for the SDK of a forge.
 func (c *Config) client(api string, writes *rate.Limiter, authorize func(*http.Request) error) (*http.Client, error) {
-	at, err := parseURL("forge: API", api)
+	at, err := document.WebURL(api)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("forge: API: %w", err)
 	}
 	t := &transport{base: c.Transport, host: at.Host, authorize: authorize, writes: writes, now: c.Now}
 	return &http.Client{Transport: t, Timeout: answerTime, CheckRedirect: func(next *http.Request, via []*http.Request) error {

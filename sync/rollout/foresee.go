@@ -51,7 +51,7 @@ type Leg struct {
 // It goes on until goOn says no.
 func (s *State) Foresee(want *Wanted, now time.Time, goOn func() bool) Foresight {
 	f := &foresight{state: s, want: want.patient(), now: instant(now), ends: instant(now).Add(horizon), Foresight: Foresight{Courses: map[config.UnitPath]*Course{}}}
-	s.notices = notices{unwatched: true}
+	s.notices = notices{steady: true}
 	s.makePatient()
 	for f.step() {
 		if !goOn() {

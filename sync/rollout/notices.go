@@ -18,9 +18,9 @@ type notices struct {
 	requeueAt map[render.Placed]time.Time // when a place with an event is checked, if that is before its turn
 	watched   map[render.Placed]bool      // places of which all objects are watched
 
-	// unwatched says that health never changes by itself: nobody looks at it before a
+	// steady says that health never changes by itself: nobody looks at it before a
 	// soak or a timeout ends. See [State.Foresee].
-	unwatched bool
+	steady bool
 }
 
 // Requeue has a place checked at a time, if that is before its turn, because something
@@ -87,7 +87,7 @@ const minWatched = 5 * time.Second
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
 func (n *notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
-	if n.unwatched {
+	if n.steady {
 		return horizon
 	}
 	least := minCheck
