@@ -57,18 +57,13 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 	return d.takeName()
 }
 
-// newlyBroken counts the units with problems that had none before.
-func newlyBroken(before, now []*render.Unit) (n int) {
-	known := make(map[config.UnitPath]bool, len(before))
-	for _, unit := range before {
-		known[unit.Path] = true
+// pathsOf are the paths of units; never nil.
+func pathsOf(units []*render.Unit) map[config.UnitPath]bool {
+	paths := make(map[config.UnitPath]bool, len(units))
+	for _, unit := range units {
+		paths[unit.Path] = true
 	}
-	for _, unit := range now {
-		if !known[unit.Path] {
-			n++
-		}
-	}
-	return n
+	return paths
 }
 
 // setCommit makes a commit the one that is wanted. Jobs that go on in the background
@@ -76,6 +71,9 @@ func newlyBroken(before, now []*render.Unit) (n int) {
 // that the commit before did not have; 0 where there was none, or the new one is held.
 func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) (broken int) {
 	before, brokenBefore := d.monorepo.snapshot, d.monorepo.broken
+	if before != nil && before.Commit != commit { // and not the same once more
+		d.monorepo.wasBroken = pathsOf(brokenBefore)
+	}
 	d.monorepo.take(commit, tree, d.state)
 	snapshot := d.monorepo.snapshot
 	if len(brokenBefore) > 0 {
@@ -91,10 +89,15 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) (broken int) 
 		owner, why := owners.RetainReason(j.Place(), id)
 		return owner != nil || why != ""
 	})
-	if before == nil || snapshot.Held {
+	if d.monorepo.wasBroken == nil || snapshot.Held {
 		return 0
 	}
-	return newlyBroken(brokenBefore, d.monorepo.broken)
+	for _, unit := range d.monorepo.broken {
+		if !d.monorepo.wasBroken[unit.Path] {
+			broken++
+		}
+	}
+	return broken
 }
 
 // nudgeBeside makes due what units have to delete that stayed for the sake of a unit

@@ -26,7 +26,10 @@ type monorepo struct {
 	name     string           // for good; empty before the first commit was taken
 	snapshot *render.Snapshot // of the newest commit; nil before the first
 	broken   []*render.Unit   // units of it with problems
-	wanted   *rollout.Wanted  // what it wants
+	// wasBroken are the units that had problems in the commit before, which may have been
+	// rendered several times; nil: there was none.
+	wasBroken map[config.UnitPath]bool
+	wanted    *rollout.Wanted // what it wants
 
 	// Of the last fleet without a problem; nil when there was none.
 	tenants     map[string]*config.Tenant

@@ -144,10 +144,10 @@ func (j *ciJob) check() error {
 	switch {
 	case j.Binary == "":
 		return hinted{errors.New("--binary: missing"), "make release makes the programs; put the one for linux/amd64 where jobs can download it"}
-	case !plainURL.MatchString(j.Binary):
-		return fmt.Errorf("--binary %q: want a URL with http:// or https://, without spaces or quotes", j.Binary)
 	case strings.Contains(j.Binary, "@"):
 		return errors.New("--binary: a URL with a user or a password would stand in the repository: want one without")
+	case !plainURL.MatchString(j.Binary):
+		return fmt.Errorf("--binary %q: want a URL with http:// or https://, without spaces or quotes", j.Binary)
 	case strings.HasPrefix(j.Binary, "http://") && j.SHA256 == "":
 		return hinted{errors.New("--binary: http:// lets anybody on the way give the job another program, which gets its token"), "use https://, or name the program's sum with --sha256"}
 	case j.SHA256 != "" && !isSHA256.MatchString(strings.ToLower(j.SHA256)):

@@ -130,6 +130,7 @@ func TestCIInitRefuses(t *testing.T) {
 		{"another system", []string{"githab", "--binary", binary}, `did you mean "github"?`},
 		{"no program", []string{"github"}, "--binary: missing"},
 		{"a password", []string{"github", "--binary", "https://user:secret@artifacts.example.com/swell"}, "without"},
+		{"a password that is not plain", []string{"github", "--binary", "https://user:secret$$@artifacts.example.com/swell"}, "without"},
 		{"anybody's program", []string{"github", "--binary", "http://artifacts.example.com/swell"}, "--sha256"},
 		{"a space", []string{"github", "--binary", "https://artifacts.example.com/a b"}, "without spaces"},
 		{"a command", []string{"github", "--binary", binary, "--path", "a;b"}, "want a folder"},

@@ -100,6 +100,10 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 				if j, err = openJob(cmd.Context()); err != nil {
 					return err
 				}
+				if j.Head != "" && j.pull.Number == 0 { // it may be a stranger's, so nothing of it is rendered
+					fmt.Fprintln(cmd.ErrOrStderr(), "swell: note: nothing is posted: no open pull request has commit "+j.Head.Short())
+					return nil
+				}
 				if j.pull.Number != 0 && isFolder(to) {
 					isHead, err := j.checkedOut(to)
 					if err != nil {
@@ -109,7 +113,7 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 						to = string(j.pull.Head)
 					}
 				}
-				o.fork = j.pull.Fork
+				o.fork = o.fork || j.pull.Fork
 			}
 			compiler, done, err := where.compiler(cmd)
 			if err != nil {
@@ -132,6 +136,7 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 	where.cacheFlag(cmd)
 	outputFlag(cmd, &o.output, formatText, formatName, formatJSON, formatYAML, formatMarkdown)
 	cmd.Flags().BoolVar(&o.comment, "comment", false, "in a job of GitHub Actions, Gitea Actions or GitLab CI: post the changes on the pull request, as a comment that is kept up to date and a commit status")
+	cmd.Flags().BoolVar(&o.fork, "fork", false, "HEAD is of another repository: Checkers run no programs for it; with --comment, this is told from the pull request")
 	cmd.Flags().BoolVar(&o.asks, "live", false, "compare with what the clusters hold")
 	configFlag(cmd, &o.config)
 	cmd.Flags().StringVar(&o.unit, "unit", "", "with --live: only this unit, or the units below this folder")
@@ -160,7 +165,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	if err != nil {
 		return nil, err
 	}
-	if base.Held {
+	if base.Held && !o.comment {
 		printProblems(cmd.ErrOrStderr(), base.Problems)
 		return nil, fmt.Errorf("%s: the fleet's documents have problems, so there is nothing to compare with", from)
 	}
@@ -177,7 +182,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	if err := c.with(cmd.Context(), where, compiler, tree, commit); err != nil {
 		return nil, err
 	}
-	if err := c.findProblems(); err != nil || c.head.Held {
+	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, err
 	}
 	guard := config.DefaultGuard
@@ -249,6 +254,10 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 		return err
 	}
 	if c.report == nil {
+		if verdict, text := c.verdict(); verdict == report.Good {
+			fmt.Fprintf(notes, "swell: %s\n", text)
+			return nil
+		}
 		return exit(exitError)
 	}
 	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
@@ -265,10 +274,13 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.base.Held && !c.head.Held, Impact: c.impact, Rules: c.rules(), Both: c.both, Fork: c.fork,
+		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Impact: c.impact, Rules: c.rules(), Both: c.both, Fork: c.fork,
 		Releases: releasesText(c.plan), More: c.command(),
 	}
 }
+
+// mends says that the fleet's documents have problems in the first state, and none in the second.
+func (c *comparison) mends() bool { return c.base.Held && !c.head.Held }
 
 // rules are the rules that the second state changes.
 func (c *comparison) rules() []string {

@@ -206,5 +206,5 @@ func summary(comment string) error {
 
 // verdict is that of the comparison.
 func (c *comparison) verdict() (report.Verdict, string) {
-	return (&report.Change{Report: c.report, Problems: c.problems, Before: c.before}).Verdict()
+	return (&report.Change{Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends()}).Verdict()
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -177,13 +178,28 @@ func (p *previewer) reply(ctx context.Context, ask preview.Ask, out io.Writer) e
 	if err != nil {
 		answer = preview.Answer{Retry: err.Error()}
 	}
-	if source.IsDamage(err) || errors.Is(err, fs.ErrNotExist) || p.src.IsFull() {
+	if source.IsDamage(err) || p.isStoreGone(err) || p.src.IsFull() {
 		answer.Last = true
 		if err := os.RemoveAll(p.dir); err != nil {
 			return err
 		}
 	}
 	return json.NewEncoder(out).Encode(answer)
+}
+
+// isStoreGone says that an error is about a file that is missing in one of the two stores. A
+// credential that is missing for a moment is none.
+func (p *previewer) isStoreGone(err error) bool {
+	var missing *fs.PathError
+	if !errors.As(err, &missing) || !errors.Is(missing, fs.ErrNotExist) {
+		return false
+	}
+	for _, store := range []string{p.dir, filepath.Join(p.settings.State, "git")} {
+		if missing.Path == store || strings.HasPrefix(missing.Path, store+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer makes a preview. The error is for reasons that may pass.
@@ -214,6 +230,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 	answer := answerOf(change, head)
 	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
+	answer.Again = c.head.Retry && !ask.Fork // no program runs for a fork, today or tomorrow
 	if ask.Link != "" {
 		answer.Page = change.Page(fmt.Sprintf("Pull request %d", ask.Number), ask.URL)
 	}

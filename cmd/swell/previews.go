@@ -24,12 +24,13 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// openForge prepares to talk to the forge that the configuration names.
-func openForge(settings *config.Daemon) (forge.Forge, error) {
+// openForge prepares to talk to the forge that the configuration names. named is a name of the
+// repository there.
+func openForge(settings *config.Daemon) (on forge.Forge, named string, err error) {
 	access := settings.Previews.Forge
 	at, project, found := forge.Locate(settings.Repository.URL)
 	if !found && (access.URL == "" || access.Project == "") {
-		return nil, errors.New("spec.previews.forge: url and project are missing: they cannot be told from spec.repository.url")
+		return nil, "", errors.New("spec.previews.forge: url and project are missing: they cannot be told from spec.repository.url")
 	}
 	c := forge.Config{Type: forge.Type(access.Type), URL: cmp.Or(access.URL, at), Project: cmp.Or(access.Project, project)}
 	if app := access.App; app.ID != "" {
@@ -37,11 +38,10 @@ func openForge(settings *config.Daemon) (forge.Forge, error) {
 	} else {
 		c.Token = func() (string, error) { return readToken(access.TokenFile) }
 	}
-	on, err := forge.New(c)
-	if err != nil {
-		return nil, fmt.Errorf("spec.previews.%w", err)
+	if on, err = forge.New(c); err != nil {
+		return nil, "", fmt.Errorf("spec.previews.%w", err)
 	}
-	return on, nil
+	return on, fmt.Sprintf("%s %s/%s", c.Type, strings.TrimSuffix(c.URL, "/"), c.Project), nil
 }
 
 // explainForge adds to an error of the forge what may be wrong in the configuration.
@@ -69,7 +69,7 @@ func readToken(file string) (string, error) {
 }
 
 // previews are what keeps a preview on each pull request.
-func (p *process) previews(is configuration, on forge.Forge, troubled func()) (*preview.Previewer, *preview.Renderer, error) {
+func (p *process) previews(is configuration, on forge.Forge, project string, troubled func()) (*preview.Previewer, *preview.Renderer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +84,7 @@ func (p *process) previews(is configuration, on forge.Forge, troubled func()) (*
 		Log:   p.log,
 	}
 	previewer, err := preview.New(preview.Options{
-		Forge: on, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),
+		Forge: on, Project: project, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),
 		NoForks: is.Previews.NoForks, Poll: is.Previews.Poll, Troubled: troubled, Log: p.log,
 		Explain: explainForge,
 	})
@@ -122,15 +122,15 @@ func (p *process) openOutside(ctx context.Context, is configuration, src *source
 	if is.Previews.Forge.Type == "" {
 		return o, o.web.listen()
 	}
-	on, err := openForge(is.Daemon)
+	on, project, err := openForge(is.Daemon)
 	if err != nil {
 		return nil, err
 	}
-	previewer, renderer, err := p.previews(is, on, d.Wake)
+	previewer, renderer, err := p.previews(is, on, project, d.Wake)
 	if err != nil {
 		return nil, err
 	}
-	announcer, err := announce.Open(announce.Options{Forge: on, Dir: filepath.Join(previewsDir(is.Daemon), "commits"), Between: src.Between, Wake: d.Wake, Log: p.log})
+	announcer, err := announce.Open(announce.Options{Forge: on, Project: project, Dir: filepath.Join(previewsDir(is.Daemon), "commits"), Between: src.Between, Wake: d.Wake, Log: p.log})
 	if err != nil {
 		return nil, err
 	}

@@ -668,7 +668,7 @@ func TestComment(t *testing.T) {
 	if code, stderr := job(head, 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, fmt.Sprintf("posted on pull request %d", number)) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
-	if code, stderr := job(strings.Repeat("a", 40), 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, "no open pull request has this commit") {
+	if code, stderr := job(strings.Repeat("a", 40), 0, r.bot.Token, "main", head); code != 0 || !strings.Contains(stderr, "no open pull request has commit aaaaaaaa") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	// Another branch than the pull request's says nothing about it.
@@ -704,6 +704,24 @@ func TestComment(t *testing.T) {
 	}
 	if got := comments(); len(got) != 1 || !strings.Contains(got[0], "replicsa") {
 		t.Errorf("comments %q", got)
+	}
+	// Where the fleet's documents have problems, who mends them gets a status.
+	r.git("checkout", "-q", "main")
+	bad := filepath.Join(r.dir, "fleet", "bad.yaml")
+	if err := os.WriteFile(bad, []byte("apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: bad}\nspec: {nope: 1}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.push("main")
+	r.branch("mended")
+	if err := os.Remove(bad); err != nil {
+		t.Fatal(err)
+	}
+	mended, head := r.propose("mended", "It mends the fleet")
+	if code, stderr := job(head, mended, r.bot.Token, "main"); code != 0 || !strings.Contains(stderr, "mends the fleet's documents") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	if status := r.gitea.Statuses(t, r.project, head)["swell/shop"]; status.Status != "success" || !strings.HasPrefix(status.Description, "mends the fleet's documents") {
+		t.Errorf("%+v", status)
 	}
 	// A clone without its history says what to set.
 	shallow := t.TempDir()

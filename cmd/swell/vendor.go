@@ -157,7 +157,8 @@ func (c *chartReference) ofRegistry(rest string) error {
 		return nil
 	}
 	c.name = name
-	c.ref = strings.Replace(c.ref, ":"+tag, "", 1)
+	last := strings.LastIndex(c.ref, "/"+name) // before it, a registry may have a port
+	c.ref = c.ref[:last] + strings.Replace(c.ref[last:], ":"+tag, "", 1)
 	return c.give(strings.ReplaceAll(tag, "_", "+")) // a tag of OCI may have no +
 }
 

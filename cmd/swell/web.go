@@ -83,12 +83,18 @@ func (w *web) handler() http.Handler {
 // hook takes a webhook. It only wakes.
 func (w *web) hook(to http.ResponseWriter, r *http.Request) {
 	event, status, err := w.read(to, r)
-	w.note(status, err)
+	if err == nil || forge.IsHook(r.Header) { // anybody else is no forge that is set up wrongly
+		w.note(status, err)
+	}
 	if err != nil {
-		if status == http.StatusTooManyRequests {
+		text := err.Error()
+		switch status {
+		case http.StatusTooManyRequests:
 			to.Header().Set("Retry-After", "10")
+		case http.StatusServiceUnavailable: // the reason names a file
+			text = "webhooks are not taken: the daemon's log says why"
 		}
-		http.Error(to, err.Error(), status)
+		http.Error(to, text, status)
 		return
 	}
 	if event.Push && (w.branch == "" || event.Branch == w.branch) {
@@ -104,8 +110,7 @@ func (w *web) hook(to http.ResponseWriter, r *http.Request) {
 func (w *web) read(to http.ResponseWriter, r *http.Request) (forge.Event, int, error) {
 	secret, err := w.secret()
 	if err != nil {
-		w.log.Error("webhook", "err", err)
-		return forge.Event{}, http.StatusServiceUnavailable, errors.New("webhooks are not taken: the daemon's log says why")
+		return forge.Event{}, http.StatusServiceUnavailable, err
 	}
 	body := &roomy{from: http.MaxBytesReader(to, r.Body, maxHook), room: w.room}
 	defer body.leave()

@@ -31,6 +31,9 @@ import (
 // Options of an [Announcer]. All but Wake and Now are required.
 type Options struct {
 	Forge forge.Forge
+	// Project names the repository and the forge that it is on: what was told elsewhere is told
+	// once more.
+	Project string
 	// Dir is the folder of what is stored.
 	Dir string
 	// Between are the commits that a branch went over from one commit to another one, with
@@ -54,8 +57,12 @@ const (
 	// what is older goes.
 	keptFor    = 30 * 24 * time.Hour
 	sweepEvery = 24 * time.Hour
-	// countEvery is how often a status is set anew where nothing but a count is new.
+	// countEvery is how often a status is set anew where nothing but a count is new, and a
+	// comment that was written before is.
 	countEvery = time.Minute
+	// maxTries is how often in a row a commit may be one that the forge does not have, before
+	// that is believed: most of a day. The credential may not be let in for a while.
+	maxTries = 100
 )
 
 // told is what was told of a commit.
@@ -67,6 +74,7 @@ type told struct {
 	Asked    bool                  `json:"asked,omitempty"`    // these are known
 	Comments map[int]toldComment   `json:"comments,omitempty"` // by pull request
 	Over     bool                  `json:"over,omitempty"`
+	On       string                `json:"on,omitempty"` // the project, see [Options]
 }
 
 type toldStatus struct {
@@ -77,8 +85,9 @@ type toldStatus struct {
 }
 
 type toldComment struct {
-	ID     int64  `json:"id"`
-	Digest string `json:"digest"`
+	ID     int64     `json:"id"`
+	Digest string    `json:"digest"`
+	At     time.Time `json:"at"`
 }
 
 // Announcer is at work between Run and the end of its context. Observe is called by passes.
@@ -157,7 +166,7 @@ func (a *Announcer) fileOf(commit config.Commit) string {
 func (a *Announcer) read(commit config.Commit) *told {
 	content, err := os.ReadFile(a.fileOf(commit))
 	is := &told{}
-	if err != nil || json.Unmarshal(content, is) != nil {
+	if err != nil || json.Unmarshal(content, is) != nil || is.On != a.Project {
 		return nil
 	}
 	return is
@@ -385,7 +394,7 @@ func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newes
 	t := a.told[is.Commit]
 	if t == nil {
 		if t = a.read(is.Commit); t == nil {
-			t = &told{Name: name, Since: before}
+			t = &told{Name: name, Since: before, On: a.Project}
 		}
 		if t.Over && is.Over {
 			a.forget(is.Commit)
@@ -407,7 +416,7 @@ func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newes
 	if err := a.comment(ctx, is, t); err != nil {
 		return err
 	}
-	if !is.Over || is.Commit == newest {
+	if !is.Over || is.Commit == newest || len(is.Failed) > 0 { // that a newer commit mends it is to be told
 		return nil
 	}
 	t.Over = true
@@ -452,10 +461,10 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w
 	}
 	text := w.Text
 	if w.Count != "" {
-		text += ": " + w.Count
+		text = w.Count + ": " + text
 	}
 	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: text}); err != nil {
-		if !forge.IsFinal(err) {
+		if !forge.IsFinal(err) || forge.IsNotFound(err) && a.pauses[commit].Failed < maxTries {
 			return err
 		}
 		a.Log.Warn("announce", "commit", commit, "err", err)
@@ -480,18 +489,22 @@ func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 			return err
 		}
 	}
-	text := is.text()
+	text, now := is.text(), a.Now()
 	digest := forge.DigestOf(text)
 	for _, number := range t.Pulls {
 		was := t.Comments[number]
 		if was.Digest == digest {
 			continue
 		}
+		if next := was.At.Add(countEvery); now.Before(next) && len(is.Failed) > 0 { // units fail one after the other
+			a.later(next)
+			continue
+		}
 		id, err := a.Forge.Comment(ctx, number, forge.Comment{Subject: "release of " + t.Name, ID: was.ID, Text: text, Digest: digest})
-		if err != nil && !forge.IsNotFound(err) {
+		if err != nil && !(forge.IsNotFound(err) && a.pauses[is.Commit].Failed >= maxTries) {
 			return err
 		}
-		t.Comments[number] = toldComment{id, digest}
+		t.Comments[number] = toldComment{id, digest, now}
 		if err := a.keep(is.Commit, t); err != nil {
 			return err
 		}

@@ -73,14 +73,15 @@ func (f *fakeForge) set(err error) {
 // world plays rollouts with the planner itself.
 type world struct {
 	*testing.T
-	forge  *fakeForge
-	dir    string
-	a      *Announcer
-	stop   func()
-	state  *rollout.State
-	want   *rollout.Wanted
-	newest config.Commit                // that was observed
-	ill    map[config.TargetName]string // why what is applied there is refused
+	forge   *fakeForge
+	dir     string
+	project string
+	a       *Announcer
+	stop    func()
+	state   *rollout.State
+	want    *rollout.Wanted
+	newest  config.Commit                // that was observed
+	ill     map[config.TargetName]string // why what is applied there is refused
 }
 
 func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
@@ -99,7 +100,7 @@ func play(t *testing.T, test func(*world)) {
 
 func (w *world) start() {
 	w.Helper()
-	a, err := Open(Options{Forge: w.forge, Dir: w.dir, Log: slog.New(slog.DiscardHandler),
+	a, err := Open(Options{Forge: w.forge, Project: w.project, Dir: w.dir, Log: slog.New(slog.DiscardHandler),
 		Between: func(from, to config.Commit) ([]config.Commit, error) { return []config.Commit{to, commitOf("ee")}, nil }})
 	if err != nil {
 		w.Fatal(err)
@@ -172,7 +173,7 @@ func TestAnnounce(t *testing.T) {
 		w.pass()
 		w.says("the canary soaks",
 			"aa the commit success: taken",
-			"aa canary pending: soaks until Jan 1 00:10 UTC: 0 of 2 units passed",
+			"aa canary pending: 0 of 2 units passed: soaks until Jan 1 00:10 UTC",
 			"aa rest pending: its turn has not come")
 		time.Sleep(time.Minute)
 		w.pass()
@@ -392,5 +393,131 @@ func TestAnnounceBound(t *testing.T) {
 			t.Errorf("%d looks afterwards, woken %d times", n, woken.Load())
 		}
 		w.start()
+	})
+}
+
+// hears takes what was told since the last time, of a commit.
+func (w *world) hears(commit string) (said []string) {
+	synctest.Wait()
+	w.forge.mu.Lock()
+	defer w.forge.mu.Unlock()
+	for _, line := range w.forge.said {
+		if strings.HasPrefix(line, commit) {
+			said = append(said, line)
+		}
+	}
+	w.forge.said = nil
+	return said
+}
+
+// That a newer commit took the place of one whose release failed is told on its pull request,
+// also where others came between, and after a restart.
+func TestAnnounceMended(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		play(t, func(w *world) {
+			w.forge.merges[commitOf("bb")] = 7
+			w.commit("aa", "cart", "web")
+			w.pass()
+			time.Sleep(11 * time.Minute)
+			w.pass()
+			w.commit("bb", "cart")
+			w.ill["a"] = "it does not start"
+			w.pass()
+			w.pass()
+			if said := w.hears("comment 7"); len(said) != 1 || !strings.Contains(said[0], "failed for 1 unit") {
+				t.Errorf("%q", said)
+			}
+			delete(w.ill, "a")
+			w.commit("cc", "web") // it has nothing to do with that
+			w.pass()
+			time.Sleep(11 * time.Minute)
+			w.pass()
+			if restart {
+				w.stop()
+				w.start()
+				w.pass()
+			}
+			w.hears("")
+			w.commit("dd", "cart")
+			w.pass()
+			time.Sleep(11 * time.Minute)
+			w.pass()
+			if said := w.hears("comment 7"); len(said) != 1 || !strings.Contains(said[0], "newer commits took its place") {
+				t.Errorf("restarted %t: %q", restart, said)
+			}
+			time.Sleep(11 * time.Minute)
+			w.pass()
+			if n := len(w.a.told); n > 1 {
+				t.Errorf("%d commits in memory", n)
+			}
+		})
+	}
+}
+
+// Where the forge shows the commit to nobody for some hours, all is told afterwards.
+func TestAnnounceHidden(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.set(&forge.Error{Status: http.StatusNotFound})
+		w.commit("aa", "cart")
+		w.pass()
+		time.Sleep(5 * time.Hour)
+		w.pass()
+		if got := w.a.Trouble(); got == "" {
+			t.Error("no trouble")
+		}
+		w.forge.set(nil)
+		time.Sleep(11 * time.Minute)
+		w.says("all", "aa the commit success: taken", "aa canary success: passed: 1 unit", "aa rest success: passed: 1 unit")
+	})
+}
+
+// While many units fail one after the other, that is told once a minute.
+func TestAnnounceFailures(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.merges[commitOf("bb")] = 7
+		var units []config.UnitPath
+		for i := range 50 {
+			units = append(units, config.UnitPath(fmt.Sprintf("u%02d", i)))
+		}
+		w.commit("aa", units...)
+		w.pass()
+		time.Sleep(11 * time.Minute)
+		w.pass()
+		w.hears("")
+		w.ill["a"] = "it does not start"
+		var comments, statuses int
+		for _, unit := range units {
+			w.commit("bb", unit)
+			w.pass()
+			time.Sleep(10 * time.Second)
+			for _, line := range w.hears("") {
+				if strings.HasPrefix(line, "comment 7") {
+					comments++
+				} else {
+					statuses++
+				}
+			}
+		}
+		if comments < 5 || comments > 10 || statuses > 30 {
+			t.Errorf("%d comments and %d statuses in 500 s", comments, statuses)
+		}
+		time.Sleep(2 * time.Minute)
+		if said := w.hears("comment 7"); len(said) != 1 || !strings.Contains(said[0], "failed for 50 units") {
+			t.Errorf("in the end %q", said)
+		}
+	})
+}
+
+// What was told on another forge is told once more on this one.
+func TestAnnounceElsewhere(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart")
+		w.pass()
+		w.hears("")
+		w.stop()
+		w.project = "gitea https://elsewhere.example.com/shop/fleet"
+		w.start()
+		w.pass()
+		w.says("once more", "aa the commit success: taken", "aa canary pending: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come")
 	})
 }

@@ -39,7 +39,7 @@ type Wave struct {
 	Name  string
 	State forge.State
 	Text  string
-	// Count says how many of its units passed; empty where that is clear.
+	// Count says how many of its units passed, or failed; empty where that is clear.
 	Count string
 }
 
@@ -181,7 +181,7 @@ func (t *tally) wave() Wave {
 		w.State = forge.Failure
 		w.Text = fmt.Sprintf("%s: %s", f.Status, f.Reason)
 		if t.units > 1 {
-			w.Text = fmt.Sprintf("%d of %d units failed, %s %s", len(t.failed), t.units, f.Unit, w.Text)
+			w.Text, w.Count = fmt.Sprintf("%s %s", f.Unit, w.Text), fmt.Sprintf("%d of %d units failed", len(t.failed), t.units)
 		}
 	case t.passed == t.units:
 		w.State, w.Text = forge.Success, "passed: "+diff.Count(t.units, "unit")

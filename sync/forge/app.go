@@ -83,7 +83,11 @@ func (t *appTokens) token(ctx context.Context) (string, error) {
 	}
 	token, _, err := t.client.Apps.CreateInstallationToken(ctx, t.Installation, &github.InstallationTokenOptions{Repositories: []string{t.repository}})
 	if err != nil {
-		return "", failed(err, "token of installation %d of the App %s", t.Installation, t.ID)
+		err = failed(err, "token of installation %d of the App %s", t.Installation, t.ID)
+		if IsRefusal(err) { // whatever it is, the credential is no good: nothing is said of what was asked for
+			return "", &Error{http.StatusUnauthorized, err.Error()}
+		}
+		return "", err
 	}
 	t.is, t.ends = token.GetToken(), token.GetExpiresAt().Time
 	return t.is, nil

@@ -57,8 +57,7 @@ type note struct {
 
 // notes are what a forge does with comments.
 type notes interface {
-	// login is the name of the account.
-	login(ctx context.Context) (string, error)
+	get(ctx context.Context, number int, id int64) (note, error)
 	// list are all comments of a pull request, in any order. It may end with an error.
 	list(ctx context.Context, number int) iter.Seq2[note, error]
 	create(ctx context.Context, number int, body string) (note, error)
@@ -66,23 +65,46 @@ type notes interface {
 	remove(ctx context.Context, number int, id int64) error
 }
 
+// commenter writes the comments of an account.
+type commenter struct {
+	on      notes
+	account account
+	noun    string // for a pull request
+}
+
+// Comment is that of a [Forge].
+func (w *commenter) Comment(ctx context.Context, number int, c Comment) (int64, error) {
+	id, err := w.write(ctx, number, c)
+	if err != nil {
+		return 0, failed(err, "comment on %s %d", w.noun, number)
+	}
+	return id, nil
+}
+
 // write writes a comment once. It looks for the comment only where its ID is not known, or
-// the comment is gone or another account's. Where two write the first one at the same time,
-// the older one stays.
-func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err error) {
+// where the one with that ID is gone or is not ours: an ID may be from another time, or another
+// forge. Where two write the first one at the same time, the older one stays.
+func (w *commenter) write(ctx context.Context, number int, c Comment) (id int64, err error) {
 	if c.Digest == "" {
 		c.Digest = DigestOf(c.Text)
 	}
-	if c.ID != 0 {
-		if err := on.edit(ctx, number, c.ID, c.body()); !IsNotFound(err) && !IsDenied(err) {
-			return c.ID, err
-		}
-	}
-	login, err := on.login(ctx)
+	login, err := w.account.name(ctx)
 	if err != nil {
 		return 0, failed(err, "the account's name")
 	}
-	found, err := c.own(ctx, on, number, login)
+	if c.ID != 0 {
+		n, err := w.on.get(ctx, number, c.ID)
+		if err == nil && c.isOwn(n, login) {
+			err = w.update(ctx, number, n, c)
+			if err == nil {
+				return n.id, nil
+			}
+		}
+		if err != nil && !IsNotFound(err) {
+			return 0, err
+		}
+	}
+	found, err := w.own(ctx, number, c, login)
 	if err != nil {
 		return 0, err
 	}
@@ -90,34 +112,45 @@ func (c Comment) write(ctx context.Context, on notes, number int) (id int64, err
 	case len(found) == 0 && c.OnlyAgain:
 		return 0, nil
 	case len(found) == 0:
-		made, err := on.create(ctx, number, c.body())
+		made, err := w.on.create(ctx, number, c.body())
 		if err != nil {
 			return 0, err
 		}
-		if found, err = c.own(ctx, on, number, cmp.Or(made.author, login)); err != nil || len(found) == 0 || found[0].id == made.id && len(found) == 1 {
+		if found, err = w.own(ctx, number, c, cmp.Or(made.author, login)); err != nil || len(found) == 0 || found[0].id == made.id && len(found) == 1 {
 			return made.id, err
 		}
 	}
-	if !c.says(found[0].body) {
-		if err := on.edit(ctx, number, found[0].id, c.body()); err != nil {
-			return 0, err
-		}
+	if err := w.update(ctx, number, found[0], c); err != nil {
+		return 0, err
 	}
 	for _, double := range found[1:] {
-		if err := on.remove(ctx, number, double.id); err != nil && !IsNotFound(err) {
+		if err := w.on.remove(ctx, number, double.id); err != nil && !IsNotFound(err) {
 			return 0, err
 		}
 	}
 	return found[0].id, nil
 }
 
+// update has a comment say something else.
+func (w *commenter) update(ctx context.Context, number int, n note, c Comment) error {
+	if c.says(n.body) {
+		return nil
+	}
+	return w.on.edit(ctx, number, n.id, c.body())
+}
+
+// isOwn says that a comment is about the subject, and of an account.
+func (c *Comment) isOwn(n note, login string) bool {
+	return strings.EqualFold(n.author, login) && strings.HasPrefix(n.body, c.marker())
+}
+
 // own are comments about the subject of an account, the oldest first.
-func (c *Comment) own(ctx context.Context, on notes, number int, login string) (found []note, err error) {
-	for n, err := range on.list(ctx, number) {
+func (w *commenter) own(ctx context.Context, number int, c Comment, login string) (found []note, err error) {
+	for n, err := range w.on.list(ctx, number) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.EqualFold(n.author, login) && strings.HasPrefix(n.body, c.marker()) {
+		if c.isOwn(n, login) {
 			found = append(found, n)
 		}
 	}

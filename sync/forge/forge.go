@@ -48,8 +48,6 @@ var ErrNoReports = errors.New("check runs: only for a GitHub App")
 // Pull is a pull request, or a merge request of GitLab.
 type Pull struct {
 	Number int
-	Title  string // an author's words
-	Author string
 	URL    string
 	// Head is the commit that it wants merged, and Ref where Git has it in the base
 	// repository, whichever repository it comes from.

@@ -19,13 +19,14 @@ import (
 type giteaForge struct {
 	at, owner, name string
 	client          *http.Client
-	account         account
+	commenter
 }
 
 func newGitea(c Config, owner, name string) (*giteaForge, error) {
 	at := c.URL // the SDK adds the path of the API
 	client, err := c.client(at, nil, bearer("Authorization", "token ", c.Token))
 	g := &giteaForge{at: at, owner: owner, name: name, client: client}
+	g.commenter.on, g.noun = g, "pull request"
 	g.account = account{ask: g.user, token: c.Token, job: c.JobLogin}
 	return g, err
 }
@@ -71,10 +72,7 @@ func (g *giteaForge) Merged(ctx context.Context, commit config.Commit) (Pull, er
 }
 
 func giteaPull(p *gitea.PullRequest) Pull {
-	pull := Pull{Fork: true, Number: int(p.Index), Title: p.Title, URL: p.HTMLURL, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Open: p.State == gitea.StateOpen}
-	if p.Poster != nil {
-		pull.Author = p.Poster.UserName
-	}
+	pull := Pull{Fork: true, Number: int(p.Index), URL: p.HTMLURL, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Open: p.State == gitea.StateOpen}
 	if p.Head != nil {
 		pull.Head = config.Commit(p.Head.Sha)
 	}
@@ -105,17 +103,7 @@ func (g *giteaForge) SetStatus(ctx context.Context, s Status) error {
 	return nil
 }
 
-func (g *giteaForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
-	id, err := c.write(ctx, g, number)
-	if err != nil {
-		return 0, failed(err, "comment on pull request %d", number)
-	}
-	return id, nil
-}
-
 func (g *giteaForge) Report(context.Context, Report) error { return ErrNoReports }
-
-func (g *giteaForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
 
 func (g *giteaForge) user(ctx context.Context) (string, error) {
 	user, _, err := g.sdk(ctx).GetMyUserInfo()
@@ -123,6 +111,22 @@ func (g *giteaForge) user(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return user.UserName, nil
+}
+
+func giteaNote(c *gitea.Comment) note {
+	n := note{id: c.ID, body: c.Body}
+	if c.Poster != nil {
+		n.author = c.Poster.UserName
+	}
+	return n
+}
+
+func (g *giteaForge) get(ctx context.Context, _ int, id int64) (note, error) {
+	c, _, err := g.sdk(ctx).GetIssueComment(g.owner, g.name, id)
+	if err != nil {
+		return note{}, err
+	}
+	return giteaNote(c), nil
 }
 
 func (g *giteaForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
@@ -134,11 +138,7 @@ func (g *giteaForge) list(ctx context.Context, number int) iter.Seq2[note, error
 			return
 		}
 		for _, c := range found {
-			n := note{id: c.ID, body: c.Body}
-			if c.Poster != nil {
-				n.author = c.Poster.UserName
-			}
-			if !yield(n, nil) {
+			if !yield(giteaNote(c), nil) {
 				return
 			}
 		}
@@ -150,11 +150,7 @@ func (g *giteaForge) create(ctx context.Context, number int, body string) (note,
 	if err != nil {
 		return note{}, err
 	}
-	n := note{id: c.ID, body: body}
-	if c.Poster != nil {
-		n.author = c.Poster.UserName
-	}
-	return n, nil
+	return giteaNote(c), nil
 }
 
 func (g *giteaForge) edit(ctx context.Context, _ int, id int64, body string) error {

@@ -85,7 +85,7 @@ func TestGitea(t *testing.T) {
 		if err != nil || got != open[0] {
 			t.Errorf("Get = %+v, %v; want %+v", got, err, open[0])
 		}
-		if got.Head != head || got.Base != "main" || got.Fork || !got.Open || got.Author != "ann" || got.Title != "A change" || got.Ref != "refs/heads/change" {
+		if got.Head != head || got.Base != "main" || got.Fork || !got.Open || got.Ref != "refs/heads/change" {
 			t.Errorf("%+v", got)
 		}
 		if at := git(t, dir, "ls-remote", s.CloneURL(owner, project), got.Ref); !strings.HasPrefix(at, string(head)) {
@@ -198,7 +198,7 @@ func TestGitea(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(open, func(p Pull) bool { return p.Head == head })
-		if at < 0 || !open[at].Fork || open[at].Author != "max" {
+		if at < 0 || !open[at].Fork {
 			t.Errorf("open %+v", open)
 		}
 	})

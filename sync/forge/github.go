@@ -22,7 +22,7 @@ type gitHubForge struct {
 	owner, name string
 	client      *github.Client
 	app         *appTokens // nil: a token of somebody
-	account     account
+	commenter
 }
 
 // gitHubWrites keeps below GitHub's limits of 80 requests a minute and 500 an hour that
@@ -40,6 +40,7 @@ func newGitHub(c Config, owner, name string) (*gitHubForge, error) {
 	}
 	api = strings.TrimSuffix(api, "/") + "/"
 	g := &gitHubForge{owner: owner, name: name}
+	g.commenter.on, g.noun = g, "pull request"
 	g.account = account{ask: g.user, token: c.Token, job: c.JobLogin}
 	authorize := bearer("Authorization", "Bearer ", c.Token)
 	if c.App != nil {
@@ -117,7 +118,7 @@ func (g *gitHubForge) Merged(ctx context.Context, commit config.Commit) (Pull, e
 
 func gitHubPull(p *github.PullRequest) Pull {
 	pull := Pull{
-		Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), URL: p.GetHTMLURL(),
+		Number: p.GetNumber(), URL: p.GetHTMLURL(),
 		Head: config.Commit(p.GetHead().GetSHA()), Ref: fmt.Sprintf("refs/pull/%d/head", p.GetNumber()), Base: p.GetBase().GetRef(),
 		Fork: p.GetHead().GetRepo().GetID() != p.GetBase().GetRepo().GetID(), // a fork that is gone has no repository
 		Open: p.GetState() == "open", Updated: p.GetUpdatedAt().Time,
@@ -140,40 +141,63 @@ func (g *gitHubForge) SetStatus(ctx context.Context, s Status) error {
 	return nil
 }
 
-func (g *gitHubForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
-	id, err := c.write(ctx, g, number)
-	if err != nil {
-		return 0, failed(err, "comment on pull request %d", number)
-	}
-	return id, nil
-}
-
 // maxAnnotations is how many GitHub takes in a request.
 const maxAnnotations = 50
 
+// Report makes a check run. Where it made one for the same report before, and could not end
+// it, it goes on with that.
 func (g *gitHubForge) Report(ctx context.Context, r Report) error {
 	if g.app == nil {
 		return ErrNoReports
 	}
-	conclusion, completed := "success", "completed"
-	if !r.OK {
-		conclusion = "failure"
-	}
 	notes := annotations(r.Notes)
-	first := notes[:min(len(notes), maxAnnotations)]
-	run, _, err := g.client.Checks.CreateCheckRun(ctx, g.owner, g.name, github.CreateCheckRunOptions{
-		Name: r.Name, HeadSHA: string(r.Commit), DetailsURL: some(r.URL), Status: &completed, Conclusion: &conclusion,
-		Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: first}})
-	for rest := notes[len(first):]; err == nil && len(rest) > 0; {
-		next := rest[:min(len(rest), maxAnnotations)]
-		rest = rest[len(next):]
-		_, _, err = g.client.Checks.UpdateCheckRun(ctx, g.owner, g.name, run.GetID(), github.UpdateCheckRunOptions{
-			Name: r.Name, Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: next}})
+	run, err := g.reported(ctx, r)
+	if err == nil && run == nil {
+		run, err = g.report(ctx, r, notes[:min(len(notes), maxAnnotations)])
 	}
 	if err != nil {
 		return failed(err, "check run of %s", r.Commit.Short())
 	}
+	for rest := notes[min(run.GetOutput().GetAnnotationsCount(), len(notes)):]; len(rest) > 0; {
+		next := rest[:min(len(rest), maxAnnotations)]
+		rest = rest[len(next):]
+		if _, _, err := g.client.Checks.UpdateCheckRun(ctx, g.owner, g.name, run.GetID(), github.UpdateCheckRunOptions{
+			Name: r.Name, Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: next}}); err != nil {
+			return failed(err, "check run of %s", r.Commit.Short())
+		}
+	}
 	return nil
+}
+
+// digest is the same for equal reports alone.
+func (r *Report) digest() string {
+	return DigestOf(fmt.Sprintf("%q %t %q %q %q %q", r.Name, r.OK, r.Title, r.Summary, r.URL, fmt.Sprint(r.Notes)))
+}
+
+// reported is the check run that was made for a report; nil: none was.
+func (g *gitHubForge) reported(ctx context.Context, r Report) (*github.CheckRun, error) {
+	found, _, err := g.client.Checks.ListCheckRunsForRef(ctx, g.owner, g.name, string(r.Commit), &github.ListCheckRunsOptions{CheckName: &r.Name, ListOptions: github.ListOptions{PerPage: perPage}})
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range found.CheckRuns {
+		if run.GetExternalID() == r.digest() {
+			return run, nil
+		}
+	}
+	return nil, nil
+}
+
+// report makes a check run with the first notes.
+func (g *gitHubForge) report(ctx context.Context, r Report, first []*github.CheckRunAnnotation) (*github.CheckRun, error) {
+	conclusion, completed, digest := "success", "completed", r.digest()
+	if !r.OK {
+		conclusion = "failure"
+	}
+	run, _, err := g.client.Checks.CreateCheckRun(ctx, g.owner, g.name, github.CreateCheckRunOptions{
+		Name: r.Name, HeadSHA: string(r.Commit), ExternalID: &digest, DetailsURL: some(r.URL), Status: &completed, Conclusion: &conclusion,
+		Output: &github.CheckRunOutput{Title: &r.Title, Summary: &r.Summary, Annotations: first}})
+	return run, err
 }
 
 func annotations(notes []Note) (all []*github.CheckRunAnnotation) {
@@ -197,11 +221,18 @@ func some(text string) *string {
 	return &text
 }
 
-func (g *gitHubForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
-
 func (g *gitHubForge) user(ctx context.Context) (string, error) {
 	user, _, err := g.client.Users.Get(ctx, "")
 	return user.GetLogin(), err
+}
+
+func gitHubNote(c *github.IssueComment) note {
+	return note{c.GetID(), c.GetUser().GetLogin(), c.GetBody()}
+}
+
+func (g *gitHubForge) get(ctx context.Context, _ int, id int64) (note, error) {
+	c, _, err := g.client.Issues.GetComment(ctx, g.owner, g.name, id)
+	return gitHubNote(c), err
 }
 
 func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
@@ -214,7 +245,7 @@ func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, erro
 				return
 			}
 			for _, c := range found {
-				if !yield(note{c.GetID(), c.GetUser().GetLogin(), c.GetBody()}, nil) {
+				if !yield(gitHubNote(c), nil) {
 					return
 				}
 			}

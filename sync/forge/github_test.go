@@ -234,6 +234,8 @@ func (f *fakeGitHub) answer(w http.ResponseWriter, r *http.Request, path string,
 	case part[0] == "pulls" && len(part) == 1:
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		f.paged(w, r, f.pulls, max(page, 1))
+	case part[0] == "commits" && part[2] == "check-runs":
+		f.checkRuns(w, r)
 	case part[0] == "pulls", part[0] == "commits":
 		var found []map[string]any
 		for _, p := range f.pulls {
@@ -258,7 +260,7 @@ func (f *fakeGitHub) answer(w http.ResponseWriter, r *http.Request, path string,
 			sent["of"] = part[1]
 		}
 		f.runs = append(f.runs, sent)
-		reply(w, http.StatusCreated, map[string]any{"id": 77})
+		reply(w, http.StatusCreated, map[string]any{"id": 77, "output": map[string]any{"annotations_count": annotationsIn(sent)}})
 	case part[0] == "issues" && part[1] == "comments":
 		f.comment(w, r, part[2], sent)
 	case part[0] == "issues" && r.Method == "GET":
@@ -275,6 +277,27 @@ func (f *fakeGitHub) answer(w http.ResponseWriter, r *http.Request, path string,
 	default:
 		f.t.Errorf("%s %s: not answered", r.Method, path)
 	}
+}
+
+// checkRuns answers with the one that was made, if it has the name.
+func (f *fakeGitHub) checkRuns(w http.ResponseWriter, r *http.Request) {
+	found := []map[string]any{}
+	for _, run := range f.runs {
+		switch {
+		case run["of"] == nil && run["name"] == r.URL.Query().Get("check_name"):
+			found = append(found, map[string]any{"id": 77, "external_id": run["external_id"], "output": map[string]any{"annotations_count": annotationsIn(run)}})
+		case run["of"] != nil:
+			output := found[len(found)-1]["output"].(map[string]any)
+			output["annotations_count"] = output["annotations_count"].(int) + annotationsIn(run)
+		}
+	}
+	reply(w, http.StatusOK, map[string]any{"total_count": len(found), "check_runs": found})
+}
+
+func annotationsIn(sent map[string]any) int {
+	output, _ := sent["output"].(map[string]any)
+	annotations, _ := output["annotations"].([]any)
+	return len(annotations)
 }
 
 // paged answers with a page, and the link to the next one.
@@ -300,6 +323,8 @@ func (f *fakeGitHub) comment(w http.ResponseWriter, r *http.Request, id string, 
 	case r.Method == "DELETE":
 		f.comments = slices.Delete(f.comments, at, at+1)
 		w.WriteHeader(http.StatusNoContent)
+	case r.Method == "GET":
+		reply(w, http.StatusOK, f.comments[at])
 	default:
 		f.comments[at]["body"] = sent["body"]
 		reply(w, http.StatusOK, f.comments[at])
@@ -349,7 +374,7 @@ func TestGitHub(t *testing.T) {
 	if err != nil || len(open) != 131 {
 		t.Fatalf("%d pull requests, %v", len(open), err)
 	}
-	if p := open[1]; !p.Fork || p.Number != 2 || p.Ref != "refs/pull/2/head" || p.Merge != "" || !p.Open || p.Author != "ann" || p.Base != "main" {
+	if p := open[1]; !p.Fork || p.Number != 2 || p.Ref != "refs/pull/2/head" || p.Merge != "" || !p.Open || p.Base != "main" {
 		t.Errorf("%+v", p)
 	}
 	if p := open[0]; p.Fork {
@@ -374,7 +399,7 @@ func TestGitHub(t *testing.T) {
 	if seen, want := f.seen(), "GET /user, "+pages+", POST /issues/7/comments, "+pages; seen != want {
 		t.Errorf("requests %s\nwant %s", seen, want)
 	}
-	if again, err := on.Comment(t.Context(), 7, Comment{Subject: "preview of shop", Text: "two", ID: id}); err != nil || again != id || f.seen() != "PATCH /issues/comments/1150" {
+	if again, err := on.Comment(t.Context(), 7, Comment{Subject: "preview of shop", Text: "two", ID: id}); err != nil || again != id || f.seen() != "GET /issues/comments/1150, PATCH /issues/comments/1150" {
 		t.Errorf("Comment = %d, %v", again, err)
 	}
 	// The same text is not written again by who does not know the ID.
@@ -412,8 +437,22 @@ func TestGitHubApp(t *testing.T) {
 	for i := range 120 {
 		report.Notes = append(report.Notes, Note{Path: "services/a.yaml", Line: i, Column: i % 2, Title: "SW1001", Text: "wrong"})
 	}
-	if err := on.Report(t.Context(), report); err != nil {
-		t.Fatal(err)
+	// The second request is refused: the next try goes on with the same check run.
+	f.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != "PATCH" {
+			return false
+		}
+		f.refuse = nil
+		reply(w, http.StatusBadGateway, map[string]any{"message": "no"})
+		return true
+	}
+	if err := on.Report(t.Context(), report); err == nil || len(f.runs) != 1 {
+		t.Fatalf("%v, %d requests", err, len(f.runs))
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := on.Report(t.Context(), report); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var sizes []int
 	for _, run := range f.runs {
@@ -441,6 +480,18 @@ func TestGitHubApp(t *testing.T) {
 	}
 	if err := status(); err != nil || f.minted != 4 {
 		t.Errorf("after a revoked token: %v, %d tokens", err, f.minted)
+	}
+	// An App that was taken away is no commit that is not there.
+	f.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/access_tokens") {
+			return false
+		}
+		reply(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
+		return true
+	}
+	now = now.Add(56 * time.Minute)
+	if err := status(); !IsUnauthorized(err) || IsFinal(err) || IsNotFound(err) || !strings.Contains(err.Error(), "installation 12 of the App 4711: 404 Not Found") {
+		t.Errorf("an App that is gone: %v", err)
 	}
 }
 
@@ -471,19 +522,26 @@ func TestGitHubAccounts(t *testing.T) {
 			t.Errorf("comments %v", f.comments)
 		}
 	})
+	t.Run("an ID of another time", func(t *testing.T) {
+		f := newFakeGitHub(t)
+		const words = "what somebody wrote"
+		f.comments = []map[string]any{{"id": 15, "body": words, "user": map[string]any{"login": "ann"}}, {"id": 16, "body": words, "user": map[string]any{"login": f.account}}}
+		on := onGitHub(t, f, nil)
+		for _, id := range []int64{15, 16, 17} {
+			if got := write(t, on, id, fmt.Sprint("one ", id)); got != 1002 {
+				t.Errorf("%d: comment %d", id, got)
+			}
+		}
+		if len(f.comments) != 3 || f.comments[0]["body"] != words || f.comments[1]["body"] != words {
+			t.Errorf("%v", f.comments)
+		}
+	})
 	t.Run("another account's token", func(t *testing.T) {
 		f := newFakeGitHub(t)
 		token := "secret"
 		on := onGitHub(t, f, func(c *Config) { c.Token = func() (string, error) { return token, nil } })
 		id := write(t, on, 0, "one")
 		f.account = "anew"
-		f.refuse = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method != "PATCH" || !strings.HasSuffix(r.URL.Path, fmt.Sprint("/", id)) {
-				return false
-			}
-			reply(w, http.StatusForbidden, map[string]any{"message": "Must have admin rights to Repository."})
-			return true
-		}
 		token = "secret2"
 		next := write(t, on, id, "two")
 		if next == id || write(t, on, next, "three") != next || len(f.comments) != 2 {
@@ -508,6 +566,7 @@ func TestLimits(t *testing.T) {
 		{"primary", 403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(now.Unix()+600, 10)}, "API rate limit exceeded", 10 * time.Minute},
 		{"secondary", 403, nil, "You have exceeded a secondary rate limit. Please wait", time.Minute},
 		{"secondary, after", 403, map[string]string{"Retry-After": "30"}, "You have exceeded a secondary rate limit", 30 * time.Second},
+		{"closed, after", 503, map[string]string{"Retry-After": "120"}, "", 2 * time.Minute},
 		{"a year", 429, map[string]string{"Retry-After": "31536000"}, "", time.Hour},
 		{"centuries", 429, map[string]string{"Retry-After": "9999999999"}, "", time.Hour},
 		{"the past", 429, map[string]string{"Retry-After": "-5"}, "", time.Second},

@@ -20,7 +20,7 @@ import (
 type gitLabForge struct {
 	project string
 	client  *gitlab.Client
-	account account
+	commenter
 }
 
 func newGitLab(c Config) (*gitLabForge, error) {
@@ -31,6 +31,7 @@ func newGitLab(c Config) (*gitLabForge, error) {
 	}
 	sdk, err := gitlab.NewClient("", gitlab.WithBaseURL(api), gitlab.WithHTTPClient(client), gitlab.WithoutRetries())
 	g := &gitLabForge{project: c.Project, client: sdk}
+	g.commenter.on, g.noun = g, "merge request"
 	g.account = account{ask: g.user, token: c.Token}
 	return g, err
 }
@@ -48,14 +49,14 @@ func (g *gitLabForge) Open(ctx context.Context, branch string) ([]Pull, error) {
 }
 
 func (g *gitLabForge) Get(ctx context.Context, number int) (Pull, error) {
-	m, err := g.get(ctx, number)
+	m, err := g.request(ctx, number)
 	if err != nil {
 		return Pull{}, err
 	}
 	return gitLabPull(&m.BasicMergeRequest).known()
 }
 
-func (g *gitLabForge) get(ctx context.Context, number int) (*gitlab.MergeRequest, error) {
+func (g *gitLabForge) request(ctx context.Context, number int) (*gitlab.MergeRequest, error) {
 	m, _, err := g.client.MergeRequests.GetMergeRequest(g.project, int64(number), nil, gitlab.WithContext(ctx))
 	if err != nil {
 		return nil, failed(err, "merge request %d", number)
@@ -77,11 +78,8 @@ func (g *gitLabForge) Merged(ctx context.Context, commit config.Commit) (Pull, e
 }
 
 func gitLabPull(m *gitlab.BasicMergeRequest) Pull {
-	pull := Pull{Number: int(m.IID), Title: m.Title, URL: m.WebURL, Head: config.Commit(m.SHA), Ref: fmt.Sprintf("refs/merge-requests/%d/head", m.IID),
+	pull := Pull{Number: int(m.IID), URL: m.WebURL, Head: config.Commit(m.SHA), Ref: fmt.Sprintf("refs/merge-requests/%d/head", m.IID),
 		Base: m.TargetBranch, Fork: m.SourceProjectID != m.TargetProjectID, Open: m.State == "opened"}
-	if m.Author != nil {
-		pull.Author = m.Author.Username
-	}
 	if m.State == "merged" { // a fast-forward has no merge commit, and a squash has its own
 		pull.Merge = config.Commit(cmp.Or(m.MergeCommitSHA, m.SquashCommitSHA, m.SHA))
 	}
@@ -97,7 +95,7 @@ func gitLabPull(m *gitlab.BasicMergeRequest) Pull {
 func (g *gitLabForge) SetStatus(ctx context.Context, s Status) error {
 	options := &gitlab.SetCommitStatusOptions{State: gitLabState(s.State), Name: &s.Name, Description: some(statusText(s.Text)), TargetURL: some(s.URL)}
 	if s.Pull != 0 {
-		m, err := g.get(ctx, s.Pull)
+		m, err := g.request(ctx, s.Pull)
 		if err != nil {
 			return err
 		}
@@ -132,17 +130,7 @@ func gitLabState(s State) gitlab.BuildStateValue {
 	return gitlab.Running // from pending, a status does not become success at once
 }
 
-func (g *gitLabForge) Comment(ctx context.Context, number int, c Comment) (int64, error) {
-	id, err := c.write(ctx, g, number)
-	if err != nil {
-		return 0, failed(err, "comment on merge request %d", number)
-	}
-	return id, nil
-}
-
 func (g *gitLabForge) Report(context.Context, Report) error { return ErrNoReports }
-
-func (g *gitLabForge) login(ctx context.Context) (string, error) { return g.account.name(ctx) }
 
 func (g *gitLabForge) user(ctx context.Context) (string, error) {
 	user, _, err := g.client.Users.CurrentUser(gitlab.WithContext(ctx))
@@ -150,6 +138,14 @@ func (g *gitLabForge) user(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return user.Username, nil
+}
+
+func (g *gitLabForge) get(ctx context.Context, number int, id int64) (note, error) {
+	n, _, err := g.client.Notes.GetMergeRequestNote(g.project, int64(number), id, gitlab.WithContext(ctx))
+	if err != nil {
+		return note{}, err
+	}
+	return note{n.ID, n.Author.Username, n.Body}, nil
 }
 
 func (g *gitLabForge) list(ctx context.Context, number int) iter.Seq2[note, error] {

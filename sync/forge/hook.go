@@ -67,6 +67,9 @@ func ReadHook(header http.Header, body, secret []byte) (Event, error) {
 	return e, nil
 }
 
+// IsHook says that a request claims to be the webhook of a forge.
+func IsHook(header http.Header) bool { return kind(header) != "" }
+
 // kind is the name that the forge has for what happened.
 func kind(header http.Header) string {
 	for _, name := range []string{"X-GitHub-Event", "X-Gitea-Event", "X-Gitlab-Event"} {

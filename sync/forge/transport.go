@@ -53,8 +53,9 @@ func IsRefusal(err error) bool {
 	return errors.As(err, &e) && e.Status < http.StatusInternalServerError && e.Status != http.StatusUnauthorized
 }
 
-// IsFinal says that a forge will never do what was asked for: it has no such thing, or enough
-// of it. GitHub says so of a commit that it does not have, and after a thousand statuses.
+// IsFinal says that a forge will not do what was asked for: it has no such thing, or enough of
+// it. GitHub says so of a commit that it does not have, and after a thousand statuses. With
+// [IsNotFound], it may be that the credential was not let in.
 func IsFinal(err error) bool {
 	return hasStatus(err, http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity)
 }
@@ -293,7 +294,8 @@ func (t *transport) closed(method string) *LimitError {
 }
 
 // pause is for how long nothing is to be asked after an answer, and whether anything but a
-// pause helps. Both of GitHub's limits answer with 403 or 429.
+// pause helps. Both of GitHub's limits answer with 403 or 429; with 503 a forge may say how long
+// it is closed.
 func (t *transport) pause(answer *http.Response, text string) (pause time.Duration, limited bool) {
 	header := answer.Header
 	after, reset := header.Get("Retry-After"), header.Get("X-RateLimit-Reset")
@@ -301,7 +303,7 @@ func (t *transport) pause(answer *http.Response, text string) (pause time.Durati
 		reset = header.Get("RateLimit-Reset") // GitLab
 	}
 	spent := header.Get("X-RateLimit-Remaining") == "0"
-	limited = answer.StatusCode == http.StatusTooManyRequests ||
+	limited = answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable && after != "" ||
 		answer.StatusCode == http.StatusForbidden && (after != "" || spent || strings.Contains(text, "secondary rate limit"))
 	if !limited {
 		return 0, false

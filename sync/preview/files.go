@@ -35,13 +35,18 @@ type posted struct {
 	URL   string        `json:"url,omitempty"`
 	// Report is the commit, and the digest, of what a check run shows.
 	Report string `json:"report,omitempty"`
+	// On is the project that all this is on, see [Options].
+	On string `json:"on,omitempty"`
+	// Gone says that the pull request was closed, or is into another branch, and that this
+	// was told.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // keptFor is how long the page of a pull request that was closed is shown.
 const keptFor = 30 * 24 * time.Hour
 
-// files is the folder of previews.
-type files struct{ dir string }
+// files is the folder of previews of a project.
+type files struct{ dir, project string }
 
 func (f files) pull(number int) string {
 	return filepath.Join(f.dir, "pulls", strconv.Itoa(number)+".json")
@@ -54,13 +59,14 @@ func (f files) make() error {
 // read is what was posted; the zero value where that is not known.
 func (f files) read(number int) (is posted) {
 	content, err := os.ReadFile(f.pull(number))
-	if err != nil || json.Unmarshal(content, &is) != nil || is.Token != "" && !isToken(is.Token) {
+	if err != nil || json.Unmarshal(content, &is) != nil || is.Token != "" && !isToken(is.Token) || is.On != f.project {
 		return posted{} // comments are found again on the forge
 	}
 	return is
 }
 
 func (f files) write(number int, is posted) error {
+	is.On = f.project
 	content, err := json.Marshal(is)
 	if err != nil {
 		return err
@@ -89,16 +95,20 @@ func replace(name string, content []byte) error {
 const maxPages = 1 << 30
 
 // sweep deletes what was written long ago of pull requests that are not there any more, and
-// pages where they are too many.
-func (f files) sweep(now time.Time, there map[int]bool) error {
+// pages where they are too many. stray are those that are not there, of which that was not told.
+func (f files) sweep(now time.Time, there map[int]bool) (stray []int, err error) {
 	kept := map[string]bool{}
-	err := f.each("pulls", func(path string, info fs.FileInfo) error {
-		number, err := strconv.Atoi(strings.TrimSuffix(info.Name(), ".json"))
-		if err == nil && (there[number] || now.Sub(info.ModTime()) < keptFor) {
-			kept[f.read(number).Token] = true
-			return nil
+	err = f.each("pulls", func(path string, info fs.FileInfo) error {
+		number, _ := strconv.Atoi(strings.TrimSuffix(info.Name(), ".json"))
+		is := f.read(number)
+		if is == (posted{}) || is.Gone && !there[number] && now.Sub(info.ModTime()) >= keptFor {
+			return old(path, info, now)
 		}
-		return old(path, info, now)
+		kept[is.Token] = true
+		if !is.Gone && !there[number] {
+			stray = append(stray, number)
+		}
+		return nil
 	})
 	var pages []fs.FileInfo
 	size := int64(0)
@@ -118,7 +128,7 @@ func (f files) sweep(now time.Time, there map[int]bool) error {
 		size -= info.Size()
 		err = errors.Join(err, os.Remove(filepath.Join(f.dir, "pages", info.Name())))
 	}
-	return err
+	return stray, err
 }
 
 // old deletes a file that nobody wrote for an hour.

@@ -35,6 +35,9 @@ import (
 // and Now are required.
 type Options struct {
 	Forge forge.Forge
+	// Project names the repository and the forge that it is on: what was posted elsewhere is
+	// of no use here.
+	Project string
 	// Render makes a preview: [Renderer.Render].
 	Render func(context.Context, Ask) (Answer, error)
 	// Branch is the one that is followed.
@@ -62,7 +65,8 @@ const (
 	maxOpen = 2000
 	// slow is how long a preview may take before its status says that it is under way.
 	slow = 5 * time.Second
-	// maxReady is how many previews wait to be posted. While there are so many, none is made.
+	// maxReady is how many previews wait for their turn to be posted. While there are so many,
+	// none is made. One that the forge refused does not count.
 	maxReady = 50
 	// restShare is how many times as long as it took a preview that failed is not tried again:
 	// one that takes too long leaves the time to others.
@@ -85,6 +89,7 @@ type Previewer struct {
 
 	// What follows belongs to Run.
 	known    map[int]*pull
+	gone     map[int]*pull  // closed, or into another branch, which is to be told
 	listed   time.Time      // when all are read next
 	closed   time.Time      // nothing is asked of the forge before
 	noWrites time.Time      // nothing is written there before
@@ -106,8 +111,10 @@ type pull struct {
 	begun   time.Time   // of a preview under way
 	read    time.Time   // when its head was
 	slow    bool        // its status says that it is under way
+	away    bool        // it is open, and into another branch
 	renders forge.Tries // of previews of its head
 	posts   forge.Tries // of posting the answer
+	refused bool        // the forge took the answer not, and takes those of others
 }
 
 // rendered is what became of a preview.
@@ -128,7 +135,7 @@ func New(o Options) (*Previewer, error) {
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
 	}
-	p := &Previewer{Options: o, files: files{o.Dir}, woken: map[int]bool{}, wake: make(chan struct{}, 1), troubles: map[int]string{}, known: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
+	p := &Previewer{Options: o, files: files{o.Dir, o.Project}, woken: map[int]bool{}, wake: make(chan struct{}, 1), troubles: map[int]string{}, known: map[int]*pull{}, gone: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
 	return p, p.files.make()
 }
 
@@ -205,6 +212,7 @@ func (p *Previewer) Run(ctx context.Context) {
 		now := p.Now()
 		p.read(ctx, now)
 		p.post(ctx, now)
+		p.part(ctx, now)
 		p.begin(ctx, now)
 		p.tellSlow(ctx, now)
 		p.sleep(ctx, p.due(p.Now()))
@@ -255,6 +263,9 @@ func (p *Previewer) due(now time.Time) time.Time {
 			earlier(is.renders.Next)
 		}
 	}
+	for _, is := range p.gone {
+		earlier(latest(is.posts.Next, p.writable()))
+	}
 	return latest(next, now)
 }
 
@@ -265,7 +276,7 @@ func (p *Previewer) writable() time.Time { return latest(p.closed, p.noWrites) }
 func (p *Previewer) hasRoom() bool {
 	ready := 0
 	for _, is := range p.known {
-		if is.answer != nil {
+		if is.answer != nil && !is.refused {
 			ready++
 		}
 	}
@@ -313,12 +324,14 @@ func (p *Previewer) read(ctx context.Context, now time.Time) {
 	for number := range woken {
 		is, err := p.Forge.Get(ctx, number)
 		switch {
+		case err != nil && forge.IsRefusal(err) && !forge.IsNotFound(err): // all are read once more, by and by
+			p.Log.Warn("previews: read", "pull", number, "err", err)
 		case err != nil && !forge.IsNotFound(err):
 			p.refused(ctx, now, number, err)
 			p.Wake(0) // later
 			return
 		case err != nil || !is.Open || is.Base != p.Branch:
-			p.leave(ctx, number, err == nil && is.Open)
+			p.leave(number, err == nil && is.Open)
 		default:
 			p.keep(is)
 		}
@@ -335,17 +348,22 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	p.failed, p.listed = 0, now.Add(p.Poll)
 	p.setTrouble(0, "")
 	there := map[int]bool{}
-	for _, is := range open[:min(len(open), maxOpen)] {
+	for i, is := range open {
 		there[is.Number] = true
-		p.keep(is)
-	}
-	for number := range p.known {
-		if !there[number] { // it is asked for what became of it
-			p.Wake(number)
+		if i < maxOpen {
+			p.keep(is)
+		} else {
+			delete(p.known, is.Number)
 		}
 	}
-	if err := p.files.sweep(now, there); err != nil {
+	stray, err := p.files.sweep(now, there)
+	if err != nil {
 		p.Log.Error("previews: tidy up", "err", err)
+	}
+	for _, number := range slices.AppendSeq(stray, maps.Keys(p.known)) {
+		if !there[number] && p.gone[number] == nil { // it is asked for what became of it
+			p.Wake(number)
+		}
 	}
 }
 
@@ -358,35 +376,79 @@ func (p *Previewer) keep(is forge.Pull) {
 	if known == nil {
 		known = &pull{posted: p.files.read(is.Number)}
 		p.known[is.Number] = known
+		delete(p.gone, is.Number)
+		if known.posted.Gone { // it was opened again
+			known.posted.Gone = false
+			if err := p.files.write(is.Number, known.posted); err != nil {
+				p.Log.Error("previews", "pull", is.Number, "err", err)
+			}
+		}
 	}
 	if known.Head != is.Head { // what it failed for may be mended
 		known.read = p.Now()
-		known.renders, known.posts, known.answer = forge.Tries{}, forge.Tries{}, nil
+		known.renders, known.posts, known.answer, known.refused = forge.Tries{}, forge.Tries{}, nil, false
 	}
 	known.Pull = is
 }
 
-// leave is about a pull request that is not open any more, or not into the branch. What was
-// said of the latter holds no more; a status that says that its preview is under way ends.
-func (p *Previewer) leave(ctx context.Context, number int, elsewhere bool) {
+// leave is about a pull request that is not open any more, or not into the branch.
+func (p *Previewer) leave(number int, away bool) {
 	is := p.known[number]
+	if is == nil {
+		is = &pull{Pull: forge.Pull{Number: number}, posted: p.files.read(number)}
+	}
 	delete(p.known, number)
 	p.setTrouble(number, "")
-	if is == nil || is.posted.State == "" || is.posted.State != forge.Pending && !elsewhere || p.Now().Before(p.writable()) {
-		return
+	if is.posted != (posted{}) && !is.posted.Gone {
+		is.away, is.answer, is.posts = away, nil, forge.Tries{}
+		p.gone[number] = is
+	}
+}
+
+// part tells of pull requests that left. What was said of one that is into another branch now
+// holds no more; a status that says that its preview is under way ends.
+func (p *Previewer) part(ctx context.Context, now time.Time) {
+	for number, is := range p.gone {
+		if now.Before(p.writable()) || ctx.Err() != nil {
+			return
+		}
+		if now.Before(is.posts.Next) {
+			continue
+		}
+		err := p.farewell(ctx, is)
+		if err != nil {
+			is.posts.Fail(now, 0)
+			p.Log.Warn("previews", "pull", number, "err", err)
+			if !forge.IsRefusal(err) {
+				p.refused(ctx, now, number, err)
+			}
+			if !forge.IsRefusal(err) || is.posts.Failed < maxTries {
+				continue
+			}
+		}
+		delete(p.gone, number)
+		is.posted.Gone = true
+		if err := p.files.write(number, is.posted); err != nil {
+			p.Log.Error("previews", "pull", number, "err", err)
+		}
+	}
+}
+
+// farewell writes what is left to say of a pull request that left.
+func (p *Previewer) farewell(ctx context.Context, is *pull) error {
+	if is.posted.State == "" || is.posted.State != forge.Pending && !is.away {
+		return nil
 	}
 	text := "no preview: it was closed"
-	if elsewhere {
+	if is.away {
 		text = "no preview: it is for another branch"
 	}
-	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: text, Pull: number})
-	if elsewhere && is.posted.Comment != 0 {
+	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: text, Pull: is.Number})
+	if is.away && is.posted.Comment != 0 {
 		comment := "### swell: " + text + "\n"
 		err = errors.Join(err, p.comment(ctx, is, forge.Comment{Text: comment, Digest: forge.DigestOf(comment), OnlyAgain: true}))
 	}
-	if err != nil && ctx.Err() == nil {
-		p.Log.Warn("previews", "pull", number, "err", err)
-	}
+	return err
 }
 
 // refused takes note of an error of the forge about a pull request; 0 is all of them. Where
@@ -513,18 +575,15 @@ func (p *Previewer) take(r rendered) {
 	}
 	switch {
 	case r.err != nil:
-		is.renders.Fail(now, 0)
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
-		p.setTrouble(is.Number, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err))
-		if is.renders.Failed == maxTries {
-			is.answer = &Answer{Head: r.head, Failed: unrendered}
-		}
+		p.unmade(is, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err), unrendered)
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
-		is.renders.Fail(now, 0)
 		p.Log.Info("preview: Git has another head than the forge says", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
+		p.unmade(is, "", elsewhere)
 		p.Wake(is.Number)
 	default:
-		if is.base, is.head, is.answer = r.base, r.head, &r.answer; r.answer.Failed != "" && !r.answer.Waits {
+		is.base, is.head, is.answer = r.base, r.head, &r.answer
+		if r.answer.Failed != "" && !r.answer.Waits || r.answer.Again {
 			is.renders.Fail(now, restShare*took)
 			is.base = Base{} // it is tried again
 		} else {
@@ -534,12 +593,29 @@ func (p *Previewer) take(r rendered) {
 	}
 }
 
+// unmade takes note of a preview that was not made, for a reason that may pass, and of the
+// trouble that it is from the first time; empty: none is. After some tries the pull request
+// says so, and why.
+func (p *Previewer) unmade(is *pull, trouble, why string) {
+	is.renders.Fail(p.Now(), 0)
+	if is.renders.Failed >= maxTries {
+		trouble = cmp.Or(trouble, fmt.Sprintf("pull request %d has no preview: %s", is.Number, why))
+	}
+	if trouble != "" {
+		p.setTrouble(is.Number, trouble)
+	}
+	if is.renders.Failed == maxTries {
+		is.answer = &Answer{Head: is.Head, Failed: why}
+	}
+}
+
 const (
 	// maxTries is after how many the pull request says that there is no preview: some ten
 	// minutes. It is tried again all the same.
 	maxTries = 8
 	// unrendered is what it says then: the reason may be nobody else's business.
 	unrendered = "the daemon could not fetch or render it, as its log says"
+	elsewhere  = "the forge names one commit as its head, and Git has another one there: a push may bring them together"
 )
 
 // post posts what was made, for the pull requests that changed last first.
@@ -557,12 +633,13 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		}
 		if err := p.write(ctx, is); err != nil {
 			is.posts.Fail(now, 0)
+			is.refused = forge.IsRefusal(err)
 			p.refused(ctx, now, is.Number, err)
 			continue
 		}
 		p.setTrouble(is.Number, "")
 		p.failed = 0
-		is.answer, is.posts = nil, forge.Tries{}
+		is.answer, is.posts, is.refused = nil, forge.Tries{}, false
 	}
 }
 
@@ -570,7 +647,7 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 // of the head.
 func (p *Previewer) tellSlow(ctx context.Context, now time.Time) {
 	for _, is := range p.running {
-		if is == nil || is.Number == 0 || is.slow || now.Sub(is.begun) < slow || now.Before(p.writable()) {
+		if is == nil || p.known[is.Number] != is || is.slow || now.Sub(is.begun) < slow || now.Before(p.writable()) {
 			continue
 		}
 		is.slow = true

@@ -248,6 +248,7 @@ type world struct {
 	forge   *fakeForge
 	renders *renders
 	dir     string
+	project string
 	stop    func()
 }
 
@@ -267,7 +268,7 @@ func play(t *testing.T, test func(w *world)) {
 // start starts the previewer, or another one on the same folder.
 func (w *world) start(poll time.Duration) {
 	w.Helper()
-	p, err := New(Options{Forge: w.forge, Render: w.renders.render, Branch: "main", Dir: w.dir, Link: "https://swell.example.com/previews/", Poll: poll, Log: slog.New(slog.DiscardHandler)})
+	p, err := New(Options{Forge: w.forge, Project: w.project, Render: w.renders.render, Branch: "main", Dir: w.dir, Link: "https://swell.example.com/previews/", Poll: poll, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -282,6 +283,7 @@ func (w *world) start(poll time.Duration) {
 		cancel()
 		<-over
 	}
+	synctest.Wait() // what comes now is seen when it is woken, or at the next poll
 }
 
 func (w *world) wrote(want string) {
@@ -438,9 +440,9 @@ func TestGivesUpForItself(t *testing.T) {
 // With a base that nothing can be compared with, the next base is waited for.
 func TestWaitsForTheBase(t *testing.T) {
 	play(t, func(w *world) {
-		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
-		w.forge.putAll(20)
 		w.renders.set(func(Ask) (Answer, error) { return Answer{Waits: true, Failed: "main has problems"}, nil })
+		w.forge.putAll(20)
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.Wake(0)
 		time.Sleep(6 * time.Hour)
 		if n := strings.Count(w.renders.ordered(), " on b1"); n != 20 {
@@ -451,8 +453,9 @@ func TestWaitsForTheBase(t *testing.T) {
 		w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := strings.Count(w.forge.wrote(), "success"); got != 20 {
-			t.Errorf("%d previews on the next base", got)
+		wrote := w.forge.wrote()
+		if got := strings.Count(wrote, "success"); got != 20 {
+			t.Errorf("%d previews on the next base; rendered %s; trouble %q", got, w.renders.ordered(), w.Trouble())
 		}
 	})
 }
@@ -780,9 +783,16 @@ func TestPage(t *testing.T) {
 				t.Errorf("%q: %d", other, got.Code)
 			}
 		}
-		// It goes a month after its pull request.
-		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
+		// It goes a month after its pull request, however old it was by then.
 		old := time.Now().Add(-31 * 24 * time.Hour)
+		if err := os.Chtimes(filepath.Join(w.dir, "pulls", "1.json"), old, old); err != nil {
+			t.Fatal(err)
+		}
+		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
+		time.Sleep(2 * time.Minute)
+		if got := ask("/previews/" + token); got.Code != http.StatusOK {
+			t.Errorf("after it was closed: %d", got.Code)
+		}
 		for _, file := range []string{filepath.Join(w.dir, "pulls", "1.json"), filepath.Join(w.dir, "pages", token+".html")} {
 			if err := os.Chtimes(file, old, old); err != nil {
 				t.Fatal(err)
@@ -791,6 +801,202 @@ func TestPage(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if got := ask("/previews/" + token); got.Code != http.StatusNotFound {
 			t.Errorf("after a month: %d", got.Code)
+		}
+	})
+}
+
+// Pull requests whose comment the forge refuses for good keep no other one from its preview.
+func TestManyRefused(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.putAll(2 * maxReady)
+		w.forge.set(func(what string) error {
+			if what == "comment" {
+				return &forge.Error{Status: http.StatusForbidden, Text: "locked"}
+			}
+			return nil
+		})
+		w.Wake(0)
+		time.Sleep(time.Hour)
+		w.forge.set(nil)
+		w.forge.put(4711, "new", false)
+		w.Wake(4711)
+		time.Sleep(time.Second)
+		if got := w.forge.status("new"); got.State != forge.Success {
+			t.Errorf("%+v", got)
+		}
+		for i := range 2 * maxReady {
+			if got := w.forge.status(config.Commit(fmt.Sprintf("a%d", i))); got.State != forge.Success {
+				t.Errorf("pull request %d: %+v", i+1, got)
+			}
+		}
+	})
+}
+
+// What was posted on another forge is not taken for what is here.
+func TestAnotherProject(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.wrote("comment 1, status 1 success")
+		first := w.forge.status("a1").URL
+		w.stop()
+		w.project, w.forge = "gitea https://elsewhere.example.com/shop/fleet", newFakeForge()
+		w.renders.forge = w.forge
+		w.forge.put(1, "a1", false)
+		w.start(0)
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		time.Sleep(2 * time.Minute)
+		w.wrote("comment 1, status 1 success")
+		if second := w.forge.status("a1").URL; second == first {
+			t.Errorf("the page is the same: %s", second)
+		}
+	})
+}
+
+// The last word on a pull request is written when the forge takes it, and after a restart.
+func TestFarewell(t *testing.T) {
+	for name, test := range map[string]struct{ down, restart bool }{"the forge is down": {true, false}, "the daemon is down": {false, true}, "both": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+				w.forge.put(1, "a1", false)
+				w.forge.put(2, "a2", false)
+				w.Wake(0)
+				time.Sleep(time.Second)
+				w.forge.wrote()
+				if test.restart {
+					w.stop()
+				}
+				if test.down {
+					w.forge.set(func(what string) error {
+						if what == "comment" || what == "status" {
+							return &forge.Error{Status: http.StatusBadGateway}
+						}
+						return nil
+					})
+				}
+				w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
+				w.forge.change(2, func(p *forge.Pull) { p.Open = false })
+				if test.restart {
+					w.start(0)
+					w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+				}
+				time.Sleep(time.Hour)
+				w.forge.set(nil)
+				time.Sleep(11 * time.Minute)
+				want := "status 1 success, comment 1"
+				w.wrote(want)
+				reads := w.forge.asked()
+				time.Sleep(time.Hour)
+				w.wrote("")
+				if n := w.forge.asked() - reads; n > 61 {
+					t.Errorf("asked %d times in an hour", n)
+				}
+			})
+		})
+	}
+}
+
+// One that is closed while it is rendered has no status that says so.
+func TestClosedWhileRendering(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.takes = 20 * time.Second
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(2 * time.Second)
+		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.wrote("")
+	})
+}
+
+// A pull request that the forge does not let us read is not asked for all the time.
+func TestUnreadable(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a1", false)
+		w.Wake(1)
+		time.Sleep(time.Second)
+		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
+		w.forge.set(func(what string) error {
+			if what == "get" {
+				return &forge.Error{Status: http.StatusUnavailableForLegalReasons}
+			}
+			return nil
+		})
+		reads := w.forge.asked()
+		time.Sleep(time.Hour)
+		if n := w.forge.asked() - reads; n > 125 {
+			t.Errorf("asked %d times in an hour", n)
+		}
+		if got := w.Trouble(); got != "" {
+			t.Errorf("trouble %q", got)
+		}
+	})
+}
+
+// Where Git and the forge stay different, the pull request says so.
+func TestGitStaysBehind(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a2", false)
+		w.renders.set(func(Ask) (Answer, error) { return Answer{Head: "a1", Comment: "old", Digest: "1"}, nil })
+		w.Wake(1)
+		time.Sleep(time.Hour)
+		w.wrote("comment 1, status 1 failure")
+		if got := w.forge.status("a2").Text; got != "gave up: "+elsewhere {
+			t.Errorf("%q", got)
+		}
+		if got := w.Trouble(); !strings.HasPrefix(got, "pull request 1 has no preview: ") {
+			t.Errorf("trouble %q", got)
+		}
+	})
+}
+
+// A verdict that is not the last word is looked at once more by itself.
+func TestAgain(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a1", false)
+		w.renders.set(func(Ask) (Answer, error) {
+			return Answer{Head: "a1", Bad: true, Again: true, Text: "1 problem", Comment: "it took too long", Digest: "1"}, nil
+		})
+		w.Wake(1)
+		time.Sleep(5 * time.Minute)
+		w.wrote("comment 1, status 1 failure")
+		w.renders.set(nil)
+		time.Sleep(11 * time.Minute)
+		w.wrote("comment 1, status 1 success")
+		w.renders.ordered()
+		time.Sleep(time.Hour)
+		if got := w.renders.ordered(); got != "" {
+			t.Errorf("rendered %s once more", got)
+		}
+	})
+}
+
+// Of more open pull requests than are previewed, the rest costs no requests.
+func TestTooManyOpen(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.putAll(maxOpen)
+		w.Wake(0)
+		time.Sleep(time.Second)
+		for i := range 50 { // they come first now
+			w.forge.put(maxOpen+i+1, config.Commit(fmt.Sprintf("c%d", i)), false)
+		}
+		reads := w.forge.asked()
+		time.Sleep(10*time.Minute + time.Second)
+		if n := w.forge.asked() - reads; n > 11 {
+			t.Errorf("asked %d times in ten minutes", n)
+		}
+		synctest.Wait()
+		if n := len(w.known); n != maxOpen {
+			t.Errorf("%d are known", n)
 		}
 	})
 }

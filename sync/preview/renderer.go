@@ -50,6 +50,8 @@ type Answer struct {
 	// empty then, but for Waits: it is the base's fault, so it is tried when that moves.
 	Failed string
 	Waits  bool
+	// Again says that the preview is not the last word: something could not be found out now.
+	Again bool
 	// Retry is why none could be made now, for the daemon's log; all else is empty then, but
 	// for Last.
 	Retry string
