@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster"
@@ -134,9 +135,10 @@ type world struct {
 
 	// fresh lets the daemon survey the clusters, which other tests leave objects
 	// in, when it starts without a state.
-	fresh bool
-	guard *config.Guard
-	empty bool // AllowEmpty
+	fresh    bool
+	guard    *config.Guard
+	empty    bool // AllowEmpty
+	checkers render.Checkers
 
 	failure *failing // what the daemon has for a store; mostly nil
 	store   *store.Store
@@ -380,7 +382,7 @@ func (w *world) open() {
 	if w.failure != nil {
 		w.failure.Store, state = w.store, w.failure
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, Keys: &sops.Keys{Secrets: w.secrets}, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty,
+	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, Keys: &sops.Keys{Secrets: w.secrets}, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty, Compiler: render.Compiler{Checkers: w.checkers},
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
 }

@@ -20,7 +20,7 @@ import (
 type Record struct {
 	At   time.Time
 	Took time.Duration
-	// Commit is the last good one, new or not; empty before the first.
+	// Commit is the newest one, also where nothing is taken from it; empty before the first.
 	Commit    config.Commit
 	Monorepo  string // its name; empty before the first good commit
 	NewCommit bool

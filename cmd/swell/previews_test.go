@@ -705,6 +705,15 @@ func TestComment(t *testing.T) {
 	if got := comments(); len(got) != 1 || !strings.Contains(got[0], "replicsa") {
 		t.Errorf("comments %q", got)
 	}
+	// A clone without its history says what to set.
+	shallow := t.TempDir()
+	gitIn(t, shallow, "clone", "-q", "--depth", "1", "--no-single-branch", r.gitea.CloneURL(r.ann, r.project), ".")
+	gitIn(t, shallow, "checkout", "-q", "good")
+	cmd := program(t.Context(), "diff", "origin/main", "--cache", "none")
+	cmd.Dir = shallow
+	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "fetch-depth: 0") {
+		t.Errorf("a shallow clone: %s", out)
+	}
 	// Where the fleet's documents have problems, who mends them gets a status.
 	r.git("checkout", "-q", "main")
 	bad := filepath.Join(r.dir, "fleet", "bad.yaml")
@@ -722,15 +731,6 @@ func TestComment(t *testing.T) {
 	}
 	if status := r.gitea.Statuses(t, r.project, head)["swell/shop"]; status.Status != "success" || !strings.HasPrefix(status.Description, "mends the fleet's documents") {
 		t.Errorf("%+v", status)
-	}
-	// A clone without its history says what to set.
-	shallow := t.TempDir()
-	gitIn(t, shallow, "clone", "-q", "--depth", "1", "--no-single-branch", r.gitea.CloneURL(r.ann, r.project), ".")
-	gitIn(t, shallow, "checkout", "-q", "good")
-	cmd := program(t.Context(), "diff", "origin/main", "--cache", "none")
-	cmd.Dir = shallow
-	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "fetch-depth: 0") {
-		t.Errorf("a shallow clone: %s", out)
 	}
 }
 

@@ -105,6 +105,13 @@ func TestWebhooks(t *testing.T) {
 	if send(hookSecret, "{}"); w.trouble() != "" {
 		t.Errorf("trouble %q", w.trouble())
 	}
+	stranger, err := http.Post(at+"/hook", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = stranger.Body.Close(); stranger.StatusCode != http.StatusUnauthorized || w.trouble() != "" {
+		t.Errorf("a stranger: %d, trouble %q", stranger.StatusCode, w.trouble())
+	}
 	for path, code := range map[string]int{"/": 404, "/hook": 405, "/previews/x": 404} {
 		answer, err := http.Get(at + path)
 		if err != nil {

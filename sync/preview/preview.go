@@ -141,7 +141,7 @@ func New(o Options) (*Previewer, error) {
 
 // Base is what pull requests are compared with.
 type Base struct {
-	Commit   config.Commit // that the fleet gets
+	Commit   config.Commit // the newest one, also where nothing is taken from it
 	Monorepo string        // its name
 	// Aside says why it is not the newest commit of the branch: a sentence. Empty: it is.
 	Aside string
