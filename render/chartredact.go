@@ -4,8 +4,10 @@
 package render
 
 import (
+	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -56,6 +58,10 @@ const shortestNumber = 8
 func addTexts(r *config.Redactor, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && (n.ShortTag() == yaml.NodeTagString || len(n.Value) >= shortestNumber) {
 		r.Add(n.Value)
+		if number, err := strconv.ParseFloat(n.Value, 64); err == nil { // Helm takes all numbers for floats
+			r.Add(strconv.FormatFloat(number, 'g', -1, 64))
+			r.Add(fmt.Sprint(number))
+		}
 	}
 	for i, below := range n.Content {
 		if n.Kind != yaml.MappingNode || i%2 == 1 {

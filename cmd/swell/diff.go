@@ -100,7 +100,7 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 				if j, err = openJob(cmd.Context()); err != nil {
 					return err
 				}
-				if j.Head != "" && j.pull.Number == 0 { // it may be a stranger's, so nothing of it is rendered
+				if j.Unnamed && j.pull.Number == 0 { // it may be a stranger's, so nothing of it is rendered
 					fmt.Fprintln(cmd.ErrOrStderr(), "swell: note: nothing is posted: no open pull request has commit "+j.Head.Short())
 					return nil
 				}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,11 @@ func (j *job) post(cmd *cobra.Command, where *place, c *comparison) error {
 	change := c.change()
 	change.Head, change.Link = pull.Head.Short(), j.URL
 	answer := answerOf(change, pull.Head)
-	if err := postPreview(ctx, j.on, pull, answer, c.base.Repository.Name, j.URL); err != nil {
+	name := cmp.Or(c.base.Repository.Name, c.head.Repository.Name) // of a base with problems, it may not be known
+	if name == "" {
+		return hinted{errors.New("--comment: the monorepo's name is not known"), "metadata.name of its " + repositoryFile + " is missing, or cannot be read"}
+	}
+	if err := postPreview(ctx, j.on, pull, answer, name, j.URL); err != nil {
 		return j.explain(err)
 	}
 	fmt.Fprintf(notes, "swell: posted on pull request %d\n", pull.Number)

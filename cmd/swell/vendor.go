@@ -127,13 +127,13 @@ func parseChartReference(ref, version string) (*chartReference, error) {
 }
 
 // mayHavePassword says that a reference names a user, and so may have a password, which no
-// error repeats. What stands behind @ is the digest of an OCI image else.
+// error repeats. What stands behind @ may be the digest of an OCI image, too.
 func mayHavePassword(ref string) bool {
-	at := strings.LastIndexByte(ref, '@')
-	if strings.HasPrefix(ref, "oci://") && at >= 0 && strings.HasPrefix(ref[at:], "@sha256:") {
-		at = strings.LastIndexByte(ref[:at], '@')
+	if !strings.Contains(ref, "@") {
+		return false
 	}
-	return at >= 0 && strings.Contains(ref[:at], ":")
+	u, err := url.Parse(ref)
+	return err != nil || u.User != nil
 }
 
 // give sets the version that the reference itself has.

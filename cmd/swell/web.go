@@ -83,7 +83,7 @@ func (w *web) handler() http.Handler {
 // hook takes a webhook. It only wakes.
 func (w *web) hook(to http.ResponseWriter, r *http.Request) {
 	event, status, err := w.read(to, r)
-	if err == nil || forge.IsHook(r.Header) { // anybody else is no forge that is set up wrongly
+	if err == nil || status == http.StatusServiceUnavailable || forge.IsHook(r.Header) { // anybody else is no forge that is set up wrongly
 		w.note(status, err)
 	}
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 
 // Markdown is the change as a comment of at most so many bytes, at least [MinBytes]: the
 // verdict first, then what is most dangerous. Where it would get longer, lines at the end of
-// blocks and whole blocks are left out, and it says how many. Text of authors stands in code alone, so that it cannot end
-// a block, address anybody or show a picture.
+// blocks and whole blocks are left out, and it says how many. Text of authors stands in code
+// alone, so that it cannot end a block, address anybody or show a picture.
 func (c *Change) Markdown(limit int) string {
 	p := &page{limit: max(limit, MinBytes) - tailRoom}
 	verdict, text := c.Verdict()

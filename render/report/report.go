@@ -79,12 +79,14 @@ const (
 func (c *Change) Verdict() (Verdict, string) {
 	problems := len(c.Problems)
 	switch {
+	case c.BaseHeld && problems > 0:
+		return Good, "mends the fleet's documents: there is nothing to compare it with; " + diff.Count(problems, "problem") + " in units may be older"
+	case c.BaseHeld:
+		return Good, "mends the fleet's documents: there is nothing to compare it with"
 	case problems > 0 && c.Report == nil:
 		return Bad, diff.Count(problems, "problem") + " in the fleet's documents: nothing would be taken from it"
 	case problems > 0:
 		return Bad, diff.Count(problems, "problem")
-	case c.BaseHeld:
-		return Good, "mends the fleet's documents: there is nothing to compare it with"
 	case c.Report == nil && len(c.Before) > 0:
 		return Bad, "the fleet's documents have problems already: nothing would be taken from it"
 	case c.Report == nil:

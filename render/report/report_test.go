@@ -238,6 +238,7 @@ func TestVerdict(t *testing.T) {
 		{Change{Report: &diff.Report{Unknown: []config.UnitPath{"a"}}, Before: problem}, Good, "no changes; 1 unit not compared"},
 		{Change{Report: &diff.Report{Mended: []config.UnitPath{"a"}}}, Good, "no changes; 1 unit mended"},
 		{Change{Before: problem}, Bad, "the fleet's documents have problems already: nothing would be taken from it"},
+		{Change{BaseHeld: true, Problems: problem}, Good, "mends the fleet's documents: there is nothing to compare it with; 1 problem in units may be older"},
 		{Change{BaseHeld: true}, Good, "mends the fleet's documents: there is nothing to compare it with"},
 		{Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a", Reason: "it is a base now"}}}}, Bad, "no changes; 1 unit kept as it is"},
 	} {

@@ -60,8 +60,9 @@ const (
 	// countEvery is how often a status is set anew where nothing but a count is new, and a
 	// comment that was written before is.
 	countEvery = time.Minute
-	// maxTries is how often in a row a commit may be one that the forge does not have, before
-	// that is believed: most of a day. The credential may not be let in for a while.
+	// maxTries is how often the forge may say that it does not have a commit, or refuse a
+	// comment, before that is believed: most of a day. The credential may not be let in for a
+	// while.
 	maxTries = 100
 )
 
@@ -74,7 +75,8 @@ type told struct {
 	Asked    bool                  `json:"asked,omitempty"`    // these are known
 	Comments map[int]toldComment   `json:"comments,omitempty"` // by pull request
 	Over     bool                  `json:"over,omitempty"`
-	On       string                `json:"on,omitempty"` // the project, see [Options]
+	Lost     bool                  `json:"lost,omitempty"` // the forge does not have the commit
+	On       string                `json:"on,omitempty"`   // the project, see [Options]
 }
 
 type toldStatus struct {
@@ -88,6 +90,8 @@ type toldComment struct {
 	ID     int64     `json:"id"`
 	Digest string    `json:"digest"`
 	At     time.Time `json:"at"`
+	// Refused is how often the forge refused one; from maxTries, none is tried.
+	Refused int `json:"refused,omitempty"`
 }
 
 // Announcer is at work between Run and the end of its context. Observe is called by passes.
@@ -181,6 +185,8 @@ type Pass struct {
 	New     bool
 	Refused string
 	Broken  int
+	// Problems says that a unit of it has any, new or not.
+	Problems bool
 	// Happened says that anything changed.
 	Happened bool
 }
@@ -215,7 +221,8 @@ func (a *Announcer) judge(pass Pass) {
 	if pass.Commit != a.newest && a.newest != "" {
 		a.before[pass.Commit] = a.newest
 	}
-	judged := false // by an earlier process
+	// By an earlier process, which knew what was new.
+	judged := pass.Commit == a.newest && a.verdict == (Wave{}) && pass.Problems
 	if a.newest == "" {
 		if is := a.read(pass.Commit); is != nil {
 			_, judged = is.Statuses[verdictName]
@@ -223,7 +230,7 @@ func (a *Announcer) judge(pass Pass) {
 	}
 	a.name, a.newest = pass.Monorepo, pass.Commit
 	switch {
-	case judged:
+	case judged && pass.Refused == "":
 		a.verdict = Wave{}
 	case pass.Refused != "":
 		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "nothing is taken from it: " + strings.TrimPrefix(pass.Refused, "commit "+pass.Commit.Short()+": ")}
@@ -293,6 +300,7 @@ func (a *Announcer) later(at time.Time) {
 func (a *Announcer) tell(ctx context.Context) {
 	now := a.Now()
 	if now.Before(a.closed) {
+		a.next = a.closed
 		return
 	}
 	a.next = time.Time{}
@@ -464,9 +472,10 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w
 		text = w.Count + ": " + text
 	}
 	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: text}); err != nil {
-		if !forge.IsFinal(err) || forge.IsNotFound(err) && a.pauses[commit].Failed < maxTries {
+		if !forge.IsFinal(err) || forge.IsNotFound(err) && !t.Lost && a.pauses[commit].Failed < maxTries {
 			return err
 		}
+		t.Lost = t.Lost || forge.IsNotFound(err)
 		a.Log.Warn("announce", "commit", commit, "err", err)
 	}
 	t.Statuses[w.Name] = toldStatus{w.State, w.Text, w.Count, now}
@@ -491,9 +500,10 @@ func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 	}
 	text, now := is.text(), a.Now()
 	digest := forge.DigestOf(text)
+	var refused []error // of one pull request, which is no reason not to tell on others
 	for _, number := range t.Pulls {
 		was := t.Comments[number]
-		if was.Digest == digest {
+		if was.Digest == digest || was.Refused >= maxTries {
 			continue
 		}
 		if next := was.At.Add(countEvery); now.Before(next) && len(is.Failed) > 0 { // units fail one after the other
@@ -501,15 +511,24 @@ func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 			continue
 		}
 		id, err := a.Forge.Comment(ctx, number, forge.Comment{Subject: "release of " + t.Name, ID: was.ID, Text: text, Digest: digest})
-		if err != nil && !(forge.IsNotFound(err) && a.pauses[is.Commit].Failed >= maxTries) {
+		switch {
+		case err == nil:
+			t.Comments[number] = toldComment{ID: id, Digest: digest, At: now}
+		case forge.IsRefusal(err):
+			was.Refused++
+			t.Comments[number] = was
+			if was.Refused < maxTries {
+				refused = append(refused, err)
+				continue
+			}
+		default:
 			return err
 		}
-		t.Comments[number] = toldComment{id, digest, now}
 		if err := a.keep(is.Commit, t); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }
 
 // merged are the pull requests that were merged since a commit.

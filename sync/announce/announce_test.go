@@ -31,6 +31,7 @@ type fakeForge struct {
 	merges map[config.Commit]int
 	err    error
 	refuse func(forge.Status) error // nil: none
+	locked map[int]bool             // pull requests on which nothing can be written
 }
 
 func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
@@ -59,6 +60,9 @@ func (f *fakeForge) Comment(_ context.Context, number int, c forge.Comment) (int
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return 0, f.err
+	}
+	if f.locked[number] {
+		return 0, &forge.Error{Status: http.StatusForbidden, Text: "locked"}
 	}
 	f.said = append(f.said, fmt.Sprintf("comment %d: %s", number, strings.Join(strings.Fields(c.Text), " ")))
 	return int64(number), nil
@@ -519,5 +523,81 @@ func TestAnnounceElsewhere(t *testing.T) {
 		w.start()
 		w.pass()
 		w.says("once more", "aa the commit success: taken", "aa canary pending: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come")
+	})
+}
+
+// While the forge is closed, something that is due before keeps nobody busy.
+func TestAnnounceClosed(t *testing.T) {
+	play(t, func(w *world) {
+		tried := &atomic.Int64{}
+		w.forge.refuse = func(s forge.Status) error {
+			if s.Commit == commitOf("aa") {
+				return &forge.Error{Status: http.StatusForbidden}
+			}
+			if tried.Add(1) == 1 {
+				return &forge.LimitError{Until: time.Now().Add(time.Hour)}
+			}
+			return nil
+		}
+		w.commit("aa", "cart")
+		w.pass()
+		w.commit("bb", "web")
+		w.pass()
+		time.Sleep(59 * time.Minute)
+		if n := tried.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if said := w.hears("bb"); len(said) != 3 {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
+// A pull request that is locked keeps nobody else from being told, and is let alone in the end.
+func TestAnnounceLocked(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.merges[commitOf("bb")], w.forge.merges[commitOf("ee")] = 7, 8
+		w.forge.locked = map[int]bool{7: true}
+		w.commit("aa", "cart")
+		w.pass()
+		time.Sleep(11 * time.Minute)
+		w.pass()
+		w.commit("bb", "cart")
+		w.ill["a"] = "it does not start"
+		w.pass()
+		w.pass()
+		if said := w.hears("comment"); len(said) != 1 || !strings.HasPrefix(said[0], "comment 8: ") {
+			t.Errorf("%q", said)
+		}
+		if got := w.a.Trouble(); !strings.Contains(got, "locked") {
+			t.Errorf("trouble %q", got)
+		}
+		time.Sleep(24 * time.Hour)
+		w.pass()
+		if got := w.a.Trouble(); got != "" {
+			t.Errorf("trouble %q", got)
+		}
+		if said := w.hears("comment"); len(said) != 0 {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
+// A commit that is rendered again after a restart keeps its verdict.
+func TestAnnounceOnceMore(t *testing.T) {
+	play(t, func(w *world) {
+		observe := func(broken int) {
+			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: commitOf("aa"), New: true, Broken: broken, Problems: true, Happened: true})
+		}
+		observe(2)
+		w.says("at first", "aa the commit failure: taken, but for 2 units with new problems")
+		w.stop()
+		w.start()
+		for range 3 {
+			observe(0) // nobody knows any more
+			time.Sleep(time.Minute)
+		}
+		w.says("nothing")
 	})
 }

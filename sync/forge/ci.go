@@ -23,7 +23,9 @@ type Job struct {
 	// by its Head alone.
 	Pull int
 	Head config.Commit // empty: not said
-	URL  string        // of the job, for people
+	// Unnamed says that Head may be of any repository: no event names pull requests of forks.
+	Unnamed bool
+	URL     string // of the job, for people
 }
 
 // ErrNoJob means that this is no job of continuous integration that is known.
@@ -102,7 +104,7 @@ func readActions(getenv func(string) string, is Type) (Job, error) {
 	case event.PullRequest != nil:
 		job.Pull, job.Head = cmp.Or(event.PullRequest.Number, event.Number), event.PullRequest.Head.SHA
 	case event.Run != nil:
-		job.Head = event.Run.SHA // the event does not name pull requests of forks
+		job.Head, job.Unnamed = event.Run.SHA, true
 	}
 	return job, nil
 }

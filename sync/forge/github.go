@@ -152,13 +152,15 @@ func (g *gitHubForge) Report(ctx context.Context, r Report) error {
 	}
 	notes := annotations(r.Notes)
 	run, err := g.reported(ctx, r)
+	done := min(run.GetOutput().GetAnnotationsCount(), len(notes))
 	if err == nil && run == nil {
-		run, err = g.report(ctx, r, notes[:min(len(notes), maxAnnotations)])
+		done = min(len(notes), maxAnnotations)
+		run, err = g.report(ctx, r, notes[:done])
 	}
 	if err != nil {
 		return failed(err, "check run of %s", r.Commit.Short())
 	}
-	for rest := notes[min(run.GetOutput().GetAnnotationsCount(), len(notes)):]; len(rest) > 0; {
+	for rest := notes[done:]; len(rest) > 0; {
 		next := rest[:min(len(rest), maxAnnotations)]
 		rest = rest[len(next):]
 		if _, _, err := g.client.Checks.UpdateCheckRun(ctx, g.owner, g.name, run.GetID(), github.UpdateCheckRunOptions{

@@ -68,6 +68,8 @@ const (
 	// maxReady is how many previews wait for their turn to be posted. While there are so many,
 	// none is made. One that the forge refused does not count.
 	maxReady = 50
+	// maxHeld is how many previews may be held, with those that the forge refused.
+	maxHeld = 500
 	// restShare is how many times as long as it took a preview that failed is not tried again:
 	// one that takes too long leaves the time to others.
 	restShare = 10
@@ -113,6 +115,7 @@ type pull struct {
 	slow    bool        // its status says that it is under way
 	away    bool        // it is open, and into another branch
 	renders forge.Tries // of previews of its head
+	unmade  int         // how many in a row were not made
 	posts   forge.Tries // of posting the answer
 	refused bool        // the forge took the answer not, and takes those of others
 }
@@ -263,8 +266,10 @@ func (p *Previewer) due(now time.Time) time.Time {
 			earlier(is.renders.Next)
 		}
 	}
-	for _, is := range p.gone {
-		earlier(latest(is.posts.Next, p.writable()))
+	if base.Monorepo != "" {
+		for _, is := range p.gone {
+			earlier(latest(is.posts.Next, p.writable()))
+		}
 	}
 	return latest(next, now)
 }
@@ -274,13 +279,17 @@ func (p *Previewer) writable() time.Time { return latest(p.closed, p.noWrites) }
 
 // hasRoom says whether further previews may be made.
 func (p *Previewer) hasRoom() bool {
-	ready := 0
+	ready, held := 0, 0
 	for _, is := range p.known {
-		if is.answer != nil && !is.refused {
+		if is.answer == nil {
+			continue
+		}
+		held++
+		if !is.refused {
 			ready++
 		}
 	}
-	return ready < maxReady
+	return ready < maxReady && held < maxHeld
 }
 
 func (p *Previewer) isWoken() bool {
@@ -354,15 +363,27 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 			p.keep(is)
 		} else {
 			delete(p.known, is.Number)
+			p.setTrouble(is.Number, "")
 		}
 	}
 	stray, err := p.files.sweep(now, there)
 	if err != nil {
 		p.Log.Error("previews: tidy up", "err", err)
 	}
-	for _, number := range slices.AppendSeq(stray, maps.Keys(p.known)) {
-		if !there[number] && p.gone[number] == nil { // it is asked for what became of it
+	p.ask(slices.AppendSeq(stray, maps.Keys(p.known)), there)
+}
+
+// maxAsked is of how many pull requests that are not there any more it is asked at a time what
+// became of them.
+const maxAsked = 100
+
+// ask has it read what became of pull requests that are not there any more.
+func (p *Previewer) ask(numbers []int, there map[int]bool) {
+	asked := 0
+	for _, number := range numbers {
+		if !there[number] && p.gone[number] == nil && asked < maxAsked {
 			p.Wake(number)
+			asked++
 		}
 	}
 }
@@ -386,7 +407,8 @@ func (p *Previewer) keep(is forge.Pull) {
 	}
 	if known.Head != is.Head { // what it failed for may be mended
 		known.read = p.Now()
-		known.renders, known.posts, known.answer, known.refused = forge.Tries{}, forge.Tries{}, nil, false
+		known.renders, known.posts, known.unmade = forge.Tries{}, forge.Tries{}, 0
+		known.answer, known.refused = nil, false
 	}
 	known.Pull = is
 }
@@ -405,9 +427,13 @@ func (p *Previewer) leave(number int, away bool) {
 	}
 }
 
-// part tells of pull requests that left. What was said of one that is into another branch now
-// holds no more; a status that says that its preview is under way ends.
+// part tells of pull requests that left, once it is known what the monorepo is called. What was
+// said of one that is into another branch now holds no more; a status that says that its preview
+// is under way ends.
 func (p *Previewer) part(ctx context.Context, now time.Time) {
+	if p.newest().Monorepo == "" {
+		return
+	}
 	for number, is := range p.gone {
 		if now.Before(p.writable()) || ctx.Err() != nil {
 			return
@@ -416,13 +442,15 @@ func (p *Previewer) part(ctx context.Context, now time.Time) {
 			continue
 		}
 		err := p.farewell(ctx, is)
-		if err != nil {
-			is.posts.Fail(now, 0)
+		var limit *forge.LimitError
+		switch {
+		case err == nil:
+		case errors.As(err, &limit) || !forge.IsRefusal(err): // nobody refused this one
+			p.refused(ctx, now, number, err)
+			continue
+		default:
 			p.Log.Warn("previews", "pull", number, "err", err)
-			if !forge.IsRefusal(err) {
-				p.refused(ctx, now, number, err)
-			}
-			if !forge.IsRefusal(err) || is.posts.Failed < maxTries {
+			if is.posts.Fail(now, 0); is.posts.Failed < maxTries {
 				continue
 			}
 		}
@@ -576,13 +604,13 @@ func (p *Previewer) take(r rendered) {
 	switch {
 	case r.err != nil:
 		p.Log.Warn("preview", "pull", is.Number, "err", r.err)
-		p.unmade(is, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err), unrendered)
+		p.fail(is, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err), unrendered)
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
 		p.Log.Info("preview: Git has another head than the forge says", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
-		p.unmade(is, "", elsewhere)
+		p.fail(is, "", elsewhere)
 		p.Wake(is.Number)
 	default:
-		is.base, is.head, is.answer = r.base, r.head, &r.answer
+		is.base, is.head, is.answer, is.unmade = r.base, r.head, &r.answer, 0
 		if r.answer.Failed != "" && !r.answer.Waits || r.answer.Again {
 			is.renders.Fail(now, restShare*took)
 			is.base = Base{} // it is tried again
@@ -593,18 +621,18 @@ func (p *Previewer) take(r rendered) {
 	}
 }
 
-// unmade takes note of a preview that was not made, for a reason that may pass, and of the
+// fail takes note of a preview that was not made, for a reason that may pass, and of the
 // trouble that it is from the first time; empty: none is. After some tries the pull request
 // says so, and why.
-func (p *Previewer) unmade(is *pull, trouble, why string) {
+func (p *Previewer) fail(is *pull, trouble, why string) {
 	is.renders.Fail(p.Now(), 0)
-	if is.renders.Failed >= maxTries {
+	if is.unmade++; is.unmade >= maxTries {
 		trouble = cmp.Or(trouble, fmt.Sprintf("pull request %d has no preview: %s", is.Number, why))
 	}
 	if trouble != "" {
 		p.setTrouble(is.Number, trouble)
 	}
-	if is.renders.Failed == maxTries {
+	if is.unmade == maxTries {
 		is.answer = &Answer{Head: is.Head, Failed: why}
 	}
 }
@@ -637,7 +665,9 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 			p.refused(ctx, now, is.Number, err)
 			continue
 		}
-		p.setTrouble(is.Number, "")
+		if is.unmade < maxTries {
+			p.setTrouble(is.Number, "")
+		}
 		p.failed = 0
 		is.answer, is.posts, is.refused = nil, forge.Tries{}, false
 	}

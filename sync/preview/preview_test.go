@@ -86,6 +86,9 @@ func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
 	if err := f.failed("status"); err != nil {
 		return err
 	}
+	if s.Name != "swell/shop" {
+		f.writes = append(f.writes, "another status "+s.Name)
+	}
 	f.statuses[s.Commit] = s
 	f.writes = append(f.writes, fmt.Sprintf("status %d %s", s.Pull, s.State))
 	return nil
@@ -96,6 +99,9 @@ func (f *fakeForge) Comment(_ context.Context, n int, c forge.Comment) (int64, e
 	defer f.mu.Unlock()
 	if err := f.failed("comment"); err != nil {
 		return 0, err
+	}
+	if c.Subject != "preview of shop" {
+		f.writes = append(f.writes, "another comment "+c.Subject)
 	}
 	if c.OnlyAgain && f.comments[n] == "" {
 		return 0, nil
@@ -882,6 +888,8 @@ func TestFarewell(t *testing.T) {
 				w.forge.change(2, func(p *forge.Pull) { p.Open = false })
 				if test.restart {
 					w.start(0)
+					time.Sleep(5 * time.Minute) // until the first commit was rendered
+					w.wrote("")
 					w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 				}
 				time.Sleep(time.Hour)
@@ -997,6 +1005,25 @@ func TestTooManyOpen(t *testing.T) {
 		synctest.Wait()
 		if n := len(w.known); n != maxOpen {
 			t.Errorf("%d are known", n)
+		}
+	})
+}
+
+// However many pull requests are gone at once, it is asked for each of them, by and by.
+func TestManyGone(t *testing.T) {
+	play(t, func(w *world) {
+		const many = maxOpen
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.putAll(many)
+		w.Wake(0)
+		time.Sleep(time.Minute)
+		for i := range many {
+			w.forge.change(i+1, func(p *forge.Pull) { p.Open = false })
+		}
+		reads := w.forge.asked()
+		time.Sleep((many/maxAsked + 5) * time.Minute)
+		if n := w.forge.asked() - reads; len(w.known) > 0 || n > many+50 {
+			t.Errorf("asked %d times, %d are known", n, len(w.known))
 		}
 	})
 }
