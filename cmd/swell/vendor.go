@@ -133,7 +133,7 @@ func mayHavePassword(ref string) bool {
 		return false
 	}
 	u, err := url.Parse(ref)
-	return err != nil || u.User != nil
+	return err != nil || u.User != nil || strings.Contains(u.Opaque, "@") // user:password@host/path has a scheme for Go
 }
 
 // give sets the version that the reference itself has.

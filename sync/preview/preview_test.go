@@ -918,6 +918,8 @@ func TestClosedWhileRendering(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
 		w.Wake(1)
+		time.Sleep(8 * time.Second)
+		w.Wake(2) // of which there is none
 		time.Sleep(time.Minute)
 		w.wrote("")
 	})
