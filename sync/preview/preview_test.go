@@ -791,19 +791,20 @@ func TestPage(t *testing.T) {
 		}
 		// It goes a month after its pull request, however old it was by then.
 		old := time.Now().Add(-31 * 24 * time.Hour)
-		if err := os.Chtimes(filepath.Join(w.dir, "pulls", "1.json"), old, old); err != nil {
-			t.Fatal(err)
+		age := func() {
+			for _, file := range []string{filepath.Join(w.dir, "pulls", "1.json"), filepath.Join(w.dir, "pages", token+".html")} {
+				if err := os.Chtimes(file, old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
+		age()
 		w.forge.change(1, func(p *forge.Pull) { p.Open = false })
 		time.Sleep(2 * time.Minute)
 		if got := ask("/previews/" + token); got.Code != http.StatusOK {
 			t.Errorf("after it was closed: %d", got.Code)
 		}
-		for _, file := range []string{filepath.Join(w.dir, "pulls", "1.json"), filepath.Join(w.dir, "pages", token+".html")} {
-			if err := os.Chtimes(file, old, old); err != nil {
-				t.Fatal(err)
-			}
-		}
+		age()
 		time.Sleep(2 * time.Minute)
 		if got := ask("/previews/" + token); got.Code != http.StatusNotFound {
 			t.Errorf("after a month: %d", got.Code)
