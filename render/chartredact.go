@@ -4,7 +4,6 @@
 package render
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -60,7 +59,6 @@ func addTexts(r *config.Redactor, n *yaml.Node) {
 		r.Add(n.Value)
 		if number, err := strconv.ParseFloat(n.Value, 64); err == nil { // Helm takes all numbers for floats
 			r.Add(strconv.FormatFloat(number, 'g', -1, 64))
-			r.Add(fmt.Sprint(number))
 		}
 	}
 	for i, below := range n.Content {

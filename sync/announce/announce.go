@@ -230,10 +230,10 @@ func (a *Announcer) judge(pass Pass) {
 	}
 	a.name, a.newest = pass.Monorepo, pass.Commit
 	switch {
-	case judged && pass.Refused == "":
-		a.verdict = Wave{}
 	case pass.Refused != "":
 		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "nothing is taken from it: " + strings.TrimPrefix(pass.Refused, "commit "+pass.Commit.Short()+": ")}
+	case judged:
+		a.verdict = Wave{}
 	case pass.Broken > 0:
 		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "taken, but for " + diff.Count(pass.Broken, "unit") + " with new problems"}
 	default:

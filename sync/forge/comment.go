@@ -157,6 +157,3 @@ func (w *commenter) own(ctx context.Context, number int, c Comment, login string
 	slices.SortFunc(found, func(a, b note) int { return cmp.Compare(a.id, b.id) })
 	return found, nil
 }
-
-// maxPages is how many pages of a hundred are read of anything.
-const maxPages = 100

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -166,22 +167,41 @@ func (p Pull) known() (Pull, error) {
 	return p, nil
 }
 
-// allOpen are the pull requests of all pages, of which list gives one, with the number of the
-// next; 0 after the last.
+// maxPages is how many pages are read of anything.
+const maxPages = 100
+
+// eachPage are the things on all pages, of which list gives one, with the number of the next; 0
+// after the last. It may end with an error.
+func eachPage[T any](list func(page int) (found []T, next int, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for page, n := 1, 0; page != 0 && n < maxPages; n++ {
+			found, next, err := list(page)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, is := range found {
+				if !yield(is, nil) {
+					return
+				}
+			}
+			page = next
+		}
+	}
+}
+
+// allOpen are pull requests, as list gives the pages of what the forge calls them.
 func allOpen[P any](of string, pullOf func(P) Pull, list func(page int) (found []P, next int, err error)) (open []Pull, err error) {
-	for page, n := 1, 0; page != 0 && n < maxPages; n++ {
-		found, next, err := list(page)
+	for p, err := range eachPage(list) {
 		if err != nil {
 			return nil, failed(err, "list %s", of)
 		}
-		for _, p := range found {
-			pull, err := pullOf(p).known()
-			if err != nil {
-				return nil, failed(err, "list %s", of)
-			}
-			open = append(open, pull)
+		pull, err := pullOf(p).known()
+		if err != nil {
+			return nil, failed(err, "list %s", of)
 		}
-		page = next
+		open = append(open, pull)
 	}
 	return open, nil
 }

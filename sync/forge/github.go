@@ -150,12 +150,12 @@ func (g *gitHubForge) Report(ctx context.Context, r Report) error {
 	if g.app == nil {
 		return ErrNoReports
 	}
-	notes := annotations(r.Notes)
-	run, err := g.reported(ctx, r)
+	notes, digest := annotations(r.Notes), r.digest()
+	run, err := g.reported(ctx, r, digest)
 	done := min(run.GetOutput().GetAnnotationsCount(), len(notes))
 	if err == nil && run == nil {
 		done = min(len(notes), maxAnnotations)
-		run, err = g.report(ctx, r, notes[:done])
+		run, err = g.report(ctx, r, digest, notes[:done])
 	}
 	if err != nil {
 		return failed(err, "check run of %s", r.Commit.Short())
@@ -176,14 +176,14 @@ func (r *Report) digest() string {
 	return DigestOf(fmt.Sprintf("%q %t %q %q %q %q", r.Name, r.OK, r.Title, r.Summary, r.URL, fmt.Sprint(r.Notes)))
 }
 
-// reported is the check run that was made for a report; nil: none was.
-func (g *gitHubForge) reported(ctx context.Context, r Report) (*github.CheckRun, error) {
+// reported is the check run that was made for a report of a digest; nil: none was.
+func (g *gitHubForge) reported(ctx context.Context, r Report, digest string) (*github.CheckRun, error) {
 	found, _, err := g.client.Checks.ListCheckRunsForRef(ctx, g.owner, g.name, string(r.Commit), &github.ListCheckRunsOptions{CheckName: &r.Name, ListOptions: github.ListOptions{PerPage: perPage}})
 	if err != nil {
 		return nil, err
 	}
 	for _, run := range found.CheckRuns {
-		if run.GetExternalID() == r.digest() {
+		if run.GetExternalID() == digest {
 			return run, nil
 		}
 	}
@@ -191,8 +191,8 @@ func (g *gitHubForge) reported(ctx context.Context, r Report) (*github.CheckRun,
 }
 
 // report makes a check run with the first notes.
-func (g *gitHubForge) report(ctx context.Context, r Report, first []*github.CheckRunAnnotation) (*github.CheckRun, error) {
-	conclusion, completed, digest := "success", "completed", r.digest()
+func (g *gitHubForge) report(ctx context.Context, r Report, digest string, first []*github.CheckRunAnnotation) (*github.CheckRun, error) {
+	conclusion, completed := "success", "completed"
 	if !r.OK {
 		conclusion = "failure"
 	}
@@ -239,29 +239,23 @@ func (g *gitHubForge) get(ctx context.Context, _ int, id int64) (note, error) {
 
 func (g *gitHubForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
 	return func(yield func(note, error) bool) {
-		ask := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: perPage}}
-		for range maxPages {
-			found, answer, err := g.client.Issues.ListComments(ctx, g.owner, g.name, number, ask)
+		for c, err := range eachPage(func(page int) ([]*github.IssueComment, int, error) {
+			found, answer, err := g.client.Issues.ListComments(ctx, g.owner, g.name, number, &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: perPage, Page: page}})
 			if err != nil {
-				yield(note{}, err)
+				return nil, 0, err
+			}
+			return found, answer.NextPage, nil
+		}) {
+			if !yield(gitHubNote(c), err) {
 				return
 			}
-			for _, c := range found {
-				if !yield(gitHubNote(c), nil) {
-					return
-				}
-			}
-			if answer.NextPage == 0 {
-				return
-			}
-			ask.Page = answer.NextPage
 		}
 	}
 }
 
 func (g *gitHubForge) create(ctx context.Context, number int, body string) (note, error) {
 	c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.name, number, github.IssueCommentRequest{Body: body})
-	return note{c.GetID(), c.GetUser().GetLogin(), body}, err
+	return gitHubNote(c), err
 }
 
 func (g *gitHubForge) edit(ctx context.Context, _ int, id int64, body string) error {

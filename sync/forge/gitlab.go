@@ -140,32 +140,32 @@ func (g *gitLabForge) user(ctx context.Context) (string, error) {
 	return user.Username, nil
 }
 
+func gitLabNote(n *gitlab.Note) note { return note{n.ID, n.Author.Username, n.Body} }
+
 func (g *gitLabForge) get(ctx context.Context, number int, id int64) (note, error) {
 	n, _, err := g.client.Notes.GetMergeRequestNote(g.project, int64(number), id, gitlab.WithContext(ctx))
 	if err != nil {
 		return note{}, err
 	}
-	return note{n.ID, n.Author.Username, n.Body}, nil
+	return gitLabNote(n), nil
 }
 
 func (g *gitLabForge) list(ctx context.Context, number int) iter.Seq2[note, error] {
 	return func(yield func(note, error) bool) {
-		ask := &gitlab.ListMergeRequestNotesOptions{ListOptions: gitlab.ListOptions{PerPage: perPage}}
-		for range maxPages {
-			found, answer, err := g.client.Notes.ListMergeRequestNotes(g.project, int64(number), ask, gitlab.WithContext(ctx))
+		for n, err := range eachPage(func(page int) ([]*gitlab.Note, int, error) {
+			found, answer, err := g.client.Notes.ListMergeRequestNotes(g.project, int64(number), &gitlab.ListMergeRequestNotesOptions{ListOptions: gitlab.ListOptions{PerPage: perPage, Page: int64(page)}}, gitlab.WithContext(ctx))
+			if err != nil {
+				return nil, 0, err
+			}
+			return found, int(answer.NextPage), nil
+		}) {
 			if err != nil {
 				yield(note{}, err)
 				return
 			}
-			for _, n := range found {
-				if !n.System && !yield(note{n.ID, n.Author.Username, n.Body}, nil) {
-					return
-				}
-			}
-			if answer.NextPage == 0 {
+			if !n.System && !yield(gitLabNote(n), nil) {
 				return
 			}
-			ask.Page = answer.NextPage
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (g *gitLabForge) create(ctx context.Context, number int, body string) (note
 	if err != nil {
 		return note{}, err
 	}
-	return note{n.ID, n.Author.Username, body}, nil
+	return gitLabNote(n), nil
 }
 
 func (g *gitLabForge) edit(ctx context.Context, number int, id int64, body string) error {
