@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -195,7 +194,7 @@ func (p *previewer) isStoreGone(err error) bool {
 		return false
 	}
 	for _, store := range []string{p.dir, filepath.Join(p.settings.State, "git")} {
-		if missing.Path == store || strings.HasPrefix(missing.Path, store+string(filepath.Separator)) {
+		if config.Within(filepath.ToSlash(missing.Path), filepath.ToSlash(store)) {
 			return true
 		}
 	}

@@ -157,6 +157,23 @@ func (w *world) pass() {
 	synctest.Wait()
 }
 
+// through makes passes until what is healthy is through all waves.
+func (w *world) through() {
+	w.pass()
+	time.Sleep(11 * time.Minute)
+	w.pass()
+}
+
+// failing has the commit bb fail on a target, after aa was released.
+func (w *world) failing(units ...config.UnitPath) {
+	w.commit("aa", units...)
+	w.through()
+	w.commit("bb", "cart")
+	w.ill["a"] = "it does not start"
+	w.pass()
+	w.pass()
+}
+
 func (w *world) says(what string, want ...string) {
 	w.Helper()
 	synctest.Wait()
@@ -231,9 +248,7 @@ func TestAnnounceFails(t *testing.T) {
 	play(t, func(w *world) {
 		w.forge.set(errors.New("connection refused"))
 		w.commit("aa", "cart")
-		w.pass()
-		time.Sleep(11 * time.Minute)
-		w.pass()
+		w.through()
 		w.says("nothing")
 		if got := w.a.Trouble(); got != "tell of commit aaaaaaaa: connection refused" {
 			t.Errorf("trouble %q", got)
@@ -323,9 +338,7 @@ func TestAnnounceForgets(t *testing.T) {
 	play(t, func(w *world) {
 		for i := range 20 {
 			w.commit(fmt.Sprintf("%02d", 10+i), "cart")
-			w.pass()
-			time.Sleep(11 * time.Minute)
-			w.pass()
+			w.through()
 		}
 		synctest.Wait()
 		if told, known := len(w.a.told), len(w.a.known); told > 2 || known > 2 {
@@ -420,22 +433,13 @@ func TestAnnounceMended(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		play(t, func(w *world) {
 			w.forge.merges[commitOf("bb")] = 7
-			w.commit("aa", "cart", "web")
-			w.pass()
-			time.Sleep(11 * time.Minute)
-			w.pass()
-			w.commit("bb", "cart")
-			w.ill["a"] = "it does not start"
-			w.pass()
-			w.pass()
+			w.failing("cart", "web")
 			if said := w.hears("comment 7"); len(said) != 1 || !strings.Contains(said[0], "failed for 1 unit") {
 				t.Errorf("%q", said)
 			}
 			delete(w.ill, "a")
 			w.commit("cc", "web") // it has nothing to do with that
-			w.pass()
-			time.Sleep(11 * time.Minute)
-			w.pass()
+			w.through()
 			if restart {
 				w.stop()
 				w.start()
@@ -443,9 +447,7 @@ func TestAnnounceMended(t *testing.T) {
 			}
 			w.hears("")
 			w.commit("dd", "cart")
-			w.pass()
-			time.Sleep(11 * time.Minute)
-			w.pass()
+			w.through()
 			if said := w.hears("comment 7"); len(said) != 1 || !strings.Contains(said[0], "newer commits took its place") {
 				t.Errorf("restarted %t: %q", restart, said)
 			}
@@ -484,9 +486,7 @@ func TestAnnounceFailures(t *testing.T) {
 			units = append(units, config.UnitPath(fmt.Sprintf("u%02d", i)))
 		}
 		w.commit("aa", units...)
-		w.pass()
-		time.Sleep(11 * time.Minute)
-		w.pass()
+		w.through()
 		w.hears("")
 		w.ill["a"] = "it does not start"
 		var comments, statuses int
@@ -560,14 +560,7 @@ func TestAnnounceLocked(t *testing.T) {
 	play(t, func(w *world) {
 		w.forge.merges[commitOf("bb")], w.forge.merges[commitOf("ee")] = 7, 8
 		w.forge.locked = map[int]bool{7: true}
-		w.commit("aa", "cart")
-		w.pass()
-		time.Sleep(11 * time.Minute)
-		w.pass()
-		w.commit("bb", "cart")
-		w.ill["a"] = "it does not start"
-		w.pass()
-		w.pass()
+		w.failing("cart")
 		if said := w.hears("comment"); len(said) != 1 || !strings.HasPrefix(said[0], "comment 8: ") {
 			t.Errorf("%q", said)
 		}

@@ -35,7 +35,7 @@ import (
 // and Now are required.
 type Options struct {
 	Forge forge.Forge
-	// Project names the repository and the forge that it is on: what was posted elsewhere is
+	// Project names the repository and the forge that it is on: what was posted otherHead is
 	// of no use here.
 	Project string
 	// Render makes a preview: [Renderer.Render].
@@ -215,7 +215,7 @@ func (p *Previewer) Run(ctx context.Context) {
 		now := p.Now()
 		p.read(ctx, now)
 		p.post(ctx, now)
-		p.part(ctx, now)
+		p.tellGone(ctx, now)
 		p.begin(ctx, now)
 		p.tellSlow(ctx, now)
 		p.sleep(ctx, p.due(p.Now()))
@@ -373,21 +373,6 @@ func (p *Previewer) readAll(ctx context.Context, now time.Time) {
 	p.ask(slices.AppendSeq(stray, maps.Keys(p.known)), there)
 }
 
-// maxAsked is of how many pull requests that are not there any more it is asked at a time what
-// became of them.
-const maxAsked = 100
-
-// ask has it read what became of pull requests that are not there any more.
-func (p *Previewer) ask(numbers []int, there map[int]bool) {
-	asked := 0
-	for _, number := range numbers {
-		if !there[number] && p.gone[number] == nil && asked < maxAsked {
-			p.Wake(number)
-			asked++
-		}
-	}
-}
-
 // keep takes what the forge says of a pull request.
 func (p *Previewer) keep(is forge.Pull) {
 	if is.Fork && p.NoForks {
@@ -411,72 +396,6 @@ func (p *Previewer) keep(is forge.Pull) {
 		known.answer, known.refused = nil, false
 	}
 	known.Pull = is
-}
-
-// leave is about a pull request that is not open any more, or not into the branch.
-func (p *Previewer) leave(number int, away bool) {
-	is := p.known[number]
-	if is == nil {
-		is = &pull{Pull: forge.Pull{Number: number}, posted: p.files.read(number)}
-	}
-	delete(p.known, number)
-	p.setTrouble(number, "")
-	if is.posted != (posted{}) && !is.posted.Gone {
-		is.away, is.answer, is.posts = away, nil, forge.Tries{}
-		p.gone[number] = is
-	}
-}
-
-// part tells of pull requests that left, once it is known what the monorepo is called. What was
-// said of one that is into another branch now holds no more; a status that says that its preview
-// is under way ends.
-func (p *Previewer) part(ctx context.Context, now time.Time) {
-	if p.newest().Monorepo == "" {
-		return
-	}
-	for number, is := range p.gone {
-		if now.Before(p.writable()) || ctx.Err() != nil {
-			return
-		}
-		if now.Before(is.posts.Next) {
-			continue
-		}
-		err := p.farewell(ctx, is)
-		var limit *forge.LimitError
-		switch {
-		case err == nil:
-		case errors.As(err, &limit) || !forge.IsRefusal(err): // nobody refused this one
-			p.refused(ctx, now, number, err)
-			continue
-		default:
-			p.Log.Warn("previews", "pull", number, "err", err)
-			if is.posts.Fail(now, 0); is.posts.Failed < maxTries {
-				continue
-			}
-		}
-		delete(p.gone, number)
-		is.posted.Gone = true
-		if err := p.files.write(number, is.posted); err != nil {
-			p.Log.Error("previews", "pull", number, "err", err)
-		}
-	}
-}
-
-// farewell writes what is left to say of a pull request that left.
-func (p *Previewer) farewell(ctx context.Context, is *pull) error {
-	if is.posted.State == "" || is.posted.State != forge.Pending && !is.away {
-		return nil
-	}
-	text := "no preview: it was closed"
-	if is.away {
-		text = "no preview: it is for another branch"
-	}
-	err := p.status(ctx, is, forge.Status{Commit: is.posted.Head, Name: p.statusName(), State: forge.Success, Text: text, Pull: is.Number})
-	if is.away && is.posted.Comment != 0 {
-		comment := "### swell: " + text + "\n"
-		err = errors.Join(err, p.comment(ctx, is, forge.Comment{Text: comment, Digest: forge.DigestOf(comment), OnlyAgain: true}))
-	}
-	return err
 }
 
 // refused takes note of an error of the forge about a pull request; 0 is all of them. Where
@@ -607,7 +526,7 @@ func (p *Previewer) take(r rendered) {
 		p.fail(is, fmt.Sprintf("pull request %d cannot be rendered: %v", is.Number, r.err), unrendered)
 	case r.answer.Failed == "" && r.answer.Head != r.head: // Git knows another one than the forge said
 		p.Log.Info("preview: Git has another head than the forge says", "pull", is.Number, "commit", r.head, "fetched", r.answer.Head)
-		p.fail(is, "", elsewhere)
+		p.fail(is, "", otherHead)
 		p.Wake(is.Number)
 	default:
 		is.base, is.head, is.answer, is.unmade = r.base, r.head, &r.answer, 0
@@ -643,7 +562,7 @@ const (
 	maxTries = 8
 	// unrendered is what it says then: the reason may be nobody else's business.
 	unrendered = "the daemon could not fetch or render it, as its log says"
-	elsewhere  = "the forge names one commit as its head, and Git has another one there: a push may bring them together"
+	otherHead  = "the forge names one commit as its head, and Git has another one there: a push may bring them together"
 )
 
 // post posts what was made, for the pull requests that changed last first.

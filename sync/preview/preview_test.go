@@ -182,6 +182,16 @@ func (f *fakeForge) putAll(n int) {
 	}
 }
 
+// refuse has some of what is asked for fail.
+func (f *fakeForge) refuse(err error, what ...string) {
+	f.set(func(is string) error {
+		if slices.Contains(what, is) {
+			return err
+		}
+		return nil
+	})
+}
+
 func (f *fakeForge) set(fail func(string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -599,12 +609,7 @@ func TestForgeFails(t *testing.T) {
 			play(t, func(w *world) {
 				w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 				w.forge.put(1, "a1", false)
-				w.forge.set(func(what string) error {
-					if what == "comment" || what == "status" {
-						return err
-					}
-					return nil
-				})
+				w.forge.refuse(err, "comment", "status")
 				w.Wake(1)
 				time.Sleep(time.Hour)
 				w.wrote("")
@@ -624,12 +629,7 @@ func TestForgeFails(t *testing.T) {
 			w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 			w.forge.put(1, "a1", false)
 			w.forge.put(2, "a2", false)
-			w.forge.set(func(what string) error {
-				if what == "comment" {
-					return &forge.Error{Status: http.StatusForbidden, Text: "locked"}
-				}
-				return nil
-			})
+			w.forge.refuse(&forge.Error{Status: http.StatusForbidden, Text: "locked"}, "comment")
 			w.Wake(0)
 			time.Sleep(time.Hour)
 			synctest.Wait()
@@ -817,12 +817,7 @@ func TestManyRefused(t *testing.T) {
 	play(t, func(w *world) {
 		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.putAll(2 * maxReady)
-		w.forge.set(func(what string) error {
-			if what == "comment" {
-				return &forge.Error{Status: http.StatusForbidden, Text: "locked"}
-			}
-			return nil
-		})
+		w.forge.refuse(&forge.Error{Status: http.StatusForbidden, Text: "locked"}, "comment")
 		w.Wake(0)
 		time.Sleep(time.Hour)
 		w.forge.set(nil)
@@ -864,7 +859,7 @@ func TestAnotherProject(t *testing.T) {
 }
 
 // The last word on a pull request is written when the forge takes it, and after a restart.
-func TestFarewell(t *testing.T) {
+func TestTellGone(t *testing.T) {
 	for name, test := range map[string]struct{ down, restart bool }{"the forge is down": {true, false}, "the daemon is down": {false, true}, "both": {true, true}} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *world) {
@@ -878,12 +873,7 @@ func TestFarewell(t *testing.T) {
 					w.stop()
 				}
 				if test.down {
-					w.forge.set(func(what string) error {
-						if what == "comment" || what == "status" {
-							return &forge.Error{Status: http.StatusBadGateway}
-						}
-						return nil
-					})
+					w.forge.refuse(&forge.Error{Status: http.StatusBadGateway}, "comment", "status")
 				}
 				w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
 				w.forge.change(2, func(p *forge.Pull) { p.Open = false })
@@ -934,12 +924,7 @@ func TestUnreadable(t *testing.T) {
 		w.Wake(1)
 		time.Sleep(time.Second)
 		w.forge.change(1, func(p *forge.Pull) { p.Base = "release" })
-		w.forge.set(func(what string) error {
-			if what == "get" {
-				return &forge.Error{Status: http.StatusUnavailableForLegalReasons}
-			}
-			return nil
-		})
+		w.forge.refuse(&forge.Error{Status: http.StatusUnavailableForLegalReasons}, "get")
 		reads := w.forge.asked()
 		time.Sleep(time.Hour)
 		if n := w.forge.asked() - reads; n > 125 {
@@ -960,7 +945,7 @@ func TestGitStaysBehind(t *testing.T) {
 		w.Wake(1)
 		time.Sleep(time.Hour)
 		w.wrote("comment 1, status 1 failure")
-		if got := w.forge.status("a2").Text; got != "gave up: "+elsewhere {
+		if got := w.forge.status("a2").Text; got != "gave up: "+otherHead {
 			t.Errorf("%q", got)
 		}
 		if got := w.Trouble(); !strings.HasPrefix(got, "pull request 1 has no preview: ") {
