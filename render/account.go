@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // account brings the claims and the units up to date with the results.
@@ -166,7 +167,7 @@ func (p *pass) claim(e *entry, r *result) (brings bool) {
 		e.slots[i] = noSlot
 		if placement.Digest != "" {
 			head := &r.heads[i]
-			e.slots[i] = p.claims.add(Placed{e.unit.Path, placement.Target.Name}, head.ids)
+			e.slots[i] = p.claims.add(object.UnitTarget{Unit: e.unit.Path, Target: placement.Target.Name}, head.ids)
 			brings = brings || head.brings
 		}
 	}
@@ -178,11 +179,11 @@ func (p *pass) claim(e *entry, r *result) (brings bool) {
 
 // needs finds anew what the entry's unit needs of others.
 func (p *pass) needs(e *entry, changes map[config.UnitPath]*Unit) {
-	var needs [][]Placed
+	var needs [][]object.UnitTarget
 	differ := false
 	last := e.result()
 	for i, placement := range e.unit.Placements {
-		var some []Placed
+		var some []object.UnitTarget
 		if placement.Digest != "" {
 			some = p.claims.needs(e.unit.Path, placement.Target.Name, last.heads[i].needs)
 		}

@@ -11,12 +11,13 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/override"
 )
 
 // Blamed is an object and where it comes from.
 type Blamed struct {
-	Object *Object
+	Object *object.Object
 	// Origins are of the object itself: its document, its template, and what
 	// was asked whether to have it.
 	Origins []blame.Origin
@@ -51,12 +52,12 @@ func (w *world) blame(unit *config.Unit, p place) ([]Blamed, error) {
 		src.hard, src.doc = src.object(), src.doc.Whole()
 	}
 	e := u.expansion(p)
-	e.steps = map[*Object]*blame.Step{}
+	e.steps = map[*object.Object]*blame.Step{}
 	e.expandAll()
 	if problems := slices.Concat(u.problems, u.found.problems); len(problems) > 0 {
 		return nil, fmt.Errorf("unit %s: could not be rendered again: %w", unit.Path, problems)
 	}
-	sortObjects(e.objects)
+	object.Sort(e.objects)
 	reader := blame.Reader{Repository: w.repository, Unit: unit, Target: p.target,
 		Built:     func() []string { return w.build(unit).result.Reads },
 		Collected: func(c *kind.Collection) []document.Position { return u.collectedAt(c, p.target.Name) }}

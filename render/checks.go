@@ -20,6 +20,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/checker"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Checkers run the programs that Checker documents name. What they say of the same
@@ -155,7 +156,7 @@ func (q *question) request() checker.Request {
 }
 
 // question notes what is to be asked about an object that is good so far.
-func (e *expansion) question(src source, d *draft, o *Object) {
+func (e *expansion) question(src source, d *draft, o *object.Object) {
 	if !e.asks(o.ID.Kind) {
 		return
 	}

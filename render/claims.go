@@ -5,13 +5,13 @@ package render
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
 	"maps"
 	"slices"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // claims knows which bundles want which object in which cluster. It is kept up
@@ -19,25 +19,14 @@ import (
 // object is known by a hash of 64 bits: a million of them take little room. Where two
 // bundles want the same hash, the caller compares the objects themselves.
 type claims struct {
-	slots []Placed // the bundles, by number
-	free  []uint32 // slots that are not in use
+	slots []object.UnitTarget // the bundles, by number
+	free  []uint32            // slots that are not in use
 	one   map[claim]uint32
 	more  map[claim][]uint32 // all that want it, where it is more than one
 }
 
 // claim is the hash of a cluster and an object.
 type claim uint64
-
-// hash is the same in every process. Nobody can choose a name that has the hash
-// of another object.
-func (id ObjectID) hash() uint64 {
-	text := make([]byte, 0, 256)
-	for _, part := range [...]string{id.Group, id.Kind, id.Namespace, id.Name} {
-		text = append(append(text, part...), 0)
-	}
-	sum := sha256.Sum256(text)
-	return binary.BigEndian.Uint64(sum[:])
-}
 
 func claimOf(cluster string, id uint64) claim {
 	h := fnv.New64a()
@@ -51,7 +40,7 @@ func claimOf(cluster string, id uint64) claim {
 func newClaims() *claims { return &claims{one: map[claim]uint32{}, more: map[claim][]uint32{}} }
 
 // add enters a bundle and returns its slot.
-func (c *claims) add(by Placed, ids []uint64) uint32 {
+func (c *claims) add(by object.UnitTarget, ids []uint64) uint32 {
 	slot := uint32(len(c.slots))
 	if n := len(c.free); n > 0 {
 		slot, c.free = c.free[n-1], c.free[:n-1]
@@ -99,14 +88,14 @@ func (c *claims) drop(slot uint32, ids []uint64) {
 			c.one[key] = left[0]
 		}
 	}
-	c.slots[slot] = Placed{}
+	c.slots[slot] = object.UnitTarget{}
 	c.free = append(c.free, slot)
 }
 
 // of lists the bundles that want an object, sorted.
-func (c *claims) of(cluster string, id uint64) []Placed {
+func (c *claims) of(cluster string, id uint64) []object.UnitTarget {
 	key := claimOf(cluster, id)
-	var list []Placed
+	var list []object.UnitTarget
 	if slot, ok := c.one[key]; ok {
 		list = append(list, c.slots[slot])
 	}
@@ -135,37 +124,37 @@ func (c *claims) isContested(cluster string, id uint64) bool {
 	return len(c.more[claimOf(cluster, id)]) > 0
 }
 
-func comparePlaced(a, b Placed) int {
+func comparePlaced(a, b object.UnitTarget) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // Wants says which bundles of the last snapshot want an object in a cluster,
 // sorted. The wishes of units with problems are not known, and not among them.
-func (c *Compiler) Wants(cluster string, id ObjectID) []Placed {
+func (c *Compiler) Wants(cluster string, id object.ID) []object.UnitTarget {
 	if c.claims == nil {
 		return nil
 	}
-	return slices.DeleteFunc(c.claims.of(cluster, id.hash()), func(by Placed) bool {
+	return slices.DeleteFunc(c.claims.of(cluster, id.Hash()), func(by object.UnitTarget) bool {
 		bundle, err := c.world.bundle(c.entries[by.Unit].unit, by.Target)
 		// What cannot be looked at is taken to be the object.
-		return err == nil && (bundle == nil || !slices.ContainsFunc(bundle.Objects, func(o *Object) bool { return o.ID == id }))
+		return err == nil && (bundle == nil || !slices.ContainsFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == id }))
 	})
 }
 
 // MayWant is a quick [Compiler.Wants]: it looks at no bundle, and may list one
 // too many where two objects have the same hash of 64 bits. It misses none.
-func (c *Compiler) MayWant(cluster string, id ObjectID) []Placed {
+func (c *Compiler) MayWant(cluster string, id object.ID) []object.UnitTarget {
 	if c.claims == nil {
 		return nil
 	}
-	return c.claims.of(cluster, id.hash())
+	return c.claims.of(cluster, id.Hash())
 }
 
 // needs finds the units that bring what a unit cannot be applied without.
-func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []ObjectID) []Placed {
-	var needs []Placed
+func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []object.ID) []object.UnitTarget {
+	var needs []object.UnitTarget
 	for _, id := range ids {
-		for _, by := range c.of(target.Cluster(), id.hash()) {
+		for _, by := range c.of(target.Cluster(), id.Hash()) {
 			if by.Unit != unit {
 				needs = append(needs, by)
 			}

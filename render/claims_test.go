@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestClaims holds the claims against a list, with few hashes, so that bundles
@@ -21,7 +22,7 @@ import (
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type bundle struct {
-			by   Placed
+			by   object.UnitTarget
 			ids  []uint64
 			slot uint32
 		}
@@ -33,7 +34,7 @@ func TestClaims(t *testing.T) {
 				c.drop(live[i].slot, live[i].ids)
 				live = slices.Delete(live, i, i+1)
 			} else {
-				b := bundle{by: Placed{config.UnitPath(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "unit")), config.TargetName(rapid.SampledFrom([]string{"x/1", "x/2", "y"}).Draw(t, "target"))}}
+				b := bundle{by: object.UnitTarget{Unit: config.UnitPath(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "unit")), Target: config.TargetName(rapid.SampledFrom([]string{"x/1", "x/2", "y"}).Draw(t, "target"))}}
 				b.ids = rapid.SliceOfN(rapid.Uint64Range(0, 3), 0, 5).Draw(t, "ids")
 				b.slot = c.add(b.by, b.ids)
 				live = append(live, b)
@@ -41,7 +42,7 @@ func TestClaims(t *testing.T) {
 			rivals := map[config.UnitPath]bool{}
 			for _, cluster := range []string{"x", "y"} {
 				for id := range uint64(4) {
-					var want []Placed
+					var want []object.UnitTarget
 					for _, b := range live {
 						if b.by.Target.Cluster() == cluster && slices.Contains(b.ids, id) {
 							want = append(want, b.by)
@@ -84,29 +85,29 @@ func TestWeakHash(t *testing.T) {
 	snapshot(&c, twin)
 	twinResult, twinStatic := c.entries["services/pay/twin"].result(), c.entries["services/pay/twin"].static
 	s := snapshot(&c, files)
-	asked := map[ObjectID]bool{}
+	asked := map[object.ID]bool{}
 	all(&c, s, asked)
-	some := slices.SortedFunc(func(yield func(ObjectID) bool) {
+	some := slices.SortedFunc(func(yield func(object.ID) bool) {
 		for id := range asked {
 			if !yield(id) {
 				return
 			}
 		}
-	}, ObjectID.Compare)
+	}, object.ID.Compare)
 	for _, few := range []int{1, 3} {
 		weak := Compiler{Cache: cache.Memory()}
-		weaken := func(static cache.Key, r result, bundles []*Bundle) {
+		weaken := func(static cache.Key, r result, bundles []*object.Bundle) {
 			r.heads = slices.Clone(r.heads)
 			for i := range r.heads {
 				r.heads[i].ids = slices.Clone(r.heads[i].ids)
 				for j := range r.heads[i].ids {
-					r.heads[i].ids[j] = some[j%few].hash()
+					r.heads[i].ids[j] = some[j%few].Hash()
 				}
 			}
 			r.bundles = bundles
 			(&world{cache: weak.Cache}).keep(static, &r, nil)
 		}
-		bundlesOf := func(path config.UnitPath) []*Bundle {
+		bundlesOf := func(path config.UnitPath) []*object.Bundle {
 			bundles, err := s.Bundles(s.Units.Get(path))
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Commit renders single units of one commit, to get back the bundles of an
@@ -52,7 +53,7 @@ func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Ch
 // Bundle returns the unit's bundle of that digest. It is an error when the
 // commit does not give such a bundle, as can happen when another version of
 // swell rendered it.
-func (c *Commit) Bundle(path config.UnitPath, target config.TargetName, digest Digest) (*Bundle, error) {
+func (c *Commit) Bundle(path config.UnitPath, target config.TargetName, digest object.Digest) (*object.Bundle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.units[path] == nil {
@@ -93,7 +94,7 @@ func (c *Commit) Tenant(path config.UnitPath) *config.Tenant {
 
 // rememberedLocked looks for the bundle in the cache. The digest proves that it
 // is the one.
-func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName, digest Digest) *Bundle {
+func (c *Commit) rememberedLocked(path config.UnitPath, target config.TargetName, digest object.Digest) *object.Bundle {
 	w, source := c.pass.world, c.units[path]
 	e := &entry{source: source, placed: w.placed(source.Defaults).places}
 	e.static = w.key(source, e.placed)

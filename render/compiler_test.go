@@ -20,6 +20,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -51,17 +52,17 @@ func TestGolden(t *testing.T) {
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
 	}
-	for name, where := range map[string]Placed{
-		"cart":       {"services/shop/cart", "sas-1/rz00a"},
-		"catalog":    {"services/shop/catalog", "vla-1/rz10a"},
-		"ledger":     {"services/pay/ledger", "myt-1/rz20a"},
-		"space":      {"services/shop/space", "sas-1/rz01a"},
-		"priorities": {"services/platform/priorities", "vla-1"},
-		"smoke":      {"services/platform/smoke/canary", "sas-1/rz00a"},
-		"balancer":   {"services/shop/balancer", "vla-1/rz11a"},
-		"logs":       {"services/shop/logs", "sas-1/rz01a"},
-		"sessions":   {"services/pay/sessions", "myt-1/rz20a"},
-		"booking":    {"services/travel/booking", "sas-1/rz00a"},
+	for name, where := range map[string]object.UnitTarget{
+		"cart":       {Unit: "services/shop/cart", Target: "sas-1/rz00a"},
+		"catalog":    {Unit: "services/shop/catalog", Target: "vla-1/rz10a"},
+		"ledger":     {Unit: "services/pay/ledger", Target: "myt-1/rz20a"},
+		"space":      {Unit: "services/shop/space", Target: "sas-1/rz01a"},
+		"priorities": {Unit: "services/platform/priorities", Target: "vla-1"},
+		"smoke":      {Unit: "services/platform/smoke/canary", Target: "sas-1/rz00a"},
+		"balancer":   {Unit: "services/shop/balancer", Target: "vla-1/rz11a"},
+		"logs":       {Unit: "services/shop/logs", Target: "sas-1/rz01a"},
+		"sessions":   {Unit: "services/pay/sessions", Target: "myt-1/rz20a"},
+		"booking":    {Unit: "services/travel/booking", Target: "sas-1/rz00a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bundle, err := s.Bundle(where.Unit, where.Target)
@@ -197,14 +198,14 @@ func TestNeedsInOrder(t *testing.T) {
 		files["services/"+name+"/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n")}
 	}
 	files["services/user/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shared}\n")}
-	want := []Placed{{"services/a", "sas-1"}, {"services/b", "sas-1"}, {"services/c", "sas-1"}, {"services/d", "sas-1"}}
+	want := []object.UnitTarget{{Unit: "services/a", Target: "sas-1"}, {Unit: "services/b", Target: "sas-1"}, {Unit: "services/c", Target: "sas-1"}, {Unit: "services/d", Target: "sas-1"}}
 	for range 10 {
 		var c Compiler
 		s := c.Snapshot("", config.Files(files))
 		if diff := cmp.Diff(want, s.Units.Get("services/user").On("sas-1").Needs); diff != "" {
 			t.Fatalf("needs (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(want, c.Wants("sas-1", ObjectID{Kind: "Namespace", Name: "shared"})); diff != "" {
+		if diff := cmp.Diff(want, c.Wants("sas-1", object.ID{Kind: "Namespace", Name: "shared"})); diff != "" {
 			t.Fatalf("wants (-want +got):\n%s", diff)
 		}
 	}

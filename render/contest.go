@@ -10,6 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // contests are the problems of objects that more than one bundle wants, and of values
@@ -61,7 +62,7 @@ func (c *Compiler) contestObjects(w *world) contests {
 			for i, o := range b.Objects {
 				if c.claims.isContested(cluster, claimed.heads[place].ids[i]) {
 					key := clusterObject{cluster, o.ID}
-					wanted[key] = append(wanted[key], rival{Placed{path, b.Target}, o.Spec, o.Template})
+					wanted[key] = append(wanted[key], rival{object.UnitTarget{Unit: path, Target: b.Target}, o.Spec, o.Template})
 				}
 			}
 		}
@@ -70,7 +71,7 @@ func (c *Compiler) contestObjects(w *world) contests {
 		if len(rivals) < 2 { // of another object of the same hash
 			continue
 		}
-		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.Placed, b.Placed) })
+		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.UnitTarget, b.UnitTarget) })
 		for i := range rivals {
 			p := contestProblem(key, rivals, i)
 			found.objects[rivals[i].Unit] = append(found.objects[rivals[i].Unit], p)
@@ -82,12 +83,12 @@ func (c *Compiler) contestObjects(w *world) contests {
 // clusterObject is an object in a cluster.
 type clusterObject struct {
 	cluster string
-	id      ObjectID
+	id      object.ID
 }
 
 // rival is one of several bundles that want an object.
 type rival struct {
-	Placed
+	object.UnitTarget
 	spec, template document.Position
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 const gadgets = `apiVersion: apiextensions.k8s.io/v1
@@ -36,7 +37,7 @@ func TestDefinitions(t *testing.T) {
 	files["services/user/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: x, namespace: a}\nspec: {size: 3}\n")}
 	files["services/other/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: a}\n")}
 	var c Compiler
-	step := func(name, problem string, needs []Placed, rendered int, change func()) {
+	step := func(name, problem string, needs []object.UnitTarget, rendered int, change func()) {
 		t.Helper()
 		change()
 		s := c.Snapshot("", config.Files(maps.Clone(files)))
@@ -59,15 +60,15 @@ func TestDefinitions(t *testing.T) {
 	step("broken", "schemas/deep/gadgets.yaml:5:3: spec.group", nil, 0, func() {
 		files["schemas/deep/gadgets.yaml"] = crd(strings.Replace(gadgets, "group: example.com", "group: Example", 1))
 	})
-	step("in a unit", "", []Placed{{"services/gadgets", "sas-1"}}, 1, func() { // the user's result is in the cache
+	step("in a unit", "", []object.UnitTarget{{Unit: "services/gadgets", Target: "sas-1"}}, 1, func() { // the user's result is in the cache
 		delete(files, "schemas/deep/gadgets.yaml")
 		files["services/gadgets/crd.yaml"] = crd(gadgets)
 	})
-	step("in both, alike", "", []Placed{{"services/gadgets", "sas-1"}}, 0, func() { files["schemas/gadgets.yaml"] = crd("# the same\n" + gadgets) })
-	step("in both, unlike", "", []Placed{{"services/gadgets", "sas-1"}}, 0, func() {
+	step("in both, alike", "", []object.UnitTarget{{Unit: "services/gadgets", Target: "sas-1"}}, 0, func() { files["schemas/gadgets.yaml"] = crd("# the same\n" + gadgets) })
+	step("in both, unlike", "", []object.UnitTarget{{Unit: "services/gadgets", Target: "sas-1"}}, 0, func() {
 		files["schemas/gadgets.yaml"] = crd(strings.Replace(gadgets, "maximum: 9", "maximum: 2", 1))
 	})
-	step("something else", "want definitions of custom resources only", []Placed{{"services/gadgets", "sas-1"}}, 0, func() {
+	step("something else", "want definitions of custom resources only", []object.UnitTarget{{Unit: "services/gadgets", Target: "sas-1"}}, 0, func() {
 		files["schemas/gadgets.yaml"] = crd("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/helm"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -219,7 +220,7 @@ func (d *draft) what() string {
 }
 
 // seal checks the object and makes it final; nil after a problem.
-func (d *draft) seal() *Object {
+func (d *draft) seal() *object.Object {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
 	hard := d.hard.Kind(apiVersion, kindName)
@@ -229,7 +230,7 @@ func (d *draft) seal() *Object {
 		}
 	}
 	d.deprecated(hard)
-	id := ObjectID{Kind: kindName}
+	id := object.ID{Kind: kindName}
 	version := apiVersion
 	if group, v, ok := strings.Cut(apiVersion, "/"); ok {
 		id.Group, version = group, v
@@ -252,9 +253,9 @@ func (d *draft) seal() *Object {
 	if len(d.problems) > 0 {
 		return nil
 	}
-	object := maps.Clone(d.object)
-	object["metadata"] = d.marked(metadata)
-	o := &Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, object), Spec: d.doc.Position(), Template: d.templateAt, Sealed: sealed}
+	obj := maps.Clone(d.object)
+	obj["metadata"] = d.marked(metadata)
+	o := &object.Object{ID: id, Version: version, Phase: phase, JSON: schema.AppendObject(nil, obj), Spec: d.doc.Position(), Template: d.templateAt, Sealed: sealed}
 	if len(o.JSON) > maxObject {
 		d.problem(document.CodeObject, nil, "%s: %d bytes, an API server takes at most %d", id, len(o.JSON), maxObject)
 		return nil
@@ -264,8 +265,8 @@ func (d *draft) seal() *Object {
 			return nil
 		}
 	}
-	d.object, d.sealed = object, hard
-	o.Digest = digest(o.JSON)
+	d.object, d.sealed = obj, hard
+	o.Digest = object.DigestOf(o.JSON)
 	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)
 	return o
 }
@@ -367,7 +368,7 @@ func isServerOwned(path []any) bool {
 }
 
 // metadata checks the object's identity and fills in id.
-func (d *draft) metadata(id *ObjectID, namespaced bool) map[string]any {
+func (d *draft) metadata(id *object.ID, namespaced bool) map[string]any {
 	if d.object["status"] != nil {
 		d.problem(document.CodeObject, []any{"status"}, "set by the cluster, not from Git: remove it")
 	}

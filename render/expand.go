@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -32,19 +33,19 @@ type expansion struct {
 	on        string // the clusters of the unit, see [places.clustersOf]
 	cluster   *config.Cluster
 	tenants   []ruling
-	objects   []*Object
-	seen      map[ObjectID]*Object
-	budget    *kind.Budget            // of the written spec that is being expanded
-	steps     map[*Object]*blame.Step // how each object was made; nil when nobody asks
-	questions []question              // about the objects
-	unjudged  []unjudged              // until all that the unit sets is known
+	objects   []*object.Object
+	seen      map[object.ID]*object.Object
+	budget    *kind.Budget                   // of the written spec that is being expanded
+	steps     map[*object.Object]*blame.Step // how each object was made; nil when nobody asks
+	questions []question                     // about the objects
+	unjudged  []unjudged                     // until all that the unit sets is known
 	trial     *trial
 }
 
 // unjudged is an object that no policy was asked about yet.
 type unjudged struct {
 	draft  *draft
-	object *Object
+	object *object.Object
 }
 
 // expandAll renders all of the unit.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestFollows: steps after which a compiler with a memory once did, or might
@@ -62,7 +63,7 @@ func TestFollows(t *testing.T) {
 			files := richFiles()
 			var kept Compiler
 			snapshot(&kept, files)
-			asked := map[ObjectID]bool{}
+			asked := map[object.ID]bool{}
 			for i, step := range steps {
 				moves := step[""]
 				files = with(files, step)
@@ -97,7 +98,7 @@ func TestReadErrorElsewhere(t *testing.T) {
 	files["services/shop/cart/pipe.yaml"] = &fstest.MapFile{Data: []byte(easySpec("Pipe", "cart", "{source: {fromFile: pipe.txt}}"))}
 	files["services/shop/cart/pipe.txt"] = &fstest.MapFile{Data: []byte("cart")}
 	var cold Compiler
-	asked := map[ObjectID]bool{}
+	asked := map[object.ID]bool{}
 	s := snapshot(&cold, files)
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
@@ -111,7 +112,7 @@ func TestReadErrorElsewhere(t *testing.T) {
 	}
 }
 
-func readErrorElsewhere(t *testing.T, files fstest.MapFS, name, want string, asked map[ObjectID]bool) {
+func readErrorElsewhere(t *testing.T, files fstest.MapFS, name, want string, asked map[object.ID]bool) {
 	for what, start := range map[string]func(*Compiler){
 		"first": func(*Compiler) {},
 		"later": func(c *Compiler) { snapshot(c, files) },

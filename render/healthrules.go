@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -23,7 +24,7 @@ type HealthRules map[GroupKind]*kind.HealthRule
 type GroupKind struct{ Group, Kind string }
 
 // For is the rule for an object; nil when there is none.
-func (r HealthRules) For(id ObjectID) *kind.HealthRule { return r[GroupKind{id.Group, id.Kind}] }
+func (r HealthRules) For(id object.ID) *kind.HealthRule { return r[GroupKind{id.Group, id.Kind}] }
 
 func compileHealthRules(r *config.Repository) (HealthRules, document.Problems) {
 	rules := HealthRules{}

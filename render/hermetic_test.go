@@ -23,6 +23,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // everything renders the example and richFiles from a folder and says all of
@@ -32,7 +33,7 @@ func everything(dir string, kept *cache.Cache) string {
 	for _, name := range []string{"example", "rich"} {
 		c := Compiler{Cache: kept}
 		s := c.Snapshot("", config.Files(os.DirFS(filepath.Join(dir, name))))
-		fmt.Fprintf(&b, "%s\n%s\n", name, all(&c, s, map[ObjectID]bool{}))
+		fmt.Fprintf(&b, "%s\n%s\n", name, all(&c, s, map[object.ID]bool{}))
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -105,7 +106,7 @@ func (w *world) isEasyKind(name string) bool {
 }
 
 // look looks for the object.
-func (r *idleRule) look(bundles []*Bundle) {
+func (r *idleRule) look(bundles []*object.Bundle) {
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			if o.ID.Kind == r.Kind {

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // largeFiles are monorepos with very many of one thing, and how one file of it
@@ -60,7 +61,7 @@ func TestLarge(t *testing.T) {
 		if s.Rendered != want {
 			t.Errorf("%s: %d units rendered, want %d", what, s.Rendered, want)
 		}
-		asked := map[ObjectID]bool{}
+		asked := map[object.ID]bool{}
 		if diff := differ(all(&cold, snapshot(&cold, changed), asked), all(&c, s, asked)); diff != "" {
 			t.Errorf("%s (-cold +kept):\n%s", what, diff)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -33,7 +34,7 @@ const generatedBytes = 4
 
 // nameHook gives a Job that runs once a name from metadata.generateName: that and a hash
 // of the Job. So another Job has another name, and the same one has the same.
-func (d *draft) nameHook(id ObjectID) {
+func (d *draft) nameHook(id object.ID) {
 	metadata, _ := d.object["metadata"].(map[string]any)
 	prefix, _ := metadata["generateName"].(string)
 	if prefix == "" {

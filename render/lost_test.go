@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // closing is a tree that gives out nothing once it is closed.
@@ -55,8 +56,8 @@ func (t closing) Hash(name string) (string, error) {
 
 // bundlesOf are the digests of all bundles as they come from the cache, or are
 // made again.
-func bundlesOf(s *Snapshot) (map[Placed]Digest, error) {
-	digests := map[Placed]Digest{}
+func bundlesOf(s *Snapshot) (map[object.UnitTarget]object.Digest, error) {
+	digests := map[object.UnitTarget]object.Digest{}
 	for path, unit := range s.Units.All() {
 		for _, on := range unit.Placements {
 			b, err := s.Bundle(path, on.Target.Name)
@@ -70,7 +71,7 @@ func bundlesOf(s *Snapshot) (map[Placed]Digest, error) {
 				if b.Digest != on.Digest || len(b.Objects) != on.Objects {
 					return nil, fmt.Errorf("%s on %s: %d objects of %s, want %d of %s", path, on.Target.Name, len(b.Objects), b.Digest, on.Objects, on.Digest)
 				}
-				digests[Placed{path, on.Target.Name}] = b.Digest
+				digests[object.UnitTarget{Unit: path, Target: on.Target.Name}] = b.Digest
 			}
 		}
 	}

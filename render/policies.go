@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/policy"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -185,7 +186,7 @@ func (e *expansion) judgeAll() {
 
 // judge holds an object against the policies and the facts of its cluster, and against
 // those of what the change goes to. One that is a policy itself is judged by none, and compiled.
-func (e *expansion) judge(d *draft, o *Object) {
+func (e *expansion) judge(d *draft, o *object.Object) {
 	if o.ID.Group == policy.Group && strings.HasSuffix(o.ID.Kind, "AdmissionPolicy") {
 		_, flaws := policy.Compile([]policy.Document{{Object: d.object, At: o.Spec}})
 		for _, flaw := range flaws {
@@ -213,7 +214,7 @@ func (e *expansion) judge(d *draft, o *Object) {
 }
 
 // take makes a problem or a note of what a policy found; of ends the message.
-func (e *expansion) take(d *draft, o *Object, f policy.Finding, of string) {
+func (e *expansion) take(d *draft, o *object.Object, f policy.Finding, of string) {
 	name := f.Policy
 	if f.Binding != "" {
 		name = fmt.Sprintf("policy %q (binding %q)", f.Policy, f.Binding)

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // variants are other texts of the files in richFiles, and files that are not
@@ -171,7 +172,7 @@ func TestRandomEdits(t *testing.T) {
 		defer disk.Cache.Close()
 		snapshot(&long, files)
 		snapshot(&disk, files)
-		asked := map[ObjectID]bool{}
+		asked := map[object.ID]bool{}
 		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
 			for range rapid.IntRange(1, 3).Draw(t, "edits") {
 				edit(t, files)

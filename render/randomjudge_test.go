@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // judgedVariants are texts of the files by which objects are judged, and of the objects;
@@ -80,8 +81,8 @@ func TestRandomJudgements(t *testing.T) {
 			}
 			tree := config.Files(maps.Clone(files))
 			fresh := Compiler{Checkers: &wordChecker{version: "1"}}
-			want := all(&fresh, fresh.Snapshot("", tree), map[ObjectID]bool{})
-			if diff := differ(want, all(&long, long.Snapshot("", tree), map[ObjectID]bool{})); diff != "" {
+			want := all(&fresh, fresh.Snapshot("", tree), map[object.ID]bool{})
+			if diff := differ(want, all(&long, long.Snapshot("", tree), map[object.ID]bool{})); diff != "" {
 				t.Fatalf("(-a new compiler +this one)\n%s", diff)
 			}
 		}

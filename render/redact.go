@@ -4,8 +4,6 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -16,36 +14,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 )
-
-// Redactor hides what the object, or one of the others, holds that may be a
-// secret: all values of a Secret, and what comes from secret fields of specs.
-func (o *Object) Redactor(others ...*Object) *config.Redactor {
-	var r config.Redactor
-	for _, o := range append(others, o) {
-		for _, text := range o.Secrets {
-			r.Add(text)
-		}
-		if !config.MaySecret(o.ID.Kind) {
-			continue
-		}
-		var secret struct {
-			Data, StringData any
-			Metadata         struct{ Annotations map[string]string }
-		}
-		decoder := json.NewDecoder(bytes.NewReader(o.JSON))
-		decoder.UseNumber()
-		if decoder.Decode(&secret) == nil {
-			r.AddValue(secret.Data)
-			r.AddValue(secret.StringData)
-			for name, value := range secret.Metadata.Annotations {
-				if config.HidesAnnotation(name, value) {
-					r.Add(value)
-				}
-			}
-		}
-	}
-	return &r
-}
 
 // messageOf is a [config.KindMessage] of the world's kinds.
 func (w *world) messageOf(apiVersion, kind string) (message protoreflect.MessageDescriptor, known bool) {

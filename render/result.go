@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // result is what rendering one unit gave. The cache keeps it in two parts: the
@@ -28,7 +29,7 @@ type result struct {
 	notes    document.Problems
 	blames   document.Problems // of other units, for what this one collected of them
 	heads    []head            // by place
-	bundles  []*Bundle         // only right after rendering; those with objects
+	bundles  []*object.Bundle  // only right after rendering; those with objects
 	// settings are kept also where the unit has a problem: they are what others meet.
 	settings []setting
 	// holds are the kinds of documents in the unit, see [world.scan].
@@ -44,12 +45,12 @@ type result struct {
 
 // head is what the compiler keeps in memory of a bundle.
 type head struct {
-	digest Digest // empty where the unit renders to nothing
+	digest object.Digest // empty where the unit renders to nothing
 	// ids are the objects' [ObjectID.hash], in apply order.
 	ids []uint64
 	// needs are the namespaces and definitions that the objects cannot be
 	// applied without.
-	needs []ObjectID
+	needs []object.ID
 	// brings is set when one of the objects may be needed by others.
 	brings bool
 }
@@ -99,7 +100,7 @@ func (e *encoding) flag(b bool) {
 	}
 }
 func (e *encoding) text(s string) { e.number(len(s)); *e = append(*e, s...) }
-func (e *encoding) id(id ObjectID) {
+func (e *encoding) id(id object.ID) {
 	e.text(id.Group)
 	e.text(id.Kind)
 	e.text(id.Namespace)
@@ -155,8 +156,8 @@ func (d *decoding) texts() []string {
 
 func (d *decoding) text() string { return string(d.bytes()) }
 
-func (d *decoding) id() ObjectID {
-	return ObjectID{Group: d.text(), Kind: d.text(), Namespace: d.text(), Name: d.text()}
+func (d *decoding) id() object.ID {
+	return object.ID{Group: d.text(), Kind: d.text(), Namespace: d.text(), Name: d.text()}
 }
 
 func (d *decoding) position() document.Position {
@@ -296,7 +297,7 @@ func (d *decoding) result() (*result, error) {
 	r.heads = make([]head, d.count())
 	for i := range r.heads {
 		h := &r.heads[i]
-		h.digest = Digest(d.text())
+		h.digest = object.Digest(d.text())
 		h.ids = make([]uint64, d.count())
 		for j := range h.ids {
 			if len(d.rest) < 8 {
@@ -306,7 +307,7 @@ func (d *decoding) result() (*result, error) {
 			d.rest = d.rest[8:]
 		}
 		h.brings = d.number() == 1
-		h.needs = make([]ObjectID, d.count())
+		h.needs = make([]object.ID, d.count())
 		for j := range h.needs {
 			h.needs[j] = d.id()
 		}
@@ -336,7 +337,7 @@ func (d *decoding) result() (*result, error) {
 	return r, d.err
 }
 
-func encodeBundles(bundles []*Bundle) []byte {
+func encodeBundles(bundles []*object.Bundle) []byte {
 	var e encoding
 	e.number(len(bundles))
 	for _, b := range bundles {
@@ -361,9 +362,9 @@ func encodeBundles(bundles []*Bundle) []byte {
 
 // decodeBundles reads the objects of a unit and holds them against the
 // digests that the unit has.
-func decodeBundles(unit *Unit, packed []byte) ([]*Bundle, error) {
+func decodeBundles(unit *Unit, packed []byte) ([]*object.Bundle, error) {
 	d := decoding{rest: packed}
-	bundles := make([]*Bundle, d.count())
+	bundles := make([]*object.Bundle, d.count())
 	for i := range bundles {
 		var err error
 		if bundles[i], err = d.bundle(unit, config.TargetName(d.text())); err != nil {
@@ -375,7 +376,7 @@ func decodeBundles(unit *Unit, packed []byte) ([]*Bundle, error) {
 
 // decodeBundle reads the objects of a unit on one target; nil where the entry
 // has none. It keeps nothing of the entry, which also has all other targets'.
-func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *Bundle, err error) {
+func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *object.Bundle, err error) {
 	d := decoding{rest: packed}
 	for range d.count() {
 		if name := config.TargetName(d.text()); name != target {
@@ -393,14 +394,14 @@ func decodeBundle(unit *Unit, packed []byte, target config.TargetName) (found *B
 	return found, nil
 }
 
-func (d *decoding) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
-	objects := make([]*Object, d.count())
+func (d *decoding) bundle(unit *Unit, target config.TargetName) (*object.Bundle, error) {
+	objects := make([]*object.Object, d.count())
 	for j := range objects {
-		o := &Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), Secrets: d.texts(), Sealed: d.text(), JSON: d.bytes()}
-		o.Digest = digest(o.JSON)
+		o := &object.Object{ID: d.id(), Version: d.text(), Phase: d.number(), Spec: d.position(), Template: d.position(), Secrets: d.texts(), Sealed: d.text(), JSON: d.bytes()}
+		o.Digest = object.DigestOf(o.JSON)
 		objects[j] = o
 	}
-	b := sealBundle(unit.Path, target, objects)
+	b := object.SealBundle(unit.Path, target, objects)
 	if on := unit.On(target); on == nil || on.Digest != b.Digest {
 		return nil, fmt.Errorf("unit %s on target %s: %w", unit.Path, target, errDamaged)
 	}

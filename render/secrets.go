@@ -13,6 +13,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/sops"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // # Secrets
@@ -97,7 +98,7 @@ func (u *unitRenderer) readSealed(doc *document.Document, object map[string]any)
 // secretValues checks the values of the object if it is a Secret. seen is the object as
 // the schema is to see it, with values of their types in place of encrypted ones; file
 // is where those are from.
-func (d *draft) secretValues(id ObjectID) (seen map[string]any, file string) {
+func (d *draft) secretValues(id object.ID) (seen map[string]any, file string) {
 	if seen = d.object; !id.IsSecret() {
 		return seen, ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Snapshot is what one commit wants of the fleet: the bundles of every unit
@@ -88,19 +89,13 @@ type Placement struct {
 	Target *config.Target
 	// Digest of the bundle; empty where the unit has a problem or renders to
 	// nothing.
-	Digest Digest
+	Digest object.Digest
 	// Objects is how many are in the bundle.
 	Objects int
 	// Needs are the units that bring what this unit's objects cannot be
 	// applied without: the namespaces they live in and the definitions of
 	// custom resources. Sorted.
-	Needs []Placed
-}
-
-// Placed is a unit on a target.
-type Placed struct {
-	Unit   config.UnitPath
-	Target config.TargetName
+	Needs []object.UnitTarget
 }
 
 // On is the unit's placement on a target; nil when it is not placed there.
@@ -118,7 +113,7 @@ func (u *Unit) On(target config.TargetName) *Placement {
 //
 // The objects come from the cache. Where they are not there any more, the unit
 // is rendered again.
-func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*Bundle, error) {
+func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*object.Bundle, error) {
 	unit := s.Units.Get(path)
 	if unit == nil {
 		return nil, nil
@@ -128,9 +123,9 @@ func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*Bund
 
 // Bundles are all bundles of one unit of the snapshot, in the order of its
 // placements; those that render to nothing are left out.
-func (s *Snapshot) Bundles(unit *Unit) ([]*Bundle, error) { return s.world.bundles(unit) }
+func (s *Snapshot) Bundles(unit *Unit) ([]*object.Bundle, error) { return s.world.bundles(unit) }
 
-func (w *world) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
+func (w *world) bundle(unit *Unit, target config.TargetName) (*object.Bundle, error) {
 	if len(unit.Problems) > 0 {
 		return nil, nil
 	}
@@ -148,7 +143,7 @@ func (w *world) bundle(unit *Unit, target config.TargetName) (*Bundle, error) {
 	return nil, err
 }
 
-func (w *world) bundles(unit *Unit) ([]*Bundle, error) {
+func (w *world) bundles(unit *Unit) ([]*object.Bundle, error) {
 	if len(unit.Problems) > 0 {
 		return nil, nil
 	}

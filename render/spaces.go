@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/policy"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -35,7 +36,7 @@ type setting struct {
 var settingKinds = []string{"Namespace", "LimitRange", "ResourceQuota"}
 
 // settingOf is what an object sets; ok is false for most.
-func settingOf(place int, o *Object, content map[string]any) (s setting, ok bool) {
+func settingOf(place int, o *object.Object, content map[string]any) (s setting, ok bool) {
 	if o.ID.Group != "" || !slices.Contains(settingKinds, o.ID.Kind) {
 		return s, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func exampleRuntime(t testing.TB) fstest.MapFS {
@@ -93,7 +94,7 @@ func TestDefinitionRenamed(t *testing.T) {
 	var c Compiler
 	sameAsCold(t, &c, files)
 	s := sameAsCold(t, &c, with(files, map[string]string{"services/gadgets/x.yaml": strings.ReplaceAll(gadgets, "gadgets", "gizmos")}))
-	if diff := cmp.Diff([]Placed{{"services/gadgets", "sas-1"}}, s.Units.Get("services/user").On("sas-1").Needs); diff != "" {
+	if diff := cmp.Diff([]object.UnitTarget{{Unit: "services/gadgets", Target: "sas-1"}}, s.Units.Get("services/user").On("sas-1").Needs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func snapshot(c *Compiler, files fstest.MapFS) *Snapshot {
@@ -25,7 +26,7 @@ func snapshot(c *Compiler, files fstest.MapFS) *Snapshot {
 // all is everything that a reader of the snapshot, and of what the compiler
 // says of it, can learn, in order. asked are objects to ask about besides those
 // that are wanted; what is wanted is added to them.
-func all(c *Compiler, s *Snapshot, asked map[ObjectID]bool) string {
+func all(c *Compiler, s *Snapshot, asked map[object.ID]bool) string {
 	var b strings.Builder
 	problems := func(what string, list document.Problems) {
 		for _, p := range list {
@@ -57,7 +58,7 @@ func all(c *Compiler, s *Snapshot, asked map[ObjectID]bool) string {
 		return b.String()
 	}
 	for _, cluster := range s.Repository.Clusters {
-		for _, id := range slices.SortedFunc(maps.Keys(asked), ObjectID.Compare) {
+		for _, id := range slices.SortedFunc(maps.Keys(asked), object.ID.Compare) {
 			if by := c.Wants(cluster.Name, id); len(by) > 0 {
 				fmt.Fprintf(&b, "%s %s wanted by %v\n", cluster.Name, id, by)
 			}

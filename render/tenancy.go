@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // judge is a repository whose Tenants judge units: that of the commit, and of the
@@ -151,7 +152,7 @@ func (j judge) checkOwners(files []string, tenant *config.Tenant) (problems docu
 }
 
 // tenancy holds the object against what its unit's tenant may bring.
-func (d *draft) tenancy(id ObjectID, namespaced bool) {
+func (d *draft) tenancy(id object.ID, namespaced bool) {
 	for _, r := range d.tenants {
 		refuse := func(path []any, format string, args ...any) {
 			d.problem(document.CodeTenancy, path, "%s (%s)%s", fmt.Sprintf(format, args...), r.Position.File, r.of)

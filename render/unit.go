@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/checker"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/override"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -134,7 +135,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 	u.consult(placed, expansions)
 	for i, place := range placed {
 		if objects := expansions[i].objects; len(objects) > 0 {
-			bundle := newBundle(u.unit.Path, place.target.Name, objects)
+			bundle := object.NewBundle(u.unit.Path, place.target.Name, objects)
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
 		}
 	}
@@ -201,24 +202,24 @@ func (u *unitRenderer) noteRendered(doc *document.Document, id string) {
 }
 
 // headOf is what the compiler remembers of a bundle.
-func (u *unitRenderer) headOf(b *Bundle, p place) head {
+func (u *unitRenderer) headOf(b *object.Bundle, p place) head {
 	h := head{digest: b.Digest, ids: make([]uint64, len(b.Objects))}
-	need := func(id ObjectID) {
+	need := func(id object.ID) {
 		if !slices.Contains(h.needs, id) {
 			h.needs = append(h.needs, id)
 		}
 	}
 	for i, o := range b.Objects {
-		h.ids[i] = o.ID.hash()
+		h.ids[i] = o.ID.Hash()
 		h.brings = h.brings || o.ID.IsContainer()
 		if o.ID.Namespace != "" {
-			need(ObjectID{Kind: "Namespace", Name: o.ID.Namespace})
+			need(object.ID{Kind: "Namespace", Name: o.ID.Namespace})
 		}
 		if name := u.hard.ofCluster(p.cluster).Kind(o.APIVersion(), o.ID.Kind).Definition(); name != "" {
-			need(ObjectID{Group: "apiextensions.k8s.io", Kind: definitionKind, Name: name})
+			need(object.ID{Group: "apiextensions.k8s.io", Kind: definitionKind, Name: name})
 		}
 	}
-	slices.SortFunc(h.needs, ObjectID.Compare)
+	slices.SortFunc(h.needs, object.ID.Compare)
 	return h
 }
 
@@ -380,7 +381,7 @@ const maxUnitProblems = 1000
 
 func (u *unitRenderer) expansion(p place) expansion {
 	return expansion{unitRenderer: u, target: p.target, templates: kind.NewPlace(u.unit, p.target, u.inputs(p.target.Name)), hard: u.hard.ofCluster(p.cluster),
-		on: u.on, cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[ObjectID]*Object{}}
+		on: u.on, cluster: p.cluster, tenants: u.tenantsOf(u.unit), seen: map[object.ID]*object.Object{}}
 }
 
 // expand renders the unit for its targets.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -51,7 +51,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		}
 		return p.jobs
 	}
-	written := map[render.Placed]bool{}
+	written := map[object.UnitTarget]bool{}
 	for jobs := ahead(); len(written) < specs; jobs = ahead() {
 		objects := 0
 		for _, j := range jobs {
@@ -78,7 +78,7 @@ func TestALargeReleaseIsPreparedPieceByPiece(t *testing.T) {
 		}
 		for path, unit := range d.state.Units { // health is not the matter here
 			for name := range unit.Targets {
-				if written[render.Placed{Unit: path, Target: name}] {
+				if written[object.UnitTarget{Unit: path, Target: name}] {
 					d.state.Record(rollout.Outcome{Action: rollout.Action{Kind: rollout.Check, Unit: path, Target: name, Digest: unit.Targets[name].Applied}, Result: rollout.Unhealthy}, now)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -37,7 +37,7 @@ func emptyState(t *testing.T) *store.Store {
 // TestAFightInAClusterThatLeft: nobody looks at it any more, so it wakes nobody.
 func TestAFightInAClusterThatLeft(t *testing.T) {
 	s := emptyState(t)
-	of := store.Object{Unit: "unit", Target: "gone/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
+	of := store.Object{Unit: "unit", Target: "gone/a", ID: object.ID{Kind: "ConfigMap", Name: "x"}}
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		return tx.PutFights([]store.Fight{{Object: of, Rounds: 1, Until: time.Now().Add(-time.Hour)}})
 	})

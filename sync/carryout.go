@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -163,7 +163,7 @@ func (d *Daemon) work(j *executor.Job) (apply.Work, error) {
 	if w.Rules, err = d.monorepo.healthRulesFor(j.Action); err != nil {
 		return w, err
 	}
-	if j.Applies() && slices.ContainsFunc(w.Objects, func(o *render.Object) bool { return o.Sealed != "" }) {
+	if j.Applies() && slices.ContainsFunc(w.Objects, func(o *object.Object) bool { return o.Sealed != "" }) {
 		tree, err := d.monorepo.treeOf(j.Action)
 		if err != nil {
 			return w, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -85,7 +86,7 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) (broken int) 
 	d.sweepWhereJudged(before, snapshot)
 	d.policies.Store(&policies{d.monorepo.snapshot, known})
 	owners := d.owners(d.Store)
-	d.executor.CancelStale(func(j *executor.Job, id render.ObjectID) bool {
+	d.executor.CancelStale(func(j *executor.Job, id object.ID) bool {
 		owner, why := owners.RetainReason(j.Place(), id)
 		return owner != nil || why != ""
 	})

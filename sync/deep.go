@@ -6,7 +6,7 @@ package sync
 import (
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -56,7 +56,7 @@ func (d *Daemon) deepDue(name string, now time.Time) (part deepPart) {
 }
 
 func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {
-	objects := map[render.Placed]map[render.ObjectID]*render.Object{}
+	objects := map[object.UnitTarget]map[object.ID]*object.Object{}
 	for _, e := range entries {
 		if !apply.Judged(e) || e.ID.IsSecret() || d.off(e) {
 			continue
@@ -74,8 +74,8 @@ func (d *Daemon) deepItems(entries []store.Entry) (items []apply.DeepItem) {
 
 // appliedObjects are those of the bundle that was last applied; none when it
 // cannot be had.
-func (d *Daemon) appliedObjects(at render.Placed) map[render.ObjectID]*render.Object {
-	objects := map[render.ObjectID]*render.Object{}
+func (d *Daemon) appliedObjects(at object.UnitTarget) map[object.ID]*object.Object {
+	objects := map[object.ID]*object.Object{}
 	unit := d.state.Units[at.Unit]
 	if unit == nil || unit.Targets[at.Target] == nil || unit.Targets[at.Target].Applied == "" {
 		return objects

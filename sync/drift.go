@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
@@ -93,7 +94,7 @@ func (d *Daemon) reconsidered(cluster string) []store.Object {
 		return nil
 	}
 	return d.sweeps.ledger.Reconsider(cluster, func(of store.Object) bool {
-		return d.sweeps.modes.Of(of.Unit, of.Target) == config.DriftCorrect && d.masked(render.Placed{Unit: of.Unit, Target: of.Target}) == ""
+		return d.sweeps.modes.Of(of.Unit, of.Target) == config.DriftCorrect && d.masked(object.UnitTarget{Unit: of.Unit, Target: of.Target}) == ""
 	})
 }
 
@@ -122,7 +123,7 @@ const maxFew = 200
 // suspects that are postponed. It turns a sweep of many suspects into a full
 // sweep.
 func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
-	busy := map[render.Placed]bool{}
+	busy := map[object.UnitTarget]bool{}
 	for _, at := range d.executor.Places() {
 		busy[at] = true
 	}
@@ -149,7 +150,7 @@ func (d *Daemon) entriesFor(l *sweep) ([]store.Entry, error) {
 		return nil, err
 	}
 	if len(l.few) > 0 {
-		suspects := make(map[render.ObjectID]informer.Suspect, len(l.few))
+		suspects := make(map[object.ID]informer.Suspect, len(l.few))
 		for _, s := range l.few {
 			suspects[s.ID] = s
 		}

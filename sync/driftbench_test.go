@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/plain"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -66,8 +66,8 @@ func BenchmarkDriftOfOneIn10000(b *testing.B) {
 	var sweep, watch, plainSweep, plainWatch time.Duration
 	bundle, err := w.daemon.Snapshot().Bundle("services/many", "dev-2/c")
 	w.must(err)
-	one := func(name string) *render.Object {
-		return bundle.Objects[slices.IndexFunc(bundle.Objects, func(o *render.Object) bool { return o.ID.Name == name })]
+	one := func(name string) *object.Object {
+		return bundle.Objects[slices.IndexFunc(bundle.Objects, func(o *object.Object) bool { return o.ID.Name == name })]
 	}
 	heap := func() uint64 {
 		runtime.GC()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	swell "github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/plain"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -71,7 +72,7 @@ func firstRelease(b *testing.B, turn, workers int, docs func(namespace string, u
 	}
 	w.commit()
 	snapshot := (&render.Compiler{}).Snapshot("", config.Files(os.DirFS(w.repo())))
-	var objects []*render.Object
+	var objects []*object.Object
 	for _, unit := range snapshot.Units.All() {
 		bundle, err := snapshot.Bundle(unit.Path, "dev-2/c")
 		w.must(err)

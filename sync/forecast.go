@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -26,7 +26,7 @@ type Forecast struct {
 	At     time.Time     `json:"at"`
 	// Digest is of all bundles of the units that change, and of the deletions that wait
 	// for approval: who approves it approves these and no others.
-	Digest  render.Digest `json:"digest"`
+	Digest  object.Digest `json:"digest"`
 	Authors []string      `json:"authors,omitempty"` // who do not approve it
 	Refused string        `json:"refused,omitempty"` // why nothing is taken from it
 	// Taken says that it is the commit that the daemon is at work on.
@@ -83,7 +83,7 @@ type GateForecast struct {
 	At   string `json:"at"` // "start" or "end"
 	// Digest is what is to be approved, By who may, all operators where it is empty, and
 	// Not who may not.
-	Digest render.Digest `json:"digest,omitempty"`
+	Digest object.Digest `json:"digest,omitempty"`
 	By     []string      `json:"by,omitempty"`
 	Not    []string      `json:"not,omitempty"`
 	Text   string        `json:"text,omitempty"` // what it asks
@@ -98,7 +98,7 @@ type Staying struct {
 
 // DeletionForecast is deletions that wait for approval together.
 type DeletionForecast struct {
-	Digest    render.Digest    `json:"digest"`
+	Digest    object.Digest    `json:"digest"`
 	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: of the whole fleet
 	Deletions []store.Deletion `json:"deletions"`
 }
@@ -141,14 +141,14 @@ func (f *forecast) run(goOn func() bool) {
 		return
 	}
 	f.look = f.state.Look(w.Bounds, w.Standing, f.now)
-	silent := map[render.Placed]bool{}
+	silent := map[object.UnitTarget]bool{}
 	for _, path := range f.state.Paths(w) {
 		if f.state.Comes(path, w) {
 			f.comes = append(f.comes, path)
 		}
 		if u := f.state.Units[path]; u != nil {
 			for name, t := range u.Targets {
-				silent[render.Placed{Unit: path, Target: name}] = t.Trouble == rollout.TroubleUnreachable
+				silent[object.UnitTarget{Unit: path, Target: name}] = t.Trouble == rollout.TroubleUnreachable
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func first(u *UnitForecast) time.Time {
 
 // digest is of what comes: the same commit has the same until one of its units is done, or
 // something else is to be deleted.
-func (f *forecast) digest() render.Digest {
+func (f *forecast) digest() object.Digest {
 	sum := sha256.New()
 	part := func(texts ...string) {
 		for _, text := range texts {
@@ -204,11 +204,11 @@ func (f *forecast) digest() render.Digest {
 	for _, d := range f.Deletions {
 		part("deletions", string(d.Digest))
 	}
-	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
+	return object.Digest(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // unit is what becomes of one that changes.
-func (f *forecast) unit(path config.UnitPath, c *rollout.Course, silent map[render.Placed]bool) UnitForecast {
+func (f *forecast) unit(path config.UnitPath, c *rollout.Course, silent map[object.UnitTarget]bool) UnitForecast {
 	if c == nil {
 		c = &rollout.Course{}
 	}
@@ -239,7 +239,7 @@ func (f *forecast) unit(path config.UnitPath, c *rollout.Course, silent map[rend
 			describeWave(&w, &spec.Waves[l.Wave], l.Asks)
 		}
 		for _, name := range l.Targets {
-			if silent[render.Placed{Unit: path, Target: name}] {
+			if silent[object.UnitTarget{Unit: path, Target: name}] {
 				w.Silent = append(w.Silent, name)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/store"
@@ -23,9 +23,9 @@ type guarded struct {
 
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
-	pending map[render.Placed]approval.Loss
+	pending map[object.UnitTarget]approval.Loss
 	// with is pending and what the jobs of the last pass were about to delete.
-	with map[render.Placed]approval.Loss
+	with map[object.UnitTarget]approval.Loss
 	// judged are the units whose release was judged before it began, for the
 	// snapshot.
 	judged map[config.UnitPath]bool

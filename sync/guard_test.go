@@ -124,10 +124,10 @@ func testDeletionsAboveTheGuard(t *testing.T, w *world) {
 	w.want("whose plan it is", string(plan.Unit), "services/app")
 	var listed []string
 	for _, d := range plan.Deletions {
-		listed = append(listed, fmt.Sprintf("%s %s", d.Target, d.ObjectID))
+		listed = append(listed, fmt.Sprintf("%s %s", d.Target, d.ID))
 		live := w.get(string(d.Target), configMaps, d.Name)
 		if live == nil || string(live.GetUID()) != d.UID {
-			t.Errorf("%s on %s: listed with UID %q, live is %v", d.ObjectID, d.Target, d.UID, live)
+			t.Errorf("%s on %s: listed with UID %q, live is %v", d.ID, d.Target, d.UID, live)
 		}
 		w.want("why", d.Why, "the unit deletes more than 10 objects or 10 % of what it has on target dev-1/a")
 	}

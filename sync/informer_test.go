@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -72,7 +72,7 @@ func (w *world) still(what string, ok func() bool) {
 }
 
 func (w *world) heard() bool {
-	return w.daemon.State().IsWatched(render.Placed{Unit: "services/slow", Target: "dev-1/a"})
+	return w.daemon.State().IsWatched(object.UnitTarget{Unit: "services/slow", Target: "dev-1/a"})
 }
 
 // TestHealthIsHeard: what becomes healthy is seen although no look is due, a

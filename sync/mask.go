@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -20,7 +20,7 @@ import (
 // as a whole is not renewed.
 
 // masked says why nothing may be written at a place; empty when it may.
-func (d *Daemon) masked(at render.Placed) string {
+func (d *Daemon) masked(at object.UnitTarget) string {
 	return d.state.Masked(d.monorepo.wanted, at, d.Now())
 }
 
@@ -44,7 +44,7 @@ func (d *Daemon) isMasked(cluster string) bool {
 // mayBegin says whether an action may be carried out: it is the one place that every job
 // comes by.
 func (d *Daemon) mayBegin(a rollout.Action) bool {
-	return a.Kind == rollout.Check || d.masked(render.Placed{Unit: a.Unit, Target: a.Target}) == ""
+	return a.Kind == rollout.Check || d.masked(object.UnitTarget{Unit: a.Unit, Target: a.Target}) == ""
 }
 
 // spareMasked has a check delete nothing at a masked place.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -38,7 +38,7 @@ func TestMaskHoldsWhateverIsPlanned(t *testing.T) {
 			if kind != rollout.Check {
 				continue
 			}
-			e := store.Entry{Unit: c.unit, Target: c.target, ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}, UID: "u"}
+			e := store.Entry{Unit: c.unit, Target: c.target, ID: object.ID{Kind: "ConfigMap", Name: "x"}, UID: "u"}
 			j := &executor.Job{Action: a, Prunable: []store.Entry{e}, Kept: []store.Entry{e}, Held: []store.Entry{e}}
 			d.spareMasked(j)
 			if deletes := len(j.Prunable)+len(j.Kept)+len(j.Held) > 0; deletes == c.masked {

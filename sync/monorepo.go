@@ -10,6 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -99,7 +100,7 @@ func boundsOf(r *config.Repository) rollout.Bounds {
 
 // bundle is the one that an action is about: of the last snapshot, or rendered
 // again from the commit that it came with.
-func (m *monorepo) bundle(a rollout.Action) (*render.Bundle, error) {
+func (m *monorepo) bundle(a rollout.Action) (*object.Bundle, error) {
 	if m.snapshot != nil {
 		if b, err := m.snapshot.Bundle(a.Unit, a.Target); err != nil || b != nil && b.Digest == a.Digest {
 			return b, err
@@ -216,11 +217,11 @@ func (m *monorepo) isKnown() bool { return m.snapshot != nil && m.wanted.Refused
 
 // wants are the bundles of the newest commit in a cluster that have an object, but for
 // those of retired targets.
-func (m *monorepo) wants(cluster string, id render.ObjectID) []render.Placed {
+func (m *monorepo) wants(cluster string, id object.ID) []object.UnitTarget {
 	return m.wanted.Present(m.compiler.Wants(cluster, id))
 }
 
 // mayWant are those, and bundles of units with a problem that may have it.
-func (m *monorepo) mayWant(cluster string, id render.ObjectID) []render.Placed {
+func (m *monorepo) mayWant(cluster string, id object.ID) []object.UnitTarget {
 	return m.wanted.Present(m.compiler.MayWant(cluster, id))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -21,7 +21,7 @@ func TestNewerThan(t *testing.T) {
 		sum := sha256.Sum256([]byte(fields + "\n" + at))
 		return hex.EncodeToString(sum[:])
 	}
-	config := render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}
+	config := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}
 	known := store.Entry{Unit: "shop", Target: "a/1", ID: config, UID: "1", Digest: "d", Fields: "f", Fingerprint: print("f", then), Written: then}
 	live := func(fields, at, uid string) store.Entry {
 		return store.Entry{Unit: "shop", ID: config, UID: uid, Fields: fields, Fingerprint: print(fields, at), Written: at}
@@ -29,7 +29,7 @@ func TestNewerThan(t *testing.T) {
 	with := func(e store.Entry, change func(*store.Entry)) store.Entry { change(&e); return e }
 	intended := with(known, func(e *store.Entry) { e.Digest = "" })
 	legacy := with(known, func(e *store.Entry) { e.Written = "" })
-	job := render.ObjectID{Group: "batch", Kind: "Job", Namespace: "shop", Name: "hook"}
+	job := object.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: "hook"}
 	asJob := func(e store.Entry) store.Entry { return with(e, func(e *store.Entry) { e.ID = job }) }
 	for name, c := range map[string]struct {
 		inventory []store.Entry
@@ -71,12 +71,12 @@ func TestUnlistedIsNoOlderState(t *testing.T) {
 	d := &Daemon{state: &rollout.State{}}
 	none := func(store.Entry) bool { return false }
 	for unknown, older := range map[string]bool{"": true, "ConfigMap": false, "v1": false, "Secret": true, "apps/v1": true, "ConfigMap.example.com": true} {
-		found := []store.Entry{{Unit: "shop", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}, UID: "1", Written: "2026-03-01T11:00:00Z"}}
+		found := []store.Entry{{Unit: "shop", ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}, UID: "1", Written: "2026-03-01T11:00:00Z"}}
 		if got := d.newerThan(nil, found, []string{unknown}, none); (got != "") != older {
 			t.Errorf("%q unknown: got %q", unknown, got)
 		}
 	}
-	widget := []store.Entry{{ID: render.ObjectID{Group: "example.com", Kind: "Widget", Name: "one"}, Written: "2026-03-01T11:00:00Z"}}
+	widget := []store.Entry{{ID: object.ID{Group: "example.com", Kind: "Widget", Name: "one"}, Written: "2026-03-01T11:00:00Z"}}
 	for _, unknown := range []string{"Widget.example.com", "example.com/v1"} {
 		if got := d.newerThan(nil, widget, []string{"Node", unknown}, none); got != "" {
 			t.Errorf("%q unknown: got %q", unknown, got)

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -74,7 +74,7 @@ func (d *Daemon) distrustTerms() {
 // that was orphaned and is wanted again may be taken for evidence: then the cluster is
 // taken in anew, which writes and deletes nothing.
 func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string, orphaned func(store.Entry) bool) string {
-	on, last := make(map[render.ObjectID][]store.Entry, len(inventory)), ""
+	on, last := make(map[object.ID][]store.Entry, len(inventory)), ""
 	for _, e := range inventory {
 		on[e.ID] = append(on[e.ID], e)
 		last = max(last, e.Written)
@@ -103,7 +103,7 @@ func (d *Daemon) orphaned(cluster string) func(store.Entry) bool {
 
 // isAmong says whether an object is of one of the kinds, or of one of the groups with
 // their versions, that could not be listed.
-func isAmong(unknown []string, id render.ObjectID) bool {
+func isAmong(unknown []string, id object.ID) bool {
 	return slices.ContainsFunc(unknown, func(name string) bool {
 		gv, err := schema.ParseGroupVersion(name)
 		ofGroup := err == nil && gv.Group == id.Group && (gv.Group != "" || name == "v1")

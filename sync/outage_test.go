@@ -337,7 +337,7 @@ func TestOutage(t *testing.T) {
 			for _, p := range w.plans() { // a namespace that the edit brought
 				for _, d := range p.Deletions {
 					if _, old := before[liveObject{d.Target.Cluster(), d.Kind, d.Namespace, d.Name}]; old {
-						t.Errorf("it was taken back, and %s is to be deleted: %s", d.ObjectID, d.Why)
+						t.Errorf("it was taken back, and %s is to be deleted: %s", d.ID, d.Why)
 					}
 				}
 				w.approve(p)

@@ -9,7 +9,7 @@ import (
 	"maps"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -19,7 +19,7 @@ import (
 // pending finds what the commit comes to delete, by unit and target: once for each
 // commit, and again where something was written. What jobs are about to delete
 // besides, after a rollback, is in it too.
-func (p *pass) pending(jobs []*executor.Job) (map[render.Placed]approval.Loss, error) {
+func (p *pass) pending(jobs []*executor.Job) (map[object.UnitTarget]approval.Loss, error) {
 	pending, err := p.prospect().losses(p.guarded.pending)
 	if err != nil {
 		return nil, err
@@ -42,13 +42,13 @@ func (p *pass) prospect() *prospect {
 
 // besides adds to a loss what a job is about to delete.
 func (p *pass) besides(j *executor.Job, l approval.Loss) approval.Loss {
-	counted := make(map[render.ObjectID]bool, len(l.Gone))
+	counted := make(map[object.ID]bool, len(l.Gone))
 	for _, o := range l.Gone {
-		counted[o.ObjectID] = true
+		counted[o.ID] = true
 	}
 	if len(l.Gone) == 0 {
 		after := p.prospect()
-		l.Placed, l.Stays, l.Remains = j.Place(), after.stays(j.Unit), approval.Remaining(j.Bundle)
+		l.UnitTarget, l.Stays, l.Remains = j.Place(), after.stays(j.Unit), approval.Remaining(j.Bundle)
 		l.Made = after.made(j.Place())
 	}
 	l.Have, l.Gone = max(l.Have, len(j.Inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
@@ -60,7 +60,7 @@ func (p *pass) besides(j *executor.Job, l approval.Loss) approval.Loss {
 	return l
 }
 
-func comparePlaced(a, b render.Placed) int {
+func comparePlaced(a, b object.UnitTarget) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
@@ -71,7 +71,7 @@ func (p *pass) noteMade(j *executor.Job, intended []store.Entry) error {
 		return nil
 	}
 	delete(p.guarded.pending, j.Place())
-	ids := make([]render.ObjectID, len(intended))
+	ids := make([]object.ID, len(intended))
 	for i, e := range intended {
 		ids[i] = e.ID
 	}
@@ -112,7 +112,7 @@ func (d *Daemon) ends(j *executor.Job) (string, error) {
 	if unit == nil || unit.Targets[j.Target] == nil || unit.Rollout.Approved || d.monorepo.snapshot == nil || d.monorepo.snapshot.Units.Get(j.Unit) == nil || d.rebuilding(j.Cluster) {
 		return "", nil
 	}
-	t, l := unit.Targets[j.Target], approval.Loss{Placed: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}
+	t, l := unit.Targets[j.Target], approval.Loss{UnitTarget: j.Place(), Stays: true, Remains: approval.Remaining(j.Bundle)}
 	if !t.Touched || t.Good == "" || t.Good == j.Digest || t.Runs == "" || approval.WorkOf(l.Remains).Covers(approval.Work(t.Runs)) {
 		return "", nil
 	}
@@ -122,7 +122,7 @@ func (d *Daemon) ends(j *executor.Job) (string, error) {
 	}
 	for _, o := range good.Objects {
 		if o.Hook() == "" && o.Annotation(config.AnnotationPrune) != config.PruneDisabled && len(d.monorepo.mayWant(j.Cluster, o.ID)) == 0 {
-			l.Gone = append(l.Gone, approval.Object{ObjectID: o.ID})
+			l.Gone = append(l.Gone, approval.Object{ID: o.ID})
 		}
 	}
 	return l.Ends(), nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/order"
@@ -45,7 +46,7 @@ func manyUnits(t testing.TB, n int) *Daemon {
 		d.monorepo.wanted.Units[path] = &rollout.WantedUnit{Rollout: spec, Targets: map[config.TargetName]rollout.WantedTarget{target: {Digest: "d"}}}
 		d.state.Units[path].Rollout.Release = d.monorepo.wanted.Units[path].Release()
 		for k := range 4 {
-			id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprintf("%s-%d", path, k)}
+			id := object.ID{Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprintf("%s-%d", path, k)}
 			entries = append(entries, store.Entry{Unit: path, Target: target, ID: id, Version: "v1", UID: "u", Keep: k == 3})
 		}
 	}
@@ -73,13 +74,13 @@ func TestPendingOfManyUnits(t *testing.T) {
 	t.Parallel()
 	d := manyUnits(t, fewPlaces+200)
 	d.leave(fewPlaces + 100)
-	var together map[render.Placed]approval.Loss
-	apart := map[render.Placed]approval.Loss{}
+	var together map[object.UnitTarget]approval.Loss
+	apart := map[object.UnitTarget]approval.Loss{}
 	p := &pass{Daemon: d, r: &Record{}}
 	err := p.store(t.Context(), []func() error{func() (err error) {
 		together, err = p.pending(nil)
 		for at := range together {
-			err = errors.Join(err, p.prospect().count(map[render.Placed]bool{at: true}, apart))
+			err = errors.Join(err, p.prospect().count(map[object.UnitTarget]bool{at: true}, apart))
 		}
 		return err
 	}})
@@ -89,7 +90,7 @@ func TestPendingOfManyUnits(t *testing.T) {
 	if len(together) != fewPlaces+100 {
 		t.Fatalf("%d places", len(together))
 	}
-	for _, found := range []map[render.Placed]approval.Loss{together, apart} {
+	for _, found := range []map[object.UnitTarget]approval.Loss{together, apart} {
 		for at, p := range found {
 			if p.Have != 4 || len(p.Gone) != 3 || p.Stays { // one is marked to be kept
 				t.Errorf("%v: %d of %d, stays: %t", at, len(p.Gone), p.Have, p.Stays)
@@ -108,8 +109,8 @@ func TestPendingOfManyUnits(t *testing.T) {
 func TestRetiredTargetIsCountedAnew(t *testing.T) {
 	t.Parallel()
 	d := manyUnits(t, 1)
-	at := render.Placed{Unit: "unit-000000", Target: "dev/a"}
-	d.guarded.pending = map[render.Placed]approval.Loss{at: {Placed: at, Stays: true, Have: 4}} // all that it has is wanted
+	at := object.UnitTarget{Unit: "unit-000000", Target: "dev/a"}
+	d.guarded.pending = map[object.UnitTarget]approval.Loss{at: {UnitTarget: at, Stays: true, Have: 4}} // all that it has is wanted
 	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
 	err := p.store(t.Context(), []func() error{func() error {
 		if _, err := p.tx.Give(order.Order{At: time.Now(), By: "ann", Verb: order.Retire, Scope: order.Scope{Target: at.Target}}, ""); err != nil {

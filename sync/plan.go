@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -77,7 +77,7 @@ func (p *pass) setPending(plans []store.Plan) {
 
 // expire ends approvals of what is not to be deleted any more. While it is not known
 // whether something is, its approval stays.
-func (d *Daemon) expire() map[render.Digest][]store.Deletion {
+func (d *Daemon) expire() map[object.Digest][]store.Deletion {
 	g := &d.guarded
 	if g.ledger.IsEmpty() {
 		return nil
@@ -85,12 +85,12 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 	still := map[approval.Deletion]bool{}
 	for at, l := range g.with {
 		for _, o := range l.Gone {
-			still[approval.Deletion{Placed: at, ObjectID: o.ObjectID, UID: o.UID}] = true
+			still[approval.Deletion{UnitTarget: at, ID: o.ID, UID: o.UID}] = true
 		}
 	}
 	return g.ledger.Expire(func(deletion approval.Deletion) bool {
 		unknown := !d.monorepo.wanted.Known(deletion.Unit) || ownership.Blocking(d.monorepo.snapshot, d.monorepo.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
-		wanted := len(d.monorepo.mayWant(deletion.Target.Cluster(), deletion.ObjectID)) > 0
+		wanted := len(d.monorepo.mayWant(deletion.Target.Cluster(), deletion.ID)) > 0
 		return !still[deletion] && (wanted || !unknown)
 	})
 }
@@ -99,7 +99,7 @@ func (d *Daemon) expire() map[render.Digest][]store.Deletion {
 func (p *pass) recordDeletions(jobs []*executor.Job) error {
 	g := &p.guarded
 	var changed []store.Entry
-	counted := map[render.Placed]bool{}
+	counted := map[object.UnitTarget]bool{}
 	for _, j := range jobs {
 		if len(j.Confirmed)+len(j.Forgotten) > 0 {
 			delete(g.pending, j.Place())
@@ -112,8 +112,8 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 		at := j.Place()
 		g.ledger.Count(at, releasedBy(p.state, j.Unit), j.Unreplaced)
 		unapproved := slices.DeleteFunc(slices.Clone(j.Deleted), func(e store.Entry) bool { return g.ledger.Approved()[approval.Of(e)] })
-		g.ledger.Count(render.Placed{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
-		counted[at], counted[render.Placed{}] = true, true
+		g.ledger.Count(object.UnitTarget{}, p.monorepo.snapshot.Commit, min(j.Unreplaced, len(unapproved)))
+		counted[at], counted[object.UnitTarget{}] = true, true
 	}
 	if len(counted) > 0 {
 		gone := func(path config.UnitPath) bool { return p.state.Units[path] == nil }

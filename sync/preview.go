@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -81,7 +82,7 @@ type preview struct {
 	verdict    approval.Verdict
 	// moved are objects of base that only other bundles of head want, and where they
 	// are.
-	moved map[clusterObject]render.Placed
+	moved map[clusterObject]object.UnitTarget
 	// without and with are the fleet after head is carried out without and with the
 	// approvals that it takes; nil where all comes about.
 	without, with *rollout.State
@@ -116,7 +117,7 @@ func (p *preview) simulate() {
 }
 
 func newPreview(base, head *render.Snapshot, units affected, compiler *render.Compiler) *preview {
-	p := &preview{base: base, moved: map[clusterObject]render.Placed{}}
+	p := &preview{base: base, moved: map[clusterObject]object.UnitTarget{}}
 	p.baseWanted = units.want(base, &rollout.State{})
 	p.state = rollout.Settled(p.baseWanted)
 	if why := refused(head, base.Repository.Name); why != "" {
@@ -130,11 +131,11 @@ func newPreview(base, head *render.Snapshot, units affected, compiler *render.Co
 }
 
 func (p *preview) findMoved() error {
-	changed := map[render.Placed]bool{}
+	changed := map[object.UnitTarget]bool{}
 	for path, u := range p.state.Units {
 		for name := range u.Targets {
 			if !u.Settled(p.wanted) {
-				changed[render.Placed{Unit: path, Target: name}] = true
+				changed[object.UnitTarget{Unit: path, Target: name}] = true
 			}
 		}
 	}
@@ -158,12 +159,12 @@ func (p *preview) unit(path config.UnitPath) *rollout.Unit {
 func (p *preview) kept(path config.UnitPath) string { return p.wanted.WhyFrozen(path) }
 
 // forgotten says that the unit's cluster left the fleet.
-func (p *preview) forgotten(at render.Placed) bool {
+func (p *preview) forgotten(at object.UnitTarget) bool {
 	return p.had(at) && p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten
 }
 
 // staysAsIs says why what a unit has on a target, if anything, stays as it is.
-func (p *preview) staysAsIs(at render.Placed) string {
+func (p *preview) staysAsIs(at object.UnitTarget) string {
 	if p.with != nil {
 		if why := p.with.Waits(at, p.wanted); why != "" {
 			return why
@@ -179,11 +180,11 @@ func (p *preview) staysAsIs(at render.Placed) string {
 }
 
 // had says whether the fleet has base's bundle of the unit on the target.
-func (p *preview) had(at render.Placed) bool { return p.unit(at.Unit).Targets[at.Target] != nil }
+func (p *preview) had(at object.UnitTarget) bool { return p.unit(at.Unit).Targets[at.Target] != nil }
 
 // gone says what becomes of an object of base that head's bundle does not have; no
 // action where another bundle takes it over.
-func (p *preview) gone(at render.Placed, o *render.Object) (diff.Action, string) {
+func (p *preview) gone(at object.UnitTarget, o *object.Object) (diff.Action, string) {
 	e := entryOf(at, o)
 	switch {
 	case p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten:
@@ -215,7 +216,7 @@ func (p *preview) begins(path config.UnitPath) bool {
 
 // withheld says why nothing of a unit is written to a target before somebody
 // approves what it deletes, or what a unit deletes that it waits for.
-func (p *preview) withheld(at render.Placed) string {
+func (p *preview) withheld(at object.UnitTarget) string {
 	if why := p.verdict.Withheld[at.Unit]; why != "" || p.without == nil {
 		return why
 	}
@@ -223,7 +224,7 @@ func (p *preview) withheld(at render.Placed) string {
 }
 
 // was is the object as another bundle of base has it in the cluster.
-func (p *preview) was(at render.Placed, id render.ObjectID) (*render.Object, render.Placed) {
+func (p *preview) was(at object.UnitTarget, id object.ID) (*object.Object, object.UnitTarget) {
 	from, there := p.moved[clusterObject{at.Target.Cluster(), id}]
 	if !there || from == at {
 		return nil, from
@@ -232,7 +233,7 @@ func (p *preview) was(at render.Placed, id render.ObjectID) (*render.Object, ren
 	if err != nil || bundle == nil {
 		return nil, from
 	}
-	i := slices.IndexFunc(bundle.Objects, func(o *render.Object) bool { return o.ID == id })
+	i := slices.IndexFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == id })
 	if i < 0 {
 		return nil, from
 	}
@@ -241,17 +242,17 @@ func (p *preview) was(at render.Placed, id render.ObjectID) (*render.Object, ren
 
 type clusterObject struct {
 	cluster string
-	id      render.ObjectID
+	id      object.ID
 }
 
 // brought is the inventory of a fleet that has all bundles of a snapshot. moved are
 // the objects of it that only other bundles of the next one want.
 type brought struct {
 	*render.Snapshot
-	moved map[clusterObject]render.Placed
+	moved map[clusterObject]object.UnitTarget
 }
 
-func entryOf(at render.Placed, o *render.Object) store.Entry {
+func entryOf(at object.UnitTarget, o *object.Object) store.Entry {
 	e := store.Entry{Unit: at.Unit, Target: at.Target, ID: o.ID, Version: o.Version, Digest: o.Digest, Keep: o.Annotation(config.AnnotationPrune) == config.PruneDisabled}
 	if o.IsRun() {
 		e.Ran = o.Digest // it has run
@@ -259,21 +260,21 @@ func entryOf(at render.Placed, o *render.Object) store.Entry {
 	return e
 }
 
-func (b brought) Inventory(path config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error) {
+func (b brought) Inventory(path config.UnitPath, target config.TargetName) (map[object.ID]store.Entry, error) {
 	bundle, err := b.Bundle(path, target)
 	if err != nil || bundle == nil {
 		return nil, err
 	}
-	entries := make(map[render.ObjectID]store.Entry, len(bundle.Objects))
+	entries := make(map[object.ID]store.Entry, len(bundle.Objects))
 	for _, o := range bundle.Objects {
-		entries[o.ID] = entryOf(render.Placed{Unit: path, Target: target}, o)
+		entries[o.ID] = entryOf(object.UnitTarget{Unit: path, Target: target}, o)
 	}
 	return entries, nil
 }
 
 // each decodes bundles on all processors: a commit may change very many. It hands entries
 // over one at a time.
-func (b brought) each(places map[render.Placed]bool, see func(store.Entry)) error {
+func (b brought) each(places map[object.UnitTarget]bool, see func(store.Entry)) error {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -291,8 +292,8 @@ func (b brought) each(places map[render.Placed]bool, see func(store.Entry)) erro
 	return group.Wait()
 }
 
-func (b brought) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
-	found := map[render.ObjectID]bool{}
+func (b brought) Elsewhere(at object.UnitTarget, ids []object.ID) (map[object.ID]bool, error) {
+	found := map[object.ID]bool{}
 	for _, id := range ids {
 		if from, there := b.moved[clusterObject{at.Target.Cluster(), id}]; there && from != at {
 			found[id] = true

@@ -27,6 +27,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -188,7 +189,7 @@ type fleetOf struct {
 	d    *Daemon
 	dir  string // of its state
 	now  time.Time
-	live map[clusterObject]render.Digest
+	live map[clusterObject]object.Digest
 	uids int
 	did  map[string]diff.Action
 	last []rollout.Action
@@ -196,7 +197,7 @@ type fleetOf struct {
 	unjudged bool
 }
 
-func placed(at render.Placed, id render.ObjectID) string {
+func placed(at object.UnitTarget, id object.ID) string {
 	return fmt.Sprintf("%s %s %s", at.Target, at.Unit, id)
 }
 
@@ -213,7 +214,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	f := &fleetOf{tester: t, dir: dir, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]render.Digest{}, did: map[string]diff.Action{}}
+	f := &fleetOf{tester: t, dir: dir, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]object.Digest{}, did: map[string]diff.Action{}}
 	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
 	f.must(err)
 	f.d = d
@@ -231,7 +232,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 			f.must(err)
 			unit.Targets[target].Runs = string(approval.WorkOf(approval.Remaining(bundle)))
 			for _, o := range bundle.Objects {
-				e := entryOf(render.Placed{Unit: path, Target: target}, o)
+				e := entryOf(object.UnitTarget{Unit: path, Target: target}, o)
 				e.UID = f.uid()
 				entries = append(entries, e)
 				f.live[clusterObject{target.Cluster(), o.ID}] = o.Digest
@@ -290,7 +291,7 @@ func (f *fleetOf) forgotten(path config.UnitPath, target config.TargetName) {
 	entries, err := f.d.Store.Inventory(path, target)
 	f.must(err)
 	for id := range entries {
-		f.did[placed(render.Placed{Unit: path, Target: target}, id)] = diff.Forgotten
+		f.did[placed(object.UnitTarget{Unit: path, Target: target}, id)] = diff.Forgotten
 	}
 }
 
@@ -367,7 +368,7 @@ func (f *fleetOf) prune(j *executor.Job) bool {
 // happens before the approval but what is forgotten; of those that stay as they are,
 // nothing after it either.
 func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]diff.Action {
-	among := func(list []diff.Kept, at render.Placed) bool {
+	among := func(list []diff.Kept, at object.UnitTarget) bool {
 		return slices.ContainsFunc(list, func(k diff.Kept) bool {
 			return k.Unit == at.Unit && (len(k.Targets) == 0 || slices.Contains(k.Targets, at.Target))
 		})
@@ -375,7 +376,7 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 	all := map[string]diff.Action{}
 	for _, c := range r.Changes {
 		for i, target := range c.Targets {
-			at, id, action := render.Placed{Unit: c.Unit, Target: target}, c.IDs[i], c.Action
+			at, id, action := object.UnitTarget{Unit: c.Unit, Target: target}, c.IDs[i], c.Action
 			switch {
 			case action == diff.Held && approved && !among(r.Kept, at) && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
 				action = diff.Deleted
@@ -464,7 +465,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 	held := map[string]bool{}
 	for _, p := range plans {
 		for _, deletion := range p.Deletions {
-			held[placed(render.Placed{Unit: deletion.Unit, Target: deletion.Target}, deletion.ObjectID)+": "+deletion.Why] = true
+			held[placed(object.UnitTarget{Unit: deletion.Unit, Target: deletion.Target}, deletion.ID)+": "+deletion.Why] = true
 		}
 		beside := fleet.d.Store.(*store.Store).Beside()
 		fleet.must(errors.Join(beside.Update(fleet.Context(), func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", fleet.now) }), beside.Close()))
@@ -473,7 +474,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 	for _, c := range report.Changes {
 		for i, target := range c.Targets {
 			if c.Action == diff.Held {
-				said[placed(render.Placed{Unit: c.Unit, Target: target}, c.IDs[i])+": "+c.Reason] = true
+				said[placed(object.UnitTarget{Unit: c.Unit, Target: target}, c.IDs[i])+": "+c.Reason] = true
 			}
 		}
 	}

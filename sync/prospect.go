@@ -8,6 +8,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -21,19 +22,19 @@ const fewPlaces = 500
 // inventory is what units have on targets: that of the store, or what a commit
 // brought, for a preview.
 type inventory interface {
-	Inventory(config.UnitPath, config.TargetName) (map[render.ObjectID]store.Entry, error)
+	Inventory(config.UnitPath, config.TargetName) (map[object.ID]store.Entry, error)
 	// each hands over what there is at the places, and may hand over more.
-	each(places map[render.Placed]bool, see func(store.Entry)) error
+	each(places map[object.UnitTarget]bool, see func(store.Entry)) error
 	Count() (int, error)
 	// Elsewhere are those of the objects that the cluster has of another unit, or of
 	// the same one on another target.
-	Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error)
+	Elsewhere(at object.UnitTarget, ids []object.ID) (map[object.ID]bool, error)
 }
 
 // stored is the inventory of the store.
 type stored struct{ store.Reader }
 
-func (s stored) each(places map[render.Placed]bool, see func(store.Entry)) error {
+func (s stored) each(places map[object.UnitTarget]bool, see func(store.Entry)) error {
 	if len(places) > fewPlaces {
 		return s.Census(see)
 	}
@@ -65,14 +66,14 @@ type prospect struct {
 // inventory holds there and no bundle of the commit wants in that cluster. It
 // looks at units that have something to delete or to apply, also at those whose
 // release has not begun; known are places that it looked at before.
-func (p *prospect) losses(known map[render.Placed]approval.Loss) (map[render.Placed]approval.Loss, error) {
-	losses, missing := map[render.Placed]approval.Loss{}, map[render.Placed]bool{}
+func (p *prospect) losses(known map[object.UnitTarget]approval.Loss) (map[object.UnitTarget]approval.Loss, error) {
+	losses, missing := map[object.UnitTarget]approval.Loss{}, map[object.UnitTarget]bool{}
 	for path, unit := range p.state.Units {
 		if unit.Settled(p.wanted) {
 			continue
 		}
 		for name := range unit.Targets {
-			at := render.Placed{Unit: path, Target: name}
+			at := object.UnitTarget{Unit: path, Target: name}
 			if !unit.Deletes(name, p.wanted) || p.rebuilding(name.Cluster()) {
 				continue
 			}
@@ -98,7 +99,7 @@ func (p *prospect) losses(known map[render.Placed]approval.Loss) (map[render.Pla
 }
 
 func objectOf(e store.Entry) approval.Object {
-	return approval.Object{ObjectID: e.ID, UID: e.UID, Found: e.Found, Hook: isHook(e)}
+	return approval.Object{ID: e.ID, UID: e.UID, Found: e.Found, Hook: isHook(e)}
 }
 
 // isHook says whether an entry is of a Job that ran as a hook, or waits to: our own
@@ -111,7 +112,7 @@ func isHook(e store.Entry) bool {
 func (p *prospect) stays(path config.UnitPath) bool { return p.snapshot.Units.Get(path) != nil }
 
 // made is what was new at a place since it had no leftovers.
-func (p *prospect) made(at render.Placed) map[approval.Sort]int {
+func (p *prospect) made(at object.UnitTarget) map[approval.Sort]int {
 	made := map[approval.Sort]int{}
 	if unit := p.state.Units[at.Unit]; unit != nil && unit.Targets[at.Target] != nil {
 		for sort, n := range unit.Targets[at.Target].Made {
@@ -128,7 +129,7 @@ func (p *prospect) goes(e store.Entry) bool {
 }
 
 // count looks at the inventory of the places.
-func (p *prospect) count(places map[render.Placed]bool, into map[render.Placed]approval.Loss) error {
+func (p *prospect) count(places map[object.UnitTarget]bool, into map[object.UnitTarget]approval.Loss) error {
 	see := func(e store.Entry) {
 		at := e.Place()
 		if !places[at] {
@@ -142,14 +143,14 @@ func (p *prospect) count(places map[render.Placed]bool, into map[render.Placed]a
 		into[at] = l
 	}
 	for at := range places {
-		into[at] = approval.Loss{Placed: at, Stays: p.stays(at.Unit)}
+		into[at] = approval.Loss{UnitTarget: at, Stays: p.stays(at.Unit)}
 	}
 	return p.has.each(places, see)
 }
 
 // complete adds to what goes at a place what remains there, and what is new. A
 // bundle that cannot be had is taken for empty: then nothing is replaced.
-func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.Loss) error {
+func (p *prospect) complete(at object.UnitTarget, losses map[object.UnitTarget]approval.Loss) error {
 	l := losses[at]
 	if len(l.Gone) == 0 {
 		return nil
@@ -164,7 +165,7 @@ func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.
 			return err
 		}
 		l.Remains = approval.Remaining(bundle)
-		var fresh []render.ObjectID
+		var fresh []object.ID
 		for _, o := range bundle.Objects {
 			if _, there := inventory[o.ID]; !there {
 				fresh = append(fresh, o.ID)
@@ -186,9 +187,9 @@ func (p *prospect) complete(at render.Placed, losses map[render.Placed]approval.
 
 // judge says which deletions wait for approval, by the bounds, and by what was approved
 // and deleted before.
-func (p *prospect) judge(limits config.Guard, ledger *approval.Ledger, losses map[render.Placed]approval.Loss) (approval.Verdict, error) {
+func (p *prospect) judge(limits config.Guard, ledger *approval.Ledger, losses map[object.UnitTarget]approval.Loss) (approval.Verdict, error) {
 	commit, deletes := p.snapshot.Commit, false
-	in := approval.Input{Limits: limits, Approved: ledger.Approved(), Lost: ledger.Done(render.Placed{}, commit), LostBy: map[config.UnitPath]bool{}}
+	in := approval.Input{Limits: limits, Approved: ledger.Approved(), Lost: ledger.Done(object.UnitTarget{}, commit), LostBy: map[config.UnitPath]bool{}}
 	for _, path := range ledger.LostBy(commit) {
 		if p.stays(path) {
 			in.LostBy[path] = true

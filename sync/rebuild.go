@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -276,9 +277,9 @@ func (p *pass) fleetEvent(kind, text string) {
 func unowned(inventory, found []store.Entry) []store.Entry {
 	type intended struct {
 		unit config.UnitPath
-		id   render.ObjectID
+		id   object.ID
 	}
-	known, begun := make(map[render.ObjectID]bool, len(inventory)), map[intended]bool{}
+	known, begun := make(map[object.ID]bool, len(inventory)), map[intended]bool{}
 	for _, e := range inventory {
 		known[e.ID] = known[e.ID] || e.UID != ""
 		begun[intended{e.Unit, e.ID}] = true
@@ -352,7 +353,7 @@ func (p *pass) rebuilt(name string) error {
 	}
 	owners := p.owners(p.tx)
 	var owned []store.Entry
-	left := map[render.Placed]bool{}
+	left := map[object.UnitTarget]bool{}
 	for _, e := range inventory {
 		switch by := p.monorepo.mayWant(name, e.ID); {
 		case !e.Found:

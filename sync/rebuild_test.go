@@ -173,7 +173,7 @@ func lostWithLeftovers(w *world) {
 	var listed []string
 	for _, p := range w.plans() {
 		for _, d := range p.Deletions {
-			listed = append(listed, fmt.Sprintf("%s %s %s %s", d.Unit, d.Target, d.ObjectID, d.Why))
+			listed = append(listed, fmt.Sprintf("%s %s %s %s", d.Unit, d.Target, d.ID, d.Why))
 		}
 	}
 	var expected []string

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -58,7 +58,7 @@ func manyPlaces(units, clusters int) *rollout.Wanted {
 		u := &rollout.WantedUnit{Rollout: spec, Targets: make(map[config.TargetName]rollout.WantedTarget, clusters)}
 		for i := range clusters {
 			u.Targets[config.TargetName(fmt.Sprintf("cluster-%03d/main", i))] = rollout.WantedTarget{
-				Labels: map[string]string{"region": "eu", "ring": "rest"}, Objects: 5, Digest: render.Digest(fmt.Sprintf("%064d", n*clusters+i)),
+				Labels: map[string]string{"region": "eu", "ring": "rest"}, Objects: 5, Digest: object.Digest(fmt.Sprintf("%064d", n*clusters+i)),
 			}
 		}
 		want.Units[config.UnitPath(fmt.Sprintf("services/unit%03d", n))] = u
@@ -76,7 +76,7 @@ func storePlaces(b *testing.B, dir string, want *rollout.Wanted, now time.Time) 
 	defer s.Close()
 	for _, u := range rollout.Settled(want).Units {
 		for _, t := range u.Targets {
-			t.Since, t.CheckedAt, t.AppliedAt, t.Ran = now, now, now, []render.Digest{t.Good}
+			t.Since, t.CheckedAt, t.AppliedAt, t.Ran = now, now, now, []object.Digest{t.Good}
 		}
 		row, err := json.Marshal(u)
 		if err != nil {

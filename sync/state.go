@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -39,10 +39,10 @@ type Store interface {
 	PinCluster(ctx context.Context, name, uid string) (pinned string, err error)
 	Hold(ctx context.Context) (store.Holder, error)
 
-	Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error)
+	Inventory(unit config.UnitPath, target config.TargetName) (map[object.ID]store.Entry, error)
 	ClusterInventory(cluster string) ([]store.Entry, error)
 	InventoryAfter(cluster string, after store.Object, n int) ([]store.Entry, error)
-	Holders(cluster string, id render.ObjectID) ([]store.Entry, error)
+	Holders(cluster string, id object.ID) ([]store.Entry, error)
 
 	SweptAt() (map[string]time.Time, error)
 	DeepAfter(cluster string) (store.Object, error)
@@ -58,7 +58,7 @@ type Store interface {
 	Names() (store.Names, error)
 	Brought() (store.Brought, error)
 	Approvals() ([]store.Approval, error)
-	Deleted() (map[render.Placed]store.Tally, error)
+	Deleted() (map[object.UnitTarget]store.Tally, error)
 }
 
 var _ Store = (*store.Store)(nil)

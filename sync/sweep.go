@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
@@ -57,16 +57,16 @@ type sweeps struct {
 	slots    chan struct{}     // one token per sweep
 	// concurrent are the places of jobs that were under way at the same time as a
 	// sweep: it may have seen them half done.
-	concurrent map[render.Placed]bool
+	concurrent map[object.UnitTarget]bool
 	// postponed are suspects on places that a job is at work on. They are swept when
 	// it is known what the job did.
-	postponed map[render.Placed]map[render.ObjectID]informer.Suspect
+	postponed map[object.UnitTarget]map[object.ID]informer.Suspect
 	failures  map[string]string // why the last sweep of a cluster failed
 }
 
 func newSweeps() sweeps {
-	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[render.Placed]bool{},
-		postponed: map[render.Placed]map[render.ObjectID]informer.Suspect{}, failures: map[string]string{}}
+	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[object.UnitTarget]bool{},
+		postponed: map[object.UnitTarget]map[object.ID]informer.Suspect{}, failures: map[string]string{}}
 }
 
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.
@@ -210,7 +210,7 @@ func (d *Daemon) endedSweeps() []*sweep {
 
 // forgetConcurrent marks what was found on places where a job was at work as not
 // swept, and returns what differs there.
-func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[render.Placed]bool) (forgotten []apply.Drift) {
+func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[object.UnitTarget]bool) (forgotten []apply.Drift) {
 	if len(concurrent) == 0 {
 		return nil
 	}
@@ -241,15 +241,15 @@ func (d *Daemon) sweepAgain(drifts []apply.Drift) {
 }
 
 // postpone keeps a suspect until the job at its place is recorded.
-func (d *Daemon) postpone(at render.Placed, s informer.Suspect) {
+func (d *Daemon) postpone(at object.UnitTarget, s informer.Suspect) {
 	if d.sweeps.postponed[at] == nil {
-		d.sweeps.postponed[at] = map[render.ObjectID]informer.Suspect{}
+		d.sweeps.postponed[at] = map[object.ID]informer.Suspect{}
 	}
 	d.sweeps.postponed[at][s.ID] = s
 }
 
 // requeue makes the postponed suspects of a place due.
-func (d *Daemon) requeue(at render.Placed) {
+func (d *Daemon) requeue(at object.UnitTarget) {
 	if len(d.sweeps.postponed[at]) == 0 {
 		return
 	}

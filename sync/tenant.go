@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -56,7 +56,7 @@ func (d *Daemon) identify(j *executor.Job) error {
 // byAccount groups the entries of a cluster by the account that wrote them, in
 // the order in which the accounts come.
 func (d *Daemon) byAccount(entries []store.Entry) (accounts []string, of map[string][]store.Entry) {
-	known := map[render.Placed]string{}
+	known := map[object.UnitTarget]string{}
 	of = map[string][]store.Entry{}
 	for _, e := range entries {
 		at := e.Place()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -259,7 +259,7 @@ func testNamespaceTerminates(t *testing.T, w *world) {
 		w.now = w.now.Add(3 * time.Minute)
 		inventory, err := w.store.Inventory("services/data", "dev-2/c")
 		w.must(err)
-		if inventory[render.ObjectID{Kind: "Namespace", Name: ns}].UID == "" {
+		if inventory[object.ID{Kind: "Namespace", Name: ns}].UID == "" {
 			t.Errorf("no entry while it terminates: %v", inventory)
 		}
 	}
@@ -425,7 +425,7 @@ func testNamespaceWithAnIntendedObject(t *testing.T, w *world) {
 	// As if the daemon had been killed when it was about to make it on dev-2/c.
 	w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
 		return tx.Intend([]store.Entry{{Unit: "services/data", Target: "dev-2/c", Version: "v1",
-			ID: render.ObjectID{Kind: "Service", Namespace: ns, Name: "never"}}})
+			ID: object.ID{Kind: "Service", Namespace: ns, Name: "never"}}})
 	}))
 	w.drop("data")
 	w.approve(w.plan())

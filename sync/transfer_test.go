@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -25,7 +25,7 @@ import (
 // and "there" wants.
 func twoHolders(t *testing.T, s *store.Store) (here, there store.Entry) {
 	t.Helper()
-	id := render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}
+	id := object.ID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}
 	here = store.Entry{Unit: "here", Target: "dev/a", ID: id, Version: "v1", UID: "u", Digest: "of here"}
 	there = store.Entry{Unit: "there", Target: "dev/a", ID: id, Version: "v1", UID: "u"}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Confirm([]store.Entry{here, there}) }); err != nil {
@@ -71,7 +71,7 @@ func TestAnObjectIsNotGivenUpToAJobThatLeavesItOut(t *testing.T) {
 	d := stateless(t, s)
 	here, there := twoHolders(t, s)
 	writes := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, Cluster: "dev",
-		Bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}, Foreign: []ownership.Transfer{{Entry: here, To: here.Place()}}}
+		Bundle: &object.Bundle{Objects: []*object.Object{{ID: there.ID}}}, Foreign: []ownership.Transfer{{Entry: here, To: here.Place()}}}
 	if !d.executor.TryLock(writes) {
 		t.Fatal("not taken")
 	}
@@ -95,7 +95,7 @@ func TestWhatIsLetGoOfIsTheJobs(t *testing.T) {
 	here, there := twoHolders(t, s)
 	lets := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: here.Unit, Target: here.Target}, Cluster: "dev", Kept: []store.Entry{here}}
 	writes := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: there.Unit, Target: there.Target}, Cluster: "dev",
-		Bundle: &render.Bundle{Objects: []*render.Object{{ID: there.ID}}}}
+		Bundle: &object.Bundle{Objects: []*object.Object{{ID: there.ID}}}}
 	if !d.executor.TryLock(lets) {
 		t.Fatal("not taken")
 	}
@@ -154,14 +154,14 @@ func TestAJobThatIsCutShortTellsWhatItLetGoOf(t *testing.T) {
 // TestWritingDisplacesOthers: whatever is known of an object that is about to be
 // written, what another unit wrote there last is not so any more.
 func TestWritingDisplacesOthers(t *testing.T) {
-	for name, known := range map[string]render.Digest{"changed": "of before", "suspected": ""} {
+	for name, known := range map[string]object.Digest{"changed": "of before", "suspected": ""} {
 		t.Run(name, func(t *testing.T) {
 			s := emptyState(t)
 			last, writes := twoHolders(t, s)
 			writes.Digest = known
-			o := &render.Object{ID: writes.ID, Version: "v1", Digest: "new"}
+			o := &object.Object{ID: writes.ID, Version: "v1", Digest: "new"}
 			j := &executor.Job{Action: rollout.Action{Kind: rollout.Apply, Unit: writes.Unit, Target: writes.Target}, Cluster: "dev",
-				Bundle: &render.Bundle{Objects: []*render.Object{o}}, Inventory: map[render.ObjectID]store.Entry{writes.ID: writes}}
+				Bundle: &object.Bundle{Objects: []*object.Object{o}}, Inventory: map[object.ID]store.Entry{writes.ID: writes}}
 			intended, suspect := j.WritesAhead()
 			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty(j.Cluster, slices.Concat(intended, suspect)) })
 			if err != nil {
@@ -181,8 +181,8 @@ func TestWritingDisplacesOthers(t *testing.T) {
 // TestAJobThatIsOverWritesNothingAhead: when it could not be found out what the job
 // may write, nobody else's word of an object is taken back.
 func TestAJobThatIsOverWritesNothingAhead(t *testing.T) {
-	o := &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
-	j := &executor.Job{Action: rollout.Action{Kind: rollout.Apply}, Bundle: &render.Bundle{Objects: []*render.Object{o}}, Foreign: []ownership.Transfer{{Entry: store.Entry{UID: "u"}}}}
+	o := &object.Object{ID: object.ID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, Version: "v1", Digest: "new"}
+	j := &executor.Job{Action: rollout.Action{Kind: rollout.Apply}, Bundle: &object.Bundle{Objects: []*object.Object{o}}, Foreign: []ownership.Transfer{{Entry: store.Entry{UID: "u"}}}}
 	j.Ended(rollout.Deferred, "commit abc: not found")
 	if intended, suspect := j.WritesAhead(); len(intended)+len(suspect)+len(j.Claims()) > 0 {
 		t.Errorf("writes ahead %v, %v, %v", intended, suspect, j.Claims())
@@ -196,7 +196,7 @@ func TestALookDoesNotForgetWhoWroteLast(t *testing.T) {
 	d := stateless(t, s)
 	looked, writes := twoHolders(t, s)
 	j := &executor.Job{Action: rollout.Action{Kind: rollout.Check, Unit: looked.Unit, Target: looked.Target, Prune: true}, Cluster: "dev",
-		Inventory: map[render.ObjectID]store.Entry{looked.ID: looked}}
+		Inventory: map[object.ID]store.Entry{looked.ID: looked}}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.MarkOthersDirty("dev", []store.Entry{writes}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	defer s.Close()
 	d := stateless(t, s)
 	now := time.Now()
-	held := store.Entry{Unit: "unit", Target: "dev/a", ID: render.ObjectID{Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "x"}, Version: "v1", UID: "u"}
+	held := store.Entry{Unit: "unit", Target: "dev/a", ID: object.ID{Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "x"}, Version: "v1", UID: "u"}
 	spec := config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
 	target := &rollout.Target{Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood, Leftovers: true, Since: now.Add(-time.Hour), CheckedAt: now.Add(-time.Minute)}
 	d.state.Units = map[config.UnitPath]*rollout.Unit{held.Unit: {Path: held.Unit, Targets: map[config.TargetName]*rollout.Target{held.Target: target},
@@ -233,8 +233,8 @@ func TestAnApprovalDuringALook(t *testing.T) {
 	d.monorepo.wanted = &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{held.Unit: wanted}}
 
 	look := rollout.Action{Kind: rollout.Check, Unit: held.Unit, Target: held.Target, Digest: "d", Prune: true}
-	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[render.ObjectID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
-	plan := store.NewPlan(held.Unit, now, []store.Deletion{{Target: held.Target, Unit: held.Unit, ObjectID: held.ID, UID: held.UID}})
+	j := &executor.Job{Action: look, Cluster: "dev", Inventory: map[object.ID]store.Entry{held.ID: held}, Held: []store.Entry{held}}
+	plan := store.NewPlan(held.Unit, now, []store.Deletion{{Target: held.Target, Unit: held.Unit, ID: held.ID, UID: held.UID}})
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) }); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/plain"
 )
@@ -86,7 +86,7 @@ func (w *world) serverCPU() time.Duration {
 }
 
 // throughManager has ssa look at each object: it finds none to apply.
-func (w *world) throughManager(objects []*render.Object) cost {
+func (w *world) throughManager(objects []*object.Object) cost {
 	w.Helper()
 	log.SetLogger(log.FromContext(w.Context()).WithSink(log.NullLogSink{}))
 	cfg := w.config("dev-2")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
@@ -118,9 +119,9 @@ func (d *Daemon) suppress(now time.Time) {
 	if !d.Drift.Watch {
 		return
 	}
-	all := map[string]map[render.ObjectID]informer.Suppression{}
+	all := map[string]map[object.ID]informer.Suppression{}
 	for cluster, objects := range d.sweeps.ledger.Suppressed(now) {
-		all[cluster] = make(map[render.ObjectID]informer.Suppression, len(objects))
+		all[cluster] = make(map[object.ID]informer.Suppression, len(objects))
 		for id, s := range objects {
 			all[cluster][id] = informer.Suppression{Fingerprint: s.Fingerprint, Until: time.Now().Add(s.For)}
 		}
@@ -135,7 +136,7 @@ func (d *Daemon) subscribe(j *executor.Job, now time.Time) {
 	if j.Bundle == nil {
 		return
 	}
-	objects := slices.DeleteFunc(slices.Clone(j.Work.Objects), func(o *render.Object) bool { return !j.Work.Asks(o) })
+	objects := slices.DeleteFunc(slices.Clone(j.Work.Objects), func(o *object.Object) bool { return !j.Work.Asks(o) })
 	d.informer.Subscribe(at, now, j.Cluster, j.Account, objects)
 }
 
@@ -148,7 +149,7 @@ func (p *pass) takeEvents() error {
 }
 
 // syncWatches has the watches that the open places of a plan need, and only those.
-func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []render.Placed) {
+func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []object.UnitTarget) {
 	d.state.Watch(d.informer.Sync(ctx, r.At, open, d.linked))
 }
 

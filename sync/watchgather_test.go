@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/informer"
@@ -71,7 +71,7 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 	many := make([]informer.Suspect, informer.MaxSuspects+10)
 	for i := range many {
-		many[i].ID = render.ObjectID{Kind: "ConfigMap", Name: time.Duration(i).String()}
+		many[i].ID = object.ID{Kind: "ConfigMap", Name: time.Duration(i).String()}
 	}
 	d.informer.Requeue("dev", many)
 	if looks := d.dueSweeps(&Record{At: noon}); len(looks) != 1 || !looks[0].full || len(looks[0].few) != informer.MaxSuspects {
@@ -82,7 +82,7 @@ func TestAFloodOfEventsIsASweep(t *testing.T) {
 // TestAFightThatCannotBeLookedAt is not taken up again at once.
 func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
-	of := store.Object{Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}
+	of := store.Object{Target: "dev/a", ID: object.ID{Kind: "ConfigMap", Name: "x"}}
 	var err error
 	if d.sweeps.ledger, err = drift.Open(fights{{Object: of, Rounds: 1, Until: noon}}); err != nil {
 		t.Fatal(err)

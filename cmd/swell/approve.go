@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
@@ -179,7 +179,7 @@ func wholeFleet(unit config.UnitPath) string {
 
 // planStatus is a plan of deletions, or a gate, as programs are told of it.
 type planStatus struct {
-	Plan      render.Digest    `json:"plan"`
+	Plan      object.Digest    `json:"plan"`
 	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
 	Since     time.Time        `json:"since"`
 	Deletions []store.Deletion `json:"deletions"`
@@ -230,7 +230,7 @@ func planWhy(p planStatus) string {
 func deletionListing(p planStatus) *listing {
 	l := &listing{kind: "DeletionList", columns: []column{{head: "TARGET"}, {head: "UNIT"}, {head: "OBJECT"}, {head: "UID", wide: true}, {head: "WHY"}}}
 	for _, d := range p.Deletions {
-		l.add(d, string(d.Target)+" "+d.ObjectID.String(), string(d.Target), string(d.Unit), d.ObjectID.String(), orDash(d.UID), d.Why)
+		l.add(d, string(d.Target)+" "+d.ID.String(), string(d.Target), string(d.Unit), d.ID.String(), orDash(d.UID), d.Why)
 	}
 	return l
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -26,7 +26,7 @@ func TestRejectVerb(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := store.NewPlan("services/shop/cart", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), []store.Deletion{
-		{Target: "vla", Unit: "services/shop/cart", ObjectID: render.ObjectID{Kind: "Service", Namespace: "shop", Name: "cart"}, UID: "u-2", Why: "too many"}})
+		{Target: "vla", Unit: "services/shop/cart", ID: object.ID{Kind: "Service", Namespace: "shop", Name: "cart"}, UID: "u-2", Why: "too many"}})
 	err = s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) })
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func blameCommand() *cobra.Command {
@@ -118,7 +119,7 @@ type question struct {
 
 // answer is an object, the same one on all targets of a unit.
 type answer struct {
-	id      render.ObjectID // without its namespace where that differs
+	id      object.ID // without its namespace where that differs
 	unit    config.UnitPath
 	targets []config.TargetName
 	fields  []answered
@@ -138,7 +139,7 @@ type answered struct {
 type hit struct {
 	unit   config.UnitPath
 	target config.TargetName
-	id     render.ObjectID
+	id     object.ID
 }
 
 func (q *question) answer(object, field string) (*answer, error) {
@@ -292,7 +293,7 @@ func splitObject(text string) (kindName, namespace, name string, err error) {
 
 // isKind says whether a kind is meant by a word: its name in any case, also in
 // the plural, with or without its group.
-func isKind(id render.ObjectID, word string) bool {
+func isKind(id object.ID, word string) bool {
 	name, group, grouped := strings.Cut(word, ".")
 	if grouped && group != id.Group {
 		return false

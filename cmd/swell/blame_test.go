@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestFieldForms: a path in each of the forms leads to the same place.
@@ -137,7 +138,7 @@ func TestExplained(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v in\n%s", err, text)
 				}
-				if diff := cmp.Diff(decodeObject(blamed[i].Object), decodeObject(&render.Object{JSON: back})); diff != "" {
+				if diff := cmp.Diff(decodeObject(blamed[i].Object), decodeObject(&object.Object{JSON: back})); diff != "" {
 					t.Errorf("%s (-rendered +explained):\n%s", blamed[i].Object.ID, diff)
 				}
 			}
@@ -179,11 +180,11 @@ func TestExplainedTexts(t *testing.T) {
 		if err != nil {
 			return
 		}
-		if back, err := yaml.YAMLToJSON(plain); err != nil || cmp.Diff(decodeObject(&render.Object{JSON: whole}), decodeObject(&render.Object{JSON: back})) != "" {
+		if back, err := yaml.YAMLToJSON(plain); err != nil || cmp.Diff(decodeObject(&object.Object{JSON: whole}), decodeObject(&object.Object{JSON: back})) != "" {
 			return // the YAML library does not read what it writes
 		}
 		judged++
-		text, err := w.explain(&render.Blamed{Object: &render.Object{JSON: whole}, Fields: fields})
+		text, err := w.explain(&render.Blamed{Object: &object.Object{JSON: whole}, Fields: fields})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func TestExplainedTexts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		if diff := cmp.Diff(decodeObject(&render.Object{JSON: whole}), decodeObject(&render.Object{JSON: back})); diff != "" {
+		if diff := cmp.Diff(decodeObject(&object.Object{JSON: whole}), decodeObject(&object.Object{JSON: back})); diff != "" {
 			t.Errorf("(-want +explained):\n%s\n%s", diff, text)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // blameWriter writes answers, with what the history knows.
@@ -25,7 +25,7 @@ type blameWriter struct {
 	history *history
 }
 
-func decodeObject(o *render.Object) any {
+func decodeObject(o *object.Object) any {
 	decoder := json.NewDecoder(bytes.NewReader(o.JSON))
 	decoder.UseNumber()
 	var value any

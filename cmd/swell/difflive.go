@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/fleet"
@@ -40,8 +41,8 @@ type liveDiff struct {
 	done func(context.Context, string, *apply.Cluster)
 
 	mu     gosync.Mutex // guards what follows
-	was    map[config.UnitPath]map[config.TargetName]*render.Bundle
-	is     map[config.UnitPath]map[config.TargetName]*render.Bundle
+	was    map[config.UnitPath]map[config.TargetName]*object.Bundle
+	is     map[config.UnitPath]map[config.TargetName]*object.Bundle
 	report *diff.Report
 	errs   []error
 }
@@ -49,7 +50,7 @@ type liveDiff struct {
 // unitTarget is one thing to ask a cluster about.
 type unitTarget struct {
 	unit    config.UnitPath
-	bundle  *render.Bundle
+	bundle  *object.Bundle
 	work    apply.Work
 	account string // of its tenant; empty: swell's own
 }
@@ -61,8 +62,8 @@ const unitsAtOnce = 8
 // what could not.
 func (l *liveDiff) compare(ctx context.Context) (report *diff.Report, errs []error) {
 	l.report = &diff.Report{}
-	l.was = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
-	l.is = map[config.UnitPath]map[config.TargetName]*render.Bundle{}
+	l.was = map[config.UnitPath]map[config.TargetName]*object.Bundle{}
+	l.is = map[config.UnitPath]map[config.TargetName]*object.Bundle{}
 	inventory := l.inventory()
 	asked := l.questions(inventory)
 	var all gosync.WaitGroup
@@ -92,10 +93,10 @@ func (l *liveDiff) questions(inventory []store.Entry) map[string][]unitTarget {
 			l.errs = append(l.errs, err)
 			continue
 		}
-		l.was[path], l.is[path] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
+		l.was[path], l.is[path] = map[config.TargetName]*object.Bundle{}, map[config.TargetName]*object.Bundle{}
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); config.Within(string(b.Target), l.target) {
-				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Known: applied[render.Placed{Unit: path, Target: b.Target}], Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
+				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Known: applied[object.UnitTarget{Unit: path, Target: b.Target}], Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
 				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit)})
 			}
 		}
@@ -117,12 +118,12 @@ func (l *liveDiff) inventory() []store.Entry {
 	return entries
 }
 
-func byPlace(inventory []store.Entry) map[render.Placed]map[render.ObjectID]store.Entry {
-	applied := map[render.Placed]map[render.ObjectID]store.Entry{}
+func byPlace(inventory []store.Entry) map[object.UnitTarget]map[object.ID]store.Entry {
+	applied := map[object.UnitTarget]map[object.ID]store.Entry{}
 	for _, e := range inventory {
-		at := render.Placed{Unit: e.Unit, Target: e.Target}
+		at := object.UnitTarget{Unit: e.Unit, Target: e.Target}
 		if applied[at] == nil {
-			applied[at] = map[render.ObjectID]store.Entry{}
+			applied[at] = map[object.ID]store.Entry{}
 		}
 		applied[at][e.ID] = e
 	}
@@ -166,7 +167,7 @@ func (l *liveDiff) failed(err error) {
 // take makes bundles of what the server answered: of the objects as they are,
 // and as they would be.
 func (l *liveDiff) take(u unitTarget, previews []apply.Preview) {
-	was, is := &render.Bundle{Unit: u.unit, Target: u.bundle.Target, Digest: "live"}, &render.Bundle{Unit: u.unit, Target: u.bundle.Target}
+	was, is := &object.Bundle{Unit: u.unit, Target: u.bundle.Target, Digest: "live"}, &object.Bundle{Unit: u.unit, Target: u.bundle.Target}
 	for i, p := range previews {
 		old, applied := p.Live, p.Applied
 		switch {
@@ -196,8 +197,8 @@ func (l *liveDiff) take(u unitTarget, previews []apply.Preview) {
 }
 
 // unread stands for a Secret of which only that it changes is known.
-func unread(id render.ObjectID, what string) *render.Object {
-	return &render.Object{ID: id, Version: "v1", JSON: fmt.Appendf(nil, `{"data":%q}`, what), Digest: render.Digest(what)}
+func unread(id object.ID, what string) *object.Object {
+	return &object.Object{ID: id, Version: "v1", JSON: fmt.Appendf(nil, `{"data":%q}`, what), Digest: object.Digest(what)}
 }
 
 // deletions adds what the daemon applied and nobody wants any more. Without the
@@ -214,14 +215,14 @@ func (l *liveDiff) deletions(inventory []store.Entry) {
 
 func (l *liveDiff) deleted(e store.Entry) {
 	if l.is[e.Unit] == nil {
-		l.was[e.Unit], l.is[e.Unit] = map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
+		l.was[e.Unit], l.is[e.Unit] = map[config.TargetName]*object.Bundle{}, map[config.TargetName]*object.Bundle{}
 	}
 	was := l.was[e.Unit][e.Target]
 	if was == nil {
-		was = &render.Bundle{Unit: e.Unit, Target: e.Target, Digest: "live"}
+		was = &object.Bundle{Unit: e.Unit, Target: e.Target, Digest: "live"}
 		l.was[e.Unit][e.Target] = was
 	}
-	was.Objects = append(was.Objects, &render.Object{ID: e.ID, Version: e.Version})
+	was.Objects = append(was.Objects, &object.Object{ID: e.ID, Version: e.Version})
 }
 
 // compareLive renders the commit or folder that a name means, and makes ready what asks

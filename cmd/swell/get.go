@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func getCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func getObjects(ctx context.Context, t teller, below string) (*listing, error) {
 	}
 	l := &listing{kind: "ObjectList", columns: append(heads("OBJECT", "TARGET", "UNIT", "STATE"), column{head: "UID", wide: true})}
 	for _, o := range objects {
-		id := render.ObjectID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+		id := object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 		l.add(o, string(o.Target)+" "+id, id, string(o.Target), string(o.Unit), o.State, orDash(o.UID))
 	}
 	return l, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -34,7 +34,7 @@ func someState(t *testing.T) (file string) {
 	cart := &rollout.Unit{
 		Path:    "services/shop/cart",
 		Rollout: &rollout.Rollout{ID: 2, Commit: "aaaaaaaaaaaa", Status: rollout.Progressing, Reason: "wave canary waits for sas/a"},
-		Commits: map[render.Digest]config.Commit{"d1": "bbbbbbbbbbbb", "d2": "aaaaaaaaaaaa"},
+		Commits: map[object.Digest]config.Commit{"d1": "bbbbbbbbbbbb", "d2": "aaaaaaaaaaaa"},
 		Targets: map[config.TargetName]*rollout.Target{
 			"sas/a": {Wanted: "d2", Applied: "d1", Trouble: rollout.TroubleUnreachable, Reason: "cluster sas: no answer within 5s"},
 			"vla":   {Wanted: "d2", Applied: "d2", Health: rollout.HealthGood, Drifted: true},
@@ -43,14 +43,14 @@ func someState(t *testing.T) (file string) {
 	search := &rollout.Unit{
 		Path:    "services/search",
 		Rollout: &rollout.Rollout{ID: 1, Commit: "bbbbbbbbbbbb", Status: rollout.Done},
-		Commits: map[render.Digest]config.Commit{"d": "bbbbbbbbbbbb"},
+		Commits: map[object.Digest]config.Commit{"d": "bbbbbbbbbbbb"},
 		Targets: map[config.TargetName]*rollout.Target{"vla": {Wanted: "d", Applied: "d", Health: rollout.HealthFailed, Trouble: rollout.TroubleFailed, Reason: "Pod/x: CrashLoopBackOff"}},
 	}
 	entries := []store.Entry{
-		{Unit: cart.Path, Target: "sas/a", ID: render.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop-a", Name: "cart"}, Version: "v1", UID: "u-1", Digest: "d"},
-		{Unit: cart.Path, Target: "vla", ID: render.ObjectID{Kind: "Service", Namespace: "shop", Name: "cart"}, Version: "v1", UID: "u-2"},
+		{Unit: cart.Path, Target: "sas/a", ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop-a", Name: "cart"}, Version: "v1", UID: "u-1", Digest: "d"},
+		{Unit: cart.Path, Target: "vla", ID: object.ID{Kind: "Service", Namespace: "shop", Name: "cart"}, Version: "v1", UID: "u-2"},
 	}
-	intended := []store.Entry{{Unit: search.Path, Target: "vla", ID: render.ObjectID{Kind: "Service", Namespace: "search", Name: "search"}, Version: "v1"}}
+	intended := []store.Entry{{Unit: search.Path, Target: "vla", ID: object.ID{Kind: "Service", Namespace: "search", Name: "search"}, Version: "v1"}}
 	s, err := store.Open(filepath.Join(dir, "state"))
 	if err != nil {
 		t.Fatal(err)

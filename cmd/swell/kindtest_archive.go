@@ -20,6 +20,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 const (
@@ -178,7 +179,7 @@ func (t *kindTest) problemsText(problems document.Problems, folders config.Folde
 
 // objectsText is a bundle's objects as YAML, as the kind made them: without the
 // labels and annotations that swell adds to everything.
-func objectsText(b *render.Bundle) (string, error) {
+func objectsText(b *object.Bundle) (string, error) {
 	var text strings.Builder
 	for i, o := range b.Objects {
 		var object map[string]any

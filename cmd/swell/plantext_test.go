@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -30,7 +30,7 @@ func largeForecast() *sync.Forecast {
 		path := config.UnitPath(fmt.Sprintf("services/u%03d", i))
 		f.Units = append(f.Units, sync.UnitForecast{Unit: path, Goes: sync.Starts, Tier: "early", Rollout: "careful", Done: at(70 * time.Minute), Waves: []sync.WaveForecast{
 			{Wave: "canary", From: at(0), Targets: []config.TargetName{"dev/a"}, Soak: "1h0m0s", Gates: []sync.GateForecast{{Gate: "prometheus", At: "end", Text: "prom: up"}}},
-			{Wave: "sas", From: at(time.Hour), Targets: sas, Silent: sas[:1], Gates: []sync.GateForecast{{Gate: "approval", At: "start", Digest: render.Digest(path), By: []string{"zoe"}}},
+			{Wave: "sas", From: at(time.Hour), Targets: sas, Silent: sas[:1], Gates: []sync.GateForecast{{Gate: "approval", At: "start", Digest: object.Digest(path), By: []string{"zoe"}}},
 				Holds: []rollout.Hold{{Kind: rollout.HeldByWindow, Text: "Window night opens at 2026-03-01T22:00:00Z", Targets: sas[:2]}, {Kind: rollout.HeldByMask, Text: "masked by Mask power: \x1b[2Jno\npower", Targets: []config.TargetName{"vla-1"}}}},
 		}})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func renderCommand() *cobra.Command {
@@ -50,7 +51,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
   swell render HEAD~1 -o name`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := map[string]func(io.Writer, *render.Bundle) error{formatYAML: writeYAML, formatJSON: writeJSON, formatName: writeNames}[output]
+			write := map[string]func(io.Writer, *object.Bundle) error{formatYAML: writeYAML, formatJSON: writeJSON, formatName: writeNames}[output]
 			if explain && output != "yaml" {
 				return fmt.Errorf("--explain: want -o yaml, which has comments, got %q", output)
 			}
@@ -154,12 +155,12 @@ func noTarget(r *config.Repository, target string) error {
 }
 
 // writeUnit writes the unit's bundles, by target.
-func writeUnit(w io.Writer, s *render.Snapshot, unit *render.Unit, target string, write func(io.Writer, *render.Bundle) error) error {
+func writeUnit(w io.Writer, s *render.Snapshot, unit *render.Unit, target string, write func(io.Writer, *object.Bundle) error) error {
 	bundles, err := s.Bundles(unit)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(bundles, func(a, b *render.Bundle) int { return cmp.Compare(a.Target, b.Target) })
+	slices.SortFunc(bundles, func(a, b *object.Bundle) int { return cmp.Compare(a.Target, b.Target) })
 	for _, b := range bundles {
 		if !config.Within(string(b.Target), target) {
 			continue
@@ -215,7 +216,7 @@ func unitFlag(value string) string {
 	return path.Clean(filepath.ToSlash(value))
 }
 
-func writeYAML(w io.Writer, b *render.Bundle) error {
+func writeYAML(w io.Writer, b *object.Bundle) error {
 	for _, o := range b.Objects {
 		text, err := jsonToYAML(o.JSON)
 		if err != nil {
@@ -228,7 +229,7 @@ func writeYAML(w io.Writer, b *render.Bundle) error {
 	return nil
 }
 
-func writeJSON(w io.Writer, b *render.Bundle) error {
+func writeJSON(w io.Writer, b *object.Bundle) error {
 	for _, o := range b.Objects {
 		line, err := json.Marshal(struct {
 			Unit   config.UnitPath   `json:"unit"`
@@ -245,7 +246,7 @@ func writeJSON(w io.Writer, b *render.Bundle) error {
 	return nil
 }
 
-func writeNames(w io.Writer, b *render.Bundle) error {
+func writeNames(w io.Writer, b *object.Bundle) error {
 	for _, o := range b.Objects {
 		if _, err := fmt.Fprintf(w, "%s %s\n", b.Target, o.ID); err != nil {
 			return err

@@ -15,15 +15,16 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // explained writes bundles with comments. It is an error when that is more
 // than anyone reads.
-func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit string) (func(io.Writer, *render.Bundle) error, error) {
+func (w *blameWriter) explained(s *render.Snapshot, units []*render.Unit, unit string) (func(io.Writer, *object.Bundle) error, error) {
 	if len(units) > 1 && unit == "" {
 		return nil, fmt.Errorf("--explain: there are %d units; name one, or a folder of them, with --unit", len(units))
 	}
-	return func(out io.Writer, b *render.Bundle) error {
+	return func(out io.Writer, b *object.Bundle) error {
 		blamed, err := s.Blame(b.Unit, b.Target)
 		if err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
@@ -83,7 +83,7 @@ func fleetLines(f *serve.Fleet) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s of %s %s: %s", o.Verb, o.Scope.Text(), serve.SinceText(o), o.EndCommand()))
 	}
 	for _, p := range f.Plans {
-		plan := store.Plan{Digest: render.Digest(p.Plan), Rejected: p.Rejected}
+		plan := store.Plan{Digest: object.Digest(p.Plan), Rejected: p.Rejected}
 		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, diff.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), fullTime(p.Since), plan.Ask()))
 	}
 	for _, ask := range f.Asks {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -35,14 +35,14 @@ func TestStatusShowsDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	object := func(target config.TargetName, name string) store.Object {
-		return store.Object{Unit: unit.Path, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}}
+	obj := func(target config.TargetName, name string) store.Object {
+		return store.Object{Unit: unit.Path, Target: target, ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}}
 	}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.PutUnit(unit.Path, row), tx.PutDrifts([]store.Drift{
-			{Object: object("sas-1/a", "one"), Mode: "report", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "vim", Operation: "Update", Time: at}}},
-			{Object: object("sas-1/a", "two"), Mode: "report", Found: at, Missing: true},
-			{Object: object("sas-1/b", "one"), Mode: "fight", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "rogue"}}},
+			{Object: obj("sas-1/a", "one"), Mode: "report", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "vim", Operation: "Update", Time: at}}},
+			{Object: obj("sas-1/a", "two"), Mode: "report", Found: at, Missing: true},
+			{Object: obj("sas-1/b", "one"), Mode: "fight", Found: at, Changes: []store.Change{{Field: ".data.a", Manager: "rogue"}}},
 		}))
 	})
 	if err := errors.Join(err, s.Close()); err != nil {

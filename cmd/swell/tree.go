@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/fleet"
@@ -102,7 +102,7 @@ func growTrees(ctx context.Context, file string, is serve.Inventory) (trees []un
 	for _, o := range is.Objects {
 		at := asked{o.Target.Cluster(), o.Account}
 		parts[at] = append(parts[at], store.Entry{Unit: o.Unit, Target: o.Target, Version: o.Version, UID: o.UID,
-			ID: render.ObjectID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}})
+			ID: object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}})
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(parts), func(a, b asked) int {
 		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.account, b.account))

@@ -10,17 +10,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Paths are those of [Fields], without the values.
-func Paths(old, object *render.Object) (paths []string) {
-	if old.Version != object.Version {
+func Paths(old, obj *object.Object) (paths []string) {
+	if old.Version != obj.Version {
 		paths = append(paths, "apiVersion")
 	}
 	c := comparer{func(path string, _, _ []byte) { paths = append(paths, path) }}
-	c.compare("", old.JSON, object.JSON)
-	if redactor := old.Redactor(object); !redactor.Empty() {
+	c.compare("", old.JSON, obj.JSON)
+	if redactor := old.Redactor(obj); !redactor.Empty() {
 		for i, path := range paths {
 			paths[i] = redactor.Redact(path)
 		}

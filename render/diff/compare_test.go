@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
 )
 
 // decodedFields is [Fields] of objects that hide nothing, as it is written on a first day: all
 // is decoded, then compared.
-func decodedFields(old, object *render.Object) []Field {
+func decodedFields(old, obj *object.Object) []Field {
 	var c decodedComparer
-	c.compare("", decode(old.JSON), decode(object.JSON))
+	c.compare("", decode(old.JSON), decode(obj.JSON))
 	return c.fields
 }
 
@@ -121,12 +121,12 @@ func TestFields(t *testing.T) {
 				return list
 			}))...)
 	}
-	object := func(t *rapid.T, what string) *render.Object {
+	obj := func(t *rapid.T, what string) *object.Object {
 		spec := value(3).Draw(t, what)
-		return &render.Object{ID: render.ObjectID{Kind: "ConfigMap"}, JSON: schema.AppendObject(nil, map[string]any{"spec": spec})}
+		return &object.Object{ID: object.ID{Kind: "ConfigMap"}, JSON: schema.AppendObject(nil, map[string]any{"spec": spec})}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		old, now := object(t, "old"), object(t, "now")
+		old, now := obj(t, "old"), obj(t, "now")
 		fields := Fields(old, now)
 		if diff := cmp.Diff(decodedFields(old, now), fields); diff != "" {
 			t.Fatalf("%s\n%s\n(-want +got):\n%s", old.JSON, now.JSON, diff)

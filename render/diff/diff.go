@@ -23,6 +23,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/sops"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Action is what happens to an object.
@@ -52,20 +53,20 @@ type Outlook struct {
 	Kept func(config.UnitPath) string
 	// Forgotten says that the cluster of a target left the fleet: what units have there
 	// is forgotten, also of a unit of which nothing else is taken.
-	Forgotten func(render.Placed) bool
+	Forgotten func(object.UnitTarget) bool
 	// Stays says why what a unit has on a target stays as it is.
-	Stays func(render.Placed) string
+	Stays func(object.UnitTarget) string
 	// Had says whether the bundle of base ever came to the target.
-	Had func(render.Placed) bool
+	Had func(object.UnitTarget) bool
 	// Was is the object as another bundle of base has it in the same cluster, and
 	// that bundle; nil where none does.
-	Was func(render.Placed, render.ObjectID) (*render.Object, render.Placed)
+	Was func(object.UnitTarget, object.ID) (*object.Object, object.UnitTarget)
 	// Gone says what becomes of an object that head's bundle does not have, and why;
 	// no action where another bundle takes it over.
-	Gone func(render.Placed, *render.Object) (Action, string)
+	Gone func(object.UnitTarget, *object.Object) (Action, string)
 	// Withheld says why nothing of a unit is written to a target before deletions are
 	// approved.
-	Withheld func(render.Placed) string
+	Withheld func(object.UnitTarget) string
 }
 
 // Change is one object of a unit that changes in the same way on some targets.
@@ -78,7 +79,7 @@ type Change struct {
 	// Targets are sorted; never empty.
 	Targets []config.TargetName `json:"targets"`
 	// IDs are the objects, by the index of their target.
-	IDs []render.ObjectID `json:"-"`
+	IDs []object.ID `json:"-"`
 	// Reason for an action that is not what Git alone would make of it.
 	Reason string `json:"reason,omitempty"`
 	// Fields that change, sorted by path; empty unless configured, refused or replaced.
@@ -187,25 +188,25 @@ func (o Outlook) oneAtATime() Outlook {
 		o.Kept = func(path config.UnitPath) string { defer locked()(); return ask(path) }
 	}
 	if ask := o.Forgotten; ask != nil {
-		o.Forgotten = func(at render.Placed) bool { defer locked()(); return ask(at) }
+		o.Forgotten = func(at object.UnitTarget) bool { defer locked()(); return ask(at) }
 	}
 	if ask := o.Stays; ask != nil {
-		o.Stays = func(at render.Placed) string { defer locked()(); return ask(at) }
+		o.Stays = func(at object.UnitTarget) string { defer locked()(); return ask(at) }
 	}
 	if ask := o.Had; ask != nil {
-		o.Had = func(at render.Placed) bool { defer locked()(); return ask(at) }
+		o.Had = func(at object.UnitTarget) bool { defer locked()(); return ask(at) }
 	}
 	if ask := o.Was; ask != nil {
-		o.Was = func(at render.Placed, id render.ObjectID) (*render.Object, render.Placed) {
+		o.Was = func(at object.UnitTarget, id object.ID) (*object.Object, object.UnitTarget) {
 			defer locked()()
 			return ask(at, id)
 		}
 	}
 	if ask := o.Gone; ask != nil {
-		o.Gone = func(at render.Placed, is *render.Object) (Action, string) { defer locked()(); return ask(at, is) }
+		o.Gone = func(at object.UnitTarget, is *object.Object) (Action, string) { defer locked()(); return ask(at, is) }
 	}
 	if ask := o.Withheld; ask != nil {
-		o.Withheld = func(at render.Placed) string { defer locked()(); return ask(at) }
+		o.Withheld = func(at object.UnitTarget) string { defer locked()(); return ask(at) }
 	}
 	return o
 }
@@ -249,7 +250,7 @@ func (o *Outlook) wait(path config.UnitPath, changes []Change) (waits []Kept) {
 	}
 	n := 0
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		why := o.Withheld(render.Placed{Unit: path, Target: target})
+		why := o.Withheld(object.UnitTarget{Unit: path, Target: target})
 		if why == "" {
 			continue
 		}
@@ -276,8 +277,8 @@ func (r *Report) forget(path config.UnitPath, base *render.Snapshot, outlook Out
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(before, func(target config.TargetName, _ *render.Bundle) bool {
-		return !outlook.Forgotten(render.Placed{Unit: path, Target: target})
+	maps.DeleteFunc(before, func(target config.TargetName, _ *object.Bundle) bool {
+		return !outlook.Forgotten(object.UnitTarget{Unit: path, Target: target})
 	})
 	r.Changes = append(r.Changes, outlook.unit(path, before, nil)...)
 	return nil
@@ -286,12 +287,12 @@ func (r *Report) forget(path config.UnitPath, base *render.Snapshot, outlook Out
 // leave takes out of the bundles what stays as it is, and what never came. It returns
 // what it took out although it differs, and the deletions in it that are held: they
 // wait for approval too, whatever else the unit waits for.
-func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetName]*render.Bundle) (kept []Kept, held []Change) {
-	had, wanted := map[config.TargetName]*render.Bundle{}, map[config.TargetName]*render.Bundle{}
+func (o *Outlook) leave(path config.UnitPath, before, after map[config.TargetName]*object.Bundle) (kept []Kept, held []Change) {
+	had, wanted := map[config.TargetName]*object.Bundle{}, map[config.TargetName]*object.Bundle{}
 	targets := maps.Clone(before)
 	maps.Copy(targets, after)
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		at := render.Placed{Unit: path, Target: target}
+		at := object.UnitTarget{Unit: path, Target: target}
 		if o.Had != nil && !o.Had(at) {
 			delete(before, target)
 		}
@@ -324,12 +325,12 @@ func sameBundles(was, is *render.Unit) bool {
 	})
 }
 
-func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*render.Bundle, error) {
+func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*object.Bundle, error) {
 	if unit == nil {
-		return map[config.TargetName]*render.Bundle{}, nil
+		return map[config.TargetName]*object.Bundle{}, nil
 	}
 	bundles, err := s.Bundles(unit)
-	by := make(map[config.TargetName]*render.Bundle, len(bundles))
+	by := make(map[config.TargetName]*object.Bundle, len(bundles))
 	for _, b := range bundles {
 		by[b.Target] = b
 	}
@@ -340,25 +341,25 @@ func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*re
 type group struct {
 	change     Change
 	namespaces map[string]bool
-	id         render.ObjectID
+	id         object.ID
 }
 
 // Unit compares two states of one unit: its bundles by target. Bundles of the same
 // digest are not looked into. The changes are sorted as in a [Report].
-func Unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
+func Unit(path config.UnitPath, was, is map[config.TargetName]*object.Bundle) []Change {
 	return (&Outlook{}).unit(path, was, is)
 }
 
-func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*render.Bundle) []Change {
+func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*object.Bundle) []Change {
 	groups := map[string]*group{}
 	targets := map[config.TargetName]bool{}
-	for _, bundles := range []map[config.TargetName]*render.Bundle{was, is} {
+	for _, bundles := range []map[config.TargetName]*object.Bundle{was, is} {
 		for target := range bundles {
 			targets[target] = true
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		for _, c := range o.compare(render.Placed{Unit: path, Target: target}, was[target], is[target]) {
+		for _, c := range o.compare(object.UnitTarget{Unit: path, Target: target}, was[target], is[target]) {
 			text, err := json.Marshal(c.change.Fields)
 			if err != nil {
 				panic(err) // plain values encode
@@ -396,11 +397,11 @@ func compareChanges(a, b Change) int {
 }
 
 type objectChange struct {
-	id     render.ObjectID
+	id     object.ID
 	change Change
 }
 
-func (o *Outlook) compare(at render.Placed, was, is *render.Bundle) []objectChange {
+func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []objectChange {
 	if was != nil && is != nil && was.Digest == is.Digest {
 		return nil
 	}
@@ -425,7 +426,7 @@ func (o *Outlook) compare(at render.Placed, was, is *render.Bundle) []objectChan
 	return changes
 }
 
-func (o *Outlook) gone(at render.Placed, old *render.Object) Change {
+func (o *Outlook) gone(at object.UnitTarget, old *object.Object) Change {
 	if o.Gone == nil {
 		return Change{Action: Deleted}
 	}
@@ -434,22 +435,22 @@ func (o *Outlook) gone(at render.Placed, old *render.Object) Change {
 }
 
 // created is an object that is new, or comes from another bundle.
-func (o *Outlook) created(at render.Placed, object *render.Object) Change {
+func (o *Outlook) created(at object.UnitTarget, obj *object.Object) Change {
 	if o.Was != nil {
-		if old, from := o.Was(at, object.ID); old != nil {
+		if old, from := o.Was(at, obj.ID); old != nil {
 			why := "comes from unit " + string(from.Unit)
 			if from.Unit == at.Unit {
 				why = "comes from target " + string(from.Target)
 			}
-			return changed(old, object, why)
+			return changed(old, obj, why)
 		}
 	}
 	return Change{Action: Created}
 }
 
 // changed is an object that is another one than before.
-func changed(old, object *render.Object, why string) Change {
-	c := Change{Action: Configured, Reason: why, Fields: Fields(old, object)}
+func changed(old, obj *object.Object, why string) Change {
+	c := Change{Action: Configured, Reason: why, Fields: Fields(old, obj)}
 	var fixed []string
 	for _, f := range c.Fields {
 		if old.Immutable(f.Path, f.From != nil && f.To != nil) {
@@ -459,11 +460,11 @@ func changed(old, object *render.Object, why string) Change {
 	if len(fixed) == 0 {
 		return c
 	}
-	what, never := document.Some(fixed, 3)+" cannot be changed", object.ID.NeverReplaced()
+	what, never := document.Some(fixed, 3)+" cannot be changed", obj.ID.NeverReplaced()
 	switch {
 	case never != "":
 		c.Action, what = Refused, what+": revert it, or give the object a new name; it is not replaced: "+never
-	case object.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:
+	case obj.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:
 		c.Action, what = Replaced, "deleted and made anew: "+what
 	default:
 		c.Action, what = Refused, what+fmt.Sprintf(": revert it, give the object a new name, or let it be deleted and made anew with the annotation %s: %s", config.AnnotationReplace, config.ReplaceAllowed)
@@ -475,11 +476,11 @@ func changed(old, object *render.Object, why string) Change {
 	return c
 }
 
-func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
+func byID(b *object.Bundle) map[object.ID]*object.Object {
 	if b == nil {
 		return nil
 	}
-	objects := make(map[render.ObjectID]*render.Object, len(b.Objects))
+	objects := make(map[object.ID]*object.Object, len(b.Objects))
 	for _, o := range b.Objects {
 		objects[o.ID] = o
 	}
@@ -487,11 +488,11 @@ func byID(b *render.Bundle) map[render.ObjectID]*render.Object {
 }
 
 // Fields compares two versions of an object.
-func Fields(old, object *render.Object) []Field {
-	secret := config.MaySecret(object.ID.Kind)
+func Fields(old, obj *object.Object) []Field {
+	secret := config.MaySecret(obj.ID.Kind)
 	var fields []Field
-	if old.Version != object.Version {
-		fields = append(fields, Field{Path: "apiVersion", From: old.APIVersion(), To: object.APIVersion()})
+	if old.Version != obj.Version {
+		fields = append(fields, Field{Path: "apiVersion", From: old.APIVersion(), To: obj.APIVersion()})
 	}
 	c := comparer{func(path string, was, is []byte) {
 		from, to := decode(was), decode(is)
@@ -500,8 +501,8 @@ func Fields(old, object *render.Object) []Field {
 		}
 		fields = append(fields, Field{Path: path, From: from, To: to})
 	}}
-	c.compare("", old.JSON, object.JSON)
-	redactor := old.Redactor(object)
+	c.compare("", old.JSON, obj.JSON)
+	redactor := old.Redactor(obj)
 	if redactor.Empty() {
 		return fields
 	}

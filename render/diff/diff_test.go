@@ -16,6 +16,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // snapshot renders plain objects placed on two clusters.
@@ -240,24 +241,24 @@ func TestKeptUnits(t *testing.T) {
 
 // A change of a field that nobody may change is refused, or has the object made anew.
 func TestImmutable(t *testing.T) {
-	object := func(annotation, selector, image string) *render.Object {
+	obj := func(annotation, selector, image string) *object.Object {
 		text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{%s},"name":"cart","namespace":"shop"},"spec":{"selector":{"matchLabels":{"app":%q}},"template":{"spec":{"containers":[{"image":%q,"name":"main"}]}}}}`, annotation, selector, image)
-		return &render.Object{ID: render.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "cart"}, Version: "v1", JSON: []byte(text), Digest: render.Digest(text)}
+		return &object.Object{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "cart"}, Version: "v1", JSON: []byte(text), Digest: object.Digest(text)}
 	}
 	allowed := `"swell.sh/replace":"allowed"`
 	for _, test := range []struct {
 		name    string
-		was, is *render.Object
+		was, is *object.Object
 		action  Action
 		reason  string
 	}{
-		{"an image", object("", "a", "x:1"), object("", "a", "x:2"), Configured, ""},
-		{"a selector", object("", "a", "x:1"), object("", "b", "x:2"), Refused,
+		{"an image", obj("", "a", "x:1"), obj("", "a", "x:2"), Configured, ""},
+		{"a selector", obj("", "a", "x:1"), obj("", "b", "x:2"), Refused,
 			"spec.selector.matchLabels.app cannot be changed: revert it, give the object a new name, or let it be deleted and made anew with the annotation swell.sh/replace: allowed"},
-		{"a selector, with leave", object("", "a", "x:1"), object(allowed, "b", "x:1"), Replaced, "deleted and made anew: spec.selector.matchLabels.app cannot be changed"},
+		{"a selector, with leave", obj("", "a", "x:1"), obj(allowed, "b", "x:1"), Replaced, "deleted and made anew: spec.selector.matchLabels.app cannot be changed"},
 	} {
-		bundles := func(o *render.Object) map[config.TargetName]*render.Bundle {
-			return map[config.TargetName]*render.Bundle{"a": {Objects: []*render.Object{o}, Digest: o.Digest}}
+		bundles := func(o *object.Object) map[config.TargetName]*object.Bundle {
+			return map[config.TargetName]*object.Bundle{"a": {Objects: []*object.Object{o}, Digest: o.Digest}}
 		}
 		changes := Unit("shop/cart", bundles(test.was), bundles(test.is))
 		if len(changes) != 1 || changes[0].Action != test.action || changes[0].Reason != test.reason || len(changes[0].Fields) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Changed are objects of one kind that change in the same fields.
@@ -131,7 +132,7 @@ func count(found map[string]*Changed, action diff.Action, kind string, paths []s
 }
 
 // objects are those of a unit on one target.
-type objects map[render.ObjectID]*render.Object
+type objects map[object.ID]*object.Object
 
 func byTarget(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]objects, error) {
 	bundles, err := s.Bundles(unit)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/testdata/large"
 )
 
@@ -199,7 +200,7 @@ func overlaysOf(tb testing.TB, s *render.Snapshot) (disk filesys.FileSystem, ove
 }
 
 // configHash is the annotation that the kind computes, which kustomize cannot.
-func configHash(b *render.Bundle) string {
+func configHash(b *object.Bundle) string {
 	for _, o := range b.Objects {
 		if _, after, ok := strings.Cut(string(o.JSON), `"example.com/config":"`); ok {
 			hash, _, _ := strings.Cut(after, `"`)

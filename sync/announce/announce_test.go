@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -130,7 +130,7 @@ func (w *world) commit(name string, units ...config.UnitPath) {
 			{Name: "canary", Targets: []config.TargetName{"a"}, Soak: 10 * time.Minute}, {Name: "empty", Targets: []config.TargetName{"z"}}, {Name: "rest"},
 		}}, Targets: map[config.TargetName]rollout.WantedTarget{}}
 		for _, target := range []config.TargetName{"a", "b"} {
-			unit.Targets[target] = rollout.WantedTarget{Digest: render.Digest(name + string(path) + string(target)), Objects: 1}
+			unit.Targets[target] = rollout.WantedTarget{Digest: object.Digest(name + string(path) + string(target)), Objects: 1}
 		}
 		w.want.Units[path] = unit
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // looks is how often something is done anew because the object changed
@@ -32,7 +32,7 @@ const looks = 5
 //
 // It must not be used for anything but labels, annotations and managed fields:
 // only the metadata is seen.
-func (a *applying) amend(ctx context.Context, o *render.Object, uid types.UID, meta *metav1.PartialObjectMetadata,
+func (a *applying) amend(ctx context.Context, o *object.Object, uid types.UID, meta *metav1.PartialObjectMetadata,
 	change func(*metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error),
 ) (*metav1.PartialObjectMetadata, error) {
 	var err error
@@ -71,7 +71,7 @@ func isInapplicable(err error) bool {
 }
 
 // liveMeta reads the metadata of the live object.
-func (a *applying) liveMeta(ctx context.Context, o *render.Object) (meta *metav1.PartialObjectMetadata, err error) {
+func (a *applying) liveMeta(ctx context.Context, o *object.Object) (meta *metav1.PartialObjectMetadata, err error) {
 	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("apply", o.ID)
 		if err == nil {
@@ -85,7 +85,7 @@ func (a *applying) liveMeta(ctx context.Context, o *render.Object) (meta *metav1
 // amendQuery: the manager is named although it comes to own nothing new.
 const amendQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict"
 
-func (a *applying) patchMeta(ctx context.Context, o *render.Object, version string, operations []ssa.JSONPatch) (*metav1.PartialObjectMetadata, error) {
+func (a *applying) patchMeta(ctx context.Context, o *object.Object, version string, operations []ssa.JSONPatch) (*metav1.PartialObjectMetadata, error) {
 	all := make([]any, 0, len(operations)+1)
 	for _, op := range operations {
 		all = append(all, op)
@@ -100,7 +100,7 @@ func (a *applying) patchMeta(ctx context.Context, o *render.Object, version stri
 }
 
 // otherObject is the error for an object that was recreated by somebody.
-func otherObject(o *render.Object, meta *metav1.PartialObjectMetadata) *Error {
+func otherObject(o *object.Object, meta *metav1.PartialObjectMetadata) *Error {
 	return &Error{
 		Op: "apply", Object: o.ID.String(), class: ErrRefused, unsent: true, Code: http.StatusConflict,
 		Message: fmt.Sprintf("UID in the precondition is another one than %s", meta.UID),
@@ -119,7 +119,7 @@ func withManagedFields(meta *metav1.PartialObjectMetadata) *unstructured.Unstruc
 
 // disown takes fields out of our managed fields: they stay as they are, and an
 // apply without them does not remove them, as it would while they are ours.
-func (a *applying) disown(ctx context.Context, o *render.Object, uid types.UID, meta *metav1.PartialObjectMetadata,
+func (a *applying) disown(ctx context.Context, o *object.Object, uid types.UID, meta *metav1.PartialObjectMetadata,
 	ignored func(fieldpath.Path) bool,
 ) (*metav1.PartialObjectMetadata, error) {
 	return a.amend(ctx, o, uid, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
@@ -149,7 +149,7 @@ func (a *applying) disown(ctx context.Context, o *render.Object, uid types.UID, 
 // migrate writes the version that the object is applied in into all entries of
 // its managed fields. An entry in another version is what the server fails on
 // when that version is gone, or lacks a field that the new one has by default.
-func (a *applying) migrate(ctx context.Context, o *render.Object) error {
+func (a *applying) migrate(ctx context.Context, o *object.Object) error {
 	meta, err := a.liveMeta(ctx, o)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // versions of gadgets: each as name, served, stored, and whether it has a field
@@ -68,7 +68,7 @@ func TestManagedFieldsOfADroppedVersionAreMigrated(t *testing.T) {
 	discard(t, crds, "", "gadgets."+group)
 	gadgets(t, group, gadgetVersion{name: "v1beta1", served: true, stored: true}, gadgetVersion{name: "v1", served: true})
 	text := "{apiVersion: %s/%s, kind: Gadget, metadata: {name: a, namespace: %s}, spec: {size: %s}}"
-	first := one(t, c, object(t, text, group, "v1beta1", ns, "small"), "")
+	first := one(t, c, newObject(t, text, group, "v1beta1", ns, "small"), "")
 	if first.Err != nil {
 		t.Fatal(first.Err)
 	}
@@ -98,7 +98,7 @@ func TestManagedFieldsOfADroppedVersionAreMigrated(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "request to convert CR to an invalid group/version"), fmt.Sprint(err)
 	})
 	w.take()
-	r := again(t, c, object(t, text, group, "v1", ns, "big"), first)
+	r := again(t, c, newObject(t, text, group, "v1", ns, "big"), first)
 	if r.Err != nil || r.Action != Configured {
 		t.Fatalf("%+v", r)
 	}
@@ -118,7 +118,7 @@ func TestManagedFieldsOfADroppedVersionAreMigrated(t *testing.T) {
 		}
 	}
 	// And so it stays: one request for the next change.
-	if r = again(t, c, object(t, text, group, "v1", ns, "tiny"), r); r.Err != nil {
+	if r = again(t, c, newObject(t, text, group, "v1", ns, "tiny"), r); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
@@ -136,8 +136,8 @@ func TestManagedFieldsOfAnOlderVersionAreMigrated(t *testing.T) {
 	discard(t, crds, "", "gadgets."+group)
 	gadgets(t, group, gadgetVersion{name: "v1beta1", served: true, stored: true}, gadgetVersion{name: "v1", served: true})
 	text := "{apiVersion: %s/%s, kind: Gadget, metadata: {name: %s, namespace: %s}, spec: {size: %s}}"
-	known := one(t, c, object(t, text, group, "v1beta1", "a", ns, "small"), "")
-	if lost := one(t, c, object(t, text, group, "v1beta1", "b", ns, "small"), ""); known.Err != nil || lost.Err != nil {
+	known := one(t, c, newObject(t, text, group, "v1beta1", "a", ns, "small"), "")
+	if lost := one(t, c, newObject(t, text, group, "v1beta1", "b", ns, "small"), ""); known.Err != nil || lost.Err != nil {
 		t.Fatal(known.Err, lost.Err)
 	}
 	gadgets(t, group, gadgetVersion{name: "v1beta1", served: true}, gadgetVersion{name: "v1", served: true, stored: true, preset: true})
@@ -148,14 +148,14 @@ func TestManagedFieldsOfAnOlderVersionAreMigrated(t *testing.T) {
 			metav1.PatchOptions{FieldManager: "other", DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "field not declared in schema") && !strings.Contains(err.Error(), "typed patch"), fmt.Sprint(err)
 	})
-	if r := again(t, c, object(t, text, group, "v1", "a", ns, "big"), known); r.Err != nil || r.Action != Configured {
+	if r := again(t, c, newObject(t, text, group, "v1", "a", ns, "big"), known); r.Err != nil || r.Action != Configured {
 		t.Errorf("%+v", r)
 	}
-	if r := one(t, c, object(t, text, group, "v1", "b", ns, "big"), config.AdoptNever); r.Err != nil || r.Action != Configured {
+	if r := one(t, c, newObject(t, text, group, "v1", "b", ns, "big"), config.AdoptNever); r.Err != nil || r.Action != Configured {
 		t.Errorf("%+v", r)
 	}
 	// But what is wrong with the object itself is said as it is.
-	r := one(t, c, object(t, strings.Replace(text, "size:", "sise:", 1), group, "v1", "c", ns, "big"), "")
+	r := one(t, c, newObject(t, strings.Replace(text, "size:", "sise:", 1), group, "v1", "c", ns, "big"), "")
 	if !strings.Contains(errText(r.Err), "failed to create typed patch object") {
 		t.Errorf("got %v", r.Err)
 	}
@@ -180,7 +180,7 @@ func TestAmendSeesEveryWriteInBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	rule := ignoring("ConfigMap", "/data/value")
-	r := c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
+	r := c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
 	if r.Err != nil || writes.Load() != 3 {
 		t.Fatalf("%d patches of metadata, %+v", writes.Load(), r)
 	}
@@ -196,7 +196,7 @@ func TestAmendSeesEveryWriteInBetween(t *testing.T) {
 // What is to be removed goes in between: that is no error.
 func TestAmendOfWhatHasGoneMeanwhile(t *testing.T) {
 	cfg := apiServer(t)
-	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'example.com/*'}}}", space(t))
+	o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'example.com/*'}}}", space(t))
 	var writes atomic.Int32
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // strange are the live annotations that match, are not Git's, and are not to be
@@ -63,7 +63,7 @@ func annotationPath(key string) fieldpath.Path {
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
 func unappliedAnnotations(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
-	owned, err := render.ParseGlobs(live.Annotations[config.AnnotationOwned])
+	owned, err := object.ParseGlobs(live.Annotations[config.AnnotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ metadata:
     lb.example.com/network: ours
 data: {value: "%s"}
 `
-	o := object(t, text, ns, "1")
+	o := newObject(t, text, ns, "1")
 	first := one(t, c, o, "")
 	if first.Err != nil || first.Taken != nil {
 		t.Fatalf("%+v", first)
@@ -82,7 +82,7 @@ data: {value: "%s"}
 
 func TestOwnedAnnotationsWantGlobs(t *testing.T) {
 	c, w := connect(t, Options{})
-	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'lb[/*'}}}", space(t))
+	o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'lb[/*'}}}", space(t))
 	r := one(t, c, o, "")
 	if !strings.Contains(errText(r.Err), `annotation swell.sh/owned-annotations: "lb[/*" is no glob`) {
 		t.Errorf("got %v", r.Err)
@@ -96,7 +96,7 @@ func TestOwnedAnnotationsWantGlobs(t *testing.T) {
 func TestOwnedAnnotationsYieldToARule(t *testing.T) {
 	c, _ := connect(t, Options{})
 	rule := ignoring("ConfigMap", "/metadata/annotations/lb.example.com~1id")
-	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'lb.example.com/*'}}}", space(t))
+	o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'lb.example.com/*'}}}", space(t))
 	first := one(t, c, o, "")
 	mergeAs(t, "cloud", o, `{"metadata":{"annotations":{"lb.example.com/id":"7","lb.example.com/x":"1"}}}`)
 	want := []string{"ConfigMap/a", `  .metadata.annotations["lb.example.com/x"] added: cloud Update`}

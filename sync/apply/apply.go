@@ -11,18 +11,19 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // Work is one bundle to bring to the cluster, and how.
 type Work struct {
 	// Objects of the bundle, in apply order.
-	Objects []*render.Object
+	Objects []*object.Object
 	// Bundle is their digest as a whole.
-	Bundle render.Digest
+	Bundle object.Digest
 	// Known is the inventory of the unit on the target. Its entries carry Unit
 	// and Target over to the results.
-	Known map[render.ObjectID]store.Entry
+	Known map[object.ID]store.Entry
 	// Adopt is what to do with objects that others made. Empty is
 	// [config.AdoptIfSame].
 	Adopt config.Adoption
@@ -32,16 +33,16 @@ type Work struct {
 	Rules render.HealthRules
 	// Tolerated are the objects that stay as somebody made them until Git brings
 	// something else: their health counts as it is, and they have no drift.
-	Tolerated map[render.ObjectID]bool
+	Tolerated map[object.ID]bool
 	// TakenOver are the objects that another monorepo was found to have taken over.
 	// What is new of one is brought as at first contact, which mostly is refused.
-	TakenOver map[render.ObjectID]bool
+	TakenOver map[object.ID]bool
 	// PutBack says that the bundle takes the place of one that failed: what that
 	// one allowed to replace may be replaced to undo it.
 	PutBack bool
 	// Open gives an object with its encrypted values decrypted. Nil where there are
 	// none to decrypt.
-	Open func(context.Context, *render.Object) (*render.Object, error)
+	Open func(context.Context, *object.Object) (*object.Object, error)
 }
 
 // Apply brings the objects to the cluster and returns a result for each, by
@@ -50,7 +51,7 @@ type Work struct {
 // where somebody is in the way: see first contact in contact.go, and below.
 //
 // Objects go out phase by phase, see [config.AnnotationPhase]: each phase when
-// the one before is healthy, and hooks ([render.Hook]) complete before and after.
+// the one before is healthy, and hooks ([object.Hook]) complete before and after.
 // The objects behind a phase that is not healthy yet are [Skipped] with Waits:
 // nothing is waited for here that takes longer than seconds.
 //

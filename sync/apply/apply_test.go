@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -41,7 +41,7 @@ func TestIdentityIsTheUIDOfKubeSystem(t *testing.T) {
 func TestApplyCreatesAndThenCostsNothing(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}
+	objects := []*object.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}
 	first := c.bring(t.Context(), objects, nil)
 	known := inventory(t, first)
 	if diff := cmp.Diff([]Action{Created, Created}, actions(first)); diff != "" {
@@ -79,9 +79,9 @@ func TestApplyCreatesAndThenCostsNothing(t *testing.T) {
 func TestApplySendsOnePatchForAChange(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	known := inventory(t, c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}, nil))
+	known := inventory(t, c.bring(t.Context(), []*object.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1")}, nil))
 	w.take()
-	objects := []*render.Object{configMap(t, ns, "a", "2"), configMap(t, ns, "b", "1")}
+	objects := []*object.Object{configMap(t, ns, "a", "2"), configMap(t, ns, "b", "1")}
 	got := c.bring(t.Context(), objects, known)
 	if diff := cmp.Diff([]Action{Configured, Unchanged}, actions(got)); diff != "" {
 		t.Error(diff)
@@ -117,9 +117,9 @@ func TestApplySeesASecondChangeInASecond(t *testing.T) {
 	ns := space(t)
 	applied(t, c, configMap(t, ns, "other", "1")) // what is asked once has been asked
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
-	known := inventory(t, c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "1")}, nil))
+	known := inventory(t, c.bring(t.Context(), []*object.Object{configMap(t, ns, "a", "1")}, nil))
 	slow = true
-	got := c.bring(t.Context(), []*render.Object{configMap(t, ns, "a", "2")}, known)
+	got := c.bring(t.Context(), []*object.Object{configMap(t, ns, "a", "2")}, known)
 	if diff := cmp.Diff([]Action{Configured}, actions(got)); diff != "" {
 		t.Error(diff)
 	}
@@ -129,14 +129,14 @@ func TestApplySeesASecondChangeInASecond(t *testing.T) {
 func TestApplyWithoutADigestFindsNothingChanged(t *testing.T) {
 	t.Parallel()
 	c, w := connect(t, Options{})
-	objects := []*render.Object{configMap(t, space(t), "a", "1")}
+	objects := []*object.Object{configMap(t, space(t), "a", "1")}
 	entry := applied(t, c, objects...)[0]
 	w.take()
 	doubtful := entry
 	doubtful.Digest = ""
 	// Within the second of the first apply it cannot be told.
 	eventually(t, func() (bool, string) {
-		got := c.bring(t.Context(), objects, map[render.ObjectID]store.Entry{entry.ID: doubtful})
+		got := c.bring(t.Context(), objects, map[object.ID]store.Entry{entry.ID: doubtful})
 		if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
 			t.Error(diff)
 		}
@@ -150,14 +150,14 @@ func TestApplyWithoutADigestFindsNothingChanged(t *testing.T) {
 func TestApplyReportsEveryErrorAndGoesOn(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	got := c.bring(t.Context(), []*render.Object{
-		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, dota: {a: b}}", ns),
+	got := c.bring(t.Context(), []*object.Object{
+		newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, dota: {a: b}}", ns),
 		configMap(t, ns, "b", "1"),
-		object(t, "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: %s}, spec: {ports: [{port: 99999}]}}", ns),
-		object(t, "{apiVersion: nope.example.com/v1, kind: Thing, metadata: {name: d, namespace: %s}}", ns),
-		object(t, "{apiVersion: apps/v1, kind: Deploiment, metadata: {name: e, namespace: %s}}", ns),
-		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: f}}"),
-		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: ../secrets/g, namespace: %s}}", ns),
+		newObject(t, "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: %s}, spec: {ports: [{port: 99999}]}}", ns),
+		newObject(t, "{apiVersion: nope.example.com/v1, kind: Thing, metadata: {name: d, namespace: %s}}", ns),
+		newObject(t, "{apiVersion: apps/v1, kind: Deploiment, metadata: {name: e, namespace: %s}}", ns),
+		newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: f}}"),
+		newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: ../secrets/g, namespace: %s}}", ns),
 	}, nil)
 	want := []string{
 		"apply ConfigMap/" + ns + "/a: failed to create typed patch object (" + ns + "/a; /v1, Kind=ConfigMap): .dota: field not declared in schema",
@@ -194,7 +194,7 @@ func TestApplyRefusesAKeyThatIsThereTwice(t *testing.T) {
 	c, _ := connect(t, Options{})
 	twice := *configMap(t, space(t), "a", "1")
 	twice.JSON = bytes.Replace(twice.JSON, []byte(`"value":"1"`), []byte(`"value":"1","value":"2"`), 1)
-	err := c.bring(t.Context(), []*render.Object{&twice}, nil)[0].Err
+	err := c.bring(t.Context(), []*object.Object{&twice}, nil)[0].Err
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), `key "value" already set`) {
 		t.Errorf("got %v", err)
 	}
@@ -205,8 +205,8 @@ func TestApplyKeepsTheEntryOfARefusedObject(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	text := "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: %s}, spec: {ports: [{port: %d}]}}"
-	entry := applied(t, c, object(t, text, ns, 80))[0]
-	got := c.bring(t.Context(), []*render.Object{object(t, text, ns, 99999)}, map[render.ObjectID]store.Entry{entry.ID: entry})
+	entry := applied(t, c, newObject(t, text, ns, 80))[0]
+	got := c.bring(t.Context(), []*object.Object{newObject(t, text, ns, 99999)}, map[object.ID]store.Entry{entry.ID: entry})
 	if got[0].Err == nil {
 		t.Fatal("applied")
 	}
@@ -219,8 +219,8 @@ func TestApplyNamesThePolicyThatDenied(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{
-		object(t, `
+	objects := []*object.Object{
+		newObject(t, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: %s}
@@ -228,7 +228,7 @@ spec:
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
   validations: [{expression: "object.metadata.name != 'bad'", message: "bad is  not a name"}]
 `, ns),
-		object(t, `
+		newObject(t, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: %[1]s}
@@ -243,7 +243,7 @@ spec:
 	bad := configMap(t, ns, "bad", "1")
 	// The server takes a moment to put a policy into force.
 	eventually(t, func() (bool, string) {
-		err := c.bring(t.Context(), []*render.Object{bad}, nil)[0].Err
+		err := c.bring(t.Context(), []*object.Object{bad}, nil)[0].Err
 		if err == nil {
 			c.Prune(t.Context(), applied(t, c, bad))
 			return false, "not denied"
@@ -257,8 +257,8 @@ spec:
 func TestApplySkipsWhatNeedsARefusedNamespace(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	got := c.bring(t.Context(), []*render.Object{
-		object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}, spec: {finalisers: [x]}}", ns),
+	got := c.bring(t.Context(), []*object.Object{
+		newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}, spec: {finalisers: [x]}}", ns),
 		configMap(t, ns+"-new", "a", "1"),
 		configMap(t, ns, "b", "1"),
 	}, nil)
@@ -277,7 +277,7 @@ func TestApplySkipsWhatNeedsARefusedNamespace(t *testing.T) {
 func TestApplyNamespaceAndItsObjectsInOneBundle(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t) + "-new"
-	objects := []*render.Object{object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns)}
+	objects := []*object.Object{newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns)}
 	for i := range 40 {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
 	}
@@ -306,7 +306,7 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	first := []*render.Object{object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big")}
+	first := []*object.Object{newObject(t, widgets, ns, "Widget", "size: {type: string}"), newObject(t, widget, ns, "size: big")}
 	results := c.bring(t.Context(), first, nil)
 	known := inventory(t, results)
 	if diff := cmp.Diff([]Action{Created, Created}, actions(results)); diff != "" {
@@ -317,9 +317,9 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 	}
 
 	// The server judges by the old form for a moment after the change.
-	second := []*render.Object{
-		object(t, widgets, ns, "Widget", "size: {type: string}, color: {type: string}"),
-		object(t, widget, ns, "size: big, color: red"),
+	second := []*object.Object{
+		newObject(t, widgets, ns, "Widget", "size: {type: string}, color: {type: string}"),
+		newObject(t, widget, ns, "size: big, color: red"),
 	}
 	results = c.bring(t.Context(), second, known)
 	inventory(t, results)
@@ -331,8 +331,8 @@ func TestApplyDefinitionAndItsObjectsInOneBundle(t *testing.T) {
 func TestApplySkipsObjectsOfARefusedDefinition(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	got := c.bring(t.Context(), []*render.Object{
-		object(t, widgets, ns, "Widget", "size: {type: strung}"), object(t, widget, ns, "size: big"), configMap(t, ns, "a", "1"),
+	got := c.bring(t.Context(), []*object.Object{
+		newObject(t, widgets, ns, "Widget", "size: {type: strung}"), newObject(t, widget, ns, "size: big"), configMap(t, ns, "a", "1"),
 	}, nil)
 	if diff := cmp.Diff([]Action{"", Skipped, Created}, actions(got)); diff != "" {
 		t.Error(diff)
@@ -352,8 +352,8 @@ func TestApplySaysWhyADefinitionIsNotEstablished(t *testing.T) {
 	collides = strings.Replace(collides, "name: widgets.", "name: gadgets.", 1)
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	discard(t, crds, "", "gadgets."+ns+".example.com")
-	applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"))
-	got := c.bring(t.Context(), []*render.Object{object(t, collides, ns, "Widget", "size: {type: string}"), configMap(t, ns, "a", "1")}, nil)
+	applied(t, c, newObject(t, widgets, ns, "Widget", "size: {type: string}"))
+	got := c.bring(t.Context(), []*object.Object{newObject(t, collides, ns, "Widget", "size: {type: string}"), configMap(t, ns, "a", "1")}, nil)
 	want := "apply CustomResourceDefinition/gadgets." + ns + ".example.com: its names are not accepted: "
 	if got[0].Err == nil || !strings.HasPrefix(got[0].Err.Error(), want) {
 		t.Errorf("got %v, want %s", got[0].Err, want)
@@ -367,7 +367,7 @@ func TestApplyStopsWithItsContext(t *testing.T) {
 	c, w := connect(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := c.bring(ctx, []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	got := c.bring(ctx, []*object.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := got[0].Err; !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}

@@ -12,28 +12,28 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/plain"
 	"github.com/swell-sh/swell/sync/store"
 	"github.com/swell-sh/swell/testdata/large"
 )
 
 // manyConfigMaps are n in a namespace.
-func manyConfigMaps(t testing.TB, namespace string, n int) []*render.Object {
-	objects := make([]*render.Object, n)
+func manyConfigMaps(t testing.TB, namespace string, n int) []*object.Object {
+	objects := make([]*object.Object, n)
 	for i := range objects {
-		objects[i] = object(t, "%s", large.ConfigMap(namespace, fmt.Sprintf("c%05d", i)))
+		objects[i] = newObject(t, "%s", large.ConfigMap(namespace, fmt.Sprintf("c%05d", i)))
 	}
 	return objects
 }
 
 // manyMixed are 2,000 objects of services in some namespaces, service by
 // service.
-func manyMixed(t testing.TB, namespaces []string) []*render.Object {
-	var objects []*render.Object
+func manyMixed(t testing.TB, namespaces []string) []*object.Object {
+	var objects []*object.Object
 	for i := range 250 {
 		for _, doc := range large.Mixed(namespaces[i%len(namespaces)], fmt.Sprintf("s%03d", i)) {
-			objects = append(objects, object(t, "%s", doc))
+			objects = append(objects, newObject(t, "%s", doc))
 		}
 	}
 	return objects
@@ -59,10 +59,10 @@ func BenchmarkFirstApply(b *testing.B) {
 	for _, of := range []struct {
 		name               string
 		rounds, namespaces int
-		objects            func(testing.TB, []string) []*render.Object
+		objects            func(testing.TB, []string) []*object.Object
 	}{
-		{"2000ConfigMaps", 4, 1, func(t testing.TB, in []string) []*render.Object { return manyConfigMaps(t, in[0], 2000) }},
-		{"10000ConfigMaps", 2, 1, func(t testing.TB, in []string) []*render.Object { return manyConfigMaps(t, in[0], 10_000) }},
+		{"2000ConfigMaps", 4, 1, func(t testing.TB, in []string) []*object.Object { return manyConfigMaps(t, in[0], 2000) }},
+		{"10000ConfigMaps", 2, 1, func(t testing.TB, in []string) []*object.Object { return manyConfigMaps(t, in[0], 10_000) }},
 		{"2000Mixed", 2, 5, manyMixed},
 	} {
 		b.Run(of.name, func(b *testing.B) {
@@ -75,7 +75,7 @@ func BenchmarkFirstApply(b *testing.B) {
 				objects := of.objects(b, in)
 				// A bundle's order for the plain loop too. Deployments in between would
 				// have it measured with what their controllers do.
-				slices.SortStableFunc(objects, func(a, b *render.Object) int { return render.CompareApplyOrder(a.ID, b.ID) })
+				slices.SortStableFunc(objects, func(a, b *object.Object) int { return object.CompareApplyOrder(a.ID, b.ID) })
 				cost, err := plain.Measure(len(objects), func() error {
 					if workers == 0 {
 						return firstApply(b.Context(), cfg, objects)
@@ -91,7 +91,7 @@ func BenchmarkFirstApply(b *testing.B) {
 	}
 }
 
-func firstApply(ctx context.Context, cfg *rest.Config, objects []*render.Object) error {
+func firstApply(ctx context.Context, cfg *rest.Config, objects []*object.Object) error {
 	c, err := Connect(cfg, testRepository, Options{})
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func firstApply(ctx context.Context, cfg *rest.Config, objects []*render.Object)
 func BenchmarkUnchanged2000(b *testing.B) {
 	c, w := connect(b, Options{})
 	objects := manyConfigMaps(b, space(b), 2000)
-	known := map[render.ObjectID]store.Entry{}
+	known := map[object.ID]store.Entry{}
 	for i, e := range applied(b, c, objects...) {
 		known[objects[i].ID] = e
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
 
@@ -37,7 +37,7 @@ type body struct {
 // Of a hook that runs with its bundle, the time to live is kept back until the
 // inventory knows that it is complete: a Job that is gone before that would have
 // to run again. One that runs before a deletion is suspended until then.
-func bodyOf(o *render.Object, bundle render.Digest) (*body, error) {
+func bodyOf(o *object.Object, bundle object.Digest) (*body, error) {
 	root, err := decodeObject(o.JSON)
 	if err != nil {
 		return nil, unsendable(o, err)
@@ -73,13 +73,13 @@ func decodeObject(text []byte) (map[string]any, error) {
 }
 
 // markHook makes a decoded hook the run for a bundle; false when it is none.
-func markHook(root map[string]any, hook render.Hook, bundle render.Digest) bool {
+func markHook(root map[string]any, hook object.Hook, bundle object.Digest) bool {
 	spec, _ := root["spec"].(map[string]any)
 	annotations, _ := metadataOf(root)["annotations"].(map[string]any)
 	switch {
 	case spec == nil || annotations == nil:
 		return false
-	case hook == render.HookBeforeDelete:
+	case hook == object.HookBeforeDelete:
 		spec["suspend"] = true
 	default:
 		annotations[config.AnnotationHookRun] = string(bundle)
@@ -189,13 +189,13 @@ func metadataStart(body []byte) (int, error) {
 // object that may be a secret, plain, escaped or encoded; nil where there is
 // nothing. A server's refusal can quote what it refuses ("expected string, got
 // 12345").
-func hider(o *render.Object) func(message string) bool {
+func hider(o *object.Object) func(message string) bool {
 	if len(o.Secrets) == 0 && !config.MaySecret(o.ID.Kind) {
 		return nil
 	}
 	return func(message string) bool { return o.Redactor().Quotes(message) } // few are refused
 }
 
-func unsendable(o *render.Object, err error) *Error {
+func unsendable(o *object.Object, err error) *Error {
 	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, cause: err, unsent: true, Message: line.One(err.Error())}
 }

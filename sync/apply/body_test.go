@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // FuzzBody: a body that the object's JSON is part of, and that says
@@ -27,7 +27,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(seed), "u")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, value string) {
-		b, err := bodyOf(&render.Object{ID: render.ObjectID{Kind: "X", Name: "x"}, JSON: body}, "")
+		b, err := bodyOf(&object.Object{ID: object.ID{Kind: "X", Name: "x"}, JSON: body}, "")
 		var got []byte
 		if err == nil {
 			got, err = b.with("uid", value, nil)

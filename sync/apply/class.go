@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // # Whose fault an answer is
@@ -107,18 +107,18 @@ var webhookFailed = regexp.MustCompile(`failed calling webhook "([^"]*)"|convers
 
 // IsOwnWebhook says whether an error came about because a webhook did not answer
 // that one of the objects brings: then whoever brings it may be to blame.
-func IsOwnWebhook(err error, objects []*render.Object) bool {
+func IsOwnWebhook(err error, objects []*object.Object) bool {
 	var e *Error
 	if !errors.Is(err, ErrWebhook) || !errors.As(err, &e) {
 		return false
 	}
 	name := webhookFailed.FindStringSubmatch(e.Message)
-	return name != nil && slices.ContainsFunc(objects, func(o *render.Object) bool { return bringsWebhook(o, name[1], name[2], name[3]) })
+	return name != nil && slices.ContainsFunc(objects, func(o *object.Object) bool { return bringsWebhook(o, name[1], name[2], name[3]) })
 }
 
 // bringsWebhook says whether an object is the configuration of a webhook, or the
 // definition of a kind that a webhook converts.
-func bringsWebhook(o *render.Object, name, version, kind string) bool {
+func bringsWebhook(o *object.Object, name, version, kind string) bool {
 	switch o.ID.Kind {
 	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
 		var config struct {

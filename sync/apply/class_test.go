@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // classes are all that an [Error] can be.
@@ -193,11 +193,11 @@ func TestRightsAndDenialsOfARealServer(t *testing.T) {
 	if _, err := somebody(t).Resource(namespaces).Patch(t.Context(), namespace, types.MergePatchType, enforce, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var pod *render.Object
+	var pod *object.Object
 	tries := 0
 	eventually(t, func() (bool, string) { // the plugin has to hear of the label first
 		tries++
-		pod = object(t, `
+		pod = newObject(t, `
 apiVersion: v1
 kind: Pod
 metadata: {name: bad-%d, namespace: %s}
@@ -205,7 +205,7 @@ spec:
   serviceAccountName: default
   containers: [{name: main, image: x, securityContext: {privileged: true}}]
 `, tries, namespace)
-		err := c.bring(t.Context(), []*render.Object{pod}, nil)[0].Err
+		err := c.bring(t.Context(), []*object.Object{pod}, nil)[0].Err
 		return errors.Is(err, ErrRefused) && strings.Contains(err.Error(), "violates PodSecurity"), fmt.Sprint(err)
 	})
 	create(t, schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}, fmt.Sprintf(`
@@ -217,22 +217,22 @@ spec: {hard: {count/configmaps: "0"}}
 	cm := configMap(t, namespace, "cart", "1")
 	eventually(t, func() (bool, string) { // a new one each time: only creations are counted
 		tries++
-		err := c.bring(t.Context(), []*render.Object{configMap(t, namespace, fmt.Sprintf("cart-%d", tries), "1")}, nil)[0].Err
+		err := c.bring(t.Context(), []*object.Object{configMap(t, namespace, fmt.Sprintf("cart-%d", tries), "1")}, nil)[0].Err
 		return errors.Is(err, ErrDistress) && !errors.Is(err, ErrRefused) && strings.Contains(err.Error(), "exceeded quota"), fmt.Sprint(err)
 	})
 	view := c.As("system:serviceaccount:" + namespace + ":nobody")
-	for _, o := range []*render.Object{cm, pod} {
-		if err := view.bring(t.Context(), []*render.Object{o}, nil)[0].Err; !errors.Is(err, ErrRights) {
+	for _, o := range []*object.Object{cm, pod} {
+		if err := view.bring(t.Context(), []*object.Object{o}, nil)[0].Err; !errors.Is(err, ErrRights) {
 			t.Errorf("without a right: %v", err)
 		}
 	}
-	duplicates := object(t, `
+	duplicates := newObject(t, `
 apiVersion: v1
 kind: Pod
 metadata: {name: twice, namespace: %s}
 spec: {containers: [{name: main, image: x}, {name: main, image: y}]}
 `, namespace)
-	if err := c.bring(context.WithoutCancel(t.Context()), []*render.Object{duplicates}, nil)[0].Err; !errors.Is(err, ErrRefused) {
+	if err := c.bring(context.WithoutCancel(t.Context()), []*object.Object{duplicates}, nil)[0].Err; !errors.Is(err, ErrRefused) {
 		t.Errorf("a key that is there twice: %v", err)
 	}
 }
@@ -240,13 +240,13 @@ spec: {containers: [{name: main, image: x}, {name: main, image: y}]}
 // TestOwnWebhook: a webhook that does not answer is held against the bundle that
 // brings it, and against no other.
 func TestOwnWebhook(t *testing.T) {
-	hook := object(t, `
+	hook := newObject(t, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: x}
 webhooks: [{name: a.example.com}, {name: b.example.com}]
 `)
-	definition := object(t, `
+	definition := newObject(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: boxes.example.com}
@@ -266,7 +266,7 @@ spec: {group: example.com, names: {kind: Box, plural: boxes}}
 		{&Error{Code: 500, class: ErrDistress, Message: "etcdserver: no leader"}, false},
 		{errors.New(`failed calling webhook "a.example.com"`), false},
 	} {
-		if got := IsOwnWebhook(test.err, []*render.Object{configMap(t, "a", "b", "c"), hook, definition}); got != test.want {
+		if got := IsOwnWebhook(test.err, []*object.Object{configMap(t, "a", "b", "c"), hook, definition}); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}

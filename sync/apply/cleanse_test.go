@@ -29,7 +29,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "}, data: {%s}}"
-	o := object(t, text, "same: '1', changed: ours, dropped: '1'")
+	o := newObject(t, text, "same: '1', changed: ours, dropped: '1'")
 	applyAs(t, "kustomize-controller", o, `{apiVersion: v1, kind: ConfigMap,
  metadata: {name: a, labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux, team: x}},
  data: {same: '1', changed: theirs, dropped: '1', alone: '1'}}`)
@@ -69,7 +69,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 
 	// A field that Git drops now goes, although the tool had set it too.
 	w.take()
-	r = again(t, c, object(t, text, "same: '1', changed: ours"), r)
+	r = again(t, c, newObject(t, text, "same: '1', changed: ours"), r)
 	if r.Err != nil || r.Taken != nil {
 		t.Fatalf("%+v", r)
 	}
@@ -105,7 +105,7 @@ func TestContactTakeAfterAnAdoption(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "%s}, data: {%s}}"
-	o := object(t, text, "", "a: '1', b: '1'")
+	o := newObject(t, text, "", "a: '1', b: '1'")
 	bare := unstructuredOf(t, o)
 	bare.SetLabels(nil)
 	bare.SetAnnotations(nil)
@@ -117,17 +117,17 @@ func TestContactTakeAfterAnAdoption(t *testing.T) {
 	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
 		t.Fatal(r.Err, diff)
 	}
-	r = again(t, c, object(t, text, "", "a: '1'"), r)
+	r = again(t, c, newObject(t, text, "", "a: '1'"), r)
 	if diff := cmp.Diff(map[string]any{"a": "1", "b": "1"}, current(t, o).Object["data"]); r.Err != nil || diff != "" {
 		t.Error(r.Err, diff)
 	}
-	r = again(t, c, object(t, text, ", annotations: {swell.sh/adopt: take}", "a: '1', c: '1'"), r)
+	r = again(t, c, newObject(t, text, ", annotations: {swell.sh/adopt: take}", "a: '1', c: '1'"), r)
 	want = []string{"stays as it is, for it was set by others and Git does not say: .data.b"}
 	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
 		t.Error(r.Err, diff)
 	}
 	w.take()
-	r = again(t, c, object(t, text, ", annotations: {swell.sh/adopt: take}", "c: '1'"), r)
+	r = again(t, c, newObject(t, text, ", annotations: {swell.sh/adopt: take}", "c: '1'"), r)
 	if diff := cmp.Diff(map[string]any{"b": "1", "c": "1"}, current(t, o).Object["data"]); r.Err != nil || r.Warnings != nil || diff != "" {
 		t.Error(r.Err, r.Warnings, diff)
 	}

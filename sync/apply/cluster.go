@@ -121,7 +121,7 @@ type connection struct {
 	// replaced are the objects, as they were, that were deleted to be made anew,
 	// until the new ones are there. It is not needed to go on after a restart,
 	// only to put an old one back.
-	replaced sync.Map // render.ObjectID to *unstructured.Unstructured
+	replaced sync.Map // object.ID to *unstructured.Unstructured
 
 	mu sync.Mutex // guards kinds
 	// kinds is what discovery said, by group and version.

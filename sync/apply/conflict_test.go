@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -32,8 +32,8 @@ func TestConflictWithAPersonIsTakenAndNamed(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, data: {a: '1', b: '1', c: '%s'}}"
-	first := one(t, c, object(t, text, ns, "1"), "")
-	changed := object(t, text, ns, "2")
+	first := one(t, c, newObject(t, text, ns, "1"), "")
+	changed := newObject(t, text, ns, "2")
 	mergeAs(t, "kubectl-edit", changed, `{"data":{"a":"theirs"}}`)
 	applyAs(t, "other", changed, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: theirs}}")
 	w.take()
@@ -51,7 +51,7 @@ func TestConflictWithAPersonIsTakenAndNamed(t *testing.T) {
 		t.Error(diff)
 	}
 	// Nobody is in the way any more: one request, without force.
-	third := again(t, c, object(t, text, ns, "3"), r)
+	third := again(t, c, newObject(t, text, ns, "3"), r)
 	if third.Err != nil || third.Taken != nil {
 		t.Errorf("%+v", third)
 	}
@@ -65,8 +65,8 @@ func TestConflictWithAPersonIsTakenAndNamed(t *testing.T) {
 func TestRefusedTakesNothing(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	first := one(t, c, object(t, scalable, ns, 2, "a"), "")
-	o := object(t, strings.Replace(scalable, "replicas:", "minReadySeconds: -1\n  replicas:", 1), ns, 3, "b")
+	first := one(t, c, newObject(t, scalable, ns, 2, "a"), "")
+	o := newObject(t, strings.Replace(scalable, "replicas:", "minReadySeconds: -1\n  replicas:", 1), ns, 3, "b")
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
 	mergeAs(t, "vim", o, `{"metadata":{"annotations":{"swell.sh/unit":"x"}}}`)
 	r := again(t, c, o, first)
@@ -137,8 +137,8 @@ func replicas(t *testing.T, spec any) int64 {
 func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	first := one(t, c, object(t, scalable, ns, 2, "a"), "")
-	o := object(t, scalable, ns, 3, "b")
+	first := one(t, c, newObject(t, scalable, ns, 2, "a"), "")
+	o := newObject(t, scalable, ns, 3, "b")
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
 	if got := swept(t, c, []store.Entry{first.Entry}); got != nil {
 		t.Errorf("drift: %v", got)
@@ -166,7 +166,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	}
 	// It goes on so, with nothing else in the way.
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":6}}`, "scale")
-	r = again(t, c, object(t, scalable, ns, 3, "c"), r)
+	r = again(t, c, newObject(t, scalable, ns, 3, "c"), r)
 	if r.Err != nil || r.Taken != nil || len(r.Left) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -181,7 +181,7 @@ func TestConflictWithAnAutoscalerAtFirstContact(t *testing.T) {
 	t.Parallel()
 	for _, adopt := range []config.Adoption{config.AdoptIfSame, config.AdoptTake} {
 		c, _ := connect(t, Options{})
-		o := object(t, scalable, space(t), 2, "a")
+		o := newObject(t, scalable, space(t), 2, "a")
 		bare := unstructuredOf(t, o)
 		bare.SetLabels(nil)
 		bare.SetAnnotations(nil)
@@ -205,10 +205,10 @@ func TestConflictWithAnAutoscalerAtFirstContact(t *testing.T) {
 // The health of what an autoscaler changed is not held up by it.
 func TestHealthTakesAnAutoscalerForNoDrift(t *testing.T) {
 	c, _ := connect(t, Options{})
-	o := object(t, scalable, space(t), 2, "a")
+	o := newObject(t, scalable, space(t), 2, "a")
 	known := inventory(t, []Result{one(t, c, o, "")})
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
-	_, drifts, err := c.Health(t.Context(), Work{Objects: []*render.Object{o}, Known: known})
+	_, drifts, err := c.Health(t.Context(), Work{Objects: []*object.Object{o}, Known: known})
 	if err != nil || drifts != nil {
 		t.Errorf("%v, %v", drifts, err)
 	}

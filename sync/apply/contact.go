@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // # First contact
@@ -48,7 +48,7 @@ type liveInfo struct {
 	maker string
 }
 
-func (c *connection) liveInfoOf(id render.ObjectID, meta *metav1.PartialObjectMetadata) *liveInfo {
+func (c *connection) liveInfoOf(id object.ID, meta *metav1.PartialObjectMetadata) *liveInfo {
 	own := ownEntry(meta)
 	s := &liveInfo{uid: meta.UID, ours: own != nil && c.isOurs(meta.Labels)}
 	if s.ours {
@@ -84,7 +84,7 @@ func (s *liveInfo) by() string {
 
 // refusal says why the object of somebody else is not taken over for o, nil when
 // it may be.
-func (s *liveInfo) refusal(o *render.Object, adopt config.Adoption) error {
+func (s *liveInfo) refusal(o *object.Object, adopt config.Adoption) error {
 	switch {
 	case adopt == config.AdoptNever:
 		return refusal(o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", s.by(), howToTake))
@@ -95,7 +95,7 @@ func (s *liveInfo) refusal(o *render.Object, adopt config.Adoption) error {
 }
 
 // refusal is an error of our own: nothing was written.
-func refusal(o *render.Object, message string) *Error {
+func refusal(o *object.Object, message string) *Error {
 	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, unsent: true, Message: message}
 }
 
@@ -197,7 +197,7 @@ func (l *listing) answered() bool { return l.alone || l.seen != nil }
 
 // liveInfo looks at the object that is in the way of a new one. nil without an
 // error is none: it went meanwhile.
-func (a *applying) liveInfo(ctx context.Context, o *render.Object) (*liveInfo, error) {
+func (a *applying) liveInfo(ctx context.Context, o *object.Object) (*liveInfo, error) {
 	key, err := a.collectionOf(ctx, o)
 	if err != nil {
 		return nil, on("apply", o.ID, err)
@@ -223,7 +223,7 @@ func (a *applying) liveInfo(ctx context.Context, o *render.Object) (*liveInfo, e
 	return a.liveInfoOf(o.ID, meta), nil
 }
 
-func (a *applying) collectionOf(ctx context.Context, o *render.Object) (collection, error) {
+func (a *applying) collectionOf(ctx context.Context, o *object.Object) (collection, error) {
 	found, err := a.resource(ctx, kindOf(o.ID, o.Version))
 	return collection{found, o.ID.Kind, o.ID.Namespace, a.user}, err
 }
@@ -263,7 +263,7 @@ func (a *applying) listInfos(ctx context.Context, key collection) (map[string]*l
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
-			seen[item.Name] = a.liveInfoOf(render.ObjectID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
+			seen[item.Name] = a.liveInfoOf(object.ID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
 		}
 		if page.Continue == "" {
 			return seen, nil

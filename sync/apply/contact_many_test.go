@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -26,7 +26,7 @@ import (
 func TestContactWithEveryKind(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	var objects []*render.Object
+	var objects []*object.Object
 	for _, text := range []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: NS-x}}",
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: NS}}",
@@ -53,7 +53,7 @@ func TestContactWithEveryKind(t *testing.T) {
 		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NS.example.com}, spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: a, namespace: NS}}}",
 		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: NS}, spec: {schedulingGates: [{name: example.com/never}], containers: [{name: m, image: i}]}}",
 	} {
-		objects = append(objects, object(t, "%s", strings.ReplaceAll(text, "NS", ns)))
+		objects = append(objects, newObject(t, "%s", strings.ReplaceAll(text, "NS", ns)))
 	}
 	var entries []store.Entry
 	t.Cleanup(func() { c.Prune(context.Background(), entries) })
@@ -72,7 +72,7 @@ func TestContactWithEveryKind(t *testing.T) {
 			t.Errorf("%s: %v, %s", r.ID, r.Err, r.Action)
 		}
 	}
-	known := map[render.ObjectID]store.Entry{}
+	known := map[object.ID]store.Entry{}
 	for _, e := range entries {
 		e.Digest = ""
 		known[e.ID] = e
@@ -93,7 +93,7 @@ func TestContactStateLost(t *testing.T) {
 	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
-	objects := make([]*render.Object, 200)
+	objects := make([]*object.Object, 200)
 	for i := range objects {
 		objects[i] = configMap(t, ns, fmt.Sprintf("c%d", i), "1")
 	}
@@ -155,13 +155,13 @@ func TestContactWhereListingIsForbidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.contacts.keep = time.Hour
-	var objects []*render.Object
+	var objects []*object.Object
 	for i := range 10 {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
 		create(t, configMaps, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: %s}, data: {value: '1'}}", i, ns))
 	}
 	eventually(t, func() (bool, string) { // the authorizer takes a moment to see the binding
-		r := c.bring(t.Context(), []*render.Object{configMap(t, ns, "probe", "1")}, nil)[0]
+		r := c.bring(t.Context(), []*object.Object{configMap(t, ns, "probe", "1")}, nil)[0]
 		return r.Err == nil, errText(r.Err)
 	})
 	w.take()
@@ -185,13 +185,13 @@ func TestContactWhereListingIsForbidden(t *testing.T) {
 func TestContactUnderAQuota(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	applied(t, c, object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: %s}, spec: {hard: {count/configmaps: '1000'}}}", ns))
+	applied(t, c, newObject(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: %s}, spec: {hard: {count/configmaps: '1000'}}}", ns))
 	mergeQuota := []byte(`{"status":{"hard":{"count/configmaps":"1000"},"used":{"count/configmaps":"0"}}}`) // as its controller would
 	quotas := schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 	if _, err := somebody(t).Resource(quotas).Namespace(ns).Patch(t.Context(), "q", types.MergePatchType, mergeQuota, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	var objects []*render.Object
+	var objects []*object.Object
 	for i := range 100 {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%d", i), "1"))
 	}

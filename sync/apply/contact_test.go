@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
-func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
+func unstructuredOf(t testing.TB, o *object.Object) *unstructured.Unstructured {
 	t.Helper()
 	var u unstructured.Unstructured
 	if err := u.UnmarshalJSON(o.JSON); err != nil {
@@ -34,7 +34,7 @@ func unstructuredOf(t testing.TB, o *render.Object) *unstructured.Unstructured {
 // resourceOf are the resources of the kinds that tests use.
 var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments, "Secret": {Version: "v1", Resource: "secrets"}}
 
-func current(t testing.TB, o *render.Object) *unstructured.Unstructured {
+func current(t testing.TB, o *object.Object) *unstructured.Unstructured {
 	t.Helper()
 	got, err := theirs(t, o).Get(t.Context(), o.ID.Name, metav1.GetOptions{})
 	if err != nil {
@@ -43,12 +43,12 @@ func current(t testing.TB, o *render.Object) *unstructured.Unstructured {
 	return got
 }
 
-func theirs(t testing.TB, o *render.Object) dynamic.ResourceInterface {
+func theirs(t testing.TB, o *object.Object) dynamic.ResourceInterface {
 	return somebody(t).Resource(resourceOf[o.ID.Kind]).Namespace(o.ID.Namespace)
 }
 
 // applyAs applies text as another manager, by force.
-func applyAs(t testing.TB, manager string, o *render.Object, text string) {
+func applyAs(t testing.TB, manager string, o *object.Object, text string) {
 	t.Helper()
 	body, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -62,7 +62,7 @@ func applyAs(t testing.TB, manager string, o *render.Object, text string) {
 }
 
 // mergeAs changes an object as somebody who does not apply, kubectl edit for one.
-func mergeAs(t testing.TB, manager string, o *render.Object, patch string, subresources ...string) {
+func mergeAs(t testing.TB, manager string, o *object.Object, patch string, subresources ...string) {
 	t.Helper()
 	_, err := theirs(t, o).Patch(t.Context(), o.ID.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresources...)
 	if err != nil {
@@ -71,7 +71,7 @@ func mergeAs(t testing.TB, manager string, o *render.Object, patch string, subre
 }
 
 // discardNow deletes the live object.
-func discardNow(t testing.TB, o *render.Object) {
+func discardNow(t testing.TB, o *object.Object) {
 	t.Helper()
 	if err := theirs(t, o).Delete(t.Context(), o.ID.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -79,19 +79,19 @@ func discardNow(t testing.TB, o *render.Object) {
 }
 
 // one brings a single object that the inventory does not know.
-func one(t testing.TB, c *Cluster, o *render.Object, adopt config.Adoption) Result {
+func one(t testing.TB, c *Cluster, o *object.Object, adopt config.Adoption) Result {
 	t.Helper()
-	return c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Adopt: adopt})[0]
+	return c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Adopt: adopt})[0]
 }
 
 // again brings an object that the inventory knows as an earlier result left it.
-func again(t testing.TB, c *Cluster, o *render.Object, before Result, ignore ...config.IgnoreRule) Result {
+func again(t testing.TB, c *Cluster, o *object.Object, before Result, ignore ...config.IgnoreRule) Result {
 	t.Helper()
 	known := inventory(t, []Result{before})
 	entry := known[before.ID]
 	entry.Digest = ""
 	known[before.ID] = entry
-	return c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Known: known, Ignore: ignore})[0]
+	return c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Known: known, Ignore: ignore})[0]
 }
 
 func errText(err error) string {
@@ -102,7 +102,7 @@ func errText(err error) string {
 }
 
 // untouched fails the test when the live object was written meanwhile.
-func untouched(t testing.TB, o *render.Object, do func()) {
+func untouched(t testing.TB, o *object.Object, do func()) {
 	t.Helper()
 	before := current(t, o).GetResourceVersion()
 	do()
@@ -167,7 +167,7 @@ func TestContactIfSameAdoptsWhatIsTheSame(t *testing.T) {
 func TestContactIfSameRefusesWhatWouldChange(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, data: {a: '1', b: '1', c: '1'}}", ns)
+	o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, data: {a: '1', b: '1', c: '1'}}", ns)
 	applyAs(t, "other", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: '2', c: '1'}}")
 	mergeAs(t, "kubectl-edit", o, `{"data":{"b":"2"}}`)
 	untouched(t, o, func() {
@@ -227,7 +227,7 @@ func TestContactAnnotationWinsOverThePolicy(t *testing.T) {
 		{"take", config.AdoptNever, ""},
 		{"yes", config.AdoptTake, `annotation swell.sh/adopt: want never, ifSame or take, got "yes"`},
 	} {
-		o := object(t, text, strings.ToLower(test.annotation), test.annotation)
+		o := newObject(t, text, strings.ToLower(test.annotation), test.annotation)
 		applyAs(t, "other", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: '"+o.ID.Name+"'}, data: {value: '2'}}")
 		r := one(t, c, o, test.policy)
 		if test.refused == "" && r.Err != nil || test.refused != "" && !strings.Contains(errText(r.Err), test.refused) {
@@ -283,10 +283,10 @@ func TestContactRefusedAfterTheWriteLeavesTheDigestOpen(t *testing.T) {
 	}
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/owned-annotations: 'example.com/*'}}, data: {value: '%s'}}"
 	ns := space(t)
-	first := one(t, c, object(t, text, ns, "1"), "")
-	second := object(t, text, ns, "2")
+	first := one(t, c, newObject(t, text, ns, "1"), "")
+	second := newObject(t, text, ns, "2")
 	mergeAs(t, "other", second, `{"metadata":{"annotations":{"example.com/x":"1"}}}`)
-	r := c.Apply(t.Context(), Work{Objects: []*render.Object{second}, Known: inventory(t, []Result{first})})[0]
+	r := c.Apply(t.Context(), Work{Objects: []*object.Object{second}, Known: inventory(t, []Result{first})})[0]
 	if r.Err == nil || !errors.Is(r.Err, ErrMissing) || r.Entry.UID == "" || r.Entry.Digest != "" {
 		t.Errorf("%+v", r)
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
 
@@ -63,7 +63,7 @@ func poll(ctx context.Context, ready func() (bool, error)) error {
 // establish waits until a definition that was just written is served in all
 // its versions. What is in the way becomes the result's error, and the next
 // apply sends the definition, and waits, again.
-func (a *applying) establish(ctx context.Context, o *render.Object, r *Result) definition {
+func (a *applying) establish(ctx context.Context, o *object.Object, r *Result) definition {
 	var d definition
 	if err := json.Unmarshal(o.JSON, &d); err != nil && r.Err == nil {
 		r.Err = &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, Message: err.Error()}
@@ -98,7 +98,7 @@ func (a *applying) establish(ctx context.Context, o *render.Object, r *Result) d
 
 // isServed says whether a definition is established and discovery shows its
 // kind. lacking becomes what is still missing. An error with done ends the wait.
-func (a *applying) isServed(ctx context.Context, o *render.Object, d *definition, lacking *string) (done bool, err error) {
+func (a *applying) isServed(ctx context.Context, o *object.Object, d *definition, lacking *string) (done bool, err error) {
 	path := "/apis/" + o.APIVersion() + "/customresourcedefinitions/" + o.ID.Name
 	var live definition
 	if err := a.getJSON(ctx, o.ID.Kind, &request{op: "get", object: o.ID.String(), path: path}, &live); err != nil {

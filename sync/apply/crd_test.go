@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -39,8 +39,8 @@ func slowDefinitions(t *testing.T, stale int32, settle time.Duration) (*Cluster,
 
 func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 	t.Parallel()
-	definition := object(t, widgets, "shop", "Widget", "color: {type: string}")
-	objects := []*render.Object{definition, object(t, widget, "shop", "color: red")}
+	definition := newObject(t, widgets, "shop", "Widget", "color: {type: string}")
+	objects := []*object.Object{definition, newObject(t, widget, "shop", "color: red")}
 
 	c, patches := slowDefinitions(t, 3, time.Minute)
 	results := c.bring(t.Context(), objects, nil)
@@ -54,7 +54,7 @@ func TestObjectsOfAChangedDefinitionGetASecondChance(t *testing.T) {
 
 	// But not when the definition is as it was.
 	c, patches = slowDefinitions(t, 3, time.Minute)
-	known := map[render.ObjectID]store.Entry{definition.ID: {ID: definition.ID, UID: "1", Digest: definition.Digest}}
+	known := map[object.ID]store.Entry{definition.ID: {ID: definition.ID, UID: "1", Digest: definition.Digest}}
 	if got := c.bring(t.Context(), objects, known); got[0].Action != Unchanged || got[1].Err == nil {
 		t.Errorf("got %+v", got)
 	}
@@ -82,8 +82,8 @@ func TestADefinitionThatIsNotServedIsNotApplied(t *testing.T) {
 			answerMeta(w)
 		}
 	})
-	got := c.bring(t.Context(), []*render.Object{
-		object(t, widgets, "shop", "Widget", "color: {type: string}"), object(t, widget, "shop", "color: red"),
+	got := c.bring(t.Context(), []*object.Object{
+		newObject(t, widgets, "shop", "Widget", "color: {type: string}"), newObject(t, widget, "shop", "color: red"),
 	}, nil)
 	want := "apply CustomResourceDefinition/widgets.shop.example.com: not established within 50ms"
 	if err := got[0].Err; err == nil || err.Error() != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxcd/pkg/ssa/normalize"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -20,7 +20,7 @@ import (
 // that it has been known by since.
 type DeepItem struct {
 	Entry  store.Entry
-	Object *render.Object
+	Object *object.Object
 }
 
 // Deep compares live objects in full with what another apply would make of

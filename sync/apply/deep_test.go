@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // manyKinds are objects with values that the server writes in its own way, or
@@ -155,9 +155,9 @@ func TestDeepFindsNothingAfterAnApply(t *testing.T) {
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	var items []DeepItem
-	var objects []*render.Object
+	var objects []*object.Object
 	for _, text := range manyKinds {
-		objects = append(objects, object(t, text, ns))
+		objects = append(objects, newObject(t, text, ns))
 	}
 	entries := applied(t, c, objects...)
 	for i, o := range objects {
@@ -193,7 +193,7 @@ func TestDeepSeesOrder(t *testing.T) {
 	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{object(t, manyKinds[0], ns), object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {a: hunter2}}", ns)}
+	objects := []*object.Object{newObject(t, manyKinds[0], ns), newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {a: hunter2}}", ns)}
 	entries := applied(t, c, objects...)
 	items := []DeepItem{{entries[0], objects[0]}, {entries[1], objects[1]}}
 	apps := somebody(t).Resource(deployments).Namespace(ns)

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // Relative is a live object and those that it owns.
 type Relative struct {
-	ID render.ObjectID
+	ID object.ID
 	// Missing: the object is in the inventory, and not in the cluster.
 	Missing bool
 	// Health of the object by itself. State is empty where it is not known:
@@ -121,7 +121,7 @@ func (f *ownerTree) children(ctx context.Context, kind schema.GroupVersionKind, 
 			defer f.mu.Unlock()
 			for _, owner := range live.OwnerReferences {
 				f.owned[owner.UID] = append(f.owned[owner.UID], &Relative{
-					ID:  render.ObjectID{Group: kind.Group, Kind: kind.Kind, Namespace: live.Namespace, Name: live.Name},
+					ID:  object.ID{Group: kind.Group, Kind: kind.Kind, Namespace: live.Namespace, Name: live.Name},
 					uid: live.UID, version: kind.Version,
 				})
 			}

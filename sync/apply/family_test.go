@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -22,9 +22,9 @@ func TestFamily(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	entries := applied(t, c,
-		object(t, deployment, ns, "web", "1"),
+		newObject(t, deployment, ns, "web", "1"),
 		configMap(t, ns, "a", "1"),
-		object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: %s}\nstringData: {password: hunter2}\n", ns),
+		newObject(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: %s}\nstringData: {password: hunter2}\n", ns),
 	)
 	gone := configMap(t, ns, "gone", "1")
 	entries = append(entries, store.Entry{ID: gone.ID, Version: "v1", UID: "00000000-0000-0000-0000-000000000000"})
@@ -46,7 +46,7 @@ func TestFamily(t *testing.T) {
 			t.Errorf("sent %+v", s)
 		}
 	}
-	none, _, err := c.Family(t.Context(), []store.Entry{{ID: render.ObjectID{Group: "example.com", Kind: "Nothing", Name: "x"}, Version: "v1", UID: "x"}})
+	none, _, err := c.Family(t.Context(), []store.Entry{{ID: object.ID{Group: "example.com", Kind: "Nothing", Name: "x"}, Version: "v1", UID: "x"}})
 	if err != nil || len(none) != 1 || none[0].Health.State != "" {
 		t.Errorf("of a kind that is not served: %+v, %v", none, err)
 	}

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/faults"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // liveConfigMap is what the server has, read by somebody else; nil for nothing.
-func liveConfigMap(t *testing.T, o *render.Object) *unstructured.Unstructured {
+func liveConfigMap(t *testing.T, o *object.Object) *unstructured.Unstructured {
 	t.Helper()
 	live, err := somebody(t).Resource(configMaps).Namespace(o.ID.Namespace).Get(t.Context(), o.ID.Name, metav1.GetOptions{})
 	if err != nil {
@@ -151,11 +151,11 @@ func TestFaultsInTheWay(t *testing.T) {
 			namespace := space(t)
 			c, clear := fault.between(t)
 			old, wanted := configMap(t, namespace, "cart", "old"), configMap(t, namespace, "cart", "new")
-			known := inventory(t, c.bring(t.Context(), []*render.Object{old}, nil))
+			known := inventory(t, c.bring(t.Context(), []*object.Object{old}, nil))
 			before := liveConfigMap(t, old).GetResourceVersion()
 
 			clear(false)
-			got := c.bring(t.Context(), []*render.Object{wanted}, known)[0]
+			got := c.bring(t.Context(), []*object.Object{wanted}, known)[0]
 			fault.judge(t, got.Err)
 			wrote, sure := valueOf(liveConfigMap(t, old)) == "new", got.Entry.Digest == old.Digest
 			switch {
@@ -169,7 +169,7 @@ func TestFaultsInTheWay(t *testing.T) {
 			}
 			clear(true)
 			known[wanted.ID] = got.Entry
-			if got := c.bring(t.Context(), []*render.Object{wanted}, known)[0]; got.Err != nil || got.Entry.Digest != wanted.Digest {
+			if got := c.bring(t.Context(), []*object.Object{wanted}, known)[0]; got.Err != nil || got.Entry.Digest != wanted.Digest {
 				t.Errorf("with the fault gone: %+v", got)
 			}
 			live := liveConfigMap(t, old)
@@ -182,7 +182,7 @@ func TestFaultsInTheWay(t *testing.T) {
 }
 
 // prune deletes the object with the fault in the way, and again without it.
-func (f *inTheWay) prune(t *testing.T, c *Cluster, clear func(bool), o *render.Object, entry store.Entry) {
+func (f *inTheWay) prune(t *testing.T, c *Cluster, clear func(bool), o *object.Object, entry store.Entry) {
 	t.Helper()
 	clear(false)
 	r := c.Prune(t.Context(), []store.Entry{entry})[0]

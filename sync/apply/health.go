@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/store"
@@ -66,13 +66,13 @@ func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []Drift
 }
 
 // Asks says whether the health of an object is to be read. A Secret is never.
-func (w *Work) Asks(o *render.Object) bool {
+func (w *Work) Asks(o *object.Object) bool {
 	kind := kindOf(o.ID, "").GroupKind()
 	return !health.Steady[kind] || w.Rules.For(o.ID) != nil && kind != (schema.GroupKind{Kind: "Secret"})
 }
 
 // health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *render.Object, known store.Entry, work Work) (health.Health, *Drift, error) {
+func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, work Work) (health.Health, *Drift, error) {
 	var live *unstructured.Unstructured
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
@@ -135,7 +135,7 @@ func (c *connection) changed(live *unstructured.Unstructured, known store.Entry,
 }
 
 // getObject reads an object in full. It must not be used for Secrets.
-func (c *call) getObject(ctx context.Context, id render.ObjectID, path string) (*unstructured.Unstructured, error) {
+func (c *call) getObject(ctx context.Context, id object.ID, path string) (*unstructured.Unstructured, error) {
 	req := &request{op: "get", object: id.String(), method: http.MethodGet, path: path, accept: jsonType}
 	answer, err := c.do(ctx, req)
 	if err != nil {

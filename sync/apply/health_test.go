@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 )
 
-func healthOf(t *testing.T, c *Cluster, objects ...*render.Object) health.Health {
+func healthOf(t *testing.T, c *Cluster, objects ...*object.Object) health.Health {
 	t.Helper()
 	h, _, err := c.Health(t.Context(), Work{Objects: objects})
 	if err != nil {
@@ -28,7 +28,7 @@ func healthOf(t *testing.T, c *Cluster, objects ...*render.Object) health.Health
 }
 
 // becomes waits for a health.
-func becomes(t *testing.T, c *Cluster, want health.Health, objects ...*render.Object) {
+func becomes(t *testing.T, c *Cluster, want health.Health, objects ...*object.Object) {
 	t.Helper()
 	eventually(t, func() (bool, string) {
 		got := healthOf(t, c, objects...)
@@ -40,7 +40,7 @@ func TestHealthOfAGoodDeployment(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{configMap(t, ns, "a", "1"), object(t, deployment, ns, "web", "1")}
+	objects := []*object.Object{configMap(t, ns, "a", "1"), newObject(t, deployment, ns, "web", "1")}
 	if got := healthOf(t, c, objects...); got != (health.Health{State: health.Progressing, Reason: "Deployment/" + ns + "/web: not found"}) {
 		t.Errorf("before: %v", got)
 	}
@@ -51,7 +51,7 @@ func TestHealthOfAGoodDeployment(t *testing.T) {
 func TestHealthSaysWhyADeploymentIsNotReady(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	broken := object(t, deployment, ns, "web", "broken")
+	broken := newObject(t, deployment, ns, "web", "broken")
 	applied(t, c, broken)
 	becomes(t, c, health.Health{State: health.Progressing, Reason: "Deployment/" + ns + "/web: 0 of 1 replicas available: container main: " +
 		`ImagePullBackOff: back-off pulling image "registry.example.com/web:broken"`}, broken)
@@ -61,8 +61,8 @@ func TestHealthFailsWithTheProgressDeadline(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	broken := object(t, strings.Replace(deployment, "replicas: 1", "replicas: 1\n  progressDeadlineSeconds: 1", 1), ns, "web", "broken")
-	good := object(t, deployment, ns, "good", "1")
+	broken := newObject(t, strings.Replace(deployment, "replicas: 1", "replicas: 1\n  progressDeadlineSeconds: 1", 1), ns, "web", "broken")
+	good := newObject(t, deployment, ns, "good", "1")
 	applied(t, c, broken, good)
 	becomes(t, c, health.Health{State: health.Failed, Reason: "Deployment/" + ns + "/web: progress deadline exceeded: container main: " +
 		`ImagePullBackOff: back-off pulling image "registry.example.com/web:broken"`}, good, broken)
@@ -71,7 +71,7 @@ func TestHealthFailsWithTheProgressDeadline(t *testing.T) {
 func TestHealthNamesAPodThatCannotBeScheduled(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	picky := object(t, strings.Replace(deployment, "    spec:\n", "    spec:\n      nodeSelector: {no: such}\n", 1), ns, "web", "1")
+	picky := newObject(t, strings.Replace(deployment, "    spec:\n", "    spec:\n      nodeSelector: {no: such}\n", 1), ns, "web", "1")
 	applied(t, c, picky)
 	eventually(t, func() (bool, string) {
 		got := healthOf(t, c, picky)
@@ -84,9 +84,9 @@ func TestHealthNamesPodsThatWereRefused(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{
-		object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: %s}, spec: {hard: {pods: 0}}}", ns),
-		object(t, deployment, ns, "web", "1"),
+	objects := []*object.Object{
+		newObject(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: %s}, spec: {hard: {pods: 0}}}", ns),
+		newObject(t, deployment, ns, "web", "1"),
 	}
 	applied(t, c, objects...)
 	eventually(t, func() (bool, string) {
@@ -106,7 +106,7 @@ func TestHealthNamesPodsThatWereRefused(t *testing.T) {
 		{"batch/v1, kind: Job", "template: {spec: {restartPolicy: Never, containers: [{name: main, image: 'x:1'}]}}",
 			`not complete: FailedCreate: Error creating: pods "x"` + why},
 	} {
-		o := object(t, "{apiVersion: %s, metadata: {name: x, namespace: %s}, spec: {%s}}", test.kind, ns, test.spec)
+		o := newObject(t, "{apiVersion: %s, metadata: {name: x, namespace: %s}, spec: {%s}}", test.kind, ns, test.spec)
 		applied(t, c, o)
 		becomes(t, c, health.Health{State: health.Progressing, Reason: o.ID.String() + ": " + test.want}, o)
 	}
@@ -169,7 +169,7 @@ spec: {containers: [{name: main, image: 'x:1'}], volumes: [{name: v, ephemeral: 
 spec: {containers: [{name: main, image: 'x:1'}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}`,
 			"1 of 2 replicas created: pod 0: claim data-db-0: " + none},
 	} {
-		o := object(t, test.text, ns)
+		o := newObject(t, test.text, ns)
 		applied(t, c, o)
 		becomes(t, c, health.Health{State: health.Progressing, Reason: o.ID.String() + ": " + test.want}, o)
 	}
@@ -181,11 +181,11 @@ func TestHealthOfAClaimThatWaitsForItsPod(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	discard(t, schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "", ns)
-	class := object(t, "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: example.com/none, volumeBindingMode: WaitForFirstConsumer}", ns)
-	claim := object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: %[1]s}, spec: {storageClassName: %[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}", ns)
+	class := newObject(t, "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: example.com/none, volumeBindingMode: WaitForFirstConsumer}", ns)
+	claim := newObject(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: %[1]s}, spec: {storageClassName: %[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}", ns)
 	applied(t, c, class, claim)
 	becomes(t, c, health.Health{State: health.Healthy}, claim)
-	uses := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: uses, namespace: %s}, spec: {selector: {matchLabels: {app: uses}}, template: {metadata: {labels: {app: uses}},
+	uses := newObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: uses, namespace: %s}, spec: {selector: {matchLabels: {app: uses}}, template: {metadata: {labels: {app: uses}},
 spec: {containers: [{name: main, image: 'x:1'}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}}}`, ns)
 	applied(t, c, uses)
 	eventually(t, func() (bool, string) {
@@ -212,9 +212,9 @@ func TestHealthNamesTheContainerWhoseProbeFails(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	web := object(t, workload, "Deployment", "web", ns, "replicas: 1")
-	db := object(t, workload, "StatefulSet", "db", ns, "replicas: 2")
-	agent := object(t, workload, "DaemonSet", "agent", ns, "")
+	web := newObject(t, workload, "Deployment", "web", ns, "replicas: 1")
+	db := newObject(t, workload, "StatefulSet", "db", ns, "replicas: 2")
+	agent := newObject(t, workload, "DaemonSet", "agent", ns, "")
 	applied(t, c, web, db, agent)
 	becomes(t, c, health.Health{State: health.Healthy}, web, db, agent)
 
@@ -253,7 +253,7 @@ func TestHealthSaysHowAJobFailed(t *testing.T) {
 		{"policy", "podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [137]}}]}",
 			"container main for pod " + ns + "/policy failed with exit code 137 matching FailJob rule at index 0: container main: exited with code 137 (OOMKilled)"},
 	} {
-		job := object(t, `
+		job := newObject(t, `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: %s, namespace: %s}
@@ -273,7 +273,7 @@ func TestHealthOfAJobIsItsCompletion(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	job := object(t, `
+	job := newObject(t, `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: migrate, namespace: %s}
@@ -286,7 +286,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 func TestHealthReadsOnlyWhatCanBeIll(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	var objects []*render.Object
+	var objects []*object.Object
 	for kind := range health.Steady {
 		o := configMap(t, ns, "a", "1")
 		o.ID.Group, o.ID.Kind = kind.Group, kind.Kind

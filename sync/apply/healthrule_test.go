@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
@@ -88,7 +89,7 @@ func TestHealthRuleOfACustomResource(t *testing.T) {
 	certificates := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "certificates"}
 	rules := ruled(t, group, "Certificate", "object.status.conditions.exists(c, c.type == 'Issued' && c.status == 'True')",
 		"object.status.attempts >= 3", "'certificate: ' + object.status.message")
-	definition := object(t, `
+	definition := newObject(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: certificates.%[1]s}
@@ -104,10 +105,10 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, group)
 	discard(t, crds, "", "certificates."+group)
-	certificate := object(t, "{apiVersion: %s/v1, kind: Certificate, metadata: {name: web, namespace: %s}, spec: {host: web}}", group, ns)
+	certificate := newObject(t, "{apiVersion: %s/v1, kind: Certificate, metadata: {name: web, namespace: %s}, spec: {host: web}}", group, ns)
 	after := configMap(t, ns, "after", "1")
 	after.Phase = 1
-	work := Work{Objects: []*render.Object{definition, certificate, after}, Rules: rules}
+	work := Work{Objects: []*object.Object{definition, certificate, after}, Rules: rules}
 	steps := func() string {
 		results := c.Apply(t.Context(), work)
 		for i, r := range results {
@@ -163,22 +164,22 @@ spec:
 func TestHealthRuleOfAKindThatIsNotReadOtherwise(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	service := object(t, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: %s}, spec: {type: LoadBalancer, ports: [{port: 80}]}}", ns)
-	inside := object(t, "{apiVersion: v1, kind: Service, metadata: {name: inside, namespace: %s}, spec: {ports: [{port: 80}]}}", ns)
-	secret := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: %s}, data: {a: eA==}}", ns)
+	service := newObject(t, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: %s}, spec: {type: LoadBalancer, ports: [{port: 80}]}}", ns)
+	inside := newObject(t, "{apiVersion: v1, kind: Service, metadata: {name: inside, namespace: %s}, spec: {ports: [{port: 80}]}}", ns)
+	secret := newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: %s}, data: {a: eA==}}", ns)
 	applied(t, c, service, inside, secret)
 	w.take()
 
 	rules := ruled(t, "", "Service", "object.spec.type != 'LoadBalancer' || size(object.status.loadBalancer.?ingress.orValue([])) > 0", "", "'no address yet'")
 	rules[render.GroupKind{Kind: "Secret"}] = ruled(t, "", "Secret", "false", "", "")[render.GroupKind{Kind: "Secret"}]
-	work := Work{Objects: []*render.Object{inside, service, secret}, Rules: rules}
+	work := Work{Objects: []*object.Object{inside, service, secret}, Rules: rules}
 	want := health.Health{State: health.Progressing, Reason: fmt.Sprintf(`Service/%s/web: no address yet`, ns)}
 	if got, _, err := c.Health(t.Context(), work); err != nil || got != want {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
 	after := configMap(t, ns, "after", "1")
 	after.Phase = 1
-	phases := c.Apply(t.Context(), Work{Objects: []*render.Object{service, after}, Rules: rules})
+	phases := c.Apply(t.Context(), Work{Objects: []*object.Object{service, after}, Rules: rules})
 	if got := phases[1].Reason; got != "waits for phase 0: "+want.Reason {
 		t.Errorf("the next phase: %q", got)
 	}
@@ -203,13 +204,13 @@ func TestHealthRuleIsNotAskedAboutHooks(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	hook := object(t, `
+	hook := newObject(t, `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: migrate, namespace: %s, annotations: {swell.sh/hook: before}}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example.com/migrate:1"}]}}}
 `, ns)
-	work := Work{Objects: []*render.Object{hook, configMap(t, ns, "after", "1")}, Bundle: "1", Rules: ruled(t, "batch", "Job", "false", "true", "")}
+	work := Work{Objects: []*object.Object{hook, configMap(t, ns, "after", "1")}, Bundle: "1", Rules: ruled(t, "batch", "Job", "false", "true", "")}
 	eventually(t, func() (bool, string) {
 		results := c.Apply(t.Context(), work)
 		work.Known = inventory(t, results)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -52,7 +52,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
-	case o.Hook() == render.HookOnce && !a.isApplied(metaOf(live)):
+	case o.Hook() == object.HookOnce && !a.isApplied(metaOf(live)):
 		a.start(ctx, i) // adopts it, or says why not
 	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
@@ -181,7 +181,7 @@ func isSuspended(job *unstructured.Unstructured) bool {
 
 // isOfUnit says whether a live object was applied by us, for the unit that the
 // object is of.
-func (c *connection) isOfUnit(live *unstructured.Unstructured, o *render.Object) bool {
+func (c *connection) isOfUnit(live *unstructured.Unstructured, o *object.Object) bool {
 	return c.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationUnit] == o.Annotation(config.AnnotationUnit)
 }
 
@@ -204,7 +204,7 @@ func metaOf(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 
 // readObject reads an object in full; nil when there is none. It must not be
 // used for Secrets.
-func (c *call) readObject(ctx context.Context, op string, id render.ObjectID, version string) (live *unstructured.Unstructured, path string, err error) {
+func (c *call) readObject(ctx context.Context, op string, id object.ID, version string) (live *unstructured.Unstructured, path string, err error) {
 	err = c.addressed(ctx, c.anyResource, kindOf(id, version), func(found resource) error {
 		if path, err = found.path(op, id); err == nil {
 			live, err = c.getObject(ctx, id, path)
@@ -218,7 +218,7 @@ func (c *call) readObject(ctx context.Context, op string, id render.ObjectID, ve
 }
 
 // merge changes fields of an object that is there.
-func (c *call) merge(ctx context.Context, op string, id render.ObjectID, version string, change map[string]any) error {
+func (c *call) merge(ctx context.Context, op string, id object.ID, version string, change map[string]any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (c *call) merge(ctx context.Context, op string, id render.ObjectID, version
 	}))
 }
 
-func refused(op string, id render.ObjectID, format string, args ...any) *Error {
+func refused(op string, id object.ID, format string, args ...any) *Error {
 	return &Error{Op: op, Object: id.String(), class: ErrRefused, Message: fmt.Sprintf(format, args...), unsent: true}
 }
 
@@ -286,7 +286,7 @@ func (c *call) beforeDelete(ctx context.Context, entry store.Entry) Result {
 		return r
 	case err != nil:
 		return r.failed(err)
-	case live == nil || live.GetAnnotations()[config.AnnotationHook] != string(render.HookBeforeDelete):
+	case live == nil || live.GetAnnotations()[config.AnnotationHook] != string(object.HookBeforeDelete):
 		return r
 	}
 	if _, stays := c.judge(r, metaOf(live)); stays || health.HasCondition(live, "Complete") {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -34,8 +34,8 @@ spec:
       containers: [{name: main, image: "registry.example.com/x:%[4]s"}]
 `
 
-func hookJob(t *testing.T, ns, name string, hook render.Hook, tag, spec string) *render.Object {
-	return object(t, job, ns, name, "swell.sh/hook: "+string(hook), tag, spec)
+func hookJob(t *testing.T, ns, name string, hook object.Hook, tag, spec string) *object.Object {
+	return newObject(t, job, ns, name, "swell.sh/hook: "+string(hook), tag, spec)
 }
 
 // complete lets the pods of a Job come to a good end.
@@ -79,8 +79,8 @@ func TestHookBeforeRunsOnceForEachBundle(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	before := hookJob(t, ns, "migrate", render.HookBefore, "broken", "")
-	bundle := func(value string) []*render.Object { return []*render.Object{before, configMap(t, ns, "a", value)} }
+	before := hookJob(t, ns, "migrate", object.HookBefore, "broken", "")
+	bundle := func(value string) []*object.Object { return []*object.Object{before, configMap(t, ns, "a", value)} }
 
 	got := s.apply("x", bundle("1")...)
 	waits := "hook Job/" + ns + "/migrate"
@@ -119,8 +119,8 @@ func TestHookAfterRunsWhenItsPhaseIsHealthy(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	bundle := func(tag string) []*render.Object {
-		return []*render.Object{object(t, deployment, ns, "web", tag), hookJob(t, ns, "announce", render.HookAfter, "1", "")}
+	bundle := func(tag string) []*object.Object {
+		return []*object.Object{newObject(t, deployment, ns, "web", tag), hookJob(t, ns, "announce", object.HookAfter, "1", "")}
 	}
 	same(t, []string{"Deployment created", "Job skipped (phase 0)"}, outcomes(s.apply("x", bundle("broken")...)))
 	if isThere(t, ns, "announce") {
@@ -139,7 +139,7 @@ func TestHookThatItsTimeToLiveTakesIsNoDrift(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "1", "ttlSecondsAfterFinished: 0"), configMap(t, ns, "a", "1")}
+	bundle := []*object.Object{hookJob(t, ns, "migrate", object.HookBefore, "1", "ttlSecondsAfterFinished: 0"), configMap(t, ns, "a", "1")}
 	s.toTheEnd("x", bundle...)
 	eventually(t, func() (bool, string) { return !isThere(t, ns, "migrate"), "the Job stays" })
 	var entries []store.Entry
@@ -168,8 +168,8 @@ func TestJobThatRemovesItselfRunsOnce(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	job := func(tag string) *render.Object {
-		return object(t, job, ns, "migrate", "", tag, "ttlSecondsAfterFinished: 0")
+	job := func(tag string) *object.Object {
+		return newObject(t, job, ns, "migrate", "", tag, "ttlSecondsAfterFinished: 0")
 	}
 	first := s.apply("x", job("1"), configMap(t, ns, "a", "1"))
 	if first[0].Action != Created || first[0].Waits == "" || first[1].Action != Created {
@@ -196,7 +196,7 @@ func TestJobThatRemovesItselfIsAdopted(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	o := object(t, job, ns, "migrate", "", "broken", "ttlSecondsAfterFinished: 3600")
+	o := newObject(t, job, ns, "migrate", "", "broken", "ttlSecondsAfterFinished: 3600")
 	create(t, jobs, `{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, namespace: `+ns+`}, spec: {ttlSecondsAfterFinished: 3600, template: {spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example.com/x:broken"}]}}}}`)
 	was := liveJob(t, ns, "migrate").GetUID()
 	if got := newState(t, c).apply("x", o); got[0].Err != nil || got[0].Waits == "" {
@@ -211,7 +211,7 @@ func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "1", ""), configMap(t, ns, "a", "1")}
+	bundle := []*object.Object{hookJob(t, ns, "migrate", object.HookBefore, "1", ""), configMap(t, ns, "a", "1")}
 	newState(t, c).toTheEnd("x", bundle...)
 	uid := liveJob(t, ns, "migrate").GetUID()
 	s := newState(t, c)
@@ -219,7 +219,7 @@ func TestHookDoesNotRunAgainWhenTheStateIsLost(t *testing.T) {
 	if liveJob(t, ns, "migrate").GetUID() != uid {
 		t.Error("the hook ran twice")
 	}
-	same(t, render.Digest("x"), s.known[bundle[0].ID].Ran)
+	same(t, object.Digest("x"), s.known[bundle[0].ID].Ran)
 }
 
 func TestHookThatFailsSaysWhy(t *testing.T) {
@@ -227,7 +227,7 @@ func TestHookThatFailsSaysWhy(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	bundle := []*render.Object{hookJob(t, ns, "migrate", render.HookBefore, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")}
+	bundle := []*object.Object{hookJob(t, ns, "migrate", object.HookBefore, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")}
 	fail := func() {
 		t.Helper()
 		eventually(t, func() (bool, string) {
@@ -267,7 +267,7 @@ func TestHookThatFailsNamesItsContainer(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	hook := hookJob(t, ns, "migrate", render.HookAfter, "broken", "backoffLimit: 0")
+	hook := hookJob(t, ns, "migrate", object.HookAfter, "broken", "backoffLimit: 0")
 	s.apply("x", hook)
 	patchPod(t, ns, "batch.kubernetes.io/job-name=migrate", `{"phase":"Failed","containerStatuses":[{"name":"main","image":"x","imageID":"","ready":false,"restartCount":0,
 "state":{"waiting":null,"terminated":{"exitCode":3,"reason":"Error"}}}]}`)
@@ -285,7 +285,7 @@ func TestHookOfAUnitThatIsRenamed(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
+	hook := hookJob(t, ns, "migrate", object.HookBefore, "1", "")
 	newState(t, c).toTheEnd("x", hook)
 	uid := liveJob(t, ns, "migrate").GetUID()
 	renamed := *hook
@@ -300,8 +300,8 @@ func TestHookOfAUnitThatIsRenamed(t *testing.T) {
 func TestHookLeavesAForeignJobAlone(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	hook := hookJob(t, ns, "migrate", render.HookBefore, "1", "")
-	theirs := object(t, job, ns, "migrate", "", "1", "suspend: true")
+	hook := hookJob(t, ns, "migrate", object.HookBefore, "1", "")
+	theirs := newObject(t, job, ns, "migrate", "", "1", "suspend: true")
 	create(t, jobs, strings.NewReplacer(`"app.kubernetes.io/managed-by":"swell"`, `"app.kubernetes.io/managed-by":"helm"`).Replace(string(theirs.JSON)))
 	got := newState(t, c).apply("x", hook, configMap(t, ns, "a", "1"))
 	if !errors.Is(got[0].Err, ErrRefused) || !strings.Contains(got[0].Err.Error(), "not this unit's") || got[1].Action != Skipped {
@@ -313,7 +313,7 @@ func TestHookLeavesAForeignJobAlone(t *testing.T) {
 }
 
 // deletes prunes all that is known and keeps what comes of it.
-func (s *state) deletes(ids ...render.ObjectID) []Result {
+func (s *state) deletes(ids ...object.ID) []Result {
 	s.t.Helper()
 	var entries []store.Entry
 	for _, id := range ids {
@@ -331,7 +331,7 @@ func TestHookBeforeDelete(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	hook, data := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", ""), configMap(t, ns, "a", "1")
+	hook, data := hookJob(t, ns, "drain", object.HookBeforeDelete, "broken", ""), configMap(t, ns, "a", "1")
 	same(t, []string{"Job created", "ConfigMap created"}, outcomes(s.apply("x", hook, data)))
 	becomes(t, c, health.Health{State: health.Healthy}, hook)
 	if !isSuspended(liveJob(t, ns, "drain")) {
@@ -366,7 +366,7 @@ func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	hook, data := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")
+	hook, data := hookJob(t, ns, "drain", object.HookBeforeDelete, "broken", "activeDeadlineSeconds: 1"), configMap(t, ns, "a", "1")
 	s.apply("x", hook, data)
 	var got []Result
 	for range 2 {
@@ -397,7 +397,7 @@ func TestHookBeforeDeleteIsMadeAnew(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	hook := hookJob(t, ns, "drain", render.HookBeforeDelete, "broken", "")
+	hook := hookJob(t, ns, "drain", object.HookBeforeDelete, "broken", "")
 	s.apply("x", hook)
 	s.deletes(hook.ID)
 	if isSuspended(liveJob(t, ns, "drain")) {
@@ -408,7 +408,7 @@ func TestHookBeforeDeleteIsMadeAnew(t *testing.T) {
 	if !isSuspended(first) {
 		t.Error("the hook goes on")
 	}
-	s.toTheEnd("y", hookJob(t, ns, "drain", render.HookBeforeDelete, "2", ""))
+	s.toTheEnd("y", hookJob(t, ns, "drain", object.HookBeforeDelete, "2", ""))
 	second := liveJob(t, ns, "drain")
 	if second.GetUID() == first.GetUID() || !isSuspended(second) {
 		t.Errorf("the hook was not made anew")

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/simulator"
 )
 
@@ -52,7 +52,7 @@ func TestAnotherClusterInTheMiddle(t *testing.T) {
 			if _, err := c.Identity(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil)
+			results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil)
 			if !test.another {
 				if results[0].Err != nil || results[1].Err != nil || writes[first] != 2 {
 					t.Errorf("%v, %v, %d writes", results[0].Err, results[1].Err, writes[first])
@@ -89,7 +89,7 @@ func TestDoubtedAgainAndAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.limiter.now = func() time.Time { c.identity.doubt(); return time.Now() }
-	results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := results[0].Err; err == nil || !IsLost(err) || writes > 0 {
 		t.Errorf("%v, %d writes", err, writes)
 	}
@@ -118,7 +118,7 @@ func TestAnotherClusterAfterAPause(t *testing.T) {
 	if _, err := c.Identity(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	results := c.bring(t.Context(), []*render.Object{configMap(t, "default", "a", "1")}, nil)
+	results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := results[0].Err; err == nil || !strings.Contains(err.Error(), "another cluster answers than before") || writes > 0 {
 		t.Errorf("%v, %d writes", err, writes)
 	}

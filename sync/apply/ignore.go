@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -35,7 +35,7 @@ func (i Ignored) of(entry store.Entry) []pointer {
 type pointer []string
 
 // pointersFor are the pointers of the rules that hold for the object.
-func pointersFor(rules []config.IgnoreRule, id render.ObjectID) []pointer {
+func pointersFor(rules []config.IgnoreRule, id object.ID) []pointer {
 	var pointers []pointer
 	for _, rule := range rules {
 		if rule.Kind != id.Kind || rule.Object != "" && rule.Object != id.Name {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -29,8 +29,8 @@ func TestIgnoredFieldsAreSetOnceAndThenLeft(t *testing.T) {
 	ns := space(t)
 	rule := ignoring("ConfigMap", "/data/theirs", "/metadata/annotations/example.com~1note")
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {example.com/note: '%[2]s'}}, data: {ours: '%[2]s', theirs: '%[2]s'}}"
-	o := object(t, text, ns, "1")
-	first := c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
+	o := newObject(t, text, ns, "1")
+	first := c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
 	if first.Err != nil || first.Action != Created || first.Warnings != nil {
 		t.Fatalf("%+v", first)
 	}
@@ -45,7 +45,7 @@ func TestIgnoredFieldsAreSetOnceAndThenLeft(t *testing.T) {
 	}
 	// Another value in Git, and nobody who set one: the field is not ours, so it
 	// neither changes nor goes.
-	second := again(t, c, object(t, text, ns, "2"), first, rule)
+	second := again(t, c, newObject(t, text, ns, "2"), first, rule)
 	if second.Err != nil || second.Warnings != nil {
 		t.Fatalf("%+v", second)
 	}
@@ -57,7 +57,7 @@ func TestIgnoredFieldsAreSetOnceAndThenLeft(t *testing.T) {
 	if drifts := swept(t, c, []store.Entry{second.Entry}); drifts != nil {
 		t.Error(drifts)
 	}
-	third := again(t, c, object(t, text, ns, "3"), second, rule)
+	third := again(t, c, newObject(t, text, ns, "3"), second, rule)
 	if third.Err != nil || third.Taken != nil {
 		t.Fatalf("%+v", third)
 	}
@@ -70,13 +70,13 @@ func TestIgnoredFieldsAreSetOnceAndThenLeft(t *testing.T) {
 func TestIgnoredFieldsAreLetGoWhenARuleIsNew(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	first := one(t, c, object(t, scalable, ns, 3, "a"), "")
+	first := one(t, c, newObject(t, scalable, ns, 3, "a"), "")
 	rule := config.IgnoreRule{Kind: "Deployment", Object: "web", Fields: []string{"/spec/replicas", "/spec/template/spec/containers/0/image"}}
-	r := again(t, c, object(t, scalable, ns, 1, "b"), first, rule)
+	r := again(t, c, newObject(t, scalable, ns, 1, "b"), first, rule)
 	if r.Err != nil || r.Warnings != nil {
 		t.Fatalf("%+v", r)
 	}
-	o := object(t, scalable, ns, 1, "b")
+	o := newObject(t, scalable, ns, 1, "b")
 	if n := replicas(t, current(t, o).Object["spec"]); n != 3 {
 		t.Errorf("%d replicas", n)
 	}
@@ -89,7 +89,7 @@ func TestIgnoredFieldsAreLetGoWhenARuleIsNew(t *testing.T) {
 	}
 }
 
-func mainImage(t *testing.T, o *render.Object) string {
+func mainImage(t *testing.T, o *object.Object) string {
 	t.Helper()
 	spec := current(t, o).Object["spec"].(map[string]any)
 	for _, step := range []string{"template", "spec"} {
@@ -104,7 +104,7 @@ func TestIgnoredFieldsAreNoDrift(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	o := object(t, scalable, ns, 3, "a")
+	o := newObject(t, scalable, ns, 3, "a")
 	first := one(t, c, o, "")
 	mergeAs(t, "vpa", o, `{"spec":{"replicas":4}}`)
 	mergeAs(t, "kubectl-edit", o, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"c"}]}}}}`)
@@ -121,7 +121,7 @@ func TestIgnoredFieldsAreNoDrift(t *testing.T) {
 		if diff := cmp.Diff(test.want, sweptBut(t, c, []store.Entry{first.Entry}, ignoredBy(test.rules...))); diff != "" {
 			t.Errorf("%v: %s", test.rules, diff)
 		}
-		_, drifts, err := c.Health(t.Context(), Work{Objects: []*render.Object{o}, Known: map[render.ObjectID]store.Entry{o.ID: first.Entry}, Ignore: test.rules})
+		_, drifts, err := c.Health(t.Context(), Work{Objects: []*object.Object{o}, Known: map[object.ID]store.Entry{o.ID: first.Entry}, Ignore: test.rules})
 		if err != nil || (len(drifts) > 0) != (test.want != nil) {
 			t.Errorf("%v: health says %v, %v", test.rules, drifts, err)
 		}
@@ -133,7 +133,7 @@ func TestIgnoredFieldsAtFirstContact(t *testing.T) {
 	c, _ := connect(t, Options{})
 	o := configMap(t, space(t), "a", "1")
 	applyAs(t, "other", o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {value: theirs}}")
-	r := c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Ignore: []config.IgnoreRule{ignoring("ConfigMap", "/data/value")}})[0]
+	r := c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Ignore: []config.IgnoreRule{ignoring("ConfigMap", "/data/value")}})[0]
 	if r.Err != nil || r.Adopted != "other (Apply)" {
 		t.Fatalf("%+v", r)
 	}
@@ -147,7 +147,7 @@ func TestIgnoredFieldsAreSetAgainWhenTheObjectWasDeleted(t *testing.T) {
 	c, _ := connect(t, Options{})
 	o := configMap(t, space(t), "a", "1")
 	rule := ignoring("ConfigMap", "/data/value")
-	first := c.Apply(t.Context(), Work{Objects: []*render.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
+	first := c.Apply(t.Context(), Work{Objects: []*object.Object{o}, Ignore: []config.IgnoreRule{rule}})[0]
 	discardNow(t, o)
 	r := again(t, c, o, first, rule)
 	if r.Err != nil || r.Action != Created {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
 
@@ -74,7 +74,7 @@ func because(e *Error) string {
 
 // explained says which fields cannot be changed, what the server said, and what
 // can be done. never is why the object is not replaced whatever it allows.
-func explained(o *render.Object, refusal error, fields []string, never string) error {
+func explained(o *object.Object, refusal error, fields []string, never string) error {
 	var e *Error
 	if !errors.As(refusal, &e) {
 		return refusal

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -211,19 +211,19 @@ func TestImmutableTexts(t *testing.T) {
 // diff makes of that.
 func change(t *testing.T, c *Cluster, text, old, value string) (Result, diff.Action) {
 	t.Helper()
-	before, after := object(t, "%s", strings.ReplaceAll(text, "X", old)), object(t, "%s", strings.ReplaceAll(text, "X", value))
+	before, after := newObject(t, "%s", strings.ReplaceAll(text, "X", old)), newObject(t, "%s", strings.ReplaceAll(text, "X", value))
 	entry := applied(t, c, before)[0]
 	t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
-	got := c.bring(t.Context(), []*render.Object{after}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]
+	got := c.bring(t.Context(), []*object.Object{after}, map[object.ID]store.Entry{entry.ID: entry})[0]
 	return got, foretold(before, after)
 }
 
 // foretold is what a diff makes of an object that changes.
-func foretold(old, object *render.Object) diff.Action {
-	bundle := func(o *render.Object) map[config.TargetName]*render.Bundle {
-		return map[config.TargetName]*render.Bundle{"a": {Objects: []*render.Object{o}, Digest: o.Digest}}
+func foretold(old, obj *object.Object) diff.Action {
+	bundle := func(o *object.Object) map[config.TargetName]*object.Bundle {
+		return map[config.TargetName]*object.Bundle{"a": {Objects: []*object.Object{o}, Digest: o.Digest}}
 	}
-	changes := diff.Unit("unit", bundle(old), bundle(object))
+	changes := diff.Unit("unit", bundle(old), bundle(obj))
 	if len(changes) != 1 {
 		return ""
 	}
@@ -360,8 +360,8 @@ func TestImmutableByARule(t *testing.T) {
 	ns := space(t)
 	rule := `size: {type: string, x-kubernetes-validations: [{rule: self == oldSelf, message: Value is immutable}]}`
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	entries := applied(t, c, object(t, widgets, ns, "Widget", rule), object(t, widget, ns, "size: big"))
-	got := c.bring(t.Context(), []*render.Object{object(t, widget, ns, "size: small")}, map[render.ObjectID]store.Entry{entries[1].ID: entries[1]})[0]
+	entries := applied(t, c, newObject(t, widgets, ns, "Widget", rule), newObject(t, widget, ns, "size: big"))
+	got := c.bring(t.Context(), []*object.Object{newObject(t, widget, ns, "size: small")}, map[object.ID]store.Entry{entries[1].ID: entries[1]})[0]
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "spec.size cannot be changed (Value is immutable)") {
 		t.Errorf("got %v", got.Err)
 	}
@@ -371,9 +371,9 @@ func TestImmutableIsNotEveryRefusal(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	service := "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: allowed}}, spec: {selector: {app: a}, ports: [{port: %s}]}}"
-	known := inventory(t, c.bring(t.Context(), []*render.Object{object(t, service, ns, "80")}, nil))
+	known := inventory(t, c.bring(t.Context(), []*object.Object{newObject(t, service, ns, "80")}, nil))
 	for _, port := range []string{"99999", `80, name: "field is immutable"`, `80, name: "is immutable when x"`, "80}, {port: 80"} {
-		got := c.bring(t.Context(), []*render.Object{object(t, service, ns, port)}, known)[0]
+		got := c.bring(t.Context(), []*object.Object{newObject(t, service, ns, port)}, known)[0]
 		if got.Err == nil || strings.Contains(got.Err.Error(), "cannot be changed") || got.Action != "" {
 			t.Errorf("port %s: %+v", port, got)
 		}
@@ -399,7 +399,7 @@ func causes(err error) []metav1.StatusCause {
 }
 
 // removeAny deletes an object of any kind as somebody else.
-func removeAny(t *testing.T, c *Cluster, id render.ObjectID, version string) {
+func removeAny(t *testing.T, c *Cluster, id object.ID, version string) {
 	ctx := context.Background() // that of a test has ended when it cleans up
 	found, err := c.begin().resource(ctx, kindOf(id, version))
 	if err != nil {

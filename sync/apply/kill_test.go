@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // mortal carries requests until the process dies: after so many writes, whose
@@ -74,14 +74,14 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 // killedAfter returns how many writes the apply had, and whether it was killed.
 func killedAfter(t *testing.T, writes int) (all int, died bool) {
 	ns := space(t)
-	bundle := func(n, role string) []*render.Object {
-		return []*render.Object{
-			hookJob(t, ns, "migrate", render.HookBefore, "1", ""),
+	bundle := func(n, role string) []*object.Object {
+		return []*object.Object{
+			hookJob(t, ns, "migrate", object.HookBefore, "1", ""),
 			configMap(t, ns, "a", n),
-			object(t, roleBinding, ns, "b", role, allowed),
-			hookJob(t, ns, "drain", render.HookBeforeDelete, n, ""),
+			newObject(t, roleBinding, ns, "b", role, allowed),
+			hookJob(t, ns, "drain", object.HookBeforeDelete, n, ""),
 			inPhase(1, configMap(t, ns, "c", n)),
-			inPhase(1, hookJob(t, ns, "announce", render.HookAfter, "1", "ttlSecondsAfterFinished: 3600")),
+			inPhase(1, hookJob(t, ns, "announce", object.HookAfter, "1", "ttlSecondsAfterFinished: 3600")),
 		}
 	}
 	m := &mortal{writes: -1, created: map[string]int{}}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // resource is how a kind is addressed.
@@ -45,7 +45,7 @@ func (r resource) within(namespace string) string {
 
 // path is the path of one object. The parts are as the API server takes them;
 // anything that would name another path is refused. op is for the error.
-func (r resource) path(op string, id render.ObjectID) (string, error) {
+func (r resource) path(op string, id object.ID) (string, error) {
 	refuse := func(format string, args ...any) (string, error) {
 		return "", &Error{Op: op, Object: id.String(), class: ErrRefused, Message: fmt.Sprintf(format, args...)}
 	}
@@ -235,7 +235,7 @@ func noKind(gvk schema.GroupVersionKind) *Error {
 
 // on makes a failed look-up of a kind the error of an operation on an object,
 // which has not been sent then; an error that names the object stays as it is.
-func on(op string, id render.ObjectID, err error) error {
+func on(op string, id object.ID, err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Object == id.String() {
 		return err
@@ -248,13 +248,13 @@ func on(op string, id render.ObjectID, err error) error {
 }
 
 // kindOf is the kind of an object or of an inventory entry.
-func kindOf(id render.ObjectID, version string) schema.GroupVersionKind {
+func kindOf(id object.ID, version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: id.Group, Version: version, Kind: id.Kind}
 }
 
 // Definition is the name that the definition of an object's kind has if it is a
 // custom one: "widgets.example.com".
-func (c *Cluster) Definition(ctx context.Context, id render.ObjectID, version string) (string, error) {
+func (c *Cluster) Definition(ctx context.Context, id object.ID, version string) (string, error) {
 	found, err := c.begin().anyResource(ctx, kindOf(id, version))
 	return found.plural + "." + found.Group, err
 }

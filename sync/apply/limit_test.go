@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/devcluster"
 )
 
@@ -297,7 +297,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: default}]
 	deployer := c.As("system:serviceaccount:default:deployer")
 	var results []Result
 	objects := manyConfigMaps(t, "default", 500)
-	known := map[render.ObjectID]bool{}
+	known := map[object.ID]bool{}
 	for _, r := range deployer.bring(t.Context(), objects, nil) {
 		if r.Err != nil && !errors.Is(r.Err, ErrThrottled) {
 			t.Fatal(r.Err)

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -147,7 +147,7 @@ const (
 )
 
 // object makes a hard object of YAML as render would.
-func object(t testing.TB, format string, args ...any) *render.Object {
+func newObject(t testing.TB, format string, args ...any) *object.Object {
 	t.Helper()
 	var u unstructured.Unstructured
 	if err := yaml.Unmarshal(fmt.Appendf(nil, format, args...), &u.Object); err != nil {
@@ -171,15 +171,15 @@ func object(t testing.TB, format string, args ...any) *render.Object {
 	}
 	sum := sha256.Sum256(body)
 	gvk := u.GroupVersionKind()
-	return &render.Object{
-		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
-		Version: gvk.Version, JSON: body, Digest: render.Digest(hex.EncodeToString(sum[:])),
+	return &object.Object{
+		ID:      object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
+		Version: gvk.Version, JSON: body, Digest: object.Digest(hex.EncodeToString(sum[:])),
 	}
 }
 
 // configMap has one key, "value".
-func configMap(t testing.TB, namespace, name, value string) *render.Object {
-	return object(t, `
+func configMap(t testing.TB, namespace, name, value string) *object.Object {
+	return newObject(t, `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: %s, namespace: %s}
@@ -188,9 +188,9 @@ data: {value: %q}
 }
 
 // inventory is what a daemon would keep of results; all must be without error.
-func inventory(t testing.TB, results []Result) map[render.ObjectID]store.Entry {
+func inventory(t testing.TB, results []Result) map[object.ID]store.Entry {
 	t.Helper()
-	known := map[render.ObjectID]store.Entry{}
+	known := map[object.ID]store.Entry{}
 	for _, r := range results {
 		if r.Err != nil {
 			t.Fatal(r.Err)
@@ -203,11 +203,11 @@ func inventory(t testing.TB, results []Result) map[render.ObjectID]store.Entry {
 
 // applied applies objects that are new to the cluster and returns the entries.
 // bring applies objects by the default policy.
-func (c *Cluster) bring(ctx context.Context, objects []*render.Object, known map[render.ObjectID]store.Entry) []Result {
+func (c *Cluster) bring(ctx context.Context, objects []*object.Object, known map[object.ID]store.Entry) []Result {
 	return c.Apply(ctx, Work{Objects: objects, Known: known})
 }
 
-func applied(t testing.TB, c *Cluster, objects ...*render.Object) []store.Entry {
+func applied(t testing.TB, c *Cluster, objects ...*object.Object) []store.Entry {
 	t.Helper()
 	known := inventory(t, c.bring(t.Context(), objects, nil))
 	entries := make([]store.Entry, len(objects))

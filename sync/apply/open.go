@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
 
@@ -31,7 +31,7 @@ func (w *Work) TryOpen(ctx context.Context) error {
 }
 
 // open is an object as it is sent. An error is nobody's verdict on it.
-func (w *Work) open(ctx context.Context, o *render.Object) (*render.Object, error) {
+func (w *Work) open(ctx context.Context, o *object.Object) (*object.Object, error) {
 	if o.Sealed == "" {
 		return o, nil
 	}

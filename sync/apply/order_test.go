@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // The compiler, which must not import a client, keeps its own copy of the order.
 func TestRenderOrdersAsSSADoes(t *testing.T) {
 	kinds := slices.Concat(ssa.ReconcileOrder.First, ssa.ReconcileOrder.Last, []string{"Aardvark", "DaemonSet", "Zebra"})
-	var ours []render.ObjectID
+	var ours []object.ID
 	var theirs ssa.SortableUnstructureds
 	for _, kind := range kinds {
 		for _, group := range []string{"", "apps", "example.com"} {
 			for _, name := range []string{"a/x", "a/y", "b/x"} {
-				id := render.ObjectID{Group: group, Kind: kind, Namespace: name[:1], Name: name[2:]}
+				id := object.ID{Group: group, Kind: kind, Namespace: name[:1], Name: name[2:]}
 				ours = append(ours, id)
 				var u unstructured.Unstructured
 				u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
@@ -39,11 +39,11 @@ func TestRenderOrdersAsSSADoes(t *testing.T) {
 	shuffle.Shuffle(len(theirs), theirs.Swap)
 	shuffle.Shuffle(len(ours), func(i, j int) { ours[i], ours[j] = ours[j], ours[i] })
 	sort.Sort(theirs)
-	slices.SortFunc(ours, render.CompareApplyOrder)
-	var want []render.ObjectID
+	slices.SortFunc(ours, object.CompareApplyOrder)
+	var want []object.ID
 	for _, u := range theirs {
 		gvk := u.GroupVersionKind()
-		want = append(want, render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()})
+		want = append(want, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()})
 	}
 	if diff := cmp.Diff(want, ours); diff != "" {
 		t.Error(diff)

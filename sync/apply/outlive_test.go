@@ -21,18 +21,18 @@ func TestAWebhookThatChangesOurLabelsIsNoticed(t *testing.T) {
 	})
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, labels: {team: ours}, annotations: {example.com/note: ours}}, data: {value: '%s'}}"
 	want := []string{`not as it was sent, the server or an admission webhook changed it: .metadata.annotations["example.com/note"], .metadata.labels.team`}
-	r := one(t, c, object(t, text, "a", ns, "1"), "")
+	r := one(t, c, newObject(t, text, "a", ns, "1"), "")
 	if r.Err != nil || r.Action != Created {
 		t.Fatalf("%+v", r)
 	}
 	if diff := cmp.Diff(want, r.Warnings); diff != "" {
 		t.Error(diff)
 	}
-	r = again(t, c, object(t, text, "a", ns, "2"), r)
+	r = again(t, c, newObject(t, text, "a", ns, "2"), r)
 	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
 		t.Error(r.Err, diff)
 	}
-	if r = one(t, c, object(t, text, "b", ns, "1"), ""); r.Err != nil || r.Warnings != nil {
+	if r = one(t, c, newObject(t, text, "b", ns, "1"), ""); r.Err != nil || r.Warnings != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -40,7 +40,7 @@ func TestAWebhookThatChangesOurLabelsIsNoticed(t *testing.T) {
 func TestAFieldThatTheServerDoesNotTakeIsNoticed(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	r := one(t, c, object(t, scalable+"status: {replicas: 7}\n", ns, 1, "a"), "")
+	r := one(t, c, newObject(t, scalable+"status: {replicas: 7}\n", ns, 1, "a"), "")
 	want := []string{"not as it was sent, the server or an admission webhook changed it: .status"}
 	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
 		t.Error(r.Err, diff)
@@ -63,7 +63,7 @@ func TestWhatTheServerOnlyRewordsIsNotNoticed(t *testing.T) {
  resources: {limits: {cpu: 1000m, memory: 1024Mi}}, ports: [{containerPort: 80}, {containerPort: 80, protocol: UDP}], volumeMounts: [{name: v, mountPath: /v}]}]}}}}`,
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a, namespace: %s}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}`,
 	} {
-		o := object(t, text, ns)
+		o := newObject(t, text, ns)
 		r := one(t, c, o, "")
 		if r.Err != nil || r.Warnings != nil {
 			t.Errorf("%s: %v, %q", o.ID, r.Err, r.Warnings)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -24,7 +24,7 @@ var (
 )
 
 // inPhase puts an object into a phase.
-func inPhase(phase int, o *render.Object) *render.Object {
+func inPhase(phase int, o *object.Object) *object.Object {
 	o.Phase = phase
 	return o
 }
@@ -33,16 +33,16 @@ func inPhase(phase int, o *render.Object) *render.Object {
 type state struct {
 	t     *testing.T
 	c     *Cluster
-	known map[render.ObjectID]store.Entry
+	known map[object.ID]store.Entry
 }
 
 func newState(t *testing.T, c *Cluster) *state {
-	return &state{t, c, map[render.ObjectID]store.Entry{}}
+	return &state{t, c, map[object.ID]store.Entry{}}
 }
 
 // apply applies a bundle as a daemon does: what changes is written ahead, what
 // is answered is kept.
-func (s *state) apply(bundle render.Digest, objects ...*render.Object) []Result {
+func (s *state) apply(bundle object.Digest, objects ...*object.Object) []Result {
 	s.t.Helper()
 	before := maps.Clone(s.known)
 	for _, o := range objects {
@@ -68,7 +68,7 @@ func (s *state) keep(results []Result) {
 }
 
 // toTheEnd applies until nothing waits any more. Nothing may go wrong.
-func (s *state) toTheEnd(bundle render.Digest, objects ...*render.Object) []Result {
+func (s *state) toTheEnd(bundle object.Digest, objects ...*object.Object) []Result {
 	s.t.Helper()
 	var results []Result
 	eventually(s.t, func() (bool, string) {
@@ -113,10 +113,10 @@ func TestPhaseWaitsForTheOneBefore(t *testing.T) {
 	t.Parallel()
 	c, w := connect(t, Options{})
 	ns := space(t)
-	bundle := func(tag string) []*render.Object {
-		return []*render.Object{
-			configMap(t, ns, "a", "1"), inPhase(1, object(t, deployment, ns, "web", tag)), inPhase(2, configMap(t, ns, "b", "1")),
-			inPhase(3, object(t, "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: %s}, spec: {selector: {app: c}, ports: [{port: 80}]}}", ns)),
+	bundle := func(tag string) []*object.Object {
+		return []*object.Object{
+			configMap(t, ns, "a", "1"), inPhase(1, newObject(t, deployment, ns, "web", tag)), inPhase(2, configMap(t, ns, "b", "1")),
+			inPhase(3, newObject(t, "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: %s}, spec: {selector: {app: c}, ports: [{port: 80}]}}", ns)),
 		}
 	}
 	s := newState(t, c)
@@ -151,7 +151,7 @@ func TestOnePhaseCostsNothingMore(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", inPhase(7, configMap(t, ns, "a", "1")), inPhase(7, object(t, deployment, ns, "web", "broken")))
+	s.apply("x", inPhase(7, configMap(t, ns, "a", "1")), inPhase(7, newObject(t, deployment, ns, "web", "broken")))
 	same(t, map[string]int{"PATCH": 2}, w.methods())
 }
 
@@ -159,14 +159,14 @@ func TestDefinitionsGoBeforeAllPhases(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	got := newState(t, c).apply("x", inPhase(5, object(t, widgets, ns, "Widget", "size: {type: string}")), inPhase(1, object(t, widget, ns, "size: big")))
+	got := newState(t, c).apply("x", inPhase(5, newObject(t, widgets, ns, "Widget", "size: {type: string}")), inPhase(1, newObject(t, widget, ns, "size: big")))
 	same(t, []string{"CustomResourceDefinition created", "Widget created"}, outcomes(got))
 }
 
 func TestPhaseThatFailsStopsTheOthers(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	broken := inPhase(1, object(t, strings.Replace(deployment, "replicas: 1", "replicas: 1\n  progressDeadlineSeconds: 1", 1), ns, "web", "broken"))
+	broken := inPhase(1, newObject(t, strings.Replace(deployment, "replicas: 1", "replicas: 1\n  progressDeadlineSeconds: 1", 1), ns, "web", "broken"))
 	s := newState(t, c)
 	eventually(t, func() (bool, string) {
 		got := s.apply("x", broken, inPhase(2, configMap(t, ns, "b", "1")))
@@ -187,7 +187,7 @@ func TestPhaseThatFailsStopsTheOthers(t *testing.T) {
 func TestPhaseThatIsRefusedStopsTheOthers(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	bad := inPhase(1, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, dota: {a: b}}", ns))
+	bad := inPhase(1, newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s}, dota: {a: b}}", ns))
 	got := newState(t, c).apply("x", bad, inPhase(1, configMap(t, ns, "c", "1")), inPhase(2, configMap(t, ns, "b", "1")))
 	if !errors.Is(got[0].Err, ErrRefused) || got[1].Action != Created || got[2].Action != Skipped || got[2].Waits != "" || got[2].Err != nil {
 		t.Errorf("got %q", outcomes(got))
@@ -200,7 +200,7 @@ func TestPhaseOfAJobWaitsUntilItIsComplete(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	bundle := []*render.Object{inPhase(1, object(t, job, ns, "switch", "", "broken", "")), inPhase(2, configMap(t, ns, "b", "1"))}
+	bundle := []*object.Object{inPhase(1, newObject(t, job, ns, "switch", "", "broken", "")), inPhase(2, configMap(t, ns, "b", "1"))}
 	got := s.apply("x", bundle...)
 	same(t, []string{"Job created", "ConfigMap skipped (phase 1)"}, outcomes(got))
 	complete(t, ns, "switch")
@@ -213,7 +213,7 @@ func TestDriftInAPhaseIsCorrectedOnTheWay(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	bundle := []*render.Object{inPhase(1, object(t, deployment, ns, "web", "1")), inPhase(2, configMap(t, ns, "b", "1"))}
+	bundle := []*object.Object{inPhase(1, newObject(t, deployment, ns, "web", "1")), inPhase(2, configMap(t, ns, "b", "1"))}
 	s.apply("x", bundle[0])
 	_, err := somebody(t).Resource(deployments).Namespace(ns).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
@@ -256,13 +256,13 @@ func TestApplyToANamespaceThatIsBeingDeleted(t *testing.T) {
 	ns := space(t) + "-new"
 	discard(t, namespaces, "", ns)
 	s := newState(t, c)
-	bundle := []*render.Object{object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), configMap(t, ns, "a", "1")}
+	bundle := []*object.Object{newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), configMap(t, ns, "a", "1")}
 	s.apply("x", bundle...)
 	edit(t, bundle[1].ID, types.MergePatchType, `{"metadata":{"finalizers":["example.com/wait"]}}`, "other")
 	if err := somebody(t).Resource(namespaces).Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.known = map[render.ObjectID]store.Entry{}
+	s.known = map[object.ID]store.Entry{}
 	waits := "(deletion of Namespace/" + ns + ")"
 	got := s.apply("x", bundle...)
 	same(t, []string{"Namespace skipped " + waits, "ConfigMap skipped " + waits}, outcomes(got))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 )
 
@@ -51,11 +51,11 @@ func (a *applying) gvk(i int) schema.GroupVersionKind {
 // step is a part of a bundle that must be over before the next one is sent: the
 // objects of a phase healthy, the hooks before or after it complete.
 type step struct {
-	// first: it goes before all phases, see [render.ObjectID.IsFoundation], and
+	// first: it goes before all phases, see [object.ID.IsFoundation], and
 	// nothing waits for its health.
 	first   bool
 	phase   int
-	hook    render.Hook // [render.HookBefore], [render.HookAfter], or none
+	hook    object.Hook // [object.HookBefore], [object.HookAfter], or none
 	numbers []int
 }
 
@@ -64,9 +64,9 @@ func (s step) order() int {
 	switch {
 	case s.first:
 		return -1 // no phase is below zero
-	case s.hook == render.HookBefore:
+	case s.hook == object.HookBefore:
 		return 3 * s.phase
-	case s.hook == render.HookAfter:
+	case s.hook == object.HookAfter:
 		return 3*s.phase + 2
 	}
 	return 3*s.phase + 1
@@ -82,10 +82,10 @@ func (a *applying) plan() []step {
 			s = step{phase: o.Phase, hook: o.Hook()}
 		}
 		switch s.hook {
-		case render.HookBeforeDelete, render.HookOnce: // for now it is an object like others
+		case object.HookBeforeDelete, object.HookOnce: // for now it is an object like others
 			s.hook = ""
-		case render.HookGate: // it comes alone
-			s.hook = render.HookAfter
+		case object.HookGate: // it comes alone
+			s.hook = object.HookAfter
 		}
 		s.numbers = append(byOrder[s.order()].numbers, i)
 		byOrder[s.order()] = s

@@ -17,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Preview is what an apply would make of one object.
 type Preview struct {
-	ID render.ObjectID
+	ID object.ID
 	// Live is the object as it is, and Applied as it would be, without what an
 	// apply cannot change: status, managed fields, versions, times. Live is nil
 	// when there is none. Of a Secret nothing is read: both are nil.
-	Live, Applied *render.Object
+	Live, Applied *object.Object
 	Action        Action // [Created], [Configured] or [Unchanged]; empty with Err
 	// Unproved says why the server could not try it out: the namespace or the kind comes
 	// with the same change, or the values of a Secret are encrypted.
@@ -74,7 +74,7 @@ type previewing struct {
 	taking bool          // see [Cluster.TakeOver]
 }
 
-func (p *previewing) object(ctx context.Context, o *render.Object) Preview {
+func (p *previewing) object(ctx context.Context, o *object.Object) Preview {
 	r := Preview{ID: o.ID}
 	err := p.addressed(ctx, p.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("preview", o.ID)
@@ -117,7 +117,7 @@ const maxReads = 5
 
 // read gives the object at the path, nil when there is none, and what an apply
 // would make of just that.
-func (p *previewing) read(ctx context.Context, o *render.Object, text []byte, path string) (live, applied *unstructured.Unstructured, err error) {
+func (p *previewing) read(ctx context.Context, o *object.Object, text []byte, path string) (live, applied *unstructured.Unstructured, err error) {
 	for range maxReads {
 		version := ""
 		switch live, err = p.getObject(ctx, o.ID, path); {
@@ -135,7 +135,7 @@ func (p *previewing) read(ctx context.Context, o *render.Object, text []byte, pa
 }
 
 // whole compares an object before and after.
-func (p *previewing) whole(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
+func (p *previewing) whole(ctx context.Context, o *object.Object, b *body, path string, r *Preview) error {
 	live, applied, err := p.read(ctx, o, b.text, path)
 	if err != nil {
 		return err
@@ -174,10 +174,10 @@ func (p *previewing) whole(ctx context.Context, o *render.Object, b *body, path 
 
 // run is about a hook: it is made anew once for each bundle, or once for each change of
 // itself.
-func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *Preview) error {
+func (p *previewing) run(ctx context.Context, o *object.Object, path string, r *Preview) error {
 	live, err := p.getMeta(ctx, o.ID.String(), path)
 	switch {
-	case isGone(err, o.ID.Name) && o.Hook() == render.HookOnce:
+	case isGone(err, o.ID.Name) && o.Hook() == object.HookOnce:
 		r.Action, r.Unproved = Created, "it runs, unless it has run and is gone"
 	case isGone(err, o.ID.Name):
 		r.Action = Created
@@ -192,7 +192,7 @@ func (p *previewing) run(ctx context.Context, o *render.Object, path string, r *
 }
 
 // met is the refusal of first contact with a live object, nil when there is none.
-func (p *previewing) met(ctx context.Context, o *render.Object, b *body, live *metav1.PartialObjectMetadata, path string) error {
+func (p *previewing) met(ctx context.Context, o *object.Object, b *body, live *metav1.PartialObjectMetadata, path string) error {
 	if ownEntry(live) != nil && p.othersRepository(live) == "" {
 		return nil // also where somebody took our label away
 	}
@@ -217,7 +217,7 @@ func (p *previewing) met(ctx context.Context, o *render.Object, b *body, live *m
 
 // secret finds out whether an apply would change a Secret, by metadata alone:
 // the server moves the time of our entry when it does.
-func (p *previewing) secret(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
+func (p *previewing) secret(ctx context.Context, o *object.Object, b *body, path string, r *Preview) error {
 	live, err := p.getMeta(ctx, o.ID.String(), path)
 	if err != nil && !isGone(err, o.ID.Name) {
 		return err
@@ -250,7 +250,7 @@ func (p *previewing) secret(ctx context.Context, o *render.Object, b *body, path
 // sealed finds out whether an apply would change a Secret with encrypted values, which
 // are not decrypted for that: it does, unless the daemon applied just these and nobody
 // touched it since.
-func (p *previewing) sealed(ctx context.Context, o *render.Object, b *body, path string, r *Preview) error {
+func (p *previewing) sealed(ctx context.Context, o *object.Object, b *body, path string, r *Preview) error {
 	live, err := p.getMeta(ctx, o.ID.String(), path)
 	switch {
 	case isGone(err, o.ID.Name):
@@ -281,18 +281,18 @@ func (p *previewing) sealed(ctx context.Context, o *render.Object, b *body, path
 }
 
 // stripped is an object of the server without what an apply cannot change.
-func stripped(o *render.Object, live *unstructured.Unstructured) (*render.Object, error) {
+func stripped(o *object.Object, live *unstructured.Unstructured) (*object.Object, error) {
 	text, err := json.Marshal(changeable(live))
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	return &render.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: render.Digest(hex.EncodeToString(sum[:])), Secrets: o.Secrets}, nil
+	return &object.Object{ID: o.ID, Version: o.Version, JSON: text, Digest: object.Digest(hex.EncodeToString(sum[:])), Secrets: o.Secrets}, nil
 }
 
 // dryRun asks what an apply of the object's text by force would make of the one at
 // the path, and keeps nothing. The caller says what the answer should be.
-func dryRun(op string, o *render.Object, text []byte, path string) *request {
+func dryRun(op string, o *object.Object, text []byte, path string) *request {
 	return &request{
 		op: op, object: o.ID.String(), method: http.MethodPatch, path: path, query: applyQuery + "&force=true&dryRun=All",
 		accept: jsonType, contentType: applyType, body: text, hide: hider(o),
@@ -301,7 +301,7 @@ func dryRun(op string, o *render.Object, text []byte, path string) *request {
 
 // tryApply is what an apply of the object's text would make of the one at the path. It
 // must not be used for Secrets.
-func (c *call) tryApply(ctx context.Context, op string, o *render.Object, text []byte, path string) (*unstructured.Unstructured, error) {
+func (c *call) tryApply(ctx context.Context, op string, o *object.Object, text []byte, path string) (*unstructured.Unstructured, error) {
 	req := dryRun(op, o, text, path)
 	answer, err := c.do(ctx, req)
 	if err != nil {

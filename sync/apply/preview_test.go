@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 )
 
@@ -27,9 +27,9 @@ func TestPreview(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {password: %s}\n"
-	was := []*render.Object{
-		configMap(t, ns, "same", "1"), configMap(t, ns, "other", "1"), object(t, deployment, ns, "web", "1"),
-		object(t, secret, "kept", ns, "hunter2"), object(t, secret, "moved", ns, "hunter2"), configMap(t, ns, "left", "1"),
+	was := []*object.Object{
+		configMap(t, ns, "same", "1"), configMap(t, ns, "other", "1"), newObject(t, deployment, ns, "web", "1"),
+		newObject(t, secret, "kept", ns, "hunter2"), newObject(t, secret, "moved", ns, "hunter2"), configMap(t, ns, "left", "1"),
 	}
 	applied(t, c, was...)
 	becomes(t, c, health.Health{State: health.Healthy}, was[2]) // until then others write it
@@ -41,15 +41,15 @@ func TestPreview(t *testing.T) {
 		return time.Since(entryTime(ownEntry(meta))) > 2*time.Second, "the second is not over"
 	})
 	w.take()
-	is := []*render.Object{
-		was[0], configMap(t, ns, "other", "2"), object(t, deployment, ns, "web", "2"),
-		was[3], object(t, secret, "moved", ns, "hunter3"),
+	is := []*object.Object{
+		was[0], configMap(t, ns, "other", "2"), newObject(t, deployment, ns, "web", "2"),
+		was[3], newObject(t, secret, "moved", ns, "hunter3"),
 		configMap(t, ns, "new", "1"),
-		object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-later}\n", ns), configMap(t, ns+"-later", "in-it", "1"),
+		newObject(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-later}\n", ns), configMap(t, ns+"-later", "in-it", "1"),
 		configMap(t, ns+"-never", "lost", "1"),
-		object(t, "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x, namespace: %s}\n", ns),
+		newObject(t, "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x, namespace: %s}\n", ns),
 		configMap(t, ns, "left", "2"),
-		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: %s}\nspec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {}}\n", ns),
+		newObject(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: %s}\nspec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {}}\n", ns),
 	}
 	got := c.Preview(t.Context(), Work{Objects: is, Ignore: []config.IgnoreRule{{Kind: "ConfigMap", Object: "left", Fields: []string{"/data/value"}}}})
 	for i, want := range []Action{Unchanged, Configured, Configured, Unchanged, Configured, Created, Created, Created, "", "", Unchanged, ""} {
@@ -85,8 +85,8 @@ func TestPreviewWhileSomebodyWrites(t *testing.T) {
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	scales := strings.Replace(widgets, "    storage: true\n", "    storage: true\n    subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}\n", 1)
-	web := object(t, widget, ns, "size: big")
-	applied(t, c, object(t, scales, ns, "Widget", "size: {type: string}, replicas: {type: integer}"), web)
+	web := newObject(t, widget, ns, "size: big")
+	applied(t, c, newObject(t, scales, ns, "Widget", "size: {type: string}, replicas: {type: integer}"), web)
 	scale := func(n int) {
 		_, err := somebody(t).Resource(schema.GroupVersionResource{Group: ns + ".example.com", Version: "v1", Resource: "widgets"}).Namespace(ns).
 			Patch(t.Context(), "a", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n), metav1.PatchOptions{FieldManager: "hpa"}, "scale")
@@ -109,11 +109,11 @@ func TestPreviewWhileSomebodyWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := busy.Preview(t.Context(), Work{Objects: []*render.Object{web}})[0]; got.Action != Unchanged || got.Err != nil {
+	if got := busy.Preview(t.Context(), Work{Objects: []*object.Object{web}})[0]; got.Action != Unchanged || got.Err != nil {
 		t.Errorf("%q, %v; live %+v, applied %+v", got.Action, got.Err, got.Live, got.Applied)
 	}
 	writes = maxReads
-	if got := busy.Preview(t.Context(), Work{Objects: []*render.Object{web}})[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "somebody writes it all the time") {
+	if got := busy.Preview(t.Context(), Work{Objects: []*object.Object{web}})[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "somebody writes it all the time") {
 		t.Errorf("%q, %v", got.Action, got.Err)
 	}
 }
@@ -124,7 +124,7 @@ func TestPreviewOfRefusals(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	const foreign = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s, annotations: {%s}}\ndata: {value: \"%s\"}\n"
-	var objects []*render.Object
+	var objects []*object.Object
 	for _, name := range []string{"same", "other", "helm", "taken"} {
 		o, helm := configMap(t, ns, name, "1"), "note: x"
 		if name == "helm" {
@@ -133,15 +133,15 @@ func TestPreviewOfRefusals(t *testing.T) {
 		value := map[bool]string{true: "1", false: "2"}[name == "same" || name == "helm"]
 		applyAs(t, "kubectl", o, fmt.Sprintf(foreign, name, ns, helm, value))
 		if name == "taken" {
-			o = object(t, foreign, name, ns, "swell.sh/adopt: take", "1")
+			o = newObject(t, foreign, name, ns, "swell.sh/adopt: take", "1")
 		}
 		objects = append(objects, o)
 	}
 	unlabelled := configMap(t, ns, "unlabelled", "1")
-	free, fixed := object(t, roleBinding, ns, "free", "reader", allowed), object(t, roleBinding, ns, "fixed", "reader", "")
+	free, fixed := newObject(t, roleBinding, ns, "free", "reader", allowed), newObject(t, roleBinding, ns, "fixed", "reader", "")
 	applied(t, c, unlabelled, free, fixed)
 	mergeAs(t, "kubectl", unlabelled, `{"metadata":{"labels":null}}`)
-	objects = append(objects, unlabelled, object(t, roleBinding, ns, "free", "writer", allowed), object(t, roleBinding, ns, "fixed", "writer", ""))
+	objects = append(objects, unlabelled, newObject(t, roleBinding, ns, "free", "writer", allowed), newObject(t, roleBinding, ns, "fixed", "writer", ""))
 
 	got := c.Preview(t.Context(), Work{Objects: objects})
 	for i, want := range []string{
@@ -167,15 +167,15 @@ func TestPreviewOfHooks(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	before, last := hookJob(t, ns, "migrate", render.HookBefore, "1", ""), hookJob(t, ns, "dump", render.HookBeforeDelete, "1", "")
+	before, last := hookJob(t, ns, "migrate", object.HookBefore, "1", ""), hookJob(t, ns, "dump", object.HookBeforeDelete, "1", "")
 	s.toTheEnd("x", before, last)
-	changed := hookJob(t, ns, "migrate", render.HookBefore, "2", "")
+	changed := hookJob(t, ns, "migrate", object.HookBefore, "2", "")
 	for _, test := range []struct {
-		bundle render.Digest
-		hook   *render.Object
+		bundle object.Digest
+		hook   *object.Object
 		want   Action
 	}{{"x", before, Unchanged}, {"x", last, Unchanged}, {"y", before, Created}, {"y", changed, Created}, {"y", last, Unchanged}} {
-		if got := c.Preview(t.Context(), Work{Objects: []*render.Object{test.hook}, Bundle: test.bundle})[0]; got.Action != test.want || got.Err != nil {
+		if got := c.Preview(t.Context(), Work{Objects: []*object.Object{test.hook}, Bundle: test.bundle})[0]; got.Action != test.want || got.Err != nil {
 			t.Errorf("%s of bundle %s: %q, %v, want %q", got.ID, test.bundle, got.Action, got.Err, test.want)
 		}
 	}

@@ -45,7 +45,7 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // and Changed.
 //
 // Among the entries may be hooks that run before they are deleted
-// ([render.HookBeforeDelete]). They run first; until all are complete, nothing
+// ([object.HookBeforeDelete]). They run first; until all are complete, nothing
 // is deleted, and every result is [Skipped] with the same Reason. One that failed
 // has an Err.
 //

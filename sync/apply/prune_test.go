@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -37,14 +37,14 @@ func pruned(t *testing.T, c *Cluster, entry store.Entry, action Action, reason s
 }
 
 // exists looks for a ConfigMap.
-func exists(t *testing.T, id render.ObjectID) bool {
+func exists(t *testing.T, id object.ID) bool {
 	t.Helper()
 	_, err := somebody(t).Resource(configMaps).Namespace(id.Namespace).Get(t.Context(), id.Name, metav1.GetOptions{})
 	return err == nil
 }
 
 // edit patches a ConfigMap as somebody else.
-func edit(t *testing.T, id render.ObjectID, kind types.PatchType, patch, manager string) {
+func edit(t *testing.T, id object.ID, kind types.PatchType, patch, manager string) {
 	t.Helper()
 	maps := somebody(t).Resource(configMaps).Namespace(id.Namespace)
 	if _, err := maps.Patch(t.Context(), id.Name, kind, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
@@ -52,7 +52,7 @@ func edit(t *testing.T, id render.ObjectID, kind types.PatchType, patch, manager
 	}
 }
 
-func remove(t *testing.T, id render.ObjectID) {
+func remove(t *testing.T, id object.ID) {
 	t.Helper()
 	err := somebody(t).Resource(configMaps).Namespace(id.Namespace).Delete(t.Context(), id.Name, metav1.DeleteOptions{})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestPruneHonoursAnnotations(t *testing.T) {
 func TestPruneMarksWhatOnlyGitKeeps(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	entry := applied(t, c, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))[0]
+	entry := applied(t, c, newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))[0]
 	edit(t, entry.ID, types.MergePatchType, `{"metadata":{"annotations":{"swell.sh/prune":null}}}`, "kubectl")
 	w.take()
 	other := entry
@@ -172,7 +172,7 @@ func TestPruneOfAnIntendedObject(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	intended := func(name string) store.Entry {
-		return store.Entry{Unit: testUnit, Target: "dev-1", ID: render.ObjectID{Kind: "ConfigMap", Namespace: ns, Name: name}, Version: "v1"}
+		return store.Entry{Unit: testUnit, Target: "dev-1", ID: object.ID{Kind: "ConfigMap", Namespace: ns, Name: name}, Version: "v1"}
 	}
 	never := "not ours: it was never applied by this unit"
 
@@ -213,7 +213,7 @@ func TestPruneNeverDeletesSystemNamespaces(t *testing.T) {
 	c, w := connect(t, Options{})
 	var entries []store.Entry
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease", "kube-flannel"} {
-		entries = append(entries, store.Entry{ID: render.ObjectID{Kind: "Namespace", Name: name}, Version: "v1", UID: "x"})
+		entries = append(entries, store.Entry{ID: object.ID{Kind: "Namespace", Name: name}, Version: "v1", UID: "x"})
 	}
 	for _, r := range c.Prune(t.Context(), entries) {
 		if r.Action != Skipped || r.Err != nil {
@@ -230,10 +230,10 @@ func TestPruneGoesBackwards(t *testing.T) {
 	ns := space(t)
 	discard(t, namespaces, "", ns+"-new")
 	entries := applied(t, c,
-		object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}}", ns),
-		object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: %s-new}}", ns),
+		newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-new}}", ns),
+		newObject(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: %s-new}}", ns),
 		configMap(t, ns+"-new", "a", "1"),
-		object(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: %s-new}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}", ns),
+		newObject(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: %s-new}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}", ns),
 	)
 	w.take()
 	results := c.Prune(t.Context(), entries)
@@ -263,12 +263,12 @@ func TestPruneGoesBackwardsByPhase(t *testing.T) {
 	c, w := connect(t, Options{Concurrency: 1})
 	for _, lost := range []bool{false, true} {
 		ns := space(t)
-		at := func(phase int, name string) *render.Object {
-			o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, annotations: {swell.sh/phase: %q}}}", name, ns, strconv.Itoa(phase))
+		at := func(phase int, name string) *object.Object {
+			o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, annotations: {swell.sh/phase: %q}}}", name, ns, strconv.Itoa(phase))
 			o.Phase = phase
 			return o
 		}
-		account := object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: last, namespace: %s, annotations: {swell.sh/phase: '10'}}}", ns)
+		account := newObject(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: last, namespace: %s, annotations: {swell.sh/phase: '10'}}}", ns)
 		account.Phase = 10
 		entries := applied(t, c, at(1, "one"), configMap(t, ns, "zero", "1"), at(2, "two"), account)
 		if lost {
@@ -302,7 +302,7 @@ func TestPruneOfAKindThatIsGone(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	entries := applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big"))
+	entries := applied(t, c, newObject(t, widgets, ns, "Widget", "size: {type: string}"), newObject(t, widget, ns, "size: big"))
 	moved := entries[1]
 	moved.Version = "v1alpha1" // not served any more; the group has another one
 	for _, r := range c.Prune(t.Context(), []store.Entry{entries[0], moved}) {
@@ -328,10 +328,10 @@ metadata: {name: v1.`+group+`}
 spec: {group: `+group+`, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true,
   service: {name: nobody, namespace: `+ns+`}}
 `)
-	thing := object(t, "{apiVersion: %s/v1, kind: Thing, metadata: {name: a, namespace: %s}}", group, ns)
-	results := c.bring(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+	thing := newObject(t, "{apiVersion: %s/v1, kind: Thing, metadata: {name: a, namespace: %s}}", group, ns)
+	results := c.bring(t.Context(), []*object.Object{thing, configMap(t, ns, "a", "1")}, nil)
 	eventually(t, func() (bool, string) { // the server first has to find out
-		results = c.bring(t.Context(), []*render.Object{thing, configMap(t, ns, "a", "1")}, nil)
+		results = c.bring(t.Context(), []*object.Object{thing, configMap(t, ns, "a", "1")}, nil)
 		return !strings.Contains(results[0].Err.Error(), "no kind"), results[0].Err.Error()
 	})
 	if results[1].Err != nil {

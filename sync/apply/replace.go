@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 )
 
@@ -30,7 +30,7 @@ import (
 const goneTime = 3 * time.Second
 
 // keptWhileLive says why the live object must not be deleted to make it anew.
-func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *render.Object) string {
+func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *object.Object) string {
 	annotations := live.GetAnnotations()
 	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	switch {
@@ -119,7 +119,7 @@ func (a *applying) waitFor(i int, what, why string) {
 // run beside new ones, which may write to the same place, so an object that may
 // have pods is gone only when they are. Others are gone at once, which leaves
 // less time without them.
-func propagation(id render.ObjectID) metav1.DeletionPropagation {
+func propagation(id object.ID) metav1.DeletionPropagation {
 	gk := schema.GroupKind{Group: id.Group, Kind: id.Kind}
 	if health.Steady[gk] && gk.Kind != "CronJob" || gk == (schema.GroupKind{Kind: "Service"}) {
 		return metav1.DeletePropagationBackground
@@ -194,7 +194,7 @@ func (a *applying) replacedBy(ctx context.Context, i int) {
 
 // tryOut has the server take the new object under another name, without keeping
 // it.
-func (a *applying) tryOut(ctx context.Context, o *render.Object, live *unstructured.Unstructured) error {
+func (a *applying) tryOut(ctx context.Context, o *object.Object, live *unstructured.Unstructured) error {
 	object, err := decodeObject(o.JSON)
 	if err != nil {
 		return refused("replace", o.ID, "%v", err)
@@ -218,7 +218,7 @@ func (a *applying) tryOut(ctx context.Context, o *render.Object, live *unstructu
 }
 
 // tryOutAs sends an object that is not to be kept, under a name.
-func (c *call) tryOutAs(ctx context.Context, o *render.Object, trial render.ObjectID) error {
+func (c *call) tryOutAs(ctx context.Context, o *object.Object, trial object.ID) error {
 	return on("replace", o.ID, c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("replace", trial)
 		if err != nil {
@@ -261,7 +261,7 @@ func giveUpAddresses(object map[string]any, live *unstructured.Unstructured) {
 }
 
 // putBack creates an object as it was, with who owns which of its fields.
-func (a *applying) putBack(ctx context.Context, o *render.Object, old *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
+func (a *applying) putBack(ctx context.Context, o *object.Object, old *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
 	if old.GetKind() == "Job" {
 		return nil, errors.New("a Job would run again")
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -67,10 +67,10 @@ func TestReplaceAtOnce(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", object(t, roleBinding, ns, "a", "reader", allowed))
+	s.apply("x", newObject(t, roleBinding, ns, "a", "reader", allowed))
 	before := liveOf(t, roleBindings, ns, "a")
 	w.take()
-	same(t, []string{"RoleBinding recreated"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+	same(t, []string{"RoleBinding recreated"}, outcomes(s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))))
 	var methods []string
 	for _, sent := range w.take() {
 		methods = append(methods, sent.method)
@@ -84,11 +84,11 @@ func TestReplaceAtOnce(t *testing.T) {
 		t.Errorf("got %v", after.Object)
 	}
 	w.take()
-	same(t, []string{"RoleBinding unchanged"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+	same(t, []string{"RoleBinding unchanged"}, outcomes(s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))))
 	if sent := w.take(); len(sent) > 0 {
 		t.Errorf("sent %v", sent)
 	}
-	if got := s.apply("z", object(t, roleBinding, ns, "a", "reader", "")); got[0].Err == nil {
+	if got := s.apply("z", newObject(t, roleBinding, ns, "a", "reader", "")); got[0].Err == nil {
 		t.Error("replaced because of the annotation of an earlier release, though that did not fail")
 	}
 }
@@ -97,9 +97,9 @@ func TestReplaceHasToBeAllowed(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", object(t, roleBinding, ns, "a", "reader", ""))
+	s.apply("x", newObject(t, roleBinding, ns, "a", "reader", ""))
 	before := liveOf(t, roleBindings, ns, "a").GetUID()
-	got := s.apply("y", object(t, roleBinding, ns, "a", "writer", ""))
+	got := s.apply("y", newObject(t, roleBinding, ns, "a", "writer", ""))
 	want := "apply RoleBinding/" + ns + "/a: roleRef cannot be changed (cannot change roleRef): revert it, give the object a new name " +
 		"(with a hash of what changed in it), or let it be deleted and made anew with the annotation swell.sh/replace: allowed"
 	if got[0].Err == nil || got[0].Err.Error() != want || !errors.Is(got[0].Err, ErrRefused) {
@@ -116,10 +116,10 @@ func TestReplaceOfAWorkloadLeavesNoPodsBehind(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.toTheEnd("x", object(t, selecting, ns, "old", "old"))
+	s.toTheEnd("x", newObject(t, selecting, ns, "old", "old"))
 	before := liveOf(t, deployments, ns, "web").GetUID()
-	becomes(t, c, health.Health{State: health.Healthy}, object(t, selecting, ns, "old", "old"))
-	got := s.toTheEnd("y", object(t, selecting, ns, "new", "new"))
+	becomes(t, c, health.Health{State: health.Healthy}, newObject(t, selecting, ns, "old", "old"))
+	got := s.toTheEnd("y", newObject(t, selecting, ns, "new", "new"))
 	same(t, []string{"Deployment recreated"}, outcomes(got))
 	if after := liveOf(t, deployments, ns, "web").GetUID(); after == before {
 		t.Error("not replaced")
@@ -135,10 +135,10 @@ func TestReplaceIsTriedOutFirst(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", object(t, selecting, ns, "old", "old"))
+	s.apply("x", newObject(t, selecting, ns, "old", "old"))
 	before := liveOf(t, deployments, ns, "web").GetUID()
 	w.take()
-	got := s.apply("y", object(t, selecting, ns, "new", "other"))
+	got := s.apply("y", newObject(t, selecting, ns, "new", "other"))
 	want := "replace Deployment/" + ns + "/web: the old one stays, the server would not take the new one, which was tried out as \"web-trial-"
 	if !errors.Is(got[0].Err, ErrRefused) || !strings.HasPrefix(got[0].Err.Error(), want) {
 		t.Errorf("got %v, want %q", got[0].Err, want)
@@ -163,18 +163,18 @@ func TestReplaceNeverTakesData(t *testing.T) {
 		text := strings.NewReplacer("NAME", "x", "NS", ns, "kind: Secret\nmetadata: {name: NAME,",
 			"kind: Secret\nmetadata: {name: "+strings.ReplaceAll(strings.ToLower(test.name), " ", "-")+",").Replace(test.object)
 		text = strings.Replace(text, "metadata: {name: ", "metadata: {"+allowed+", name: ", 1)
-		one := object(t, "%s", strings.ReplaceAll(text, "X", test.old))
+		one := newObject(t, "%s", strings.ReplaceAll(text, "X", test.old))
 		entry := applied(t, c, one)[0]
 		t.Cleanup(func() { removeAny(t, c, entry.ID, entry.Version) })
 		w.take()
-		got := c.bring(t.Context(), []*render.Object{object(t, "%s", strings.ReplaceAll(text, "X", test.new))}, map[render.ObjectID]store.Entry{entry.ID: entry})[0]
+		got := c.bring(t.Context(), []*object.Object{newObject(t, "%s", strings.ReplaceAll(text, "X", test.new))}, map[object.ID]store.Entry{entry.ID: entry})[0]
 		if !errors.Is(got.Err, ErrRefused) || !strings.Contains(got.Err.Error(), "it is not replaced: ") {
 			t.Errorf("%s: got %v", test.name, got.Err)
 		}
 		same(t, map[string]int{"PATCH": 1}, w.methods())
 	}
 	same(t, len(never), tried)
-	for _, id := range []render.ObjectID{{Kind: "Namespace", Name: "x"}, {Group: "apiregistration.k8s.io", Kind: "APIService", Name: "v1.x"}} {
+	for _, id := range []object.ID{{Kind: "Namespace", Name: "x"}, {Group: "apiregistration.k8s.io", Kind: "APIService", Name: "v1.x"}} {
 		if id.NeverReplaced() == "" {
 			t.Errorf("%s may be replaced", id)
 		}
@@ -198,17 +198,17 @@ spec:
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: "registry.example.com/x:1"}]}}
   volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
 `
-	s.apply("x", object(t, set, ns, "old", "Delete"))
+	s.apply("x", newObject(t, set, ns, "old", "Delete"))
 	before := liveOf(t, statefulSets, ns, "db").GetUID()
-	got := s.apply("y", object(t, set, ns, "new", "Delete"))
+	got := s.apply("y", newObject(t, set, ns, "new", "Delete"))
 	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "it is not replaced: its claims would be deleted with it") {
 		t.Errorf("got %v", got[0].Err)
 	}
 	if liveOf(t, statefulSets, ns, "db").GetUID() != before {
 		t.Error("replaced")
 	}
-	s.apply("z", object(t, set, ns, "old", "Retain")) // that can be changed, and then the claims stay
-	same(t, []string{"StatefulSet recreated"}, outcomes(s.toTheEnd("y", object(t, set, ns, "new", "Retain"))))
+	s.apply("z", newObject(t, set, ns, "old", "Retain")) // that can be changed, and then the claims stay
+	same(t, []string{"StatefulSet recreated"}, outcomes(s.toTheEnd("y", newObject(t, set, ns, "new", "Retain"))))
 }
 
 func TestReplaceHonoursWhatKeepsTheLiveObject(t *testing.T) {
@@ -221,12 +221,12 @@ func TestReplaceHonoursWhatKeepsTheLiveObject(t *testing.T) {
 	} {
 		s := newState(t, c)
 		name := string(rune('a' + i))
-		s.apply("x", object(t, roleBinding, ns, name, "reader", allowed))
+		s.apply("x", newObject(t, roleBinding, ns, name, "reader", allowed))
 		maps := somebody(t).Resource(roleBindings).Namespace(ns)
 		if _, err := maps.Patch(t.Context(), name, types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: "kubectl"}); err != nil {
 			t.Fatal(err)
 		}
-		got := s.apply("y", object(t, roleBinding, ns, name, "writer", allowed))
+		got := s.apply("y", newObject(t, roleBinding, ns, name, "writer", allowed))
 		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "it is not replaced: it is ") {
 			t.Errorf("%s: got %v", change, got[0].Err)
 		}
@@ -243,9 +243,9 @@ func TestReplaceOfAService(t *testing.T) {
 	s := newState(t, c)
 	const service = "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: %s, " + allowed + "}, spec: {type: %s, clusterIP: %s, selector: {app: a}, ports: [{port: 80, nodePort: %s}]}}"
 	// By itself the server gives ports below 30086 to nobody as long as others are free.
-	s.apply("x", object(t, service, ns, "ClusterIP", "None", "null"))
-	same(t, []string{"Service recreated"}, outcomes(s.apply("y", object(t, service, ns, "NodePort", "10.96.201.9", "30007"))))
-	same(t, []string{"Service recreated"}, outcomes(s.apply("z", object(t, service, ns, "NodePort", "10.96.201.10", "30007"))))
+	s.apply("x", newObject(t, service, ns, "ClusterIP", "None", "null"))
+	same(t, []string{"Service recreated"}, outcomes(s.apply("y", newObject(t, service, ns, "NodePort", "10.96.201.9", "30007"))))
+	same(t, []string{"Service recreated"}, outcomes(s.apply("z", newObject(t, service, ns, "NodePort", "10.96.201.10", "30007"))))
 	if port, _, _ := unstructured.NestedSlice(liveOf(t, services, ns, "a").Object, "spec", "ports"); port[0].(map[string]any)["nodePort"] != int64(30007) {
 		t.Errorf("got %v", port)
 	}
@@ -286,15 +286,15 @@ func TestReplacePutsTheOldOneBack(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	old := object(t, roleBinding, ns, "a", "reader", allowed)
+	old := newObject(t, roleBinding, ns, "a", "reader", allowed)
 	s.apply("x", old)
 	deny(t, ns, "!(object.metadata.name in ['a', 'probe'] && object.roleRef.name == 'writer')", func() bool {
-		probe := object(t, roleBinding, ns, "probe", "writer", "")
+		probe := newObject(t, roleBinding, ns, "probe", "writer", "")
 		err := c.begin().tryOutAs(t.Context(), probe, probe.ID)
 		return err != nil
 	})
 	before := liveOf(t, roleBindings, ns, "a")
-	got := s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))
+	got := s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))
 	if !errors.Is(got[0].Err, ErrRefused) || !strings.HasSuffix(got[0].Err.Error(), "denied request: not today; the old one was put back") {
 		t.Errorf("got %v", got[0].Err)
 	}
@@ -337,11 +337,11 @@ spec:
 `
 	for _, test := range []struct {
 		resource schema.GroupVersionResource
-		old, new *render.Object
+		old, new *object.Object
 	}{
-		{services, object(t, service, ns, "a", "old", "10.96.201.21"), object(t, service, ns, "a", "new", "10.96.201.22")},
-		{configMaps, object(t, config, ns, "old"), object(t, config, ns, "new")},
-		{deployments, object(t, web, ns, "old"), object(t, web, ns, "new")},
+		{services, newObject(t, service, ns, "a", "old", "10.96.201.21"), newObject(t, service, ns, "a", "new", "10.96.201.22")},
+		{configMaps, newObject(t, config, ns, "old"), newObject(t, config, ns, "new")},
+		{deployments, newObject(t, web, ns, "old"), newObject(t, web, ns, "new")},
 	} {
 		s := newState(t, c)
 		s.toTheEnd("x", test.old)
@@ -355,7 +355,7 @@ spec:
 		}
 		if test.resource == services { // from here on, for all of them
 			deny(t, ns, "!(object.metadata.name in ['a', 'web', 'probe'] && 'labels' in object.metadata && 'value' in object.metadata.labels && object.metadata.labels.value == 'new')", func() bool {
-				probe := object(t, service, ns, "probe", "new", "None")
+				probe := newObject(t, service, ns, "probe", "new", "None")
 				return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
 			})
 		}
@@ -408,12 +408,12 @@ func TestReplacePutsBackWhatWentAtThisMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newState(t, c)
-	s.toTheEnd("x", object(t, config, ns, "old"))
+	s.toTheEnd("x", newObject(t, config, ns, "old"))
 	deny(t, ns, "!(object.metadata.name in ['a', 'probe'] && 'labels' in object.metadata && 'value' in object.metadata.labels && object.metadata.labels.value == 'new')", func() bool {
-		probe := object(t, strings.Replace(config, "name: a", "name: probe", 1), ns, "new")
+		probe := newObject(t, strings.Replace(config, "name: a", "name: probe", 1), ns, "new")
 		return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
 	})
-	fresh := object(t, config, ns, "new")
+	fresh := newObject(t, config, ns, "new")
 	if got := s.apply("y", fresh); got[0].Waits == "" {
 		t.Fatalf("with a finalizer: %+v", got[0])
 	}
@@ -432,16 +432,16 @@ func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	old := object(t, roleBinding, ns, "a", "reader", allowed)
+	old := newObject(t, roleBinding, ns, "a", "reader", allowed)
 	s.apply("x", old)
-	create(t, roleBindings, string(object(t, roleBinding, ns, "probe", "reader", "").JSON))
+	create(t, roleBindings, string(newObject(t, roleBinding, ns, "probe", "reader", "").JSON))
 	denyOn(t, "DELETE", ns, "!(oldObject.metadata.name in ['a', 'probe'])", func() bool {
 		dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
 		return somebody(t).Resource(roleBindings).Namespace(ns).Delete(t.Context(), "probe", dryRun) != nil
 	})
 	before := liveOf(t, roleBindings, ns, "a").GetUID()
 	for range 2 {
-		got := s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))
+		got := s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))
 		if !errors.Is(got[0].Err, ErrRefused) || !strings.HasSuffix(got[0].Err.Error(), "denied request: not today") {
 			t.Errorf("got %v", got[0].Err)
 		}
@@ -449,7 +449,7 @@ func TestReplaceWhenTheDeletionIsDenied(t *testing.T) {
 	if liveOf(t, roleBindings, ns, "a").GetUID() != before {
 		t.Error("replaced")
 	}
-	same(t, []string{"RoleBinding configured"}, outcomes(s.apply("z", object(t, roleBinding, ns, "a", "reader", allowed+", labels: {a: b}"))))
+	same(t, []string{"RoleBinding configured"}, outcomes(s.apply("z", newObject(t, roleBinding, ns, "a", "reader", allowed+", labels: {a: b}"))))
 }
 
 // The process is killed between delete and create: the next pass, of another
@@ -473,10 +473,10 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		resource schema.GroupVersionResource
-		old, new *render.Object
+		old, new *object.Object
 	}{
-		{"a", roleBindings, object(t, roleBinding, ns, "a", "reader", allowed), object(t, roleBinding, ns, "a", "writer", allowed)},
-		{"web", deployments, object(t, selecting, ns, "old", "old"), object(t, selecting, ns, "new", "new")},
+		{"a", roleBindings, newObject(t, roleBinding, ns, "a", "reader", allowed), newObject(t, roleBinding, ns, "a", "writer", allowed)},
+		{"web", deployments, newObject(t, selecting, ns, "old", "old"), newObject(t, selecting, ns, "new", "new")},
 	} {
 		dead.Store(false)
 		first, err := Connect(cfg, testRepository, Options{})
@@ -508,7 +508,7 @@ func TestReplaceWaitsForFinalizers(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", object(t, roleBinding, ns, "a", "reader", allowed))
+	s.apply("x", newObject(t, roleBinding, ns, "a", "reader", allowed))
 	finalizers := func(list string) {
 		_, err := somebody(t).Resource(roleBindings).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":`+list+`}}`), metav1.PatchOptions{FieldManager: "other"})
@@ -519,14 +519,14 @@ func TestReplaceWaitsForFinalizers(t *testing.T) {
 	finalizers(`["example.com/wait"]`)
 	w.take()
 	for range 2 {
-		got := s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))
+		got := s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))
 		what := "replacement of RoleBinding/" + ns + "/a"
 		same(t, []string{"RoleBinding skipped (" + what + ")"}, outcomes(got))
 		same(t, "waits for "+what+": terminating, waits for example.com/wait", got[0].Reason)
 	}
 	same(t, 1, w.methods()["DELETE"])
 	finalizers("null")
-	same(t, []string{"RoleBinding recreated"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+	same(t, []string{"RoleBinding recreated"}, outcomes(s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))))
 }
 
 // What Git dropped while it was being replaced is not put back by a later apply
@@ -536,8 +536,8 @@ func TestReplaceEndsWithAPrune(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	s := newState(t, c)
-	s.apply("x", object(t, roleBinding, ns, "a", "reader", allowed))
-	id := object(t, roleBinding, ns, "a", "reader", allowed).ID
+	s.apply("x", newObject(t, roleBinding, ns, "a", "reader", allowed))
+	id := newObject(t, roleBinding, ns, "a", "reader", allowed).ID
 	finalizers := func(list string) {
 		_, err := somebody(t).Resource(roleBindings).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":`+list+`}}`), metav1.PatchOptions{FieldManager: "other"})
@@ -546,15 +546,15 @@ func TestReplaceEndsWithAPrune(t *testing.T) {
 		}
 	}
 	finalizers(`["example.com/wait"]`)
-	same(t, []string{"RoleBinding skipped (replacement of RoleBinding/" + ns + "/a)"}, outcomes(s.apply("y", object(t, roleBinding, ns, "a", "writer", allowed))))
+	same(t, []string{"RoleBinding skipped (replacement of RoleBinding/" + ns + "/a)"}, outcomes(s.apply("y", newObject(t, roleBinding, ns, "a", "writer", allowed))))
 	finalizers("null")
 	same(t, []string{"RoleBinding deleted"}, outcomes(s.deletes(id)))
 
 	deny(t, ns, "object.roleRef.name != 'writer'", func() bool {
-		probe := object(t, roleBinding, ns, "probe", "writer", "")
+		probe := newObject(t, roleBinding, ns, "probe", "writer", "")
 		return c.begin().tryOutAs(t.Context(), probe, probe.ID) != nil
 	})
-	got := s.apply("z", object(t, roleBinding, ns, "a", "writer", allowed))
+	got := s.apply("z", newObject(t, roleBinding, ns, "a", "writer", allowed))
 	if !errors.Is(got[0].Err, ErrRefused) || strings.Contains(got[0].Err.Error(), "put back") {
 		t.Errorf("got %v", got[0].Err)
 	}
@@ -571,10 +571,10 @@ func TestReplacePutsNobodyElsesBack(t *testing.T) {
 	ns := space(t)
 	const theirs = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, finalizers: [example.com/wait]}, immutable: true, data: {value: theirs}}"
 	create(t, configMaps, strings.ReplaceAll(theirs, "%s", ns))
-	id := render.ObjectID{Kind: "ConfigMap", Namespace: ns, Name: "a"}
+	id := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "a"}
 	remove(t, id)
 	s := newState(t, c)
-	ours := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: allowed, swell.sh/adopt: take}}, immutable: true, data: {value: ours}}", ns)
+	ours := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: allowed, swell.sh/adopt: take}}, immutable: true, data: {value: ours}}", ns)
 	if got := s.apply("x", ours); got[0].Waits == "" {
 		t.Fatalf("got %+v", got[0])
 	}

@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // ofPay is the object as another monorepo would have it.
-func ofPay(o *render.Object) *render.Object {
+func ofPay(o *object.Object) *object.Object {
 	other := *o
 	other.JSON = bytes.Replace(o.JSON, []byte(`"swell.sh/repository":"shop"`), []byte(`"swell.sh/repository":"pay"`), 1)
 	sum := sha256.Sum256(other.JSON)
-	other.Digest = render.Digest(hex.EncodeToString(sum[:]))
+	other.Digest = object.Digest(hex.EncodeToString(sum[:]))
 	return &other
 }
 
@@ -48,7 +48,7 @@ func TestTwoMonoreposShareACluster(t *testing.T) {
 			if diff := cmp.Diff("apply "+o.ID.String()+": "+want, errText(r.Err)); diff != "" || r.Entry.UID != "" {
 				t.Error(diff)
 			}
-			preview := pay.Preview(t.Context(), Work{Objects: []*render.Object{ofPay(o)}, Adopt: adopt})[0]
+			preview := pay.Preview(t.Context(), Work{Objects: []*object.Object{ofPay(o)}, Adopt: adopt})[0]
 			if diff := cmp.Diff(errText(r.Err), errText(preview.Err)); diff != "" {
 				t.Errorf("a preview: %s", diff)
 			}

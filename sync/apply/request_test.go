@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -70,8 +70,8 @@ const page = "<!doctype html>\n<html><h1>Sorry</h1>" // and a long style sheet
 func applyOne(t *testing.T, c *Cluster) Result {
 	t.Helper()
 	o := configMap(t, "shop", "cart", "1")
-	known := map[render.ObjectID]store.Entry{o.ID: {ID: o.ID, UID: "1", Digest: "earlier"}}
-	return c.bring(t.Context(), []*render.Object{o}, known)[0]
+	known := map[object.ID]store.Entry{o.ID: {ID: o.ID, UID: "1", Digest: "earlier"}}
+	return c.bring(t.Context(), []*object.Object{o}, known)[0]
 }
 
 func TestWhoseFaultItWas(t *testing.T) {
@@ -212,8 +212,8 @@ func TestAProxyDoesNotSpeakForTheServer(t *testing.T) {
 			t.Parallel()
 			c := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) { answer(w, code, "text/plain", "404 page not found") })
 			entries := []store.Entry{
-				{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Version: "v1", UID: "1", Digest: "x", Fingerprint: "x"},
-				{ID: render.ObjectID{Group: "x", Kind: "Thing", Name: "a"}, Version: "v1", UID: "1", Digest: "x", Fingerprint: "x"},
+				{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Version: "v1", UID: "1", Digest: "x", Fingerprint: "x"},
+				{ID: object.ID{Group: "x", Kind: "Thing", Name: "a"}, Version: "v1", UID: "1", Digest: "x", Fingerprint: "x"},
 			}
 			for _, r := range c.Prune(t.Context(), entries) {
 				if r.Err == nil || r.Forget || r.Action != "" {
@@ -223,7 +223,7 @@ func TestAProxyDoesNotSpeakForTheServer(t *testing.T) {
 			if got, err := c.Sweep(t.Context(), entries, nil); err == nil || len(got.Drifts) != 0 {
 				t.Errorf("sweep: %v, %v", got.Drifts, err)
 			}
-			if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{{ID: entries[1].ID, Version: "v1"}}}); err == nil {
+			if h, _, err := c.Health(t.Context(), Work{Objects: []*object.Object{{ID: entries[1].ID, Version: "v1"}}}); err == nil {
 				t.Errorf("health: %v", h)
 			}
 		})
@@ -233,7 +233,7 @@ func TestAProxyDoesNotSpeakForTheServer(t *testing.T) {
 // unreachable applies many objects and looks that every one of them says so.
 func unreachable(t *testing.T, c *Cluster, message string) {
 	t.Helper()
-	var objects []*render.Object
+	var objects []*object.Object
 	for i := range 100 {
 		objects = append(objects, configMap(t, "shop", fmt.Sprintf("c%d", i), "1"))
 	}
@@ -412,7 +412,7 @@ func TestAtMostConcurrencyRequests(t *testing.T) {
 		}
 		answerMeta(w)
 	})
-	var objects []*render.Object
+	var objects []*object.Object
 	for i := range 3 * most {
 		objects = append(objects, configMap(t, "shop", fmt.Sprintf("c%d", i), "1"))
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -39,7 +39,7 @@ const (
 
 // Result is what became of one object.
 type Result struct {
-	ID     render.ObjectID
+	ID     object.ID
 	Action Action
 	// Entry is what the inventory should hold now. After an error that leaves
 	// open what the server has, its Digest is empty, so that the next apply
@@ -113,7 +113,7 @@ func (a *applying) record(i int, meta *metav1.PartialObjectMetadata, info answer
 }
 
 // entryOf is the inventory's entry for an object that the server has accepted.
-func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMetadata) store.Entry {
+func entryOf(known store.Entry, o *object.Object, meta *metav1.PartialObjectMetadata) store.Entry {
 	own := ownEntry(meta)
 	known.ID, known.Version = o.ID, o.Version
 	known.UID, known.Digest = string(meta.UID), o.Digest
@@ -126,7 +126,7 @@ func entryOf(known store.Entry, o *render.Object, meta *metav1.PartialObjectMeta
 
 // keeps says whether an object, as rendered, is marked to be kept when nobody
 // wants it any more.
-func keeps(o *render.Object) bool {
+func keeps(o *object.Object) bool {
 	if !bytes.Contains(o.JSON, []byte(config.AnnotationPrune)) {
 		return false
 	}
@@ -161,7 +161,7 @@ func messageOf(err error) string {
 }
 
 // failed is the error for what was taken by the server and came to a bad end.
-func failed(op string, id render.ObjectID, reason string) *Error {
+func failed(op string, id object.ID, reason string) *Error {
 	return &Error{Op: op, Object: id.String(), class: ErrFailed, Message: reason}
 }
 
@@ -199,7 +199,7 @@ func (s *sending) outlived(meta *metav1.PartialObjectMetadata) {
 
 // notOwned says whether a field at the top of an object is never in managed
 // fields: what identifies it, and what only stands for something else.
-func notOwned(id render.ObjectID, name string) bool {
+func notOwned(id object.ID, name string) bool {
 	switch name {
 	case "apiVersion", "kind", "metadata":
 		return true

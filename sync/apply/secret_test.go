@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 )
 
@@ -42,7 +42,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 `, "NAME", ns))
 	for _, value := range manyLines {
 		eventually(t, func() (bool, string) {
-			got := c.bring(t.Context(), []*render.Object{object(t, oneSecret, ns, value)}, nil)[0]
+			got := c.bring(t.Context(), []*object.Object{newObject(t, oneSecret, ns, value)}, nil)[0]
 			if got.Err != nil && !strings.Contains(got.Err.Error(), "the text is withheld") {
 				t.Errorf("the secret stands in %q", got.Err)
 			}
@@ -54,7 +54,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 // Line breaks and quotation marks stand escaped between others.
 func TestHiderKnowsWhatIsQuoted(t *testing.T) {
 	for _, value := range manyLines {
-		hide := hider(object(t, oneSecret, "ns", value))
+		hide := hider(newObject(t, oneSecret, "ns", value))
 		asJSON, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)

@@ -17,17 +17,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // one brings one object, whatever that takes.
 func (a *applying) one(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
 	switch o.Hook() {
-	case render.HookBeforeDelete:
+	case object.HookBeforeDelete:
 		a.ready(ctx, i)
 		return
-	case render.HookOnce:
+	case object.HookOnce:
 		a.hook(ctx, i)
 		return
 	}
@@ -57,10 +57,10 @@ func (a *applying) object(ctx context.Context, i int) {
 type sending struct {
 	*applying
 	*body
-	o     *render.Object
+	o     *object.Object
 	r     *Result
 	adopt config.Adoption
-	owned render.Globs
+	owned object.Globs
 	// ignored are fields that are not sent when the object is there already.
 	ignored []pointer
 	// left are the fields that were not sent.
@@ -81,14 +81,14 @@ func (a *applying) sending(ctx context.Context, i int) (*sending, error) {
 	if s.adopt, err = a.adoption(o, b.annotations); err != nil {
 		return nil, err
 	}
-	if s.owned, err = render.ParseGlobs(b.annotations[config.AnnotationOwned]); err != nil {
+	if s.owned, err = object.ParseGlobs(b.annotations[config.AnnotationOwned]); err != nil {
 		return nil, refusal(o, "annotation "+config.AnnotationOwned+": "+err.Error())
 	}
 	return s, nil
 }
 
 // adoption is the policy for one object.
-func (w *Work) adoption(o *render.Object, annotations map[string]string) (config.Adoption, error) {
+func (w *Work) adoption(o *object.Object, annotations map[string]string) (config.Adoption, error) {
 	text, ok := annotations[config.AnnotationAdopt]
 	if !ok {
 		if w.Adopt == "" {
@@ -264,7 +264,7 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 }
 
 // heldByOthers is the refusal to change what others have set.
-func heldByOthers(o *render.Object, conflicts []Change, err error) *Error {
+func heldByOthers(o *object.Object, conflicts []Change, err error) *Error {
 	e := refusal(o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
 	e.Code, e.unsent, e.cause = http.StatusConflict, false, err
 	return e
@@ -298,7 +298,7 @@ type patchOptions struct {
 }
 
 // patch sends a patch of an object and returns what the server made of it.
-func (a *applying) patch(ctx context.Context, o *render.Object, body []byte, opt patchOptions) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
+func (a *applying) patch(ctx context.Context, o *object.Object, body []byte, opt patchOptions) (meta *metav1.PartialObjectMetadata, info answerInfo, err error) {
 	err = a.addressed(ctx, a.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("apply", o.ID)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -154,7 +154,7 @@ func foundEntry(gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata)
 	phase, _ := strconv.Atoi(live.Annotations[config.AnnotationPhase]) // what is no number says nothing
 	return store.Entry{
 		Unit:    config.UnitPath(unit),
-		ID:      render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
+		ID:      object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name},
 		Version: gvk.Version, UID: string(live.UID),
 		Fingerprint: fingerprint(fields, entryTime(own)), Fields: fields, Written: store.Written(entryTime(own)),
 		Keep: isKept(live.Annotations) || isDetached(live.Annotations), Found: true, Phase: phase,

@@ -30,10 +30,10 @@ func TestSurvey(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	wanted := applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big"),
+	wanted := applied(t, c, newObject(t, widgets, ns, "Widget", "size: {type: string}"), newObject(t, widget, ns, "size: big"),
 		configMap(t, ns, "a", "1"),
-		object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {password: hunter2}}", ns),
-		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: keep, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))
+		newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: %s}, stringData: {password: hunter2}}", ns),
+		newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: keep, namespace: %s, annotations: {swell.sh/prune: disabled}}}", ns))
 	create(t, configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: copied, namespace: `+ns+
 		`, labels: {app.kubernetes.io/managed-by: swell, swell.sh/repository: shop}, annotations: {swell.sh/unit: services/shop/cart}}}`)
 	unlabelled := applied(t, c, configMap(t, ns, "unlabelled", "1"))[0]
@@ -140,7 +140,7 @@ func TestHeavyObjectThatChanges(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t) + "-heavy"
 	discard(t, namespaces, "", ns)
-	entries := applied(t, c, object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), configMap(t, ns, "a", "1"))
+	entries := applied(t, c, newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), configMap(t, ns, "a", "1"))
 	stale := func(id store.Entry, path string) Result {
 		call := c.begin()
 		live, err := call.getMeta(t.Context(), id.ID.String(), path)

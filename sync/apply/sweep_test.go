@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -73,7 +73,7 @@ spec:
 func TestSweepFindsNothingAfterAnApply(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	objects := []*render.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1"), object(t, deployment, ns, "web", "1")}
+	objects := []*object.Object{configMap(t, ns, "a", "1"), configMap(t, ns, "b", "1"), newObject(t, deployment, ns, "web", "1")}
 	entries := applied(t, c, objects...)
 	w.take()
 	for range 2 {
@@ -88,7 +88,7 @@ func TestSweepFindsNothingAfterAnApply(t *testing.T) {
 	}
 	// An apply that changes nothing is none.
 	entries[0].Digest = ""
-	known := map[render.ObjectID]store.Entry{entries[0].ID: entries[0]}
+	known := map[object.ID]store.Entry{entries[0].ID: entries[0]}
 	entries[0] = inventory(t, c.bring(t.Context(), objects[:1], known))[entries[0].ID]
 	if got := swept(t, c, entries); got != nil {
 		t.Error(got)
@@ -103,7 +103,7 @@ func TestSweepNamesFieldAndManager(t *testing.T) {
 	ns := space(t)
 	entries := applied(t, c,
 		configMap(t, ns, "edited", "1"), configMap(t, ns, "removed-value", "1"), configMap(t, ns, "untouched", "1"),
-		configMap(t, ns, "added-to", "1"), object(t, deployment, ns, "scaled", "1"), object(t, deployment, ns, "patched", "1"))
+		configMap(t, ns, "added-to", "1"), newObject(t, deployment, ns, "scaled", "1"), newObject(t, deployment, ns, "patched", "1"))
 	edit(t, entries[0].ID, types.MergePatchType, `{"data":{"value":"2"}}`, "kubectl-edit")
 	edit(t, entries[1].ID, types.JSONPatchType, `[{"op":"remove","path":"/data/value"},{"op":"add","path":"/data","value":{"app.toml":"x"}}]`, "vim")
 	edit(t, entries[3].ID, types.MergePatchType, `{"data":{"other":"2"}}`, "controller") // a field that is not ours
@@ -191,7 +191,7 @@ func TestSweepDoesNotJudgeWhatIsNotKnown(t *testing.T) {
 func TestSweepReadsAllPages(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	var objects []*render.Object
+	var objects []*object.Object
 	for i := range pageSize + 10 {
 		objects = append(objects, configMap(t, ns, fmt.Sprintf("c%04d", i), "1"))
 	}
@@ -237,7 +237,7 @@ func TestSweepStartsAgainWhenAListExpires(t *testing.T) {
 	})
 	var entries []store.Entry
 	for _, name := range []string{"a", "b"} {
-		id := render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
 		entries = append(entries, store.Entry{ID: id, Version: "v1", UID: "1", Digest: "x", Fingerprint: fingerprint("", time.Time{})})
 	}
 	if got := swept(t, c, entries); got != nil {
@@ -254,8 +254,8 @@ func TestSweepOfACustomResource(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	entries := applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}, color: {type: string}"),
-		object(t, widget, ns, "size: big, color: red"))
+	entries := applied(t, c, newObject(t, widgets, ns, "Widget", "size: {type: string}, color: {type: string}"),
+		newObject(t, widget, ns, "size: big, color: red"))
 	if got := swept(t, c, entries); got != nil {
 		t.Error(got)
 	}
@@ -274,13 +274,13 @@ func TestSweepOfACustomResource(t *testing.T) {
 func TestSecretsAreNeverRead(t *testing.T) {
 	c, w := connect(t, Options{})
 	ns := space(t)
-	secret := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, stringData: {password: hunter2}}", ns)
+	secret := newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, stringData: {password: hunter2}}", ns)
 	entries := applied(t, c, secret)
 	swept(t, c, entries)
 	remove := entries[0]
 	remove.ID.Name = "b" // not in the list, so that it is looked for
 	swept(t, c, []store.Entry{remove})
-	if h, _, err := c.Health(t.Context(), Work{Objects: []*render.Object{secret}}); err != nil || h.State != health.Healthy {
+	if h, _, err := c.Health(t.Context(), Work{Objects: []*object.Object{secret}}); err != nil || h.State != health.Healthy {
 		t.Errorf("health %v, %v", h, err)
 	}
 	c.Prune(t.Context(), entries)
@@ -300,8 +300,8 @@ func TestSecretValuesAreNotInErrors(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	for _, value := range []string{"stringData: {a: 48151623}", "data: {a: [4815, {b: hunter2}]}"} {
-		got := c.bring(t.Context(), []*render.Object{
-			object(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, %s}", ns, value),
+		got := c.bring(t.Context(), []*object.Object{
+			newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, %s}", ns, value),
 		}, nil)[0]
 		want := "apply Secret/" + ns + "/a: 500 Internal Server Error (the text is withheld: it quotes a value of the secret)"
 		if got.Err == nil || got.Err.Error() != want {
@@ -316,7 +316,7 @@ func TestSecretValuesAreNotInErrors(t *testing.T) {
 func TestSweepSeesEditsOfSecretsWrittenAsText(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	entries := applied(t, c, object(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, stringData: {password: hunter2}, data: {other: eQ==}}", ns))
+	entries := applied(t, c, newObject(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: %s}, stringData: {password: hunter2}, data: {other: eQ==}}", ns))
 	if got := swept(t, c, entries); got != nil {
 		t.Error(got)
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TakeOver asks what taking over the objects of the work would change, and changes
@@ -34,7 +34,7 @@ func (c *Cluster) TakeOver(ctx context.Context, work Work) []Preview {
 
 // owned fills in whose a live object is, and what stays of what it has. meta is what the
 // server would store. isDefault says whether a field is as the server sets it by itself.
-func (p *previewing) owned(o *render.Object, b *body, live, applied *metav1.PartialObjectMetadata, r *Preview, isDefault func(fieldpath.Path) bool) {
+func (p *previewing) owned(o *object.Object, b *body, live, applied *metav1.PartialObjectMetadata, r *Preview, isDefault func(fieldpath.Path) bool) {
 	if ownEntry(live) != nil && p.othersRepository(live) == "" {
 		return // also where somebody took our label away
 	}
@@ -56,7 +56,7 @@ const namespaceNameLabel = `.metadata.labels["kubernetes.io/metadata.name"]`
 // defaulted says of the fields of a live object whether they are as the server would set
 // them on a new one of the same content; of none where it takes no new one. It asks the
 // server once, by a dry run under another name.
-func (p *previewing) defaulted(ctx context.Context, o *render.Object, b *body, path string, live *unstructured.Unstructured) func(fieldpath.Path) bool {
+func (p *previewing) defaulted(ctx context.Context, o *object.Object, b *body, path string, live *unstructured.Unstructured) func(fieldpath.Path) bool {
 	fresh := sync.OnceValue(func() map[string]any {
 		root := maps.Clone(b.root)
 		metadata := maps.Clone(metadataOf(root))
@@ -96,12 +96,12 @@ func isSecretDefault(path fieldpath.Path) bool { return fieldText(path) == ".typ
 
 // isStringData says whether a path is that of a Secret's stringData: those who apply it hold
 // that in place of the data that the server makes of it.
-func isStringData(o *render.Object, path fieldpath.Path) bool {
+func isStringData(o *object.Object, path fieldpath.Path) bool {
 	return o.ID.IsSecret() && len(path) > 0 && path[0].FieldName != nil && *path[0].FieldName == "stringData"
 }
 
 // takeSecret is about a Secret that is taken over.
-func (p *previewing) takeSecret(ctx context.Context, o *render.Object, b *body, live, applied *metav1.PartialObjectMetadata, path string, r *Preview) error {
+func (p *previewing) takeSecret(ctx context.Context, o *object.Object, b *body, live, applied *metav1.PartialObjectMetadata, path string, r *Preview) error {
 	r.Action = Unchanged
 	marks := b.ownMarks(live)
 	others := fieldpath.NewSet()
@@ -186,7 +186,7 @@ func unmark(o *unstructured.Unstructured, marks []pointer) {
 
 // Claimed is an object that another tool says is its own.
 type Claimed struct {
-	ID      render.ObjectID
+	ID      object.ID
 	Release string // of the tool: Flux Kustomization flux-system/apps
 }
 
@@ -200,7 +200,7 @@ func (c *Cluster) Claims(ctx context.Context, releases map[string]bool) (claims 
 		}
 		var found []Claimed
 		err := s.each(ctx, gvk, "", func(live *metav1.PartialObjectMetadata) {
-			id := render.ObjectID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name}
+			id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name}
 			if _, release := claim(id, live); releases[release] && metav1.GetControllerOf(live) == nil {
 				found = append(found, Claimed{id, release})
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 const fluxMarks = "labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}"
@@ -25,13 +25,13 @@ func TestTakeOver(t *testing.T) {
 	theirSecret := func(name, data string) string {
 		return strings.NewReplacer("NAME", name, "NS", ns, "MARKS", fluxMarks, "DATA", data).Replace(secret)
 	}
-	ourSecret := func(name, data string) *render.Object {
-		return object(t, "%s", strings.ReplaceAll(theirSecret(name, data), ", "+fluxMarks, ""))
+	ourSecret := func(name, data string) *object.Object {
+		return newObject(t, "%s", strings.ReplaceAll(theirSecret(name, data), ", "+fluxMarks, ""))
 	}
 	theirs := func(name, data string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + ns + ", " + fluxMarks + "}, data: " + data + "}"
 	}
-	objects := []*render.Object{
+	objects := []*object.Object{
 		configMap(t, ns, "same", "1"), configMap(t, ns, "other", "1"), configMap(t, ns, "more", "1"), configMap(t, ns, "new", "1"), configMap(t, ns, "ours", "1"),
 		ourSecret("same", "{password: aHVudGVyMg==}"), ourSecret("other", "{password: aHVudGVyMg==}"), ourSecret("less", "{password: aHVudGVyMg==, user: bWU=}"),
 		ourSecret("text", "{password: aHVudGVyMg==}"),

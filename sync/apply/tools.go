@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // tool is another deployment tool, as it can be told from an object's metadata.
 type tool struct {
 	// release is by what the tool claims the object, "Helm release shop/cart";
 	// empty when it does not.
-	release func(render.ObjectID, *metav1.PartialObjectMetadata) string
+	release func(object.ID, *metav1.PartialObjectMetadata) string
 	// labels and annotations are the claim itself, and what goes with it.
 	labels, annotations []string
 	// managers under which it writes, by their beginnings.
@@ -83,7 +83,7 @@ var tools = []tool{
 
 // claim is the tool that says an object is its own, and the release; nil when
 // none does.
-func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, string) {
+func claim(id object.ID, meta *metav1.PartialObjectMetadata) (*tool, string) {
 	for i := range tools {
 		if release := tools[i].release(id, meta); release != "" {
 			return &tools[i], release
@@ -95,7 +95,7 @@ func claim(id render.ObjectID, meta *metav1.PartialObjectMetadata) (*tool, strin
 // claimedSince names the tool that claimed an object after swell applied it; empty when
 // none did. A claim that swell wrote itself, because it stands in Git, is none: a
 // take-over removes all others.
-func claimedSince(id render.ObjectID, live *metav1.PartialObjectMetadata) string {
+func claimedSince(id object.ID, live *metav1.PartialObjectMetadata) string {
 	tool, release := claim(id, live)
 	if tool == nil {
 		return ""
@@ -137,8 +137,8 @@ func annotationsOf(meta *metav1.PartialObjectMetadata) map[string]string { retur
 
 // named is a release with the name, and the namespace where it has one, in the
 // given keys.
-func named(what, namespace, name string, in func(*metav1.PartialObjectMetadata) map[string]string) func(render.ObjectID, *metav1.PartialObjectMetadata) string {
-	return func(_ render.ObjectID, meta *metav1.PartialObjectMetadata) string {
+func named(what, namespace, name string, in func(*metav1.PartialObjectMetadata) map[string]string) func(object.ID, *metav1.PartialObjectMetadata) string {
+	return func(_ object.ID, meta *metav1.PartialObjectMetadata) string {
 		values := in(meta)
 		if values[name] == "" {
 			return ""
@@ -162,7 +162,7 @@ const (
 	commonInstance = "app.kubernetes.io/instance"
 )
 
-func argoApplication(id render.ObjectID, meta *metav1.PartialObjectMetadata) string {
+func argoApplication(id object.ID, meta *metav1.PartialObjectMetadata) string {
 	app := ""
 	if own := ":" + id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name; strings.HasSuffix(meta.Annotations[argoTracking], own) {
 		app = strings.TrimSuffix(meta.Annotations[argoTracking], own)
@@ -191,7 +191,7 @@ func writes(meta *metav1.PartialObjectMetadata, manager string) bool {
 
 // configSync knows an object by an annotation that says so, and leaves it when
 // another one, which newer versions do not write, names another object.
-func configSync(id render.ObjectID, meta *metav1.PartialObjectMetadata) string {
+func configSync(id object.ID, meta *metav1.PartialObjectMetadata) string {
 	if meta.Annotations["configmanagement.gke.io/managed"] != "enabled" {
 		return ""
 	}

@@ -83,6 +83,6 @@ func TestPruneLeavesWhatAToolTookBack(t *testing.T) {
 		}
 		pruned(t, c, r.Entry, Skipped, "not ours any more: it belongs to "+test.by, true, true)
 	}
-	o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, labels: {argocd.argoproj.io/instance: shop}}}", space(t))
+	o := newObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, labels: {argocd.argoproj.io/instance: shop}}}", space(t))
 	pruned(t, c, one(t, c, o, "").Entry, Deleted, "", true, false)
 }

@@ -26,7 +26,7 @@ import (
 func TestForbiddenKindIsUnknown(t *testing.T) {
 	admin, _ := connect(t, Options{})
 	ns := space(t)
-	entries := applied(t, admin, configMap(t, ns, "a", "1"), object(t, deployment, ns, "web", "1"))
+	entries := applied(t, admin, configMap(t, ns, "a", "1"), newObject(t, deployment, ns, "web", "1"))
 	create(t, clusterRoles, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -80,7 +80,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+ns+`}]
 func TestWhatOthersAddIsNotOurs(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	entries := applied(t, c, configMap(t, ns, "a", "1"), object(t, deployment, ns, "web", "1"))
+	entries := applied(t, c, configMap(t, ns, "a", "1"), newObject(t, deployment, ns, "web", "1"))
 	owner := `{"apiVersion":"v1","kind":"Namespace","name":"` + ns + `","uid":"6f1f2a36-0000-4000-8000-000000000000"}`
 	edit(t, entries[0].ID, types.MergePatchType, `{"metadata":{"finalizers":["example.com/hold"],"ownerReferences":[`+owner+`],"labels":{"a":"b"},"annotations":{"c":"d"}},"data":{"more":"x"}}`, "controller")
 	t.Cleanup(func() {

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -33,7 +33,7 @@ var ErrExpired = errors.New("expired")
 // Seen is one change of an object. It must not be kept beyond the function that
 // it was handed to.
 type Seen struct {
-	ID render.ObjectID
+	ID object.ID
 	// Gone says that the object was deleted, or lost one of our labels.
 	Gone bool
 	// Fingerprint is that of the object after the change, to tell one change
@@ -258,7 +258,7 @@ func (w *watching) event(req *request, e watchEvent) error {
 		return nil
 	}
 	seen := Seen{
-		ID:   render.ObjectID{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: live.Namespace, Name: live.Name},
+		ID:   object.ID{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: live.Namespace, Name: live.Name},
 		Gone: e.kind == "DELETED", live: &live,
 	}
 	if own := ownEntry(&live); !seen.Gone {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -34,7 +34,7 @@ func watched(t *testing.T, c *Cluster, namespace string, kind schema.GroupVersio
 	}
 	lines, ended := make(chan string, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	byID := map[render.ObjectID]store.Entry{}
+	byID := map[object.ID]store.Entry{}
 	for _, e := range entries {
 		byID[e.ID] = e
 	}
@@ -97,13 +97,13 @@ func TestWatch(t *testing.T) {
 func TestWatchOwnWrites(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	entry := applied(t, c, object(t, deployment, ns, "web", "1"))[0]
+	entry := applied(t, c, newObject(t, deployment, ns, "web", "1"))[0]
 	kind := kindOf(entry.ID, "v1")
 	found, err := c.Sweep(t.Context(), []store.Entry{entry}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := applied(t, c, object(t, deployment+"      hostNetwork: true\n", ns, "web", "1"))[0]
+	after := applied(t, c, newObject(t, deployment+"      hostNetwork: true\n", ns, "web", "1"))[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err = c.Watch(ctx, Watch{Kind: kind, Since: found.Lists[kind], See: func(s Seen) {
@@ -123,7 +123,7 @@ func TestWatchOfACustomResource(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
-	entries := applied(t, c, object(t, widgets, ns, "Widget", "size: {type: string}"), object(t, widget, ns, "size: big"))[1:]
+	entries := applied(t, c, newObject(t, widgets, ns, "Widget", "size: {type: string}"), newObject(t, widget, ns, "size: big"))[1:]
 	lines := watched(t, c, ns, kindOf(entries[0].ID, "v1"), entries)
 	resource := schema.GroupVersionResource{Group: ns + ".example.com", Version: "v1", Resource: "widgets"}
 	patch := func(patch string) {
@@ -242,7 +242,7 @@ func TestWatchesShareOneConnection(t *testing.T) {
 	}
 	ns := space(t)
 	entries := applied(t, c, configMap(t, ns, "a", "1"))
-	entries = append(entries, applied(t, c, object(t, deployment, ns, "web", "1"))...)
+	entries = append(entries, applied(t, c, newObject(t, deployment, ns, "web", "1"))...)
 	maps := watched(t, c, ns, kindOf(entries[0].ID, "v1"), entries)
 	watched(t, c, ns, kindOf(entries[1].ID, "v1"), entries)
 	edit(t, entries[0].ID, types.MergePatchType, `{"data":{"value":"2"}}`, "kubectl-edit")

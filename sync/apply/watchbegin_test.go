@@ -19,7 +19,7 @@ import (
 func TestWatchFromNow(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns, elsewhere := space(t), space(t)
-	web := object(t, deployment, ns, "web", "broken")
+	web := newObject(t, deployment, ns, "web", "broken")
 	applied(t, c, web)
 	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	began, lines, ended := make(chan bool, 1), make(chan string, 100), make(chan error, 1)
@@ -32,7 +32,7 @@ func TestWatchFromNow(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	applied(t, c, object(t, deployment, elsewhere, "web", "1"))
+	applied(t, c, newObject(t, deployment, elsewhere, "web", "1"))
 	patch := types.MergePatchType
 	resource := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	if _, err := somebody(t).Resource(resource).Namespace(ns).Patch(t.Context(), "web", patch, []byte(`{"status":{"collisionCount":7}}`), metav1.PatchOptions{}, "status"); err != nil {

@@ -35,20 +35,20 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Deletion is one object that a unit is to delete on a target. UID is that of the
 // live object; empty where nobody knows whether there is one.
 type Deletion struct {
-	render.Placed
-	render.ObjectID
+	object.UnitTarget
+	object.ID
 	UID string
 }
 
 // Object is one of a [Loss] that is to be deleted.
 type Object struct {
-	render.ObjectID
+	object.ID
 	UID   string
 	Found bool // after the state was lost, and not applied since
 	Hook  bool // a Job that ran as a hook
@@ -56,13 +56,13 @@ type Object struct {
 
 // Loss is what a unit comes to delete on a target.
 type Loss struct {
-	render.Placed
+	object.UnitTarget
 	// Stays says that the unit is still in the monorepo.
 	Stays bool
 	Have  int // objects of the unit on the target, Gone among them, without Made
 	Gone  []Object
 	// Remains are the objects that the unit will have there, without hooks.
-	Remains []render.ObjectID
+	Remains []object.ID
 	// Made counts by sort the objects that the unit gets there at the same time.
 	Made map[Sort]int
 	// Done is how many objects the unit has lost there already by its release.
@@ -131,7 +131,7 @@ func Judge(in Input) Verdict {
 			before = cmp.Or(before, spreadText(in.Limits))
 		}
 		for _, o := range l.Gone {
-			deletion := Deletion{l.Placed, o.ObjectID, o.UID}
+			deletion := Deletion{l.UnitTarget, o.ID, o.UID}
 			if in.Approved[deletion] {
 				continue
 			}
@@ -165,7 +165,7 @@ func (v *Verdict) holdFree(losses []Loss, free [][]Object, why string) {
 		}
 		v.Together[l.Unit] = true
 		for _, o := range free[i] {
-			v.Held[Deletion{l.Placed, o.ObjectID, o.UID}] = why
+			v.Held[Deletion{l.UnitTarget, o.ID, o.UID}] = why
 		}
 	}
 }
@@ -202,24 +202,24 @@ func count(n int) string {
 // heavy says why objects take approval whatever else is deleted.
 func (l *Loss) heavy() map[Deletion]string {
 	held := map[Deletion]string{}
-	var anchor *render.ObjectID
+	var anchor *object.ID
 	for i := range l.Gone {
 		o := &l.Gone[i]
-		switch weight := WeightOf(o.ObjectID); {
+		switch weight := WeightOf(o.ID); {
 		case weight != Light:
-			held[Deletion{l.Placed, o.ObjectID, o.UID}] = fmt.Sprintf("deleting a %s needs approval", o.Kind)
+			held[Deletion{l.UnitTarget, o.ID, o.UID}] = fmt.Sprintf("deleting a %s needs approval", o.Kind)
 			if weight == Anchor && (anchor == nil || o.Compare(*anchor) < 0) {
-				anchor = &o.ObjectID
+				anchor = &o.ID
 			}
 		case o.Found:
-			held[Deletion{l.Placed, o.ObjectID, o.UID}] = "it was found when the inventory was rebuilt, and nobody applied it since"
+			held[Deletion{l.UnitTarget, o.ID, o.UID}] = "it was found when the inventory was rebuilt, and nobody applied it since"
 		}
 	}
 	if anchor == nil {
 		return held
 	}
 	for _, o := range l.Gone {
-		if deletion := (Deletion{l.Placed, o.ObjectID, o.UID}); held[deletion] == "" {
+		if deletion := (Deletion{l.UnitTarget, o.ID, o.UID}); held[deletion] == "" {
 			held[deletion] = fmt.Sprintf("%s may need it, and deleting that needs approval", *anchor)
 		}
 	}

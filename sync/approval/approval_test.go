@@ -13,15 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // ids reads "Deployment/ns/name" with the groups that tests need.
-func ids(texts string) (all []render.ObjectID) {
+func ids(texts string) (all []object.ID) {
 	groups := map[string]string{"Deployment": "apps", "StatefulSet": "apps", "Job": "batch", "CronJob": "batch", "Cart": "easy.example.com", "Till": "easy.example.com"}
 	for _, text := range strings.Fields(texts) {
 		part := strings.Split(text, "/")
-		all = append(all, render.ObjectID{Group: groups[part[0]], Kind: part[0], Namespace: part[1], Name: part[2]})
+		all = append(all, object.ID{Group: groups[part[0]], Kind: part[0], Namespace: part[1], Name: part[2]})
 	}
 	return all
 }
@@ -29,10 +29,10 @@ func ids(texts string) (all []render.ObjectID) {
 // lossOf is what a unit loses that goes from some objects to others.
 func lossOf(unit, target, from, to string) Loss {
 	was, is := ids(from), ids(to)
-	l := Loss{Placed: render.Placed{Unit: config.UnitPath(unit), Target: config.TargetName(target)}, Stays: true, Have: len(was), Remains: is, Made: map[Sort]int{}}
+	l := Loss{UnitTarget: object.UnitTarget{Unit: config.UnitPath(unit), Target: config.TargetName(target)}, Stays: true, Have: len(was), Remains: is, Made: map[Sort]int{}}
 	for _, id := range was {
 		if !slices.Contains(is, id) {
-			l.Gone = append(l.Gone, Object{ObjectID: id, UID: "u-" + id.Name})
+			l.Gone = append(l.Gone, Object{ID: id, UID: "u-" + id.Name})
 		}
 	}
 	for _, id := range is {
@@ -213,10 +213,10 @@ func TestNothingSlips(t *testing.T) {
 		v := Judge(in)
 		for _, l := range losses {
 			for _, o := range l.Gone {
-				held := v.Held[Deletion{l.Placed, o.ObjectID, o.UID}] != ""
-				left := slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return IsWorkload(id) && id.Namespace == o.Namespace })
-				if l.Stays && IsWorkload(o.ObjectID) && !left && (!held || v.Withheld[l.Unit] == "") {
-					t.Errorf("%s of %s: held %t, withheld %q", o.ObjectID, l.Unit, held, v.Withheld[l.Unit])
+				held := v.Held[Deletion{l.UnitTarget, o.ID, o.UID}] != ""
+				left := slices.ContainsFunc(l.Remains, func(id object.ID) bool { return IsWorkload(id) && id.Namespace == o.Namespace })
+				if l.Stays && IsWorkload(o.ID) && !left && (!held || v.Withheld[l.Unit] == "") {
+					t.Errorf("%s of %s: held %t, withheld %q", o.ID, l.Unit, held, v.Withheld[l.Unit])
 				}
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -22,7 +22,7 @@ type Ledger struct {
 	plans     []store.Plan
 	approvals []store.Approval
 	approved  map[Deletion]bool
-	deleted   map[render.Placed]store.Tally
+	deleted   map[object.UnitTarget]store.Tally
 	changes   int64 // [Stored.Changes] when approvals were read
 }
 
@@ -30,7 +30,7 @@ type Ledger struct {
 type Stored interface {
 	Plans() ([]store.Plan, error)
 	Approvals() ([]store.Approval, error)
-	Deleted() (map[render.Placed]store.Tally, error)
+	Deleted() (map[object.UnitTarget]store.Tally, error)
 	// Changes is a number that grows when somebody else writes to the state.
 	Changes() (int64, error)
 }
@@ -89,11 +89,11 @@ func (l *Ledger) index() {
 
 // Of is the deletion of an entry's object.
 func Of(e store.Entry) Deletion {
-	return Deletion{Placed: e.Place(), ObjectID: e.ID, UID: e.UID}
+	return Deletion{UnitTarget: e.Place(), ID: e.ID, UID: e.UID}
 }
 
 func stored(deletion store.Deletion) Deletion {
-	return Deletion{Placed: render.Placed{Unit: deletion.Unit, Target: deletion.Target}, ObjectID: deletion.ObjectID, UID: deletion.UID}
+	return Deletion{UnitTarget: object.UnitTarget{Unit: deletion.Unit, Target: deletion.Target}, ID: deletion.ID, UID: deletion.UID}
 }
 
 // Approved are all deletions that were approved. It must not be changed.
@@ -113,9 +113,9 @@ func (l *Ledger) PlansOf(v Verdict, now time.Time) []store.Plan {
 		if v.Together[of] {
 			of = ""
 		}
-		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ObjectID: deletion.ObjectID, UID: deletion.UID, Why: why})
+		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ID: deletion.ID, UID: deletion.UID, Why: why})
 	}
-	known := map[render.Digest]store.Plan{}
+	known := map[object.Digest]store.Plan{}
 	for _, p := range l.plans {
 		known[p.Digest] = p
 	}
@@ -143,7 +143,7 @@ func (l *Ledger) Put(plans []store.Plan) { l.plans = plans }
 // Expire ends approvals of what is not to be deleted any more, so that they do not
 // count should it be, one day: it returns what is left of those that change, by the
 // digest of their plan.
-func (l *Ledger) Expire(expired func(Deletion) bool) map[render.Digest][]store.Deletion {
+func (l *Ledger) Expire(expired func(Deletion) bool) map[object.Digest][]store.Deletion {
 	changed := l.take(expired)
 	l.approvals = slices.DeleteFunc(l.approvals, func(a store.Approval) bool { return len(a.Deletions) == 0 })
 	return changed
@@ -152,15 +152,15 @@ func (l *Ledger) Expire(expired func(Deletion) bool) map[render.Digest][]store.D
 // Revoke takes approvals back: the objects are not the ones any more that were
 // approved. It returns what is left of the approvals that change, by the digest of
 // their plan.
-func (l *Ledger) Revoke(entries []store.Entry) map[render.Digest][]store.Deletion {
+func (l *Ledger) Revoke(entries []store.Entry) map[object.Digest][]store.Deletion {
 	return l.take(func(deletion Deletion) bool {
 		return slices.ContainsFunc(entries, func(e store.Entry) bool { return deletion == Of(e) })
 	})
 }
 
 // take takes deletions out of approvals.
-func (l *Ledger) take(out func(Deletion) bool) map[render.Digest][]store.Deletion {
-	changed := map[render.Digest][]store.Deletion{}
+func (l *Ledger) take(out func(Deletion) bool) map[object.Digest][]store.Deletion {
+	changed := map[object.Digest][]store.Deletion{}
 	for i := range l.approvals {
 		a := &l.approvals[i]
 		left := slices.DeleteFunc(slices.Clone(a.Deletions), func(deletion store.Deletion) bool { return out(stored(deletion)) })
@@ -176,7 +176,7 @@ func (l *Ledger) take(out func(Deletion) bool) map[render.Digest][]store.Deletio
 
 // Done is how many objects were deleted at a place since a commit. The zero place is
 // the whole fleet.
-func (l *Ledger) Done(at render.Placed, since config.Commit) int {
+func (l *Ledger) Done(at object.UnitTarget, since config.Commit) int {
 	if t := l.deleted[at]; t.Commit == since {
 		return t.Objects
 	}
@@ -186,7 +186,7 @@ func (l *Ledger) Done(at render.Placed, since config.Commit) int {
 // LostBy are the units that something was deleted of since a commit.
 func (l *Ledger) LostBy(since config.Commit) (units []config.UnitPath) {
 	for at, t := range l.deleted {
-		if at != (render.Placed{}) && t.Commit == since {
+		if at != (object.UnitTarget{}) && t.Commit == since {
 			units = append(units, at.Unit)
 		}
 	}
@@ -194,7 +194,7 @@ func (l *Ledger) LostBy(since config.Commit) (units []config.UnitPath) {
 }
 
 // Count adds objects that were deleted at a place since a commit.
-func (l *Ledger) Count(at render.Placed, since config.Commit, objects int) {
+func (l *Ledger) Count(at object.UnitTarget, since config.Commit, objects int) {
 	t := l.deleted[at]
 	if t.Commit != since {
 		t = store.Tally{Commit: since}
@@ -205,11 +205,11 @@ func (l *Ledger) Count(at render.Placed, since config.Commit, objects int) {
 
 // PutTallies stores the tallies of some places, and forgets those of units that are
 // gone, since an earlier commit than the newest.
-func (l *Ledger) PutTallies(tx *store.Tx, counted map[render.Placed]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
+func (l *Ledger) PutTallies(tx *store.Tx, counted map[object.UnitTarget]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
 	for _, at := range slices.SortedFunc(maps.Keys(l.deleted), comparePlaces) {
 		t := l.deleted[at]
 		switch {
-		case at != (render.Placed{}) && t.Commit != newest && gone(at.Unit):
+		case at != (object.UnitTarget{}) && t.Commit != newest && gone(at.Unit):
 			delete(l.deleted, at)
 			t = store.Tally{}
 		case !counted[at]:
@@ -222,7 +222,7 @@ func (l *Ledger) PutTallies(tx *store.Tx, counted map[render.Placed]bool, newest
 	return nil
 }
 
-func comparePlaces(a, b render.Placed) int {
+func comparePlaces(a, b object.UnitTarget) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 

@@ -6,7 +6,7 @@ package approval
 import (
 	"strings"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Weight is how much depends on an object that is to be deleted.
@@ -26,7 +26,7 @@ const (
 )
 
 // WeightOf is the weight of an object, by its kind.
-func WeightOf(id render.ObjectID) Weight {
+func WeightOf(id object.ID) Weight {
 	switch id.Group + "/" + id.Kind {
 	case "/Namespace", "/PersistentVolume", "/PersistentVolumeClaim", "apiextensions.k8s.io/CustomResourceDefinition":
 		return Heavy

@@ -6,7 +6,7 @@ package approval
 import (
 	"testing"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func TestWeights(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWeights(t *testing.T) {
 		{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", Anchor}, {"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", Anchor},
 		{"", "ConfigMap", Light}, {"", "Secret", Light}, {"apps", "Deployment", Light}, {"example.com", "Namespace", Light}, {"", "Class", Heavy},
 	} {
-		id := render.ObjectID{Group: test.group, Kind: test.kind, Name: "a"}
+		id := object.ID{Group: test.group, Kind: test.kind, Name: "a"}
 		if got := WeightOf(id); got != test.want {
 			t.Errorf("%s: got %d, want %d", id, got, test.want)
 		}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // IsWorkload says whether objects of the kind run something: those of Kubernetes'
 // own. A Job that is a hook is no workload; the ID does not tell, so the caller checks.
-func IsWorkload(id render.ObjectID) bool {
+func IsWorkload(id object.ID) bool {
 	switch id.Group + "/" + id.Kind {
 	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "/ReplicationController", "/Pod", "batch/Job", "batch/CronJob":
 		return true
@@ -21,11 +21,11 @@ func IsWorkload(id render.ObjectID) bool {
 }
 
 // Remaining are the objects of a bundle, which may be nil, without its hooks.
-func Remaining(b *render.Bundle) []render.ObjectID {
+func Remaining(b *object.Bundle) []object.ID {
 	if b == nil {
 		return nil
 	}
-	ids := make([]render.ObjectID, 0, len(b.Objects))
+	ids := make([]object.ID, 0, len(b.Objects))
 	for _, o := range b.Objects {
 		if o.Hook() == "" {
 			ids = append(ids, o.ID)
@@ -45,11 +45,11 @@ const (
 )
 
 // WorkOf is the work of objects, hooks not among them.
-func WorkOf(ids []render.ObjectID) Work {
+func WorkOf(ids []object.ID) Work {
 	switch {
 	case slices.ContainsFunc(ids, IsWorkload):
 		return OwnWork
-	case slices.ContainsFunc(ids, render.ObjectID.IsCustom):
+	case slices.ContainsFunc(ids, object.ID.IsCustom):
 		return CustomWork
 	}
 	return NoWork
@@ -69,21 +69,21 @@ func (l *Loss) Ends() string {
 	for _, o := range l.Gone {
 		switch {
 		case works && o.isWorkload():
-			if !slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return IsWorkload(id) && id.Namespace == o.Namespace }) {
-				return fmt.Sprintf("the unit stays, and loses all workloads that it has on target %s%s", l.Target, within(o.ObjectID))
+			if !slices.ContainsFunc(l.Remains, func(id object.ID) bool { return IsWorkload(id) && id.Namespace == o.Namespace }) {
+				return fmt.Sprintf("the unit stays, and loses all workloads that it has on target %s%s", l.Target, within(o.ID))
 			}
 		case !works && o.IsCustom():
-			if !slices.ContainsFunc(l.Remains, func(id render.ObjectID) bool { return SortOf(id) == SortOf(o.ObjectID) }) {
-				return fmt.Sprintf("the unit stays, and loses every %s that it has on target %s%s", o.Kind, l.Target, within(o.ObjectID))
+			if !slices.ContainsFunc(l.Remains, func(id object.ID) bool { return SortOf(id) == SortOf(o.ID) }) {
+				return fmt.Sprintf("the unit stays, and loses every %s that it has on target %s%s", o.Kind, l.Target, within(o.ID))
 			}
 		}
 	}
 	return ""
 }
 
-func (o Object) isWorkload() bool { return !o.Hook && IsWorkload(o.ObjectID) }
+func (o Object) isWorkload() bool { return !o.Hook && IsWorkload(o.ID) }
 
-func within(id render.ObjectID) string {
+func within(id object.ID) string {
 	if id.Namespace == "" {
 		return ""
 	}

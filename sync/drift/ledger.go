@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -245,7 +245,7 @@ func (l *Ledger) Reconsider(cluster string, corrected func(store.Object) bool) [
 func (l *Ledger) On(cluster string) []store.Object {
 	all := slices.Collect(maps.Keys(l.drifts))
 	all = slices.DeleteFunc(all, func(of store.Object) bool { return of.Target.Cluster() != cluster })
-	slices.SortFunc(all, func(a, b store.Object) int { return render.CompareApplyOrder(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b store.Object) int { return object.CompareApplyOrder(a.ID, b.ID) })
 	return all
 }
 
@@ -283,12 +283,12 @@ func (l *Ledger) FightIsOver(of store.Object, now time.Time) bool {
 
 // Tolerated are the drifted objects of an inventory that are left as they are: drift is
 // not corrected there, or correcting it does not help.
-func (l *Ledger) Tolerated(inventory map[render.ObjectID]store.Entry, mode config.DriftMode) map[render.ObjectID]bool {
+func (l *Ledger) Tolerated(inventory map[object.ID]store.Entry, mode config.DriftMode) map[object.ID]bool {
 	all := mode != config.DriftCorrect
 	if !all && len(l.drifts) == 0 {
 		return nil
 	}
-	tolerated := map[render.ObjectID]bool{}
+	tolerated := map[object.ID]bool{}
 	for id, e := range inventory {
 		if all || l.drifts[e.Of()].Mode == ModeFight {
 			tolerated[id] = true
@@ -298,11 +298,11 @@ func (l *Ledger) Tolerated(inventory map[render.ObjectID]store.Entry, mode confi
 }
 
 // TakenOver are the objects of an inventory that another monorepo was found to have.
-func (l *Ledger) TakenOver(inventory map[render.ObjectID]store.Entry) map[render.ObjectID]bool {
+func (l *Ledger) TakenOver(inventory map[object.ID]store.Entry) map[object.ID]bool {
 	if len(l.drifts) == 0 {
 		return nil
 	}
-	taken := map[render.ObjectID]bool{}
+	taken := map[object.ID]bool{}
 	for id, e := range inventory {
 		if changes := l.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == apply.TakenOver {
 			taken[id] = true
@@ -318,8 +318,8 @@ type Suppression struct {
 }
 
 // Suppressed are the drifts that are left alone, by cluster.
-func (l *Ledger) Suppressed(now time.Time) map[string]map[render.ObjectID]Suppression {
-	all := map[string]map[render.ObjectID]Suppression{}
+func (l *Ledger) Suppressed(now time.Time) map[string]map[object.ID]Suppression {
+	all := map[string]map[object.ID]Suppression{}
 	for of, d := range l.drifts {
 		fingerprint, seen := l.seen[of]
 		if d.Mode == string(config.DriftCorrect) || !seen {
@@ -331,7 +331,7 @@ func (l *Ledger) Suppressed(now time.Time) map[string]map[render.ObjectID]Suppre
 		}
 		cluster := of.Target.Cluster()
 		if all[cluster] == nil {
-			all[cluster] = map[render.ObjectID]Suppression{}
+			all[cluster] = map[object.ID]Suppression{}
 		}
 		all[cluster][of.ID] = s
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -83,7 +83,7 @@ func (j *Job) remaining(ctx context.Context, conn *apply.Cluster, inventory Inve
 
 // firstIn names an entry that is in the namespace, or of the kind that is
 // defined, with what is to be said of it; empty when there is none.
-func firstIn(ctx context.Context, conn *apply.Cluster, container render.ObjectID, left []store.Entry) string {
+func firstIn(ctx context.Context, conn *apply.Cluster, container object.ID, left []store.Entry) string {
 	for _, e := range left {
 		if container.IsNamespace() {
 			if e.ID.Namespace == container.Name {

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -37,7 +37,7 @@ const (
 // lockKey is an object in a cluster that a job writes or deletes.
 type lockKey struct {
 	cluster string
-	id      render.ObjectID
+	id      object.ID
 }
 
 // Executor are the jobs that were begun and are not recorded yet. There is at
@@ -50,7 +50,7 @@ type Executor struct {
 	wake    chan struct{} // the same, for the pause between two passes
 
 	mu      sync.Mutex
-	jobs    map[render.Placed]*Job
+	jobs    map[object.UnitTarget]*Job
 	locks   map[lockKey]*Job
 	done    []*Job                   // not recorded yet
 	slots   map[string]chan struct{} // by cluster: see UnitsAtOnce
@@ -89,7 +89,7 @@ func (x *Executor) loadLocked(j *Job, n int) {
 
 // New returns an executor. It sends on wake when a job has ended, to start a pass.
 func New(wake chan struct{}) *Executor {
-	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[render.Placed]*Job{}, locks: map[lockKey]*Job{},
+	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[object.UnitTarget]*Job{}, locks: map[lockKey]*Job{},
 		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*Job][]store.Entry{}, cancels: map[*Job]context.CancelFunc{}}
 }
 
@@ -98,7 +98,7 @@ func New(wake chan struct{}) *Executor {
 func (x *Executor) Idle(a rollout.Action) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.jobs[render.Placed{Unit: a.Unit, Target: a.Target}] == nil
+	return x.jobs[object.UnitTarget{Unit: a.Unit, Target: a.Target}] == nil
 }
 
 // TryLock makes the job the one of its unit on its target and, where it writes, of
@@ -106,7 +106,7 @@ func (x *Executor) Idle(a rollout.Action) bool {
 func (x *Executor) TryLock(j *Job) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var objects []*render.Object
+	var objects []*object.Object
 	if j.Applies() {
 		objects = j.Bundle.Objects
 	}
@@ -130,7 +130,7 @@ func (x *Executor) TryLock(j *Job) bool {
 func (x *Executor) LockPrunable(j *Job) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	others := func(id render.ObjectID) bool {
+	others := func(id object.ID) bool {
 		other := x.locks[lockKey{j.Cluster, id}]
 		if other == nil || other == j {
 			return false
@@ -282,10 +282,10 @@ func (x *Executor) Clusters() map[string]bool {
 }
 
 // Places are the units on targets that a job is at work on.
-func (x *Executor) Places() []render.Placed {
+func (x *Executor) Places() []object.UnitTarget {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var places []render.Placed
+	var places []object.UnitTarget
 	for at := range x.jobs {
 		places = append(places, at)
 	}
@@ -294,7 +294,7 @@ func (x *Executor) Places() []render.Placed {
 
 // CancelStale ends the jobs that are about to delete, or to orphan, something which
 // must stay by now. What they have sent is on its way; nothing more is.
-func (x *Executor) CancelStale(stays func(j *Job, id render.ObjectID) bool) {
+func (x *Executor) CancelStale(stays func(j *Job, id object.ID) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for j, entries := range x.ending {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -21,7 +21,7 @@ func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
 	var all []*Job
 	for i := range UnitsAtOnce + 1 {
 		j := &Job{Action: rollout.Action{Kind: rollout.Check, Unit: config.UnitPath(rune('a' + i)), Target: "dev/a"}, Cluster: "dev"}
-		j.Prunable = []store.Entry{{ID: render.ObjectID{Kind: "ConfigMap", Name: string(j.Unit)}}}
+		j.Prunable = []store.Entry{{ID: object.ID{Kind: "ConfigMap", Name: string(j.Unit)}}}
 		b.TryLock(j)
 		b.LockPrunable(j)
 		all = append(all, j)
@@ -42,7 +42,7 @@ func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
 		<-begun
 	}
 	last := all[len(all)-1]
-	b.CancelStale(func(j *Job, _ render.ObjectID) bool { return j == last })
+	b.CancelStale(func(j *Job, _ object.ID) bool { return j == last })
 	close(let)
 	b.Drain()
 	for _, j := range all {

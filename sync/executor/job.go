@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/ownership"
@@ -21,8 +21,8 @@ import (
 type Job struct {
 	rollout.Action
 	Cluster   string
-	Bundle    *render.Bundle // nil for Remove
-	Inventory map[render.ObjectID]store.Entry
+	Bundle    *object.Bundle // nil for Remove
+	Inventory map[object.ID]store.Entry
 	Work      apply.Work     // of an Apply and a Check
 	Tenant    rollout.Tenant // whose bundle it is
 	Account   string         // that it is done as; empty: swell's own
@@ -64,7 +64,7 @@ type Job struct {
 }
 
 // Place is the unit and the target of the job.
-func (j *Job) Place() render.Placed { return render.Placed{Unit: j.Unit, Target: j.Target} }
+func (j *Job) Place() object.UnitTarget { return object.UnitTarget{Unit: j.Unit, Target: j.Target} }
 
 // Ended gives the job its outcome.
 func (j *Job) Ended(result rollout.Result, reason string) {
@@ -98,13 +98,13 @@ func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 
 // Sends are the objects of the bundle that the job is about: without those that it
 // leaves to other units. The Jobs of gates are only in a Prove, which has its one.
-func (j *Job) Sends() []*render.Object {
-	left := map[render.ObjectID]bool{}
+func (j *Job) Sends() []*object.Object {
+	left := map[object.ID]bool{}
 	for _, h := range j.Foreign {
 		left[h.ID] = true
 	}
-	other := func(o *render.Object) bool {
-		gate := o.Hook() == render.HookGate
+	other := func(o *object.Object) bool {
+		gate := o.Hook() == object.HookGate
 		return left[o.ID] || gate != (j.Kind == rollout.Prove) || gate && o.ID.Name != j.Job
 	}
 	if !slices.ContainsFunc(j.Bundle.Objects, other) {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -73,7 +73,7 @@ var rank = map[rollout.Result]int{rollout.Deferred: 1, rollout.Unavailable: 2, r
 // missing thing, and a webhook that does not answer, may be the bundle's own fault.
 // Every other error is the target's trouble.
 func (j *Job) classify(err error) rollout.Result {
-	var objects []*render.Object
+	var objects []*object.Object
 	if j.Bundle != nil {
 		objects = j.Bundle.Objects
 	}

@@ -12,13 +12,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 )
 
 // Suspect is an object that may have drifted.
 type Suspect struct {
-	ID          render.ObjectID
+	ID          object.ID
 	Fingerprint string // as it was seen
 	// Anyway: it is looked at whatever its fingerprint was. No watch says so.
 	Anyway bool
@@ -88,7 +88,7 @@ func (in *Informer) Busy(clusters map[string]bool) {
 
 // Suppress tells which objects are left as they are, by cluster. The caller changes
 // the map no more.
-func (in *Informer) Suppress(all map[string]map[render.ObjectID]Suppression) {
+func (in *Informer) Suppress(all map[string]map[object.ID]Suppression) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.suppressed = all
@@ -103,7 +103,7 @@ func (in *Informer) isSuppressedLocked(cluster string, seen apply.Seen) bool {
 func (in *Informer) suspectLocked(cluster string, s Suspect) {
 	noted := in.suspects[cluster]
 	if noted == nil {
-		noted = map[render.ObjectID]string{}
+		noted = map[object.ID]string{}
 		in.suspects[cluster] = noted
 	}
 	if len(noted) < MaxSuspects {
@@ -139,7 +139,7 @@ func (in *Informer) Drain() Found {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Kind.String(), b.Kind.String()))
 	})
 	for cluster, seen := range in.suspects {
-		for _, id := range slices.SortedFunc(maps.Keys(seen), render.CompareApplyOrder) {
+		for _, id := range slices.SortedFunc(maps.Keys(seen), object.CompareApplyOrder) {
 			found.Suspects[cluster] = append(found.Suspects[cluster], Suspect{ID: id, Fingerprint: seen[id]})
 		}
 	}

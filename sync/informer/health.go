@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 )
 
@@ -29,14 +29,14 @@ const (
 
 // subscription is what is watched for a place.
 type subscription struct {
-	objects []object
+	objects []clusterObject
 	keys    map[key]string // to the version of the kind
 	begun   time.Time
 }
 
 // Subscribe notes the objects whose health a job at a place is about. The job begins
 // now: events from before it count no more.
-func (in *Informer) Subscribe(at render.Placed, now time.Time, cluster, account string, objects []*render.Object) {
+func (in *Informer) Subscribe(at object.UnitTarget, now time.Time, cluster, account string, objects []*object.Object) {
 	s := subscription{begun: now, keys: map[key]string{}}
 	for _, o := range objects {
 		k := key{cluster: cluster, account: account, kind: kindOf(o.ID)}
@@ -44,7 +44,7 @@ func (in *Informer) Subscribe(at render.Placed, now time.Time, cluster, account 
 			k.namespace = o.ID.Namespace
 		}
 		s.keys[k] = o.Version
-		s.objects = append(s.objects, object{cluster, o.ID})
+		s.objects = append(s.objects, clusterObject{cluster, o.ID})
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -55,7 +55,7 @@ func (in *Informer) Subscribe(at render.Placed, now time.Time, cluster, account 
 	}
 }
 
-func (in *Informer) unsubscribeLocked(at render.Placed) {
+func (in *Informer) unsubscribeLocked(at object.UnitTarget) {
 	for _, o := range in.subscriptions[at].objects {
 		if in.places[o] == at {
 			delete(in.places, o)
@@ -67,11 +67,11 @@ func (in *Informer) unsubscribeLocked(at render.Placed) {
 
 // DrainDue takes the places where something happened since the last time, and when
 // the last job began there.
-func (in *Informer) DrainDue() map[render.Placed]time.Time {
+func (in *Informer) DrainDue() map[object.UnitTarget]time.Time {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.waking = false
-	due := make(map[render.Placed]time.Time, len(in.queued))
+	due := make(map[object.UnitTarget]time.Time, len(in.queued))
 	for at := range in.queued {
 		due[at] = in.subscriptions[at].begun
 	}
@@ -82,12 +82,12 @@ func (in *Informer) DrainDue() map[render.Placed]time.Time {
 // Sync has the watches for health that the open places need, and only those. It
 // returns the places that are subscribed to, each with whether all of it is watched.
 // conn is the connection to a cluster; nil where there is none.
-func (in *Informer) Sync(ctx context.Context, now time.Time, open []render.Placed, conn func(cluster string) *apply.Cluster) map[render.Placed]bool {
+func (in *Informer) Sync(ctx context.Context, now time.Time, open []object.UnitTarget, conn func(cluster string) *apply.Cluster) map[object.UnitTarget]bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.keepLocked(open)
 	used := in.dropEndedLocked(now)
-	watched := make(map[render.Placed]bool, len(in.subscriptions))
+	watched := make(map[object.UnitTarget]bool, len(in.subscriptions))
 	for at, s := range in.subscriptions {
 		watched[at] = len(s.keys) > 0
 		for k, version := range s.keys {
@@ -103,8 +103,8 @@ func (in *Informer) Sync(ctx context.Context, now time.Time, open []render.Place
 }
 
 // keepLocked drops the places that nothing is waited for at any more.
-func (in *Informer) keepLocked(open []render.Placed) {
-	keep := make(map[render.Placed]bool, len(open))
+func (in *Informer) keepLocked(open []object.UnitTarget) {
+	keep := make(map[object.UnitTarget]bool, len(open))
 	for _, at := range open {
 		keep[at] = true
 	}
@@ -167,7 +167,7 @@ func (in *Informer) enqueueKindLocked(cluster string, kind schema.GroupKind) {
 }
 
 // enqueueLocked notes that something happened at a place, and wakes whoever waits.
-func (in *Informer) enqueueLocked(at render.Placed) {
+func (in *Informer) enqueueLocked(at object.UnitTarget) {
 	in.queued[at] = true
 	if !in.waking {
 		in.waking = true

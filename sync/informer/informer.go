@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 )
 
@@ -34,22 +34,22 @@ type Informer struct {
 	busy    map[string]bool // clusters, see Busy
 
 	// For drift.
-	suspects   map[string]map[render.ObjectID]string // by cluster; the fingerprint that was seen
-	flooded    map[string]bool                       // more than could be noted
-	suppressed map[string]map[render.ObjectID]Suppression
+	suspects   map[string]map[object.ID]string // by cluster; the fingerprint that was seen
+	flooded    map[string]bool                 // more than could be noted
+	suppressed map[string]map[object.ID]Suppression
 
 	// For health.
-	subscriptions map[render.Placed]subscription
-	places        map[object]render.Placed // of the subscriptions
-	queued        map[render.Placed]bool   // where something happened
-	waking        bool                     // a wake-up for these is on its way
-	refused       map[key]time.Time        // when to try again
+	subscriptions map[object.UnitTarget]subscription
+	places        map[clusterObject]object.UnitTarget // of the subscriptions
+	queued        map[object.UnitTarget]bool          // where something happened
+	waking        bool                                // a wake-up for these is on its way
+	refused       map[key]time.Time                   // when to try again
 }
 
-// object is one object of a cluster.
-type object struct {
+// clusterObject is one object of a cluster.
+type clusterObject struct {
 	cluster string
-	id      render.ObjectID
+	id      object.ID
 }
 
 // key is what one watch is about.
@@ -78,8 +78,8 @@ type watch struct {
 func New(wake func(), differs func(cluster string, seen apply.Seen) bool) *Informer {
 	return &Informer{
 		wake: wake, differs: differs, watches: map[key]*watch{},
-		suspects: map[string]map[render.ObjectID]string{}, flooded: map[string]bool{},
-		subscriptions: map[render.Placed]subscription{}, places: map[object]render.Placed{}, queued: map[render.Placed]bool{}, refused: map[key]time.Time{},
+		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{},
+		subscriptions: map[object.UnitTarget]subscription{}, places: map[clusterObject]object.UnitTarget{}, queued: map[object.UnitTarget]bool{}, refused: map[key]time.Time{},
 	}
 }
 
@@ -87,14 +87,14 @@ func New(wake func(), differs func(cluster string, seen apply.Seen) bool) *Infor
 func (in *Informer) Wait() { in.streams.Wait() }
 
 // Has says whether a kind is watched for drift, in whatever version.
-func (in *Informer) Has(cluster string, id render.ObjectID) bool {
+func (in *Informer) Has(cluster string, id object.ID) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	w := in.watches[key{cluster: cluster, kind: kindOf(id)}]
 	return w != nil && w.drift
 }
 
-func kindOf(id render.ObjectID) schema.GroupKind {
+func kindOf(id object.ID) schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
@@ -141,7 +141,7 @@ func (in *Informer) ended(w *watch, err error) {
 // see takes in one event.
 func (in *Informer) see(cluster string, drift bool, seen apply.Seen) {
 	in.mu.Lock()
-	if at, waits := in.places[object{cluster, seen.ID}]; waits {
+	if at, waits := in.places[clusterObject{cluster, seen.ID}]; waits {
 		in.enqueueLocked(at)
 	}
 	ignored := !drift || in.isSuppressedLocked(cluster, seen)

@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 )
 
 var (
 	noon       = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	cart       = render.Placed{Unit: "services/cart", Target: "dev/a"}
+	cart       = object.UnitTarget{Unit: "services/cart", Target: "dev/a"}
 	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
@@ -151,8 +151,8 @@ func (s *server) informer() (in *Informer, woken chan bool) {
 	return in, woken
 }
 
-func configMap(name string) *render.Object {
-	return &render.Object{ID: render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Version: "v1"}
+func configMap(name string) *object.Object {
+	return &object.Object{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Version: "v1"}
 }
 
 func (s *server) connOf(string) *apply.Cluster { return s.conn }
@@ -167,8 +167,8 @@ func (s *server) listed(ctx context.Context, in *Informer) {
 func TestOneWatchForDriftAndHealth(t *testing.T) {
 	s := newServer(t)
 	in, woken := s.informer()
-	in.Subscribe(cart, noon, "dev", "", []*render.Object{configMap("a")})
-	open := []render.Placed{cart}
+	in.Subscribe(cart, noon, "dev", "", []*object.Object{configMap("a")})
+	open := []object.UnitTarget{cart}
 	s.eventually("no watch for health", func() bool { return in.Sync(t.Context(), noon, open, s.connOf)[cart] })
 	if in.Has("dev", configMap("a").ID) || s.lists != 1 {
 		t.Errorf("a watch for health counts as one for drift, or asked %d times what is now", s.lists)
@@ -186,7 +186,7 @@ func TestOneWatchForDriftAndHealth(t *testing.T) {
 	if diff := cmp.Diff(map[string][]Suspect{"dev": {{ID: configMap("a").ID, Fingerprint: found.Suspects["dev"][0].Fingerprint}}}, found.Suspects); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[render.Placed]time.Time{cart: noon}, in.DrainDue()); diff != "" {
+	if diff := cmp.Diff(map[object.UnitTarget]time.Time{cart: noon}, in.DrainDue()); diff != "" {
 		t.Error(diff)
 	}
 	// The release is over: the watch for drift stays.
@@ -208,7 +208,7 @@ func TestSuspects(t *testing.T) {
 		}
 		return all
 	}
-	in.Suppress(map[string]map[render.ObjectID]Suppression{"dev": {configMap("left").ID: {Until: time.Now().Add(time.Hour)}}})
+	in.Suppress(map[string]map[object.ID]Suppression{"dev": {configMap("left").ID: {Until: time.Now().Add(time.Hour)}}})
 	for _, name := range []string{"same", "left", "other"} {
 		s.changed(name)
 	}
@@ -254,8 +254,10 @@ func TestARefusedWatch(t *testing.T) {
 	if in.Has("dev", configMap("a").ID) {
 		t.Error("watched for drift although refused")
 	}
-	in.Subscribe(cart, noon, "dev", "", []*render.Object{configMap("a")})
-	sync := func(now time.Time) bool { return in.Sync(t.Context(), now, []render.Placed{cart}, s.connOf)[cart] }
+	in.Subscribe(cart, noon, "dev", "", []*object.Object{configMap("a")})
+	sync := func(now time.Time) bool {
+		return in.Sync(t.Context(), now, []object.UnitTarget{cart}, s.connOf)[cart]
+	}
 	isRefused := func() bool {
 		in.mu.Lock()
 		defer in.mu.Unlock()
@@ -279,13 +281,13 @@ func TestAnotherConnection(t *testing.T) {
 	old, s := newServer(t), newServer(t)
 	in, _ := s.informer()
 	old.listed(t.Context(), in)
-	in.Subscribe(cart, noon, "dev", "", []*render.Object{{ID: render.ObjectID{Kind: "K1", Namespace: "shop", Name: "x"}, Version: "v1"}})
+	in.Subscribe(cart, noon, "dev", "", []*object.Object{{ID: object.ID{Kind: "K1", Namespace: "shop", Name: "x"}, Version: "v1"}})
 	old.eventually("not watched", func() bool {
-		return in.Sync(t.Context(), noon, []render.Placed{cart}, old.connOf)[cart] && old.streams() == 2
+		return in.Sync(t.Context(), noon, []object.UnitTarget{cart}, old.connOf)[cart] && old.streams() == 2
 	})
 	s.listed(t.Context(), in)
 	s.eventually("not watched anew", func() bool {
-		return in.Sync(t.Context(), noon, []render.Placed{cart}, s.connOf)[cart] && s.streams() == 2
+		return in.Sync(t.Context(), noon, []object.UnitTarget{cart}, s.connOf)[cart] && s.streams() == 2
 	})
 	old.eventually("watched still", func() bool { return old.streams() == 0 })
 	if found := in.Drain(); len(found.Ended) > 0 {
@@ -305,11 +307,11 @@ func TestAnotherConnection(t *testing.T) {
 func TestWatchesForHealthAreBounded(t *testing.T) {
 	s := newServer(t)
 	in, _ := s.informer()
-	var open []render.Placed
+	var open []object.UnitTarget
 	for i := range 40 {
-		at := render.Placed{Unit: config.UnitPath(fmt.Sprintf("services/%d", i)), Target: "dev/a"}
+		at := object.UnitTarget{Unit: config.UnitPath(fmt.Sprintf("services/%d", i)), Target: "dev/a"}
 		open = append(open, at)
-		in.Subscribe(at, noon, "dev", "", []*render.Object{{ID: render.ObjectID{Kind: fmt.Sprintf("K%d", i), Namespace: "shop", Name: "x"}, Version: "v1"}})
+		in.Subscribe(at, noon, "dev", "", []*object.Object{{ID: object.ID{Kind: fmt.Sprintf("K%d", i), Namespace: "shop", Name: "x"}, Version: "v1"}})
 	}
 	s.eventually("too few or too many", func() bool {
 		watched := 0

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Ask is the start of a wave that waits for approval.
 type Ask struct {
-	Digest  render.Digest   `json:"digest"`
+	Digest  object.Digest   `json:"digest"`
 	Unit    config.UnitPath `json:"unit"`
 	Wave    string          `json:"wave"`
 	Commit  config.Commit   `json:"commit"`

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Verb is what is to be done.
@@ -87,7 +87,7 @@ type Order struct {
 	// Until is when a standing order ends by itself; zero is never.
 	Until time.Time `json:"until,omitzero"`
 	// Digest is what an Approve is about.
-	Digest render.Digest `json:"digest,omitempty"`
+	Digest object.Digest `json:"digest,omitempty"`
 }
 
 // Text is the order in one line, for the history.

@@ -6,7 +6,7 @@ package ownership
 import (
 	"slices"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -44,11 +44,11 @@ func ownedByOther(wants bool, other standing) bool {
 // Foreign finds the objects of a bundle that are another unit's by now, with the
 // entries of that one. a is the action that is to write the bundle, and inventory
 // what its unit has on the target.
-func (v *View) Foreign(a rollout.Action, bundle *render.Bundle, inventory map[render.ObjectID]store.Entry) (foreign []Transfer, err error) {
+func (v *View) Foreign(a rollout.Action, bundle *object.Bundle, inventory map[object.ID]store.Entry) (foreign []Transfer, err error) {
 	if v.isNewest(a) {
 		return nil, nil
 	}
-	self, cluster := render.Placed{Unit: a.Unit, Target: a.Target}, a.Target.Cluster()
+	self, cluster := object.UnitTarget{Unit: a.Unit, Target: a.Target}, a.Target.Cluster()
 	for _, o := range bundle.Objects {
 		if inventory[o.ID].Digest != "" {
 			continue // nobody wrote it since

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -47,11 +47,11 @@ func TestYields(t *testing.T) {
 // TestHoldsWithoutTheEarlierBundle: who has an object in the bundle that it is to
 // have is not asked for the one before, whose commit may be lost.
 func TestHoldsWithoutTheEarlierBundle(t *testing.T) {
-	e := store.Entry{Unit: "here", Target: "dev/a", ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, UID: "u"}
+	e := store.Entry{Unit: "here", Target: "dev/a", ID: object.ID{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, UID: "u"}
 	state := &rollout.State{Units: map[config.UnitPath]*rollout.Unit{e.Unit: {Path: e.Unit, Rollout: &rollout.Rollout{Status: rollout.Progressing},
 		Targets: map[config.TargetName]*rollout.Target{e.Target: {Wanted: "new", Applied: "lost"}}}}}
-	lost := func(rollout.Action) (*render.Bundle, error) { return nil, errors.New("its commit is lost") }
-	v := View{State: state, Bundle: lost, bundles: map[render.Digest]map[render.ObjectID]bool{"new": {e.ID: true}}}
+	lost := func(rollout.Action) (*object.Bundle, error) { return nil, errors.New("its commit is lost") }
+	v := View{State: state, Bundle: lost, bundles: map[object.Digest]map[object.ID]bool{"new": {e.ID: true}}}
 	if yes, err := v.holds(e); !yes || err != nil {
 		t.Errorf("holds it: %t, %v", yes, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -27,26 +28,26 @@ type View struct {
 	State    *rollout.State
 	Store    Inventory
 	// Wants are the bundles of the newest commit in a cluster that have an object.
-	Wants func(cluster string, id render.ObjectID) []render.Placed
+	Wants func(cluster string, id object.ID) []object.UnitTarget
 	// Bundle is the one that an action is about.
-	Bundle func(rollout.Action) (*render.Bundle, error)
+	Bundle func(rollout.Action) (*object.Bundle, error)
 	// Rebuilding says of a cluster that its inventory is not known yet.
 	Rebuilding func(cluster string) bool
 
-	bundles map[render.Digest]map[render.ObjectID]bool // what Bundle gave
+	bundles map[object.Digest]map[object.ID]bool // what Bundle gave
 }
 
 // Inventory is what units have, or may have, in clusters.
 type Inventory interface {
-	Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]store.Entry, error)
+	Inventory(unit config.UnitPath, target config.TargetName) (map[object.ID]store.Entry, error)
 	// Holders are the entries of all units for one object of a cluster.
-	Holders(cluster string, id render.ObjectID) ([]store.Entry, error)
+	Holders(cluster string, id object.ID) ([]store.Entry, error)
 }
 
 // Transfer is an object of one unit, and the other bundle that it goes to.
 type Transfer struct {
 	store.Entry
-	To render.Placed
+	To object.UnitTarget
 }
 
 // RebuildingText says why an object stays in a cluster whose inventory is not known.
@@ -55,7 +56,7 @@ const RebuildingText = "the inventory of its cluster is being rebuilt"
 // Has says whether a unit was applied with an object on a target. Until then somebody
 // else must keep knowing the object, or it would be nobody's if the bundle never
 // comes.
-func (v *View) Has(at render.Placed, id render.ObjectID) bool {
+func (v *View) Has(at object.UnitTarget, id object.ID) bool {
 	inventory, err := v.Store.Inventory(at.Unit, at.Target)
 	return err == nil && inventory[id].UID != ""
 }
@@ -68,7 +69,7 @@ func (v *View) IsApplied(e store.Entry) bool {
 		return true
 	}
 	t := unit.Targets[e.Target]
-	for _, digest := range []render.Digest{t.Wanted, t.Applied} {
+	for _, digest := range []object.Digest{t.Wanted, t.Applied} {
 		if digest == "" {
 			continue
 		}
@@ -98,14 +99,14 @@ func (v *View) holds(e store.Entry) (yes bool, err error) {
 }
 
 // inBundle says whether a bundle of an entry's unit on its target has the object.
-func (v *View) inBundle(e store.Entry, digest render.Digest) (bool, error) {
+func (v *View) inBundle(e store.Entry, digest object.Digest) (bool, error) {
 	if v.bundles[digest] == nil {
 		bundle, err := v.Bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: v.State.Units[e.Unit].Commits[digest]})
 		if err != nil {
 			return false, fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, err)
 		}
 		if v.bundles == nil {
-			v.bundles = map[render.Digest]map[render.ObjectID]bool{}
+			v.bundles = map[object.Digest]map[object.ID]bool{}
 		}
 		v.bundles[digest] = ObjectsOf(bundle)
 	}
@@ -113,8 +114,8 @@ func (v *View) inBundle(e store.Entry, digest render.Digest) (bool, error) {
 }
 
 // ObjectsOf are the objects of a bundle, which may be nil.
-func ObjectsOf(b *render.Bundle) map[render.ObjectID]bool {
-	ids := map[render.ObjectID]bool{}
+func ObjectsOf(b *object.Bundle) map[object.ID]bool {
+	ids := map[object.ID]bool{}
 	if b != nil {
 		for _, o := range b.Objects {
 			ids[o.ID] = true
@@ -124,7 +125,7 @@ func ObjectsOf(b *render.Bundle) map[render.ObjectID]bool {
 }
 
 // PlaceText names a place as seen from a unit.
-func PlaceText(from config.UnitPath, at render.Placed) string {
+func PlaceText(from config.UnitPath, at object.UnitTarget) string {
 	if at.Unit == from {
 		return "target " + string(at.Target)
 	}

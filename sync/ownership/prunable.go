@@ -10,6 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -23,9 +24,9 @@ type Leftovers struct {
 
 // Leftovers sorts out what a place has besides its bundle, which is nil for one that
 // is to have nothing.
-func (v *View) Leftovers(at render.Placed, bundle *render.Bundle, inventory map[render.ObjectID]store.Entry) (l Leftovers) {
+func (v *View) Leftovers(at object.UnitTarget, bundle *object.Bundle, inventory map[object.ID]store.Entry) (l Leftovers) {
 	wanted := ObjectsOf(bundle)
-	for _, id := range slices.SortedFunc(maps.Keys(inventory), render.CompareApplyOrder) {
+	for _, id := range slices.SortedFunc(maps.Keys(inventory), object.CompareApplyOrder) {
 		if wanted[id] {
 			continue
 		}
@@ -57,7 +58,7 @@ func Orphaned(s *render.Snapshot, unit config.UnitPath, e store.Entry) bool {
 // does not hold it: the other bundle that wants it, or has it, or a reason; neither
 // when it may be deleted. Not to know is a reason: an object may be on its way to a
 // unit that has a problem at the moment.
-func (v *View) RetainReason(at render.Placed, id render.ObjectID) (owner *render.Placed, why string) {
+func (v *View) RetainReason(at object.UnitTarget, id object.ID) (owner *object.UnitTarget, why string) {
 	if v.Snapshot == nil || v.Refused {
 		return nil, "it is not known what the commit wants"
 	}
@@ -90,7 +91,7 @@ func (v *View) RetainReason(at render.Placed, id render.ObjectID) (owner *render
 
 // currentOwner is another bundle that is in force in the cluster of a place and has an
 // object; nil when there is none.
-func (v *View) currentOwner(at render.Placed, id render.ObjectID) (*render.Placed, error) {
+func (v *View) currentOwner(at object.UnitTarget, id object.ID) (*object.UnitTarget, error) {
 	holders, err := v.Store.Holders(at.Target.Cluster(), id)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Client is a client for any path, without a limit on its rate.
@@ -40,7 +40,7 @@ const acceptMeta = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 // Apply sends each body once, with the options that swell sends.
-func Apply(ctx context.Context, cfg *rest.Config, objects []*render.Object, workers int) error {
+func Apply(ctx context.Context, cfg *rest.Config, objects []*object.Object, workers int) error {
 	client, err := Client(cfg)
 	if err != nil {
 		return err
@@ -61,14 +61,14 @@ func Apply(ctx context.Context, cfg *rest.Config, objects []*render.Object, work
 	return group.Wait()
 }
 
-func patch(client *rest.RESTClient, o *render.Object) *rest.Request {
+func patch(client *rest.RESTClient, o *object.Object) *rest.Request {
 	return client.Patch(types.ApplyPatchType).AbsPath(Path(Resource(o), o.ID.Namespace, o.ID.Name)).SetHeader("Accept", acceptMeta).
 		Param("fieldManager", "swell").Param("fieldValidation", "Strict").Body(o.JSON)
 }
 
 // Correct lists all objects of the kind, and takes back what others changed on
 // the one.
-func Correct(ctx context.Context, cfg *rest.Config, o *render.Object) error {
+func Correct(ctx context.Context, cfg *rest.Config, o *object.Object) error {
 	if _, err := List(ctx, cfg, Resource(o)); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func Correct(ctx context.Context, cfg *rest.Config, o *render.Object) error {
 // Keep watches the kind and takes back what others change on the one object, the
 // first time, until which it does not return. watching is called when the watch
 // is there.
-func Keep(ctx context.Context, cfg *rest.Config, o *render.Object, watching func()) error {
+func Keep(ctx context.Context, cfg *rest.Config, o *object.Object, watching func()) error {
 	client, err := Client(cfg)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func Keep(ctx context.Context, cfg *rest.Config, o *render.Object, watching func
 }
 
 // Resource is that of an object of a built-in kind.
-func Resource(o *render.Object) schema.GroupVersionResource {
+func Resource(o *object.Object) schema.GroupVersionResource {
 	plural := strings.ToLower(o.ID.Kind) + "s"
 	plural = strings.Replace(strings.Replace(plural, "ys", "ies", 1), "sss", "sses", 1) // networkpolicies, ingresses
 	return schema.GroupVersionResource{Group: o.ID.Group, Version: o.Version, Resource: plural}
@@ -129,7 +129,7 @@ func Path(of schema.GroupVersionResource, namespace, name string) string {
 
 // Empty deletes the objects, and waits until they are gone and so are those that
 // controllers made of them: whoever is measured next has the server alone.
-func Empty(ctx context.Context, cfg *rest.Config, objects []*render.Object) error {
+func Empty(ctx context.Context, cfg *rest.Config, objects []*object.Object) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	client, err := metadata.NewForConfig(cfg)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/policy"
 )
 
@@ -112,7 +113,7 @@ func (n *needs) accountOf(unit *render.Unit) (account Account, ofTenant bool, er
 	return Account{parts[2], parts[3]}, true, nil
 }
 
-func (n *needs) object(cluster *config.Cluster, account Account, o *render.Object) error {
+func (n *needs) object(cluster *config.Cluster, account Account, o *object.Object) error {
 	is := n.of[account]
 	if is == nil {
 		is = newNeed()
@@ -139,7 +140,7 @@ func (n *needs) object(cluster *config.Cluster, account Account, o *render.Objec
 // grants notes what a role or a binding of the units takes of whoever writes it. The API
 // server asks for it in the namespace of the role, or of the binding, also where that
 // refers to a ClusterRole.
-func (s *scope) grants(o *render.Object) error {
+func (s *scope) grants(o *object.Object) error {
 	switch o.ID.Kind {
 	case "Role", "ClusterRole":
 		s.roles.add(rbacv1.GroupName, strings.ToLower(o.ID.Kind)+"s")
@@ -158,7 +159,7 @@ func (s *scope) grants(o *render.Object) error {
 }
 
 // param notes the kind of the parameters of an admission policy.
-func (n *needs) param(cluster *config.Cluster, is *need, o *render.Object) error {
+func (n *needs) param(cluster *config.Cluster, is *need, o *object.Object) error {
 	var p struct {
 		Spec struct {
 			ParamKind struct{ APIVersion, Kind string }

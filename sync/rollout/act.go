@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Bounds on how often a target is looked at. In between it is a tenth of the
@@ -214,7 +214,7 @@ func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) (text s
 func (p *pass) early(u *Unit, name config.TargetName, t *Target) bool {
 	due, waits := t.RetryAt, t.Step != "" && t.Attempts == 0
 	if waits {
-		due = p.state.notices.earlier(render.Placed{Unit: u.Path, Target: name}, due)
+		due = p.state.notices.earlier(object.UnitTarget{Unit: u.Path, Target: name}, due)
 	}
 	if !due.After(p.now) {
 		return false
@@ -283,7 +283,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 	if t.CheckedAt.IsZero() && t.Attempts == 0 {
 		return p.now
 	}
-	at, most, waited := render.Placed{Unit: u.Path, Target: name}, maxCheck, t.CheckedAt.Sub(t.Since)
+	at, most, waited := object.UnitTarget{Unit: u.Path, Target: name}, maxCheck, t.CheckedAt.Sub(t.Since)
 	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
 		most = maxBackoff
 	} else if t.Health == HealthGood && p.state.notices.watched[at] {
@@ -307,7 +307,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.T
 }
 
 func (p *pass) open(u *Unit, name config.TargetName) {
-	p.plan.Open = append(p.plan.Open, render.Placed{Unit: u.Path, Target: name})
+	p.plan.Open = append(p.plan.Open, object.UnitTarget{Unit: u.Path, Target: name})
 }
 
 // timeout is how long the target may take from applied to healthy.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Agenda is what is due of all units: what the plans of one state said so far, each of
@@ -20,13 +20,13 @@ type Agenda struct {
 	actions map[string]map[config.UnitPath][]Action
 	// clusters are those where a unit has actions.
 	clusters map[config.UnitPath][]string
-	open     map[config.UnitPath][]render.Placed
+	open     map[config.UnitPath][]object.UnitTarget
 }
 
 // Take takes a plan in.
 func (a *Agenda) Take(plan *Plan) {
 	if a.actions == nil {
-		*a = Agenda{map[string]map[config.UnitPath][]Action{}, map[config.UnitPath][]string{}, map[config.UnitPath][]render.Placed{}}
+		*a = Agenda{map[string]map[config.UnitPath][]Action{}, map[config.UnitPath][]string{}, map[config.UnitPath][]object.UnitTarget{}}
 	}
 	for _, path := range plan.Looked {
 		for _, cluster := range a.clusters[path] {
@@ -35,8 +35,8 @@ func (a *Agenda) Take(plan *Plan) {
 		delete(a.clusters, path)
 		delete(a.open, path)
 	}
-	for at, actions := range runs(plan.Actions, func(action Action) render.Placed {
-		return render.Placed{Unit: action.Unit, Target: config.TargetName(action.Target.Cluster())}
+	for at, actions := range runs(plan.Actions, func(action Action) object.UnitTarget {
+		return object.UnitTarget{Unit: action.Unit, Target: config.TargetName(action.Target.Cluster())}
 	}) {
 		cluster := string(at.Target)
 		if a.actions[cluster] == nil {
@@ -45,7 +45,7 @@ func (a *Agenda) Take(plan *Plan) {
 		a.actions[cluster][at.Unit] = actions
 		a.clusters[at.Unit] = append(a.clusters[at.Unit], cluster)
 	}
-	for path, open := range runs(plan.Open, func(at render.Placed) config.UnitPath { return at.Unit }) {
+	for path, open := range runs(plan.Open, func(at object.UnitTarget) config.UnitPath { return at.Unit }) {
 		a.open[path] = open
 	}
 }
@@ -90,6 +90,6 @@ func (a *Agenda) At(cluster string) []Action {
 
 // Open are all places that something is done at, or that wait for what their objects will
 // be, in no order.
-func (a *Agenda) Open() []render.Placed {
+func (a *Agenda) Open() []object.UnitTarget {
 	return slices.Concat(slices.Collect(maps.Values(a.open))...)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // largeFleet is a commit of 1,000 units on 1,000 clusters.
@@ -28,7 +28,7 @@ func largeFleet(version string) *Wanted {
 	for n := range 1000 {
 		u := &WantedUnit{Rollout: spec, Targets: make(map[config.TargetName]WantedTarget, len(names))}
 		for i, name := range names {
-			u.Targets[name] = WantedTarget{Labels: labels[i], Objects: 5, Digest: render.Digest(fmt.Sprintf("%s-%d-%d", version, n, i))}
+			u.Targets[name] = WantedTarget{Labels: labels[i], Objects: 5, Digest: object.Digest(fmt.Sprintf("%s-%d-%d", version, n, i))}
 		}
 		w.Units[config.UnitPath(fmt.Sprintf("services/team%02d/unit%03d", n%50, n))] = u
 	}

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -178,7 +178,7 @@ func (b *bounded) left() string {
 			return string(path)
 		}
 		for name := range targets {
-			if l := b.live[render.Placed{Unit: path, Target: name}]; l == nil || l.digest != b.want.Units[path].Targets[name].Digest || l.mixed {
+			if l := b.live[object.UnitTarget{Unit: path, Target: name}]; l == nil || l.digest != b.want.Units[path].Targets[name].Digest || l.mixed {
 				return fmt.Sprintf("%s on %s", path, name)
 			}
 		}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
 // Pending is a release that the commit wants and that has not begun.
 type Pending struct {
-	Release render.Digest `json:"release"`
+	Release object.Digest `json:"release"`
 	// Commit is the first that wanted it, and Since when that came.
 	Commit config.Commit `json:"commit"`
 	Since  time.Time     `json:"since"`

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // noUnits is what holds a commit without units, unless that was allowed.
@@ -99,7 +99,7 @@ func (u *Unit) Deletes(name config.TargetName, w *Wanted) bool {
 	if t == nil || t.nothing() || !begun && unit != nil && u.quarantined(unit) != "" {
 		return false
 	}
-	var want render.Digest
+	var want object.Digest
 	switch w.FateOf(u, name) {
 	case Brought:
 		want = unit.Targets[name].Digest
@@ -134,7 +134,7 @@ func (s *State) Starts(w *Wanted) []config.UnitPath {
 }
 
 // Holds says that the target has the bundle, and is healthy with it.
-func (t *Target) Holds(digest render.Digest) bool { return t.Wanted == digest && t.done() }
+func (t *Target) Holds(digest object.Digest) bool { return t.Wanted == digest && t.done() }
 
 // Soaking says that every target of the unit is as the rollout wants it, and
 // that it is not over all the same: a soak has to end, or the next Decide ends it.

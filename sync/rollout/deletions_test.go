@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func TestDeletes(t *testing.T) {
@@ -52,7 +52,7 @@ func TestDeletes(t *testing.T) {
 			if !u.Deletes("a", c.wanted) {
 				t.Error("it was put back, and a release that has not begun would delete")
 			}
-			u.Quarantine = map[render.Digest]Quarantined{"new": {}}
+			u.Quarantine = map[object.Digest]Quarantined{"new": {}}
 			if u.Deletes("a", c.wanted) {
 				t.Error("a release with a quarantined bundle does not begin")
 			}

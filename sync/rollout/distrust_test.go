@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestDistrust: whatever a unit was at, nothing that the state believed is written
@@ -20,7 +20,7 @@ func TestDistrust(t *testing.T) {
 	wants := func(commit config.Commit, version string) *Wanted {
 		targets := map[config.TargetName]WantedTarget{}
 		for name, ring := range map[config.TargetName]string{"a/1": "canary", "a/2": "main", "b/1": "main"} {
-			targets[name] = WantedTarget{Labels: map[string]string{"ring": ring}, Digest: render.Digest(version + "-" + string(name))}
+			targets[name] = WantedTarget{Labels: map[string]string{"ring": ring}, Digest: object.Digest(version + "-" + string(name))}
 		}
 		return &Wanted{Commit: commit, Units: map[config.UnitPath]*WantedUnit{"cart": {Rollout: spec, Targets: targets}}}
 	}

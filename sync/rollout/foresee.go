@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -75,7 +75,7 @@ type foresight struct {
 	want  *Wanted
 	now   time.Time
 	ends  time.Time              // it looks no further
-	asked map[render.Digest]bool // approvals that were given
+	asked map[object.Digest]bool // approvals that were given
 }
 
 // horizon is how far it looks: what comes later than in a year is not worth a word.
@@ -166,7 +166,7 @@ func (f *foresight) approve(seen []Transition) (given bool) {
 		return false
 	}
 	if f.asked == nil { // the first time, there is what waited before
-		f.asked = map[render.Digest]bool{}
+		f.asked = map[object.Digest]bool{}
 	}
 	standing := slices.Clone(f.want.Standing)
 	for _, ask := range f.state.Asks() {
@@ -277,8 +277,8 @@ func (s *State) Comes(path config.UnitPath, w *Wanted) bool {
 }
 
 // Bundles are what the commit brings of a unit, by target.
-func (w *Wanted) Bundles(path config.UnitPath) map[config.TargetName]render.Digest {
-	bundles := map[config.TargetName]render.Digest{}
+func (w *Wanted) Bundles(path config.UnitPath) map[config.TargetName]object.Digest {
+	bundles := map[config.TargetName]object.Digest{}
 	if unit := w.Units[path]; unit != nil {
 		for name, t := range unit.Targets {
 			bundles[name] = t.Digest

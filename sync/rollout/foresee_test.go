@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -54,7 +54,7 @@ func drawCommit(t *rapid.T) *Wanted {
 		unit := &WantedUnit{Rollout: &spec, Tier: i % 2, Targets: map[config.TargetName]WantedTarget{}}
 		for _, name := range slices.Sorted(maps.Keys(targets)) {
 			if pick(4) > 0 {
-				unit.Targets[name] = WantedTarget{Labels: targets[name], Digest: render.Digest("d-" + string(path) + string(name)), Objects: 1}
+				unit.Targets[name] = WantedTarget{Labels: targets[name], Digest: object.Digest("d-" + string(path) + string(name)), Objects: 1}
 			}
 		}
 		w.Units[path] = unit
@@ -152,7 +152,7 @@ func BenchmarkForesee(b *testing.B) {
 	for i := range 2000 {
 		unit := &WantedUnit{Rollout: &spec, Targets: map[config.TargetName]WantedTarget{}}
 		for j := range 30 {
-			unit.Targets[config.TargetName(fmt.Sprintf("c%d/a", j))] = WantedTarget{Digest: render.Digest(fmt.Sprint(i, j)), Objects: 5}
+			unit.Targets[config.TargetName(fmt.Sprintf("c%d/a", j))] = WantedTarget{Digest: object.Digest(fmt.Sprint(i, j)), Objects: 5}
 		}
 		w.Units[config.UnitPath(fmt.Sprintf("services/u%04d", i))] = unit
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -26,7 +26,7 @@ type GateState struct {
 	Passed bool   `json:"passed,omitempty"`
 	By     string `json:"by,omitempty"`
 	// Digest is what has to be approved, and Since since when.
-	Digest render.Digest `json:"digest,omitempty"`
+	Digest object.Digest `json:"digest,omitempty"`
 	Since  time.Time     `json:"since,omitzero"`
 	// AskedAt is when the last answer came, and Reason what it was if it was no yes.
 	AskedAt time.Time `json:"askedAt,omitzero"`
@@ -113,7 +113,7 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text stri
 
 // digestOf is what is approved at a gate for the start of a wave: the unit, the wave, the
 // bundles that it brings and, where the wave has several such gates, which one it is.
-func (u *Unit) digestOf(wave, n int) render.Digest {
+func (u *Unit) digestOf(wave, n int) object.Digest {
 	sum, spec := sha256.New(), &u.Rollout.Spec.Waves[wave]
 	fmt.Fprintf(sum, "%d %s\n%d %s\n", len(u.Path), u.Path, len(spec.Name), spec.Name)
 	for _, at := range u.list() {
@@ -126,7 +126,7 @@ func (u *Unit) digestOf(wave, n int) render.Digest {
 			fmt.Fprintln(sum, "after another gate")
 		}
 	}
-	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
+	return object.Digest(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // unapproved says that nobody approved the start of a wave; empty when somebody did.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // judge keeps its own record of what was planned and what came of it, in
@@ -22,20 +22,20 @@ type judge struct {
 	elapsed   time.Duration // all steps of the clock forward
 	offered   map[bundle]bool
 
-	seen  map[render.Placed]seen
+	seen  map[object.UnitTarget]seen
 	units map[config.UnitPath]seenUnit
 }
 
 // bundle is one that a commit offers to a place.
 type bundle struct {
-	render.Placed
-	digest render.Digest
+	object.UnitTarget
+	digest object.Digest
 	commit config.Commit
 }
 
 type seen struct {
-	applied   render.Digest
-	good      render.Digest
+	applied   object.Digest
+	good      object.Digest
 	writing   bool // planned and not known to be complete
 	touched   bool // written since the last rollout that was done
 	drifted   bool
@@ -58,13 +58,13 @@ type seenUnit struct {
 	id         int
 	status     Status
 	spec       config.Rollout
-	want       map[config.TargetName]render.Digest
+	want       map[config.TargetName]object.Digest
 	passed     map[string]bool
-	quarantine map[render.Digest]bool
+	quarantine map[object.Digest]bool
 }
 
 func newJudge() *judge {
-	return &judge{offered: map[bundle]bool{}, seen: map[render.Placed]seen{}, units: map[config.UnitPath]seenUnit{}}
+	return &judge{offered: map[bundle]bool{}, seen: map[object.UnitTarget]seen{}, units: map[config.UnitPath]seenUnit{}}
 }
 
 func (j *judge) clone() *judge {
@@ -94,7 +94,7 @@ func (j *judge) offer(want *Wanted) {
 			continue
 		}
 		for name, t := range u.Targets {
-			j.offered[bundle{render.Placed{Unit: path, Target: name}, t.Digest, want.Commit}] = true
+			j.offered[bundle{object.UnitTarget{Unit: path, Target: name}, t.Digest, want.Commit}] = true
 		}
 	}
 }
@@ -102,9 +102,9 @@ func (j *judge) offer(want *Wanted) {
 // plan looks at what Decide gave.
 func (j *judge) plan(w *world) {
 	j.transitions(w, w.plan.Transitions)
-	planned := map[render.Placed]bool{}
+	planned := map[object.UnitTarget]bool{}
 	for _, a := range w.plan.Actions {
-		at := render.Placed{Unit: a.Unit, Target: a.Target}
+		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 		if planned[at] {
 			j.objectf("two actions for %v", at)
 		}
@@ -116,7 +116,7 @@ func (j *judge) plan(w *world) {
 		if a.Kind == Check {
 			continue
 		}
-		at := render.Placed{Unit: a.Unit, Target: a.Target}
+		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 		s := j.seen[at]
 		s.writing, s.correctly = true, a.Why == WhyDrift
 		// What a release that is done owes is changed for it, and put back if the next one fails.
@@ -130,7 +130,7 @@ func (j *judge) plan(w *world) {
 }
 
 func (j *judge) action(w *world, a Action, u seenUnit, s seen) {
-	at := render.Placed{Unit: a.Unit, Target: a.Target}
+	at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 	wanted := w.want.Units[a.Unit]
 	unknown := w.want.Held != "" || wanted != nil && wanted.Frozen != ""
 	if u.status == Held && (u.spec.OnFailure == config.Hold || a.Kind == Remove || a.Kind == Apply && a.Why != WhyDrift && (!s.touched || s.good != "")) {
@@ -205,7 +205,7 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		if waveOf(&u.spec, name) != wave {
 			continue
 		}
-		s := j.seen[render.Placed{Unit: path, Target: name}]
+		s := j.seen[object.UnitTarget{Unit: path, Target: name}]
 		m.size++
 		if (s.writing || s.applied == digest && !s.healthy) && !s.failed && !s.cut {
 			m.underway++
@@ -244,7 +244,7 @@ func (j *judge) concurrency(actions []Action) {
 	}
 	fresh := map[wave]int{}
 	for _, a := range actions {
-		s, u := j.seen[render.Placed{Unit: a.Unit, Target: a.Target}], j.units[a.Unit]
+		s, u := j.seen[object.UnitTarget{Unit: a.Unit, Target: a.Target}], j.units[a.Unit]
 		if a.Kind != Apply || a.Why == WhyDrift || a.Why == WhyRollback {
 			continue
 		}
@@ -266,7 +266,7 @@ func (j *judge) needs(w *world, a Action) {
 		if n == nil || n.Targets[a.Target] == nil {
 			continue
 		}
-		s := j.seen[render.Placed{Unit: need, Target: a.Target}]
+		s := j.seen[object.UnitTarget{Unit: need, Target: a.Target}]
 		if s.applied == "" || n.Rollout.Status == Progressing && s.applied != j.units[need].want[a.Target] && j.units[need].want[a.Target] != "" {
 			j.objectf("%s on %s is written before %s", a.Unit, a.Target, need)
 		}
@@ -296,7 +296,7 @@ func (j *judge) transitions(w *world, all []Transition) {
 				u.quarantine[digest] = true
 			}
 		case "retry":
-			u.quarantine = map[render.Digest]bool{}
+			u.quarantine = map[object.Digest]bool{}
 		case "resumed":
 			if u.status != Held || u.spec.OnFailure == config.Hold {
 				j.objectf("%s: %s resumes", tr.Unit, u.status)
@@ -311,9 +311,9 @@ func (j *judge) transitions(w *world, all []Transition) {
 }
 
 func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
-	u := seenUnit{id: tr.Rollout, status: Progressing, spec: old.spec, want: map[config.TargetName]render.Digest{}, passed: map[string]bool{}, quarantine: old.quarantine}
+	u := seenUnit{id: tr.Rollout, status: Progressing, spec: old.spec, want: map[config.TargetName]object.Digest{}, passed: map[string]bool{}, quarantine: old.quarantine}
 	if u.quarantine == nil || tr.Rollout == 1 {
-		u.quarantine = map[render.Digest]bool{}
+		u.quarantine = map[object.Digest]bool{}
 	}
 	if w.want.Held != "" {
 		j.objectf("%s: a rollout starts from a commit that is held", tr.Unit)
@@ -371,7 +371,7 @@ func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 			j.objectf("%s: %s for %s: %+v", tr.Unit, tr.Kind, tr.Text, m)
 		}
 		for name, digest := range u.want {
-			s := j.seen[render.Placed{Unit: tr.Unit, Target: name}]
+			s := j.seen[object.UnitTarget{Unit: tr.Unit, Target: name}]
 			_, put := w.state.Units[tr.Unit].Quarantine[digest]
 			if waveOf(&u.spec, name) == i && s.surely && s.touched && s.good != digest && !put && tr.Kind == string(RollingBack) {
 				j.objectf("%s: %s is not quarantined", tr.Unit, digest)
@@ -409,7 +409,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		return
 	}
 	const timeout = 5 * time.Minute
-	at := render.Placed{Unit: o.Unit, Target: o.Target}
+	at := object.UnitTarget{Unit: o.Unit, Target: o.Target}
 	s, unit := j.seen[at], j.units[o.Unit]
 	digest, wanted := unit.want[o.Target]
 	if unit.status == RollingBack {
@@ -501,10 +501,10 @@ func (j *judge) atRest(w *world) error {
 		wanted := w.want.Units[path]
 		unknown := w.want.Held != "" || u.Blocked != "" || wanted == nil
 		for name := range targets {
-			if w.orphans[render.Placed{Unit: path, Target: name}] {
+			if w.orphans[object.UnitTarget{Unit: path, Target: name}] {
 				continue
 			}
-			l, digest := w.live[render.Placed{Unit: path, Target: name}], j.units[path].want[name]
+			l, digest := w.live[object.UnitTarget{Unit: path, Target: name}], j.units[path].want[name]
 			if l == nil || unknown && digest == "" {
 				l = &live{} // or a removal that has to wait
 			}

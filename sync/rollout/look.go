@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -237,7 +237,7 @@ type GateLook struct {
 	// AskedAt is when it last answered; zero when it was not asked.
 	AskedAt time.Time     `json:"askedAt,omitzero"`
 	Since   time.Time     `json:"since,omitzero"`
-	Digest  render.Digest `json:"digest,omitempty"` // that swell approve takes
+	Digest  object.Digest `json:"digest,omitempty"` // that swell approve takes
 	// By may approve, all operators where it is empty; Not may not.
 	By  []string `json:"by,omitempty"`
 	Not []string `json:"not,omitempty"`
@@ -322,7 +322,7 @@ func (l *Look) askedNow(u *Unit, w *WaveLook, gate *config.Gate, known *GateStat
 
 // approvedBy is who approved a gate that the planner has not come to yet; empty for
 // nobody whose word counts.
-func (l *Look) approvedBy(u *Unit, gate *config.ApprovalGate, digest render.Digest) string {
+func (l *Look) approvedBy(u *Unit, gate *config.ApprovalGate, digest object.Digest) string {
 	for i := range l.p.bounds.standing {
 		o := &l.p.bounds.standing[i]
 		if o.Verb == order.Approve && o.Digest == digest && refuses(gate, o, u.Rollout.Authors, l.p.now) == "" {

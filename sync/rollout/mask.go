@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -68,7 +68,7 @@ func reasonText(reason string) string {
 }
 
 // Masked says why nothing may be written at a place, of any sort; empty when it may.
-func (s *State) Masked(want *Wanted, place render.Placed, now time.Time) string {
+func (s *State) Masked(want *Wanted, place object.UnitTarget, now time.Time) string {
 	b := bounds{Bounds: want.Bounds, standing: want.Standing}
 	if len(b.Masks)+len(b.standing) == 0 {
 		return ""

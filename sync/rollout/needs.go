@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // refresh brings the needs of the unit's targets up to date with the commit, if
@@ -108,20 +108,20 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	u.restless = true
 	if p.dependents == nil {
-		p.dependents = map[render.Placed][]config.UnitPath{}
+		p.dependents = map[object.UnitTarget][]config.UnitPath{}
 		for path, other := range p.state.Units {
 			if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) {
 				continue
 			}
 			for target, t := range other.Targets {
 				for _, need := range p.needsOf(path, target, t) {
-					at := render.Placed{Unit: need, Target: target}
+					at := object.UnitTarget{Unit: need, Target: target}
 					p.dependents[at] = append(p.dependents[at], path)
 				}
 			}
 		}
 	}
-	for _, path := range slices.Sorted(slices.Values(p.dependents[render.Placed{Unit: u.Path, Target: name}])) { // so that the reason stays the same
+	for _, path := range slices.Sorted(slices.Values(p.dependents[object.UnitTarget{Unit: u.Path, Target: name}])) { // so that the reason stays the same
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}

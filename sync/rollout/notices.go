@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // notices are what watches tell the caller of live objects between two checks.
@@ -15,8 +15,8 @@ import (
 // nothing else: whatever they say, and if they are lost, the same checks decide the
 // same. The zero value has no event, and nothing is watched. They are not stored.
 type notices struct {
-	requeueAt map[render.Placed]time.Time // when a place with an event is checked, if that is before its turn
-	watched   map[render.Placed]bool      // places of which all objects are watched
+	requeueAt map[object.UnitTarget]time.Time // when a place with an event is checked, if that is before its turn
+	watched   map[object.UnitTarget]bool      // places of which all objects are watched
 
 	// steady says that health never changes by itself: nobody looks at it before a
 	// soak or a timeout ends. See [State.Foresee].
@@ -25,19 +25,19 @@ type notices struct {
 
 // Requeue has a place checked at a time, if that is before its turn, because something
 // happened to its objects. The first event since the last check counts.
-func (s *State) Requeue(at render.Placed, due time.Time) {
+func (s *State) Requeue(at object.UnitTarget, due time.Time) {
 	if _, known := s.notices.requeueAt[at]; known {
 		return
 	}
 	if s.notices.requeueAt == nil {
-		s.notices.requeueAt = map[render.Placed]time.Time{}
+		s.notices.requeueAt = map[object.UnitTarget]time.Time{}
 	}
 	s.notices.requeueAt[at] = due
 	s.look(at.Unit)
 }
 
 // Begins notes that a check of the place begins: it sees all that happened before.
-func (s *State) Begins(at render.Placed) {
+func (s *State) Begins(at object.UnitTarget) {
 	if _, known := s.notices.requeueAt[at]; known {
 		delete(s.notices.requeueAt, at)
 		s.look(at.Unit)
@@ -46,7 +46,7 @@ func (s *State) Begins(at render.Placed) {
 
 // Watch says which places are watched, and which of them with all their objects. Events of
 // others are forgotten.
-func (s *State) Watch(all map[render.Placed]bool) {
+func (s *State) Watch(all map[object.UnitTarget]bool) {
 	for at := range s.notices.requeueAt {
 		if _, watched := all[at]; !watched {
 			s.Begins(at)
@@ -63,7 +63,7 @@ func (s *State) Watch(all map[render.Placed]bool) {
 			continue
 		}
 		if s.notices.watched == nil {
-			s.notices.watched = map[render.Placed]bool{}
+			s.notices.watched = map[object.UnitTarget]bool{}
 		}
 		s.notices.watched[at] = true
 		s.look(at.Unit)
@@ -71,7 +71,7 @@ func (s *State) Watch(all map[render.Placed]bool) {
 }
 
 // IsWatched says that all objects of the place are watched.
-func (s *State) IsWatched(at render.Placed) bool { return s.notices.watched[at] }
+func (s *State) IsWatched(at object.UnitTarget) bool { return s.notices.watched[at] }
 
 // look has the unit looked at in the next Decide.
 func (s *State) look(path config.UnitPath) {
@@ -86,7 +86,7 @@ const minWatched = 5 * time.Second
 
 // pause is how long to wait for the next look at something that has been waited
 // for since so long: a tenth of that, within limits.
-func (n *notices) pause(at render.Placed, waited, most time.Duration) time.Duration {
+func (n *notices) pause(at object.UnitTarget, waited, most time.Duration) time.Duration {
 	if n.steady {
 		return horizon
 	}
@@ -98,7 +98,7 @@ func (n *notices) pause(at render.Placed, waited, most time.Duration) time.Durat
 }
 
 // earlier is the earlier of a time and that at which an event has the place checked.
-func (n *notices) earlier(at render.Placed, due time.Time) time.Time {
+func (n *notices) earlier(at object.UnitTarget, due time.Time) time.Time {
 	if requeue, ok := n.requeueAt[at]; ok && requeue.Before(due) {
 		return requeue
 	}

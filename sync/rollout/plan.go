@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Plan is what is due now of the units that a Decide looked at. What earlier plans say of
@@ -25,7 +25,7 @@ type Plan struct {
 	Actions []Action
 	// Open are the places that something is done at, or that wait for what
 	// their objects will be: where notices are of use. By unit, then by target.
-	Open []render.Placed
+	Open []object.UnitTarget
 	// Questions are what gates are to be asked. Their answers go to [State.Answer]; a
 	// question is planned again until then.
 	Questions []Question
@@ -44,7 +44,7 @@ type Action struct {
 	Target config.TargetName
 	// Digest of the bundle that it is about, and a commit that renders it.
 	// Both are empty for Remove.
-	Digest render.Digest
+	Digest object.Digest
 	Commit config.Commit
 	Why    Why
 	Wave   string // name of the target's wave; empty when it is in none
@@ -55,7 +55,7 @@ type Action struct {
 	Job string
 }
 
-func (a Action) place() render.Placed { return render.Placed{Unit: a.Unit, Target: a.Target} }
+func (a Action) place() object.UnitTarget { return object.UnitTarget{Unit: a.Unit, Target: a.Target} }
 
 // Kind of an [Action].
 type Kind string
@@ -144,7 +144,7 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	p.plan.Wake = earlier(p.plan.Wake, p.others)
 	p.keepCounts()
 	sortByPlace(p.plan.Actions, Action.place)
-	sortByPlace(p.plan.Open, func(at render.Placed) render.Placed { return at })
+	sortByPlace(p.plan.Open, func(at object.UnitTarget) object.UnitTarget { return at })
 	return p.plan
 }
 
@@ -164,7 +164,7 @@ func (p *pass) takeTurns(paths []config.UnitPath) (begun bool) {
 }
 
 // sortByPlace sorts what is mostly sorted.
-func sortByPlace[T any](list []T, place func(T) render.Placed) {
+func sortByPlace[T any](list []T, place func(T) object.UnitTarget) {
 	compare := func(a, b T) int {
 		x, y := place(a), place(b)
 		return cmp.Or(cmp.Compare(x.Unit, y.Unit), cmp.Compare(x.Target, y.Target))
@@ -196,7 +196,7 @@ type pass struct {
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.
-	dependents map[render.Placed][]config.UnitPath
+	dependents map[object.UnitTarget][]config.UnitPath
 }
 
 // known says whether the wish of the commit for the unit is known, so that its

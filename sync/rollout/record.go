@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Outcome is the result of an action, or a finding of a sweep.
@@ -244,7 +244,7 @@ func (r *recording) proved() {
 	switch r.Result {
 	case Healthy:
 		if t.Proved == nil {
-			t.Proved = map[string]render.Digest{}
+			t.Proved = map[string]object.Digest{}
 		}
 		t.Proved[r.Job] = r.Digest
 		r.settle()
@@ -257,7 +257,7 @@ func (r *recording) proved() {
 			t.Step, t.StepSince = r.Step, r.now
 		}
 		t.Attempts, t.Reason = 0, r.Reason
-		t.RetryAt = r.now.Add(r.notices.pause(render.Placed{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), maxCheck))
+		t.RetryAt = r.now.Add(r.notices.pause(object.UnitTarget{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), maxCheck))
 	default:
 		t.Attempts++
 		t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
@@ -293,7 +293,7 @@ func (r *recording) waiting() {
 	if t.debt() {
 		most = maxBackoff
 	}
-	t.RetryAt = r.now.Add(r.notices.pause(render.Placed{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
+	t.RetryAt = r.now.Add(r.notices.pause(object.UnitTarget{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // release starts a rollout of the unit when the commit wants other bundles of
@@ -170,7 +170,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		u.Targets = map[config.TargetName]*Target{}
 	}
 	if u.Commits == nil {
-		u.Commits = make(map[render.Digest]config.Commit, len(w.Targets))
+		u.Commits = make(map[object.Digest]config.Commit, len(w.Targets))
 	}
 	for name, wt := range w.Targets {
 		if wt.Digest == "" {
@@ -238,8 +238,8 @@ func (u *Unit) shape() string {
 // keepCommits forgets which commit renders a digest that nothing refers to any
 // more.
 func (u *Unit) keepCommits() {
-	kept := make(map[render.Digest]config.Commit, len(u.Commits))
-	keep := func(digest render.Digest) {
+	kept := make(map[object.Digest]config.Commit, len(u.Commits))
+	keep := func(digest object.Digest) {
 		if commit, ok := u.Commits[digest]; ok {
 			kept[digest] = commit
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -90,7 +90,7 @@ func (u *Unit) retry(at config.TargetName, now time.Time) bool {
 	}
 	u.Quarantine = nil
 	if u.failed() {
-		u.Rollout.Release = render.Digest("") // no release is like it, so the next Decide starts one
+		u.Rollout.Release = object.Digest("") // no release is like it, so the next Decide starts one
 	}
 	return true
 }

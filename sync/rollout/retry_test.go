@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -21,7 +21,7 @@ func retryWorld(onFailure config.OnFailure) (*State, *Wanted, time.Time) {
 		{Name: "canary", Match: config.Match{Labels: map[string][]string{"ring": {"canary"}}}}, {Name: "rest"}}}
 	want := func(version string) *Wanted {
 		return &Wanted{Commit: config.Commit("commit" + version), Units: map[config.UnitPath]*WantedUnit{"shop/cart": {Rollout: spec, Targets: map[config.TargetName]WantedTarget{
-			"sas-1/a": {Labels: map[string]string{"ring": "canary"}, Digest: render.Digest("a" + version)}, "vla-1": {Digest: render.Digest("b" + version)}}}}}
+			"sas-1/a": {Labels: map[string]string{"ring": "canary"}, Digest: object.Digest("a" + version)}, "vla-1": {Digest: object.Digest("b" + version)}}}}}
 	}
 	s := &State{}
 	turn := func(w *Wanted, apply Result) {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
 				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{},
-				labels: map[config.TargetName]map[string]string{}, last: map[render.Placed]Action{},
+				labels: map[config.TargetName]map[string]string{}, last: map[object.UnitTarget]Action{},
 			}
 			s.run()
 		})
@@ -84,8 +84,8 @@ type script struct {
 	labels map[config.TargetName]map[string]string
 	want   *Wanted
 	agenda Agenda
-	plan   Plan                     // with what is due of all units
-	last   map[render.Placed]Action // the last action planned for a place
+	plan   Plan                         // with what is due of all units
+	last   map[object.UnitTarget]Action // the last action planned for a place
 	// What goes into each commit's Wanted:
 	bounds   Bounds
 	standing order.Standing
@@ -236,7 +236,7 @@ func (s *script) document(verb string, rest []string) {
 			if !ok {
 				s.fatalf("unknown target %q", name)
 			}
-			u.Targets[config.TargetName(name)] = WantedTarget{Labels: labels, Objects: 10, Digest: render.Digest(strings.Trim(digest, "-"))}
+			u.Targets[config.TargetName(name)] = WantedTarget{Labels: labels, Objects: 10, Digest: object.Digest(strings.Trim(digest, "-"))}
 		}
 	}
 }
@@ -312,16 +312,16 @@ func (s *script) decide() {
 	}()
 	s.plan = s.agenda.all(s.state.Decide(s.want, s.now))
 	for _, a := range s.plan.Actions {
-		at := render.Placed{Unit: a.Unit, Target: a.Target}
+		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
 		s.state.Begins(at)
 	}
 }
 
 func (s *script) notice(verb string, rest []string) {
-	at := render.Placed{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
+	at := object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	if verb == "watched" {
-		s.state.Watch(map[render.Placed]bool{at: true})
+		s.state.Watch(map[object.UnitTarget]bool{at: true})
 		return
 	}
 	s.state.Requeue(at, s.now.Add(s.duration(rest[2])))
@@ -331,7 +331,7 @@ func (s *script) outcome(verb string, rest []string) {
 	if len(rest) < 2 {
 		s.fatalf("unknown line")
 	}
-	at := render.Placed{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
+	at := object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	o := Outcome{Action: s.last[at], Result: Result(verb)}
 	if o.Result == Drifted {
 		o.Action = Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}

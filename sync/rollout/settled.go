@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Settled is the state of a fleet that has all that a commit wants, and is healthy.
@@ -79,7 +79,7 @@ func (w *Wanted) withoutSoak() *Wanted {
 
 // Waits says why the target does not have, or not yet, the bundle that the commit
 // brings there; empty when it has, or when the commit brings none.
-func (s *State) Waits(at render.Placed, w *Wanted) string {
+func (s *State) Waits(at object.UnitTarget, w *Wanted) string {
 	u := s.Units[at.Unit]
 	if u == nil || u.Targets[at.Target] == nil {
 		if w.FateOf(&Unit{Path: at.Unit, Rollout: &Rollout{}}, at.Target) == Brought {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // grid is a commit with units on targets, in two waves that soak.
@@ -28,7 +28,7 @@ func grid(units, targets int, digest string) *Wanted {
 			if j == 0 {
 				labels["ring"] = "canary"
 			}
-			u.Targets[name] = WantedTarget{Labels: labels, Digest: render.Digest(digest)}
+			u.Targets[name] = WantedTarget{Labels: labels, Digest: object.Digest(digest)}
 			w.Clusters[name.Cluster()] = true
 		}
 		w.Units[config.UnitPath(fmt.Sprintf("unit-%d", i))] = u
@@ -43,7 +43,7 @@ func TestSimulate(t *testing.T) {
 	want.Units["unit-1"].Needs["cluster-2"] = []config.UnitPath{"unit-0"}
 	want.Withheld = map[config.UnitPath]string{"unit-0": "12 deletions pending"}
 	s.Simulate(want)
-	for at, reason := range map[render.Placed]string{
+	for at, reason := range map[object.UnitTarget]string{
 		{Unit: "unit-1", Target: "cluster-0"}: "", // in the canary, or in the same wave
 		{Unit: "unit-1", Target: "cluster-1"}: "",
 		{Unit: "unit-1", Target: "cluster-2"}: "waits for unit unit-0 to be applied there, which waits for approval",

@@ -58,7 +58,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // State is all that decisions depend on from one pass to the next. The zero
@@ -84,10 +84,10 @@ type Unit struct {
 	Targets map[config.TargetName]*Target `json:"targets,omitempty"`
 	// Commits says for each digest that a target wants, holds or may have to
 	// go back to, which commit renders it. Bundles themselves are not kept.
-	Commits map[render.Digest]config.Commit `json:"commits,omitempty"`
+	Commits map[object.Digest]config.Commit `json:"commits,omitempty"`
 	// Quarantine are bundles that failed. No rollout starts that would bring
 	// one to a target where it is not the good one.
-	Quarantine map[render.Digest]Quarantined `json:"quarantine,omitempty"`
+	Quarantine map[object.Digest]Quarantined `json:"quarantine,omitempty"`
 	// Blocked says why the newest commit is not released: the unit has
 	// problems, or a bundle is quarantined. It is about the commit; how the
 	// rollout stands is in [Rollout.Reason].
@@ -150,7 +150,7 @@ type Rollout struct {
 	Commit config.Commit `json:"commit"`
 	// Release is what the rollout set out to bring, see [WantedUnit.Release].
 	// It stays the same when the rollout is rolled back.
-	Release render.Digest `json:"release"`
+	Release object.Digest `json:"release"`
 	Status  Status        `json:"status"`
 	// Adopt is what the unit could do with objects of others when the rollout started. A
 	// release that failed begins anew when a commit says something else.
@@ -224,15 +224,15 @@ type Target struct {
 
 	// Wanted is what the rollout, or its rollback, wants here. Empty: nothing,
 	// the unit leaves the target.
-	Wanted render.Digest `json:"wanted,omitempty"`
+	Wanted object.Digest `json:"wanted,omitempty"`
 	// Applied is the last bundle that the server took as a whole.
-	Applied render.Digest `json:"applied,omitempty"`
+	Applied object.Digest `json:"applied,omitempty"`
 	// Good is the last bundle that was healthy here when a rollout was done,
 	// or became healthy after: what a rollback puts back.
-	Good render.Digest `json:"good,omitempty"`
+	Good object.Digest `json:"good,omitempty"`
 	// Ran are the last bundles that were good here, the newest first; Good is among
 	// them. At most maxRan.
-	Ran []render.Digest `json:"ran,omitempty"`
+	Ran []object.Digest `json:"ran,omitempty"`
 	// Objects is how many objects Wanted has, as far as is known.
 	Objects int `json:"objects,omitempty"`
 	// Masked says why nothing may be written here; empty when it may.
@@ -247,7 +247,7 @@ type Target struct {
 	Fast bool `json:"fast,omitempty"`
 	// Proved has, for each Job of a gate, the bundle that it last succeeded for.
 	// GateFailed says why one failed for the bundle that is applied.
-	Proved     map[string]render.Digest `json:"proved,omitempty"`
+	Proved     map[string]object.Digest `json:"proved,omitempty"`
 	GateFailed string                   `json:"gateFailed,omitempty"`
 	// Dirty says that a write was started and is not known to be complete, so
 	// the target may hold a mix.
@@ -329,15 +329,15 @@ const (
 // InForce are the bundles that hold for the unit on a target: the one that it is to
 // have, and the one that it has until then unless that is being taken back. A unit
 // that leaves the target, or that is not there, has none.
-func (u *Unit) InForce(name config.TargetName) []render.Digest {
+func (u *Unit) InForce(name config.TargetName) []object.Digest {
 	t := u.Targets[name]
 	switch {
 	case t == nil || t.Wanted == "":
 		return nil
 	case t.Applied == "" || t.Applied == t.Wanted || u.Rollout.Status == RollingBack:
-		return []render.Digest{t.Wanted}
+		return []object.Digest{t.Wanted}
 	}
-	return []render.Digest{t.Wanted, t.Applied}
+	return []object.Digest{t.Wanted, t.Applied}
 }
 
 // applied says that the target holds what it should, as far as is known.

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // fill gives every field that is stored a value of its own, however deep.
@@ -116,7 +116,7 @@ func BenchmarkDecideSettled(b *testing.B) {
 		u := &WantedUnit{Rollout: spec, Targets: map[config.TargetName]WantedTarget{}}
 		for i := range 4 {
 			name := config.TargetName(fmt.Sprintf("cluster-%d/a", i))
-			u.Targets[name] = WantedTarget{Digest: render.Digest(fmt.Sprintf("%s %s %s", path, name, content))}
+			u.Targets[name] = WantedTarget{Digest: object.Digest(fmt.Sprintf("%s %s %s", path, name, content))}
 		}
 		return u
 	}
@@ -154,15 +154,15 @@ func BenchmarkDecideSettled(b *testing.B) {
 func TestInForce(t *testing.T) {
 	for _, c := range []struct {
 		status          Status
-		wanted, applied render.Digest
-		want            []render.Digest
+		wanted, applied object.Digest
+		want            []object.Digest
 	}{
-		{Done, "new", "new", []render.Digest{"new"}},
-		{Progressing, "new", "", []render.Digest{"new"}},
-		{Progressing, "new", "old", []render.Digest{"new", "old"}},
-		{Held, "new", "old", []render.Digest{"new", "old"}},
-		{RollingBack, "old", "new", []render.Digest{"old"}},
-		{RolledBack, "old", "old", []render.Digest{"old"}},
+		{Done, "new", "new", []object.Digest{"new"}},
+		{Progressing, "new", "", []object.Digest{"new"}},
+		{Progressing, "new", "old", []object.Digest{"new", "old"}},
+		{Held, "new", "old", []object.Digest{"new", "old"}},
+		{RollingBack, "old", "new", []object.Digest{"old"}},
+		{RolledBack, "old", "old", []object.Digest{"old"}},
 		{Progressing, "", "old", nil},
 	} {
 		u := &Unit{Rollout: &Rollout{Status: c.status}, Targets: map[config.TargetName]*Target{"dev/a": {Wanted: c.wanted, Applied: c.applied}}}

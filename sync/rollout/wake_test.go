@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestTenantOfAUnitAtRest: a Mask of a tenant holds for a unit that the commit gives to that
@@ -29,7 +29,7 @@ func TestTenantOfAUnitAtRest(t *testing.T) {
 	}
 	s := &State{}
 	s.Simulate(want(WantedUnit{Tenant: "shop"}))
-	at := render.Placed{Unit: "cart", Target: "sas-1/a"}
+	at := object.UnitTarget{Unit: "cart", Target: "sas-1/a"}
 	for _, c := range []struct {
 		is     WantedUnit
 		masked bool

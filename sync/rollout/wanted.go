@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -82,11 +82,11 @@ func (w *Wanted) IsRetired(name config.TargetName) bool {
 }
 
 // Present are the places that are not on retired targets.
-func (w *Wanted) Present(places []render.Placed) []render.Placed {
+func (w *Wanted) Present(places []object.UnitTarget) []object.UnitTarget {
 	if len(w.retired) == 0 {
 		return places
 	}
-	return slices.DeleteFunc(slices.Clone(places), func(at render.Placed) bool { return w.IsRetired(at.Target) })
+	return slices.DeleteFunc(slices.Clone(places), func(at object.UnitTarget) bool { return w.IsRetired(at.Target) })
 }
 
 // without is the unit without some of its targets; the unit itself where it has none of
@@ -151,7 +151,7 @@ type WantedUnit struct {
 	Needs map[config.TargetName][]config.UnitPath
 
 	retired bool // it leaves targets that the commit has it on
-	release render.Digest
+	release object.Digest
 	names   []config.TargetName       // of Targets, sorted
 	waves   map[config.TargetName]int // of Rollout, where it has shares
 	same    *config.Rollout           // a copy of Rollout, for one
@@ -219,26 +219,26 @@ type WantedTarget struct {
 	Objects int
 	// Digest of the bundle. Empty: the unit is placed here but rendered to
 	// nothing, so whatever it has here stays.
-	Digest render.Digest
+	Digest object.Digest
 }
 
 // Release is the digest of the targets and their bundles: two commits with
 // equal releases want the same of the unit.
-func (w *WantedUnit) Release() render.Digest {
+func (w *WantedUnit) Release() object.Digest {
 	if w.release == "" {
 		w.release = releaseOf(w.sorted(), w.Targets)
 	}
 	return w.release
 }
 
-func releaseOf(names []config.TargetName, targets map[config.TargetName]WantedTarget) render.Digest {
+func releaseOf(names []config.TargetName, targets map[config.TargetName]WantedTarget) object.Digest {
 	sum := sha256.New()
 	var line []byte
 	for _, name := range names {
 		line = append(append(append(append(line[:0], name...), ' '), targets[name].Digest...), '\n')
 		sum.Write(line)
 	}
-	return render.Digest(hex.EncodeToString(sum.Sum(nil)))
+	return object.Digest(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // gone is the release of a unit that is not there any more.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -300,7 +300,7 @@ func (t *Target) good() {
 	if len(t.Ran) > 0 && t.Ran[0] == t.Good {
 		return
 	}
-	ran := append([]render.Digest{t.Good}, slices.DeleteFunc(slices.Clone(t.Ran), func(d render.Digest) bool { return d == t.Good })...)
+	ran := append([]object.Digest{t.Good}, slices.DeleteFunc(slices.Clone(t.Ran), func(d object.Digest) bool { return d == t.Good })...)
 	t.Ran = ran[:min(len(ran), maxRan)]
 }
 
@@ -388,13 +388,13 @@ func (u *Unit) CanGoBack() bool {
 
 func (p *pass) quarantine(u *Unit, name config.TargetName, t *Target) {
 	if u.Quarantine == nil {
-		u.Quarantine = map[render.Digest]Quarantined{}
+		u.Quarantine = map[object.Digest]Quarantined{}
 	}
 	u.Quarantine[t.Wanted] = Quarantined{Commit: u.Rollout.Commit, Target: name, Reason: cmp.Or(t.Reason, u.Rollout.Failure), At: p.now}
 	if len(u.Quarantine) <= maxQuarantine {
 		return
 	}
-	var oldest render.Digest
+	var oldest object.Digest
 	for digest, q := range u.Quarantine {
 		if c := q.At.Compare(u.Quarantine[oldest].At); oldest == "" || c < 0 || c == 0 && digest < oldest {
 			oldest = digest

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // world is a small fleet, a Git history and a daemon that is killed now and
@@ -37,14 +37,14 @@ type world struct {
 	calm   bool
 	cured  bool // no bundle has anything wrong with it
 
-	live     map[render.Placed]*live
+	live     map[object.UnitTarget]*live
 	down     map[config.TargetName]bool
 	distress map[config.TargetName]bool
-	ill      map[render.Placed]bool
-	watched  map[render.Placed]bool
-	underway map[render.Placed]Action
+	ill      map[object.UnitTarget]bool
+	watched  map[object.UnitTarget]bool
+	underway map[object.UnitTarget]Action
 	// orphans are what was live when the state was lost: nobody here finds it.
-	orphans map[render.Placed]bool
+	orphans map[object.UnitTarget]bool
 
 	judge  *judge
 	stored *judge // the judge as of the last time that the state was stored
@@ -52,13 +52,13 @@ type world struct {
 
 // live is what a target really holds of a unit.
 type live struct {
-	digest    render.Digest
+	digest    object.Digest
 	mixed     bool // a write stopped in the middle
 	leftovers bool
 	drifted   bool
 	// next is the bundle that is being applied in steps, and how many of them
 	// are healthy by now.
-	next  render.Digest
+	next  object.Digest
 	steps int
 }
 
@@ -91,7 +91,7 @@ func newWorld(t *rapid.T, m mutation) *world {
 	w := &world{
 		t: t, wrong: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		disk: map[config.UnitPath][]byte{}, want: &Wanted{Held: "nothing fetched yet"},
-		live: map[render.Placed]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[render.Placed]bool{}, watched: map[render.Placed]bool{}, underway: map[render.Placed]Action{}, orphans: map[render.Placed]bool{},
+		live: map[object.UnitTarget]*live{}, down: map[config.TargetName]bool{}, distress: map[config.TargetName]bool{}, ill: map[object.UnitTarget]bool{}, watched: map[object.UnitTarget]bool{}, underway: map[object.UnitTarget]Action{}, orphans: map[object.UnitTarget]bool{},
 		judge: newJudge(),
 	}
 	w.stored = w.judge.clone()
@@ -144,7 +144,7 @@ func (w *world) playOn() error {
 func (w *world) happen() {
 	names := slices.Sorted(maps.Keys(targets))
 	name := names[w.draw(len(names))]
-	at := render.Placed{Unit: units[w.draw(len(units))], Target: name}
+	at := object.UnitTarget{Unit: units[w.draw(len(units))], Target: name}
 	if w.rarely(30) {
 		w.lose()
 		return
@@ -192,7 +192,7 @@ func (w *world) elapse(d time.Duration) {
 
 // fate of a bundle: what becomes of it wherever it goes, as long as nobody cures
 // all that was wrong around it.
-func (w *world) fate(digest render.Digest) Result {
+func (w *world) fate(digest object.Digest) Result {
 	if w.cured {
 		return Healthy
 	}
@@ -240,12 +240,12 @@ func (w *world) commit(good bool) {
 			if !good && w.rarely(10) {
 				v = fmt.Sprint(w.draw(7))
 			}
-			u.Targets[name] = WantedTarget{Labels: targets[name], Digest: render.Digest(fmt.Sprintf("%s-%s-%s", path, name, v))}
+			u.Targets[name] = WantedTarget{Labels: targets[name], Digest: object.Digest(fmt.Sprintf("%s-%s-%s", path, name, v))}
 		}
 	}
 	if cart := w.want.Units["cart"]; cart != nil {
 		cart.Needs = map[config.TargetName][]config.UnitPath{}
-		for _, at := range []render.Placed{{Unit: "ns", Target: "b/1"}, {Unit: "ns", Target: "c"}, {Unit: "shop", Target: "c"}} {
+		for _, at := range []object.UnitTarget{{Unit: "ns", Target: "b/1"}, {Unit: "ns", Target: "c"}, {Unit: "shop", Target: "c"}} {
 			if need := w.want.Units[at.Unit]; need != nil && need.Targets[at.Target].Digest != "" {
 				cart.Needs[at.Target] = append(cart.Needs[at.Target], at.Unit)
 			}
@@ -285,7 +285,7 @@ func (w *world) pass() {
 	}
 	w.save()
 	for _, a := range w.plan.Actions {
-		at := render.Placed{Unit: a.Unit, Target: a.Target}
+		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 		if _, busy := w.underway[at]; busy {
 			continue
 		}
@@ -311,7 +311,7 @@ func (w *world) pass() {
 	w.save()
 }
 
-func comparePlaces(a, b render.Placed) int {
+func comparePlaces(a, b object.UnitTarget) int {
 	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
@@ -338,7 +338,7 @@ func (a *Agenda) all(plan Plan) Plan {
 		plan.Actions = append(plan.Actions, a.At(cluster)...)
 	}
 	sortByPlace(plan.Actions, Action.place)
-	sortByPlace(plan.Open, func(at render.Placed) render.Placed { return at })
+	sortByPlace(plan.Open, func(at object.UnitTarget) object.UnitTarget { return at })
 	return plan
 }
 
@@ -389,7 +389,7 @@ func (w *world) lose() {
 	}
 }
 
-func (w *world) finish(at render.Placed) {
+func (w *world) finish(at object.UnitTarget) {
 	a, ok := w.underway[at]
 	if !ok {
 		return
@@ -405,7 +405,7 @@ func (w *world) record(o Outcome) {
 
 // carryOut does to the fleet what the action says.
 func (w *world) carryOut(a Action) Outcome {
-	at := render.Placed{Unit: a.Unit, Target: a.Target}
+	at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 	l := w.live[at]
 	if l == nil {
 		l = &live{}
@@ -469,7 +469,7 @@ func (w *world) carryOut(a Action) Outcome {
 
 // steps says whether an apply has to wait before it goes on, after it may have
 // come a step further.
-func (w *world) steps(l *live, digest render.Digest) bool {
+func (w *world) steps(l *live, digest object.Digest) bool {
 	if l.next != digest {
 		l.next, l.steps = digest, 0
 	}
@@ -579,7 +579,7 @@ func (w *world) calmDown() error {
 			return fmt.Errorf("a good commit leaves %s %s: %s%s", path, u.Rollout.Status, u.Blocked, u.Rollout.Reason)
 		}
 		for name := range targets {
-			if l := w.live[render.Placed{Unit: path, Target: name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
+			if l := w.live[object.UnitTarget{Unit: path, Target: name}]; l == nil || *l != (live{digest: w.want.Units[path].Targets[name].Digest}) {
 				return fmt.Errorf("a good commit leaves %s on %s at %+v", path, name, l)
 			}
 		}

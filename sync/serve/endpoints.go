@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/status"
@@ -177,7 +177,7 @@ func (s *Server) judge(ctx context.Context, in *judgeInput, reject bool) (Judgem
 	if err != nil {
 		return Judgement{}, err
 	}
-	return s.view.Judge(ctx, Judge{Digest: render.Digest(in.Digest), Reject: reject, Reason: in.Body.Reason}, who, s.Now(), s.update)
+	return s.view.Judge(ctx, Judge{Digest: object.Digest(in.Digest), Reject: reject, Reason: in.Body.Reason}, who, s.Now(), s.update)
 }
 
 // documented corrects what the patterns of routes cannot say in OpenAPI.

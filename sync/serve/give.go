@@ -14,7 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
@@ -32,7 +32,7 @@ type Request struct {
 	// Until is when a standing order ends by itself; zero is never.
 	Until time.Time `json:"until,omitzero" required:"false" doc:"When an order that stands ends by itself"`
 	// Digest is what an approval is about.
-	Digest render.Digest `json:"digest,omitempty"`
+	Digest object.Digest `json:"digest,omitempty"`
 	// IdempotencyKey makes one order of a request that is repeated.
 	IdempotencyKey string `json:"idempotencyKey,omitempty" maxLength:"100" doc:"The same order under the same key is one order, for 24 hours"`
 }
@@ -309,7 +309,7 @@ func (n *names) nearTo(name string) string {
 
 // Judge approves or rejects what waits under a digest: a plan of deletions, or a gate.
 type Judge struct {
-	Digest render.Digest
+	Digest object.Digest
 	Reject bool
 	Reason string
 }
@@ -338,7 +338,7 @@ func approvalOf(ask order.Ask, j Judge, who Who, now time.Time) (order.Order, er
 
 // Judgement is what became of it.
 type Judgement struct {
-	Digest    render.Digest `json:"digest"`
+	Digest    object.Digest `json:"digest"`
 	Deletions int           `json:"deletions,omitempty"` // of the plan
 	Seq       int64         `json:"seq,omitempty"`       // of the order that approves a gate
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
@@ -38,14 +38,14 @@ func (v View) Plan(ctx context.Context, rev string) (*sync.Forecast, error) {
 
 // PlanApproval is who approves all that a plan names.
 type PlanApproval struct {
-	Digest render.Digest `json:"digest"` // of the plan
+	Digest object.Digest `json:"digest"` // of the plan
 	Commit config.Commit `json:"commit"`
 	Reason string        `json:"reason,omitempty"`
 }
 
 // PlanApproved is what was approved.
 type PlanApproved struct {
-	Digest    render.Digest `json:"digest"`
+	Digest    object.Digest `json:"digest"`
 	Gates     int           `json:"gates"`
 	Deletions int           `json:"deletions"`
 }
@@ -136,7 +136,7 @@ func (s *Server) registerPlan(api huma.API) {
 			return PlanApproved{}, err
 		}
 		return planning(ctx, s, func() (PlanApproved, error) {
-			return s.view.ApprovePlan(ctx, PlanApproval{render.Digest(in.Digest), config.Commit(in.Body.Commit), in.Body.Reason}, who, s.Now(), s.update)
+			return s.view.ApprovePlan(ctx, PlanApproval{object.Digest(in.Digest), config.Commit(in.Body.Commit), in.Body.Reason}, who, s.Now(), s.update)
 		})
 	})
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -303,11 +303,11 @@ func TestReadsDoNotWaitForAPass(t *testing.T) {
 // nothing of an object's content is in any of them.
 func TestAnswersAreWhatTheStateHolds(t *testing.T) {
 	s := newServed(t, config.API{})
-	e := store.Entry{Unit: "shop/cart", Target: "dev/a", ID: render.ObjectID{Kind: "Secret", Namespace: "shop", Name: "key"}, Version: "v1", UID: "u-1",
+	e := store.Entry{Unit: "shop/cart", Target: "dev/a", ID: object.ID{Kind: "Secret", Namespace: "shop", Name: "key"}, Version: "v1", UID: "u-1",
 		Digest: "d1ge57", Fingerprint: "f1ng3r", Fields: `{"f:data": {"f:passw0rd": {}}}`}
 	s.update(func(tx *store.Tx) error {
 		return errors.Join(tx.Intend([]store.Entry{e}), tx.Confirm([]store.Entry{e}), tx.SetRepository("shop"), tx.AddHistory([]store.Event{{Time: noon, Unit: "shop/cart", Kind: "started", Text: "x"}}),
-			tx.PutPlans([]store.Plan{store.NewPlan("shop/cart", noon, []store.Deletion{{Target: "dev/a", Unit: "shop/cart", ObjectID: e.ID, UID: "u-1", Why: "too many"}})}))
+			tx.PutPlans([]store.Plan{store.NewPlan("shop/cart", noon, []store.Deletion{{Target: "dev/a", Unit: "shop/cart", ID: e.ID, UID: "u-1", Why: "too many"}})}))
 	})
 	v := View{Store: s.store}
 	same := func(what string, theirs, own any) {

@@ -437,7 +437,7 @@ func (w *world) approvePlan(p store.Plan) string {
 	w.stats.situation("approvals")
 	var all []string
 	for _, d := range p.Deletions {
-		all = append(all, fmt.Sprintf("%s on %s %s", d.ObjectID, d.Target, d.UID))
+		all = append(all, fmt.Sprintf("%s on %s %s", d.ID, d.Target, d.UID))
 	}
 	return fmt.Sprintf("%q: %s", p.Unit, strings.Join(all, ", "))
 }

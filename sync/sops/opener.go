@@ -14,7 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/config/sops"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Opener decrypts the objects of one job. It keeps the values that it has read, and is
@@ -30,29 +30,29 @@ type Opener struct {
 }
 
 // Open is the object with its values decrypted. Its digest stays that of what Git has.
-func (o *Opener) Open(ctx context.Context, object *render.Object) (*render.Object, error) {
-	if object.Sealed == "" {
-		return object, nil
+func (o *Opener) Open(ctx context.Context, obj *object.Object) (*object.Object, error) {
+	if obj.Sealed == "" {
+		return obj, nil
 	}
-	values, err := o.values(ctx, object.Sealed)
+	values, err := o.values(ctx, obj.Sealed)
 	if err != nil {
 		return nil, err
 	}
 	var content map[string]any
-	decoder := json.NewDecoder(strings.NewReader(string(object.JSON)))
+	decoder := json.NewDecoder(strings.NewReader(string(obj.JSON)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&content); err != nil {
-		return nil, fmt.Errorf("%s: %w", object.ID, err)
+		return nil, fmt.Errorf("%s: %w", obj.ID, err)
 	}
 	for _, field := range []string{"data", "stringData"} {
 		if err := values.put(field, content[field]); err != nil {
-			return nil, fmt.Errorf("%s: %w", object.Sealed, err)
+			return nil, fmt.Errorf("%s: %w", obj.Sealed, err)
 		}
 	}
-	opened := *object
+	opened := *obj
 	opened.Sealed = ""
 	if opened.JSON, err = json.Marshal(content); err != nil {
-		return nil, fmt.Errorf("%s: a value is none of JSON", object.ID)
+		return nil, fmt.Errorf("%s: a value is none of JSON", obj.ID)
 	}
 	return &opened, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -40,10 +40,10 @@ func newFleet(t *testing.T, spec config.Rollout) *fleet {
 	return f
 }
 
-func (f *fleet) commit(spec config.Rollout, digest render.Digest) {
+func (f *fleet) commit(spec config.Rollout, digest object.Digest) {
 	unit := &rollout.WantedUnit{Rollout: &spec, Targets: map[config.TargetName]rollout.WantedTarget{}}
 	for _, name := range []config.TargetName{"a", "b", "c"} {
-		unit.Targets[name] = rollout.WantedTarget{Digest: digest + render.Digest(name), Objects: 1}
+		unit.Targets[name] = rollout.WantedTarget{Digest: digest + object.Digest(name), Objects: 1}
 	}
 	f.want.Units[cart] = unit
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -94,8 +94,8 @@ type Target struct {
 	// Commit is that of the bundle that was applied.
 	Commit    config.Commit  `json:"commit,omitempty"`
 	Health    rollout.Health `json:"health,omitempty"`
-	Applied   render.Digest  `json:"applied,omitempty"`
-	Wanted    render.Digest  `json:"wanted,omitempty"`
+	Applied   object.Digest  `json:"applied,omitempty"`
+	Wanted    object.Digest  `json:"wanted,omitempty"`
 	AppliedAt time.Time      `json:"appliedAt,omitzero"`
 	// Since is when Health became what it is.
 	Since  time.Time `json:"since,omitzero"`
@@ -104,7 +104,7 @@ type Target struct {
 
 // QuarantinedBundle is a bundle that failed, or was taken back by hand.
 type QuarantinedBundle struct {
-	Bundle render.Digest     `json:"bundle"`
+	Bundle object.Digest     `json:"bundle"`
 	Commit config.Commit     `json:"commit"`
 	Target config.TargetName `json:"target"`
 	Why    string            `json:"why"`

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -19,7 +19,7 @@ func TestStanding(t *testing.T) {
 	const cart, target = config.UnitPath("services/cart"), config.TargetName("sas-1/a")
 	type change func(u *rollout.Unit, on *rollout.Target)
 	drift := func(mode string) []store.Drift {
-		return []store.Drift{{Object: store.Object{Unit: cart, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Name: "x"}}, Mode: mode, Missing: true}}
+		return []store.Drift{{Object: store.Object{Unit: cart, Target: target, ID: object.ID{Kind: "ConfigMap", Name: "x"}}, Mode: mode, Missing: true}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestStanding(t *testing.T) {
 	} {
 		on := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood}
 		u := &rollout.Unit{Path: cart, Rollout: &rollout.Rollout{ID: 1, Commit: "aaaaaaaa", Status: rollout.Done},
-			Targets: map[config.TargetName]*rollout.Target{target: on}, Commits: map[render.Digest]config.Commit{"d1": "aaaaaaaa", "d2": "bbbbbbbb"}}
+			Targets: map[config.TargetName]*rollout.Target{target: on}, Commits: map[object.Digest]config.Commit{"d1": "aaaaaaaa", "d2": "bbbbbbbb"}}
 		c.change(u, on)
 		got := Of(u, c.drifts)
 		if got.Status != c.want || got.Ready != c.ready || !slices.Equal(got.Commits, []config.Commit{"aaaaaaaa"}) {

@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Deletion is one object that is to be deleted.
 type Deletion struct {
 	Target config.TargetName `json:"target"`
 	Unit   config.UnitPath   `json:"unit"`
-	render.ObjectID
+	object.ID
 	// UID of the live object. Empty: it is not known whether there is one.
 	UID string `json:"uid,omitempty"`
 	// Why it waits for approval.
@@ -37,7 +37,7 @@ func (d Deletion) Same(other Deletion) bool {
 }
 
 func (d Deletion) compare(other Deletion) int {
-	return cmp.Or(cmp.Compare(d.Unit, other.Unit), cmp.Compare(d.Target, other.Target), d.ObjectID.Compare(other.ObjectID), cmp.Compare(d.UID, other.UID))
+	return cmp.Or(cmp.Compare(d.Unit, other.Unit), cmp.Compare(d.Target, other.Target), d.ID.Compare(other.ID), cmp.Compare(d.UID, other.UID))
 }
 
 // Plan is deletions that wait for approval together. It is stored from when
@@ -45,7 +45,7 @@ func (d Deletion) compare(other Deletion) int {
 type Plan struct {
 	// Digest is the SHA-256 of target, unit, object and UID of all deletions:
 	// who approves it approves these and no others.
-	Digest render.Digest `json:"digest"`
+	Digest object.Digest `json:"digest"`
 	// Unit is the one whose deletions they are; empty for the whole fleet's.
 	Unit config.UnitPath `json:"unit,omitempty"`
 	// At is when they were first held.
@@ -74,12 +74,12 @@ func NewPlan(unit config.UnitPath, at time.Time, deletions []Deletion) Plan {
 			fmt.Fprintf(sum, "%d %s\n", len(part), part)
 		}
 	}
-	return Plan{Digest: render.Digest(hex.EncodeToString(sum.Sum(nil))), Unit: unit, At: at, Deletions: deletions}
+	return Plan{Digest: object.Digest(hex.EncodeToString(sum.Sum(nil))), Unit: unit, At: at, Deletions: deletions}
 }
 
 // Approval is what somebody approved of a plan and is still to be carried out.
 type Approval struct {
-	Digest    render.Digest // of the plan
+	Digest    object.Digest // of the plan
 	At        time.Time
 	By        string
 	Deletions []Deletion
@@ -153,7 +153,7 @@ func (s Reader) Approvals() ([]Approval, error) {
 
 // KeepApproval notes what of an approval is still to be carried out; with no
 // deletions, that nothing is.
-func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
+func (tx *Tx) KeepApproval(digest object.Digest, left []Deletion) error {
 	if len(left) == 0 {
 		return tx.exec(`DELETE FROM approvals WHERE digest = ?`, string(digest))
 	}
@@ -167,7 +167,7 @@ func (tx *Tx) KeepApproval(digest render.Digest, left []Deletion) error {
 // Approve approves the plan with the digest. The deletions that the plan holds at that
 // moment are approved; the digest names them. The error wraps [ErrNoPlan] when no such
 // plan waits.
-func (tx *Tx) Approve(digest render.Digest, by string, at time.Time) error {
+func (tx *Tx) Approve(digest object.Digest, by string, at time.Time) error {
 	unit, listed, err := tx.plan(digest)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (tx *Tx) Approve(digest render.Digest, by string, at time.Time) error {
 }
 
 // judgedText is a plan in the history.
-func judgedText(digest render.Digest, deletions int, by string) string {
+func judgedText(digest object.Digest, deletions int, by string) string {
 	s := "s"
 	if deletions == 1 {
 		s = ""
@@ -196,7 +196,7 @@ func judgedText(digest render.Digest, deletions int, by string) string {
 }
 
 // plan is the unit and the deletions of a plan that waits.
-func (tx *Tx) plan(digest render.Digest) (unit config.UnitPath, deletions []Deletion, err error) {
+func (tx *Tx) plan(digest object.Digest) (unit config.UnitPath, deletions []Deletion, err error) {
 	var list []byte
 	err = tx.tx.QueryRow(`SELECT unit, deletions FROM plans WHERE digest = ?`, string(digest)).Scan((*string)(&unit), &list)
 	if errors.Is(err, sql.ErrNoRows) {

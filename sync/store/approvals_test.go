@@ -16,25 +16,25 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func deletion(n int) Deletion {
 	e := entry(n)
-	return Deletion{Target: e.Target, Unit: e.Unit, ObjectID: e.ID, UID: fmt.Sprint("uid-", n), Why: "too many"}
+	return Deletion{Target: e.Target, Unit: e.Unit, ID: e.ID, UID: fmt.Sprint("uid-", n), Why: "too many"}
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func TestPlanDigest(t *testing.T) {
-	plan := func(deletions ...Deletion) render.Digest { return NewPlan("a", noon, deletions).Digest }
+	plan := func(deletions ...Deletion) object.Digest { return NewPlan("a", noon, deletions).Digest }
 	one, two := deletion(1), deletion(2)
 	base := plan(one, two)
 	same(t, base, plan(two, one))
 	why := one
 	why.Why = "another reason"
 	same(t, base, plan(why, two))
-	seen := map[render.Digest]string{base: "base"}
+	seen := map[object.Digest]string{base: "base"}
 	for name, change := range map[string]func(*Deletion){
 		"target": func(d *Deletion) { d.Target = "dev/b" }, "unit": func(d *Deletion) { d.Unit = "x" }, "uid": func(d *Deletion) { d.UID = "x" },
 		"group": func(d *Deletion) { d.Group = "x" }, "kind": func(d *Deletion) { d.Kind = "x" }, "namespace": func(d *Deletion) { d.Namespace = "x" },
@@ -55,12 +55,12 @@ func TestPlanDigest(t *testing.T) {
 }
 
 // approve approves a plan beside a store, as the daemon's API does.
-func approve(t *testing.T, s *Store, digest render.Digest, by string, at time.Time) error {
+func approve(t *testing.T, s *Store, digest object.Digest, by string, at time.Time) error {
 	b := s.Beside()
 	return errors.Join(b.Update(t.Context(), func(tx *Tx) error { return tx.Approve(digest, by, at) }), b.Close())
 }
 
-func reject(t *testing.T, s *Store, digest render.Digest, r Rejection) error {
+func reject(t *testing.T, s *Store, digest object.Digest, r Rejection) error {
 	b := s.Beside()
 	return errors.Join(b.Update(t.Context(), func(tx *Tx) error { return tx.Reject(digest, r) }), b.Close())
 }
@@ -139,13 +139,13 @@ func TestApproveWhileWriting(t *testing.T) {
 
 func TestDeleted(t *testing.T) {
 	s := open(t, t.TempDir())
-	at := render.Placed{Unit: "a", Target: "dev/a"}
+	at := object.UnitTarget{Unit: "a", Target: "dev/a"}
 	update(t, s, func(tx *Tx) error {
-		return errors.Join(tx.PutDeleted(at, Tally{"c1", 3}), tx.PutDeleted(at, Tally{"c2", 1}), tx.PutDeleted(render.Placed{}, Tally{"c2", 7}))
+		return errors.Join(tx.PutDeleted(at, Tally{"c1", 3}), tx.PutDeleted(at, Tally{"c2", 1}), tx.PutDeleted(object.UnitTarget{}, Tally{"c2", 7}))
 	})
-	same(t, map[render.Placed]Tally{at: {"c2", 1}, {}: {"c2", 7}}, value[map[render.Placed]Tally](t)(s.Deleted()))
+	same(t, map[object.UnitTarget]Tally{at: {"c2", 1}, {}: {"c2", 7}}, value[map[object.UnitTarget]Tally](t)(s.Deleted()))
 	update(t, s, func(tx *Tx) error { return tx.PutDeleted(at, Tally{}) })
-	same(t, map[render.Placed]Tally{{}: {"c2", 7}}, value[map[render.Placed]Tally](t)(s.Deleted()))
+	same(t, map[object.UnitTarget]Tally{{}: {"c2", 7}}, value[map[object.UnitTarget]Tally](t)(s.Deleted()))
 }
 
 // TestTakeIn: what is live fills what was only intended, and replaces nothing.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Object is one object of a unit on a target: what inventory, drift and fights
@@ -18,14 +18,14 @@ import (
 type Object struct {
 	Unit   config.UnitPath
 	Target config.TargetName
-	ID     render.ObjectID
+	ID     object.ID
 }
 
 // Of is the object that the entry is about.
 func (e *Entry) Of() Object { return Object{e.Unit, e.Target, e.ID} }
 
 // Place is the bundle that the object belongs to.
-func (e *Entry) Place() render.Placed { return render.Placed{Unit: e.Unit, Target: e.Target} }
+func (e *Entry) Place() object.UnitTarget { return object.UnitTarget{Unit: e.Unit, Target: e.Target} }
 
 func (o *Object) key() []any {
 	return []any{string(o.Target), string(o.Unit), o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name}
@@ -66,7 +66,7 @@ type Fight struct {
 	Object
 	// Digest is the object's when it was last corrected; when Git brings
 	// another one, the fight is forgotten.
-	Digest render.Digest
+	Digest object.Digest
 	// Losses are the fields lost within the last minute, oldest first.
 	Losses []Loss
 	// Field and Manager are the contested field and the other writer; set with Rounds.
@@ -187,14 +187,14 @@ func readJSON(of Object, text []byte, into any) error {
 }
 
 // Holders are the entries of all units for one object of a cluster.
-func (s Reader) Holders(cluster string, id render.ObjectID) ([]Entry, error) {
+func (s Reader) Holders(cluster string, id object.ID) ([]Entry, error) {
 	return s.entries(`name = ?1 AND namespace = ?2 AND kind = ?3 AND "group" = ?4 AND (target = ?5 OR target > ?5 || '/' AND target < ?5 || '0')`,
 		id.Name, id.Namespace, id.Kind, id.Group, cluster)
 }
 
 // Elsewhere are those of the objects that are on record in the place's cluster for
 // another unit, or for the same one on another target.
-func (s Reader) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.ObjectID]bool, error) {
+func (s Reader) Elsewhere(at object.UnitTarget, ids []object.ID) (map[object.ID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -204,7 +204,7 @@ func (s Reader) Elsewhere(at render.Placed, ids []render.ObjectID) (map[render.O
 		return nil, fmt.Errorf("read state: %w", err)
 	}
 	defer stmt.Close()
-	found := map[render.ObjectID]bool{}
+	found := map[object.ID]bool{}
 	for _, id := range ids {
 		var there bool
 		if err := stmt.QueryRow(id.Name, id.Namespace, id.Kind, id.Group, at.Target.Cluster(), string(at.Target), string(at.Unit)).Scan(&there); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func TestDriftAndFights(t *testing.T) {
@@ -66,7 +66,7 @@ func TestHolders(t *testing.T) {
 	two.Unit, two.Target, elsewhere.Target = "b", "dev", "dev2/a"
 	update(t, s, func(tx *Tx) error { return tx.Intend([]Entry{one, two, other, elsewhere}) })
 	same(t, []Entry{two, one}, value[[]Entry](t)(s.Holders("dev", one.ID)))
-	same(t, []Entry(nil), value[[]Entry](t)(s.Holders("dev", render.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: one.ID.Name})))
+	same(t, []Entry(nil), value[[]Entry](t)(s.Holders("dev", object.ID{Kind: "ConfigMap", Namespace: "shop", Name: one.ID.Name})))
 }
 
 // TestSchemaOneIsBroughtUpToDate: a state of the first version keeps all it

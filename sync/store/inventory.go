@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Entry is the inventory's record of one object on one target, which we applied or
@@ -18,17 +18,17 @@ import (
 type Entry struct {
 	Unit   config.UnitPath
 	Target config.TargetName
-	ID     render.ObjectID
+	ID     object.ID
 	// Version is the API version it was last applied with, "v1".
 	Version string
 	// UID of the live object. Empty: the apply was intended, and nobody knows
 	// yet whether it happened. Such an entry leads to a delete only if the live object
 	// itself names the unit, and fields of it were applied by us.
 	UID string
-	// Digest of the object as last applied ([render.Object.Digest]). Empty: it
+	// Digest of the object as last applied ([object.Object.Digest]). Empty: it
 	// is not known what the server holds (never confirmed, or drift was
 	// found), so the next apply must send it.
-	Digest render.Digest
+	Digest object.Digest
 	// Fingerprint is the hash of our own managedFields entry, fields and time,
 	// as the server returned it after our last apply.
 	Fingerprint string
@@ -44,8 +44,8 @@ type Entry struct {
 	// Ran is the digest of the bundle that the object, a hook, ran for to its
 	// good end. From then on it is nobody's business what becomes of the Job,
 	// until another bundle is applied. Empty for all other objects.
-	Ran render.Digest
-	// Phase is that of the object as last applied, see [render.Object.Phase].
+	Ran object.Digest
+	// Phase is that of the object as last applied, see [object.Object.Phase].
 	Phase int
 	// Written is the time of our managedFields entry as the server returned it
 	// after our last apply, as [Written] writes it. Empty: not known.
@@ -141,12 +141,12 @@ func (tx *Tx) Forget(entries []Entry) error {
 }
 
 // Inventory has the objects that a unit has, or may have, on a target.
-func (s Reader) Inventory(unit config.UnitPath, target config.TargetName) (map[render.ObjectID]Entry, error) {
+func (s Reader) Inventory(unit config.UnitPath, target config.TargetName) (map[object.ID]Entry, error) {
 	entries, err := s.entries(`target = ? AND unit = ?`, string(target), string(unit))
 	if err != nil {
 		return nil, err
 	}
-	inventory := make(map[render.ObjectID]Entry, len(entries))
+	inventory := make(map[object.ID]Entry, len(entries))
 	for _, e := range entries {
 		inventory[e.ID] = e
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 )
 
@@ -77,7 +77,7 @@ func writeForever(dir string) error {
 		}
 		fmt.Println("intended", n)
 		for i := range entries {
-			entries[i] = confirmed(entries[i], render.Digest(strings.Repeat("d", 64)))
+			entries[i] = confirmed(entries[i], object.Digest(strings.Repeat("d", 64)))
 			entries[i].Fields = strings.Repeat("f", 500+n)
 		}
 		if err := s.Update(context.Background(), func(tx *Tx) error {
@@ -167,7 +167,7 @@ func (h *heard) compare(t *testing.T, dir string) {
 		n := i / batchSize
 		want := batch(n)[i%batchSize]
 		if h.confirmed[n] || h.unsure[n] && entries[n*batchSize].UID != "" {
-			want = confirmed(want, render.Digest(strings.Repeat("d", 64)))
+			want = confirmed(want, object.Digest(strings.Repeat("d", 64)))
 			want.Fields = strings.Repeat("f", 500+n)
 		}
 		if e != want {

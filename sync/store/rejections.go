@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Rejection records who rejected a plan. It ends with the plan, or when somebody
@@ -38,7 +38,7 @@ var ErrApproved = errors.New("it is approved already")
 
 // Reject notes that the plan with the digest is not to be carried out. The error wraps
 // [ErrNoPlan] when no such plan waits, and [ErrApproved] when it is approved.
-func (tx *Tx) Reject(digest render.Digest, r Rejection) error {
+func (tx *Tx) Reject(digest object.Digest, r Rejection) error {
 	unit, deletions, err := tx.plan(digest)
 	if err != nil {
 		return err
@@ -63,13 +63,13 @@ func (tx *Tx) dropRejections() error {
 }
 
 // rejections are those of the plans that wait.
-func (s Reader) rejections() (map[render.Digest]*Rejection, error) {
+func (s Reader) rejections() (map[object.Digest]*Rejection, error) {
 	if ok, err := s.knows(rejectionsSchema); err != nil || !ok {
 		return nil, err
 	}
-	all := map[render.Digest]*Rejection{}
+	all := map[object.Digest]*Rejection{}
 	err := s.query(func(rows *sql.Rows) error {
-		var digest render.Digest
+		var digest object.Digest
 		var at stamp
 		var r Rejection
 		err := rows.Scan((*string)(&digest), &at, &r.By, &r.Reason)

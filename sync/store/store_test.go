@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 func open(t testing.TB, dir string) *Store {
@@ -112,11 +112,11 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 func entry(n int) Entry {
 	return Entry{
 		Unit: "shop/cart", Target: "dev/a", Version: "v1",
-		ID: render.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("cart-%04d", n)},
+		ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("cart-%04d", n)},
 	}
 }
 
-func confirmed(e Entry, digest render.Digest) Entry {
+func confirmed(e Entry, digest object.Digest) Entry {
 	e.UID, e.Digest = "uid of "+e.ID.Name, digest
 	e.Fingerprint, e.Fields = "fingerprint of "+e.ID.Name, `{"f:metadata":{"f:labels":{}}}`
 	return e
@@ -193,8 +193,8 @@ func TestInventoryOfOnePlace(t *testing.T) {
 	same(t, []string{"dev shop/car", "dev shop/cart", "dev/a shop/car", "dev/a shop/cart", "dev/b shop/car", "dev/b shop/cart"}, targets)
 
 	e := entry(1)
-	same(t, map[render.ObjectID]Entry{e.ID: e}, value[map[render.ObjectID]Entry](t)(s.Inventory("shop/cart", "dev/a")))
-	same(t, map[render.ObjectID]Entry{}, value[map[render.ObjectID]Entry](t)(s.Inventory("shop", "dev/a")))
+	same(t, map[object.ID]Entry{e.ID: e}, value[map[object.ID]Entry](t)(s.Inventory("shop/cart", "dev/a")))
+	same(t, map[object.ID]Entry{}, value[map[object.ID]Entry](t)(s.Inventory("shop", "dev/a")))
 }
 
 // TestInventoryOfAnOlderSchema: a file that an older version left is read as it
@@ -276,7 +276,7 @@ func TestPinCluster(t *testing.T) {
 func TestDisplace(t *testing.T) {
 	s := open(t, t.TempDir())
 	entry := func(unit config.UnitPath, target config.TargetName, name string) Entry {
-		return Entry{Unit: unit, Target: target, ID: render.ObjectID{Kind: "ConfigMap", Namespace: "ns", Name: name}, Version: "v1", UID: "u", Digest: "d"}
+		return Entry{Unit: unit, Target: target, ID: object.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}, Version: "v1", UID: "u", Digest: "d"}
 	}
 	moving := entry("b", "dev/two", "moved")
 	update(t, s, func(tx *Tx) error {
@@ -413,7 +413,7 @@ func BenchmarkIntendAndConfirm2000(b *testing.B) {
 		for i := range intended {
 			intended[i] = entry(i)
 			intended[i].Target = config.TargetName(fmt.Sprintf("dev/%d", b.N))
-			answers[i] = confirmed(intended[i], render.Digest(strings.Repeat("d", 64)))
+			answers[i] = confirmed(intended[i], object.Digest(strings.Repeat("d", 64)))
 			answers[i].Fields = strings.Repeat("f", 2000+i%10)
 		}
 		if err := s.Update(b.Context(), func(tx *Tx) error { return tx.Forget(intended) }); err != nil {
@@ -433,7 +433,7 @@ func BenchmarkClusterInventory10000(b *testing.B) {
 	s := open(b, b.TempDir())
 	entries := make([]Entry, 10_000)
 	for i := range entries {
-		entries[i] = confirmed(entry(i), render.Digest(strings.Repeat("d", 64)))
+		entries[i] = confirmed(entry(i), object.Digest(strings.Repeat("d", 64)))
 		entries[i].Fields = strings.Repeat("f", 2000+i%10)
 	}
 	if err := s.Update(b.Context(), func(tx *Tx) error { return tx.Confirm(entries) }); err != nil {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Survey says how well the objects that swell has in a cluster are known.
@@ -113,10 +113,10 @@ type Tally struct {
 }
 
 // Deleted is how many objects were deleted where.
-func (s Reader) Deleted() (map[render.Placed]Tally, error) {
-	deleted := map[render.Placed]Tally{}
+func (s Reader) Deleted() (map[object.UnitTarget]Tally, error) {
+	deleted := map[object.UnitTarget]Tally{}
 	err := s.query(func(rows *sql.Rows) error {
-		var at render.Placed
+		var at object.UnitTarget
 		var t Tally
 		err := rows.Scan((*string)(&at.Unit), (*string)(&at.Target), (*string)(&t.Commit), &t.Objects)
 		deleted[at] = t
@@ -126,7 +126,7 @@ func (s Reader) Deleted() (map[render.Placed]Tally, error) {
 }
 
 // PutDeleted notes how many objects were deleted at a place. None forgets it.
-func (tx *Tx) PutDeleted(at render.Placed, t Tally) error {
+func (tx *Tx) PutDeleted(at object.UnitTarget, t Tally) error {
 	if t.Objects == 0 {
 		return tx.exec(`DELETE FROM deleted WHERE unit = ? AND target = ?`, string(at.Unit), string(at.Target))
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package object
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func rbac(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind}
 }
 
-// Immutable says whether API servers refuse to change a field of the object. path is as
+// Immutable says whether API servers refuse to change a field of the  path is as
 // package diff has it, such as spec.containers[name=main].image; both says that the field is
 // there before and after the change.
 func (o *Object) Immutable(path string, both bool) bool {
@@ -95,7 +95,7 @@ func isBelow(path, at string) bool {
 
 // NeverReplaced says why an object must not be deleted to make it anew, however much Git
 // allows it; empty when it may be.
-func (id ObjectID) NeverReplaced() string {
+func (id ID) NeverReplaced() string {
 	if id.IsContainer() {
 		return "all that is in it would be lost"
 	}

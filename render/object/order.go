@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package object
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ var kindRank = func() map[string]int {
 
 // CompareApplyOrder orders objects for applying: by kind as said above, then
 // group, kind, namespace and name. Deleting goes the other way round.
-func CompareApplyOrder(a, b ObjectID) int {
+func CompareApplyOrder(a, b ID) int {
 	return cmp.Or(cmp.Compare(kindRank[a.Kind], kindRank[b.Kind]), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
@@ -46,9 +46,11 @@ var foundation = map[string]bool{
 }
 
 // IsFoundation says whether an object goes before all phases, whatever its own.
-func (id ObjectID) IsFoundation() bool { return foundation[id.Kind] }
+func (id ID) IsFoundation() bool { return foundation[id.Kind] }
 
-func sortObjects(objects []*Object) {
+// Sort brings objects into apply order: what others live in or are defined by first, then
+// by phase, and within one as [CompareApplyOrder] says.
+func Sort(objects []*Object) {
 	stage := func(o *Object) int {
 		if o.ID.IsFoundation() {
 			return -1
