@@ -1,34 +1,23 @@
-# Everything a fresh Debian machine with Go, git and make needs to be
-# productive. Each target does its own set-up.
+# On Debian, Go 1.26, git and make are enough: each target does its own set-up. make test
+# installs the packages that it needs and that are missing, as root; elsewhere it says which.
+
+# One variant of all packages for builds, tests and lint. Only the race detector needs C.
+export CGO_ENABLED = 0
 
 GO ?= go
 TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
-# make lint has vet look at all of it, and nobody debugs what is linked here. Without cgo,
-# as in a release, Go links by itself, which takes a third of the time.
-TEST = CGO_ENABLED=0 $(GO) test -vet=off -ldflags=-w -timeout 60m
-RACE = CGO_ENABLED=1 $(GO) test -vet=off -ldflags=-w -timeout 60m -race
 
 # Those with clusters: each begins with new ones.
 BENCH = $(GO) test -run '^$$' -benchtime 1x -timeout 30m -bench
-
-# What runs goroutines of its own is tested with the race detector, the rest at full
-# strength without it, which is five times as fast. Tests with real clusters wait more
-# than they compute, so that many run at a time; with the race detector (-short) the same
-# daemon runs in simulated ones. Rendering is on all cores: some tests of it run both ways.
-WAITING = ./sync ./sync/apply
-CONCURRENT = ./sync/announce ./sync/executor ./sync/fleet ./sync/forge ./sync/informer ./sync/preview ./sync/serve ./sync/source ./sync/store ./render/cache
-RENDERED = 'TestSameBytes|TestRandomEdits|TestHidden|TestDataThere|TestBad|TestManyCommits'
-# Tests of sync with one goroutine.
-ALONE = 'TestPreview|TestACanaryWithoutItsWorkload|TestALargeRelease|TestPendingOfManyUnits|TestCacheOff|TestImports|TestRooms|TestOnlyOneDoor|TestWhatIsSaid'
 
 # What a release is called, and for which platforms it is.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE_ARCH ?= $(shell $(GO) env GOARCH)
-STATIC = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
+STATIC = $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
 
-.PHONY: all build test test-computing test-waiting test-long sim lint bench demo generate clean committed release image manifests cross
+.PHONY: all build quick test test-long sim lint bench demo generate clean committed release image manifests cross
 
 all: build
 
@@ -37,54 +26,28 @@ build: bin/swell
 bin/swell: FORCE
 	$(GO) build -o $@ ./cmd/swell
 
-# A real etcd, kube-apiserver, controller-manager, scheduler and kwok in one
-# binary. The first build takes some minutes; after that Go's cache has it.
-bin/devcluster: FORCE
-	cd deploy/devcluster && $(GO) build -ldflags "-s -w" -o ../../bin/devcluster .
+# Programs that tests run, and the demonstration: built once for each state of their sources,
+# in whatever checkout. deploy/testrun/tools.go says what they are made of.
+BUILT = bin/devcluster bin/sops bin/helm bin/buf bin/kustomize-controller bin/gitea
+$(BUILT): bin/%: bin/testrun FORCE
+	@bin/testrun tool $*
 
-# The program that sync/sops is held against. Nothing else uses it.
-bin/sops: deploy/sops/go.mod
-	cd deploy/sops && $(GO) build -ldflags "-s -w" -o ../../bin/sops github.com/getsops/sops/v3/cmd/sops
+bin/testrun: $(wildcard deploy/testrun/*.go)
+	cd deploy/testrun && $(GO) build -o ../../bin/testrun .
 
-# The controller of Flux that swell takes over from in tests, and the definition of what
-# it reads.
-bin/kustomize-controller: deploy/flux/go.mod
-	cd deploy/flux && $(GO) build -ldflags "-s -w" -o ../../bin/kustomize-controller github.com/fluxcd/kustomize-controller
-	cp "$$(cd deploy/flux && $(GO) list -m -f '{{.Dir}}' github.com/fluxcd/kustomize-controller)"/config/crd/bases/*.yaml bin/kustomize-controller.yaml
-	chmod 0644 bin/kustomize-controller.yaml
+# The loop beside the editor, within a minute: vet, and the tests that need no server. Results
+# of packages that did not change come from Go's cache.
+quick: bin/testrun
+	$(GO) vet ./...
+	@bin/testrun quick
 
-# The program that sync/helm is held against. Nothing else uses it.
-bin/helm: deploy/helm/go.mod
-	cd deploy/helm && $(GO) build -ldflags "-s -w" -o ../../bin/helm helm.sh/helm/v4/cmd/helm
-
-# The forge that sync/forge is held against. Modules with replacements cannot be installed by
-# name, so it is built in the folder that it was downloaded to, where its templates are, too.
-# Its pages have no styles: nothing builds them here. Some hundred modules are downloaded, so
-# that is tried again.
-GITEA = code.gitea.io/gitea@$(shell cat deploy/gitea.version)
-bin/gitea: deploy/gitea.version
-	mkdir -p bin
-	ln -sfn "$$($(GO) mod download -json $(GITEA) | sed -n 's/^.*"Dir": "\(.*\)",*$$/\1/p')" bin/gitea.src
-	@for try in 1 2 3; do echo "build Gitea, try $$try"; cd $(CURDIR)/bin/gitea.src/ && CGO_ENABLED=1 $(GO) build -mod=readonly -buildvcs=false -tags "sqlite sqlite_unlock_notify" -ldflags "-s -w" -o $(CURDIR)/bin/gitea . && exit; done; exit 1
-
-# What computes and what waits run beside each other.
-test: bin/devcluster bin/sops bin/helm bin/kustomize-controller bin/gitea
-	+@$(MAKE) --no-print-directory -j 2 --output-sync=line test-computing test-waiting
-
-test-computing:
-	$(TEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING) $(CONCURRENT))")
-	$(RACE) -run $(RENDERED) ./render
-	$(RACE) -short -parallel 4 -skip $(ALONE) $(WAITING)
-
-test-waiting:
-	$(TEST) -parallel 8 $(WAITING)
-	$(RACE) $(CONCURRENT)
-	cd deploy/devcluster && $(GO) test ./...
-	cd deploy/release && $(GO) test ./...
+# Everything in test.plan, or what it has of some packages: make test PKG=./sync/apply
+test: bin/testrun
+	@bin/testrun run $(PKG)
 
 # The long forms: hours.
-test-long: bin/devcluster bin/sops bin/helm bin/kustomize-controller bin/gitea
-	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 $(GO) test -race -timeout 6h ./...
+test-long: $(BUILT)
+	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
 # Histories of the whole daemon, with faults: make sim TIME=1h, or SEED=4711 TIME=1ms to play one again.

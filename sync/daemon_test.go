@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	gosync "sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,61 +44,15 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	stopClusters()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(devtest.Main(m, shared)) }
 
-// started are real API servers for all tests of this package that need some: dev-1, dev-2
-// and dev-3, from the first such test on.
-var started struct {
-	gosync.Mutex
-	clusters *devcluster.Clusters
-	dir      string
-	err      error
-}
+// shared are the real API servers for the tests of this package that need some.
+var shared = &devtest.Shared{Names: []string{"dev-1", "dev-2", "dev-3"}}
 
 // realClusters are the real API servers.
 func realClusters(t testing.TB) *devcluster.Clusters {
 	t.Helper()
-	binary := devclusterBinary(t)
-	started.Lock()
-	defer started.Unlock()
-	if started.clusters == nil && started.err == nil {
-		started.clusters, started.err = startClusters(binary)
-	}
-	if started.err != nil {
-		t.Fatal(started.err)
-	}
-	return started.clusters
-}
-
-// devclusterBinary finds it. Without it the test is skipped, where that is allowed.
-func devclusterBinary(t testing.TB) string {
-	t.Helper()
-	return devtest.Binary(t, filepath.Join("..", "bin", "devcluster"))
-}
-
-func startClusters(binary string) (_ *devcluster.Clusters, err error) {
-	if started.dir, err = os.MkdirTemp("", "swell-sync-test-"); err != nil {
-		return nil, err
-	}
-	policy := filepath.Join(started.dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return nil, err
-	}
-	return devcluster.Start(context.Background(), binary, filepath.Join(started.dir, "clusters"), []string{"dev-1", "dev-2", "dev-3"},
-		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
-}
-
-func stopClusters() {
-	if started.clusters != nil {
-		started.clusters.Stop()
-	}
-	if started.dir != "" {
-		os.RemoveAll(started.dir)
-	}
+	return shared.Clusters(t)
 }
 
 // world is a Git repository, a clock and a daemon for one test. Its names are

@@ -22,6 +22,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -30,7 +31,7 @@ import (
 // taken in.
 func TestStateLost(t *testing.T) {
 	t.Parallel()
-	own, err := devcluster.Start(t.Context(), devclusterBinary(t), filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
+	own, err := devcluster.Start(t.Context(), devtest.Binary(t), filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
 	if err != nil {
 		t.Fatal(err)
 	}

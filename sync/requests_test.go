@@ -20,16 +20,6 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
-// auditPolicy has bodies logged for Secrets, to see that none holds a value that
-// was not sent.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- {level: RequestResponse, resources: [{group: "", resources: [secrets]}]}
-- {level: Metadata}
-`
-
 // audited is one request of swell that has ended, from an audit log.
 type audited struct {
 	Stage, Verb, UserAgent, RequestURI string

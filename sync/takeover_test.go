@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/fluxtest"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/testdata/built"
 )
 
 // overlays is a repository of the common form: a base, and an overlay for each cluster.
@@ -205,7 +206,7 @@ func (m *migration) release() {
 // and back. Nothing is deleted, made anew or changed at any moment, also not when the
 // Kustomization that pruned is deleted after that, nor when swell lets go of its units.
 func TestTakeOverFromFlux(t *testing.T) {
-	binary := fluxtest.Binary(t, filepath.Join("..", "bin"))
+	binary := built.Program(t, "kustomize-controller")
 	m := newMigration(t)
 	flux := map[string]*fluxtest.Flux{}
 	kustomization := func(cluster string) {

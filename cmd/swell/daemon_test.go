@@ -68,7 +68,7 @@ func newStage(t *testing.T) *stage {
 // newServerStage is on real API servers with their controllers.
 func newServerStage(t *testing.T) *stage {
 	t.Helper()
-	binary := devtest.Binary(t, filepath.Join("..", "..", "bin", "devcluster"))
+	binary := devtest.Binary(t)
 	dir := t.TempDir()
 	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters, "--audit")
 	if err != nil {

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/rbac"
 )
 
@@ -224,8 +223,7 @@ func TestChartRights(t *testing.T) {
 // TestManifestsOnAServer: a real API server takes the manifests.
 func TestManifestsOnAServer(t *testing.T) {
 	t.Parallel()
-	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "dev-1")
-	cfg, err := clusters.Config("dev-1")
+	cfg, err := shared.Clusters(t).Config("dev-3")
 	if err != nil {
 		t.Fatal(err)
 	}

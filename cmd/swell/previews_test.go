@@ -55,10 +55,10 @@ func newReviewed(t *testing.T, access string) *reviewed {
 // newReviewedOf is the same with another repository, whose branch main fill makes.
 func newReviewedOf(t testing.TB, access string, fill func(*reviewed)) *reviewed {
 	t.Helper()
-	r := &reviewed{TB: t, gitea: giteatest.Start(t), dir: t.TempDir(), patience: 2 * time.Minute}
+	r := &reviewed{TB: t, gitea: sharedForge.Server(t), dir: t.TempDir(), patience: 2 * time.Minute}
 	r.ann, r.bot, r.eve = r.gitea.User(t, "ann"), r.gitea.User(t, "bot", giteatest.BotScopes...), r.gitea.User(t, "eve")
 	r.project = r.gitea.Repository(t, r.ann, "fleet")
-	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
+	r.gitea.Do(t, r.ann, "PUT", "repos/"+r.project+"/collaborators/"+r.bot.Name, map[string]string{"permission": "write"}, nil)
 	fill(r)
 	r.git("push", "-q", r.gitea.CloneURL(r.ann, r.project), "main")
 	r.gitea.Do(t, r.eve, "POST", "repos/"+r.project+"/forks", map[string]string{}, nil)
@@ -78,13 +78,13 @@ func newReviewedOf(t testing.TB, access string, fill func(*reviewed)) *reviewed 
 kind: Daemon
 metadata: {name: test}
 spec:
-  repository: {url: %q, branch: main, poll: 1h, username: bot, tokenFile: token}
+  repository: {url: %q, branch: main, poll: 1h, username: %s, tokenFile: token}
   api: {socket: %s/s}
   web: {listen: %q, url: %q, hookSecretFile: secret}
   previews:
     forge: {type: gitea, tokenFile: token}
     poll: 1h
-%s`, r.gitea.URL+"/"+r.project+".git", socketDir(t), address, r.web, access)
+%s`, r.gitea.URL+"/"+r.project+".git", r.bot.Name, socketDir(t), address, r.web, access)
 	if err := errors.Join(os.WriteFile(r.config, []byte(text), 0o600), os.WriteFile(filepath.Join(home, "token"), []byte(r.bot.Token+"\n"), 0o600),
 		os.WriteFile(filepath.Join(home, "secret"), []byte(hookSecret+"\n"), 0o600), os.MkdirAll(filepath.Join(home, "clusters"), 0o755)); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func (r *reviewed) preview(number int, commit string) (status giteatest.Status, 
 		return status.Status == "success" || status.Status == "failure"
 	})
 	for _, c := range r.gitea.Comments(r.TB, r.project, number) {
-		if c.User.Login == "bot" {
+		if c.User.Login == r.bot.Name {
 			comments = append(comments, c.Body)
 		}
 	}
@@ -218,7 +218,7 @@ func (r *reviewed) show(name string, number int, link string) {
 	}
 	text := ""
 	for _, c := range r.gitea.Comments(r.TB, r.project, number) {
-		if c.User.Login == "bot" {
+		if c.User.Login == r.bot.Name {
 			text += c.Body + "\n"
 		}
 	}
@@ -296,8 +296,8 @@ func TestPreviews(t *testing.T) {
 		r.branch("fork")
 		r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:6.6.6")
 		head := r.commit("A change of Eve")
-		r.git("push", "-q", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:fork")
-		number := r.gitea.Pull(t, r.eve, r.project, "eve:fork", "@ann look")
+		r.git("push", "-q", r.gitea.CloneURL(r.eve, r.eve.Name+"/fleet"), "HEAD:fork")
+		number := r.gitea.Pull(t, r.eve, r.project, r.eve.Name+":fork", "@"+r.ann.Name+" look")
 		status, comments := r.preview(number, head)
 		if status.Status != "success" || len(comments) != 1 {
 			t.Errorf("%+v, %d comments", status, len(comments))
@@ -322,8 +322,8 @@ func TestPreviews(t *testing.T) {
 		r := r.on(t)
 		fork := func(name string) (number int, head string) {
 			head = r.commit("A change of Eve")
-			r.git("push", "-q", "-f", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:"+name)
-			return r.gitea.Pull(t, r.eve, r.project, "eve:"+name, name), head
+			r.git("push", "-q", "-f", r.gitea.CloneURL(r.eve, r.eve.Name+"/fleet"), "HEAD:"+name)
+			return r.gitea.Pull(t, r.eve, r.project, r.eve.Name+":"+name, name), head
 		}
 		r.branch("loop")
 		r.edit("kinds/runtime/kind.yaml", "- {name: replicas, value:", "- {name: loop, value: \"lists.range(100000).map(x, lists.range(100000)).size()\"}\n  - {name: replicas, value:")
@@ -336,7 +336,7 @@ func TestPreviews(t *testing.T) {
 		larges, large := fork("large")
 
 		r.branch("names") // a comment is no place for what authors write
-		r.edit("services/shop/cart/cart.toml", "[cart]", "[cart]\n# </code></pre></details>```\n# @ann ![](https://evil.example.com/x.png) <img src=x onerror=alert(1)>")
+		r.edit("services/shop/cart/cart.toml", "[cart]", "[cart]\n# </code></pre></details>```\n# @"+r.ann.Name+" ![](https://evil.example.com/x.png) <img src=x onerror=alert(1)>")
 		names, named := fork("names")
 
 		// None of it holds up one of ours.
@@ -657,10 +657,10 @@ func TestComment(t *testing.T) {
 			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
 	}
-	if got := comments(); len(got) != 1 || !strings.HasPrefix(got[0], "bot: <!-- swell: preview of shop: ") {
+	if got := comments(); len(got) != 1 || !strings.HasPrefix(got[0], r.bot.Name+": <!-- swell: preview of shop: ") {
 		t.Fatalf("comments %q", got)
 	}
-	r.has(comments()[0], "cart:1.5.0", "[All of it](<"+r.gitea.URL+"/ann/fleet/actions/runs/12>)")
+	r.has(comments()[0], "cart:1.5.0", "[All of it](<"+r.gitea.URL+"/"+r.project+"/actions/runs/12>)")
 	if status := r.gitea.Statuses(t, r.project, head)["swell/shop"]; status.Status != "success" {
 		t.Errorf("%+v", status)
 	}
@@ -689,8 +689,8 @@ func TestComment(t *testing.T) {
 	r.branch("fork")
 	r.edit("services/shop/cart/runtime.yaml", "cart:1.4.2", "cart:6.6.6")
 	forked := r.commit("A change of Eve")
-	r.git("push", "-q", r.gitea.CloneURL(r.eve, "eve/fleet"), "HEAD:fork")
-	fork := r.gitea.Pull(t, r.eve, r.project, "eve:fork", "From a fork")
+	r.git("push", "-q", r.gitea.CloneURL(r.eve, r.eve.Name+"/fleet"), "HEAD:fork")
+	fork := r.gitea.Pull(t, r.eve, r.project, r.eve.Name+":fork", "From a fork")
 	if code, stderr := job(forked, 0, r.bot.Token, "main", forked); code != 0 || !strings.Contains(stderr, fmt.Sprintf("posted on pull request %d", fork)) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}

@@ -32,7 +32,6 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
-	"github.com/swell-sh/swell/sync/devcluster/devtest"
 )
 
 const example = "../../testdata/monorepo"
@@ -123,8 +122,7 @@ type crdServer struct {
 
 func newCRDServer(t *testing.T) *crdServer {
 	t.Helper()
-	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "dev-1")
-	cfg, err := clusters.Config("dev-1")
+	cfg, err := shared.Clusters(t).Config("dev-3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,18 +12,36 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
+	"github.com/swell-sh/swell/sync/forge/giteatest"
 )
 
 var update = flag.Bool("update", false, "write the output that scripts compare into them")
 
 func TestMain(m *testing.M) {
 	previewerVariables = append(previewerVariables, asProgram) // the test binary is the program
-	if os.Getenv(asProgram) != "" {
-		tellHeap()
+	program := func() {
+		devtest.Count("swell")
 		os.Exit(run())
 	}
-	testscript.Main(m, map[string]func(){"swell": func() { os.Exit(run()) }})
+	if os.Getenv(asProgram) != "" {
+		tellHeap()
+		program()
+	}
+	testscript.Main(testsOf{m}, map[string]func(){"swell": program})
 }
+
+// shared has a real API server for tests that need one, sharedForge a Gitea.
+var (
+	shared      = &devtest.Shared{Names: []string{"dev-3"}}
+	sharedForge = &giteatest.Shared{}
+)
+
+// testsOf are the tests of this package, with the servers that they share.
+type testsOf struct{ *testing.M }
+
+func (t testsOf) Run() int { return devtest.Main(t.M, shared, sharedForge) }
 
 // TestScripts runs the program itself in its own language. A script finds a copy of the
 // example monorepo in $WORK/shop ($EXAMPLE is the example itself), and in $WORK/small

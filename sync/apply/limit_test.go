@@ -22,6 +22,7 @@ import (
 
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 )
 
 // server is a model of an API server on a clock of its own: it takes so many
@@ -247,14 +248,7 @@ func TestLimiterKeepsItsBounds(t *testing.T) {
 // answers all others with a 429 gets all objects in the end.
 func TestThrottledByARealServer(t *testing.T) {
 	t.Parallel()
-	if clusters == nil {
-		t.Skip(noCluster)
-	}
-	binary, err := devcluster.Find(filepath.Join("..", "..", "bin", "devcluster"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiny, err := devcluster.Start(t.Context(), binary, filepath.Join(t.TempDir(), "clusters"), []string{"tiny"},
+	tiny, err := devcluster.Start(t.Context(), devtest.Binary(t), filepath.Join(t.TempDir(), "clusters"), []string{"tiny"},
 		"--apiserver-arg=enable-priority-and-fairness=false", "--apiserver-arg=max-requests-inflight=20", "--apiserver-arg=max-mutating-requests-inflight=1")
 	if err != nil {
 		t.Fatal(err)

@@ -4,16 +4,12 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,56 +24,19 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/devcluster"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// The one real API server of this package; nil, with the reason in noCluster,
-// when there is no devcluster binary.
-var (
-	clusters  *devcluster.Clusters
-	noCluster error
-)
+// shared has the one real API server of this package.
+var shared = &devtest.Shared{Names: []string{"dev-4"}}
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
-
-func testMain(m *testing.M) int {
-	flag.Parse()
-	if testing.Short() { // see devtest.Binary
-		noCluster = errors.New("needs a real API server")
-		return m.Run()
-	}
-	var binary string
-	binary, noCluster = devcluster.Find(cmp.Or(os.Getenv("SWELL_DEVCLUSTER"), filepath.Join("..", "..", "bin", "devcluster")))
-	if noCluster != nil {
-		if os.Getenv("CI") != "" {
-			fmt.Fprintln(os.Stderr, noCluster)
-			return 1
-		}
-		return m.Run()
-	}
-	dir, err := os.MkdirTemp("", "swell-apply-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	clusters, err = devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), []string{"dev-1"})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer clusters.Stop()
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(devtest.Main(m, shared)) }
 
 // apiServer is the configuration for the real API server.
 func apiServer(t testing.TB) *rest.Config {
 	t.Helper()
-	if clusters == nil {
-		t.Skip(noCluster)
-	}
-	cfg, err := clusters.Config("dev-1")
+	cfg, err := shared.Clusters(t).Config("dev-4")
 	if err != nil {
 		t.Fatal(err)
 	}

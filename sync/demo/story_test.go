@@ -5,7 +5,6 @@ package demo
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 // TestStory tells the first sync and what operators do, and reads from the API servers what
 // came of it. SWELL_DEMO=all tells the whole story.
 func TestStory(t *testing.T) {
-	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), Clusters...)
+	clusters := devtest.Start(t, Clusters...)
 	told := []scene{(*story).firstSync, (*story).siteIsDark, (*story).badKind}
 	if os.Getenv("SWELL_DEMO") == "all" {
 		told = scenes

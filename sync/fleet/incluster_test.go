@@ -27,6 +27,11 @@ func podOf(account string) kubeconfig {
 	return kubeconfig{access: config.ClusterAccess{Name: "own", InCluster: true}, account: account}
 }
 
+// shared has a real API server.
+var shared = &devtest.Shared{Names: []string{"dev-3"}}
+
+func TestMain(m *testing.M) { os.Exit(devtest.Main(m, shared)) }
+
 func TestInClusterIsRefused(t *testing.T) {
 	whole, noToken, empty := t.TempDir(), t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{whole + "/token": secret, whole + "/ca.crt": "certificate", noToken + "/ca.crt": "certificate", empty + "/token": " \n", empty + "/ca.crt": "c"} {
@@ -61,8 +66,7 @@ func TestInClusterIsRefused(t *testing.T) {
 // TestInCluster: a real API server takes a request with the files that a pod has. The token
 // is no part of the sum: one that the kubelet replaces makes no other connection.
 func TestInCluster(t *testing.T) {
-	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "dev-1")
-	admin, err := clusters.Config("dev-1")
+	admin, err := shared.Clusters(t).Config("dev-3")
 	if err != nil {
 		t.Fatal(err)
 	}

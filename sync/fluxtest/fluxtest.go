@@ -57,25 +57,8 @@ type Flux struct {
 	archives map[string][]byte
 }
 
-// Binary is the controller in bin at the module's root; bin is seen from the test. Where
-// there is none, the test is skipped; in CI it fails. Its definition stands beside it.
-func Binary(t testing.TB, bin string) string {
-	t.Helper()
-	binary, err := filepath.Abs(filepath.Join(bin, "kustomize-controller"))
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
-	switch {
-	case err == nil:
-		return binary
-	case os.Getenv("CI") != "":
-		t.Fatalf("%v: make bin/kustomize-controller builds it", err)
-	}
-	t.Skipf("%v: make bin/kustomize-controller builds it", err)
-	return ""
-}
-
-// Start starts the controller for a cluster, as its administrator.
+// Start starts the controller for a cluster, as its administrator. Its definition stands
+// beside the binary.
 func Start(t testing.TB, binary string, clusters *devcluster.Clusters, cluster string) *Flux {
 	t.Helper()
 	cfg, err := clusters.Config(cluster)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/forge/giteatest"
 )
 
@@ -45,10 +46,15 @@ func commit(t testing.TB, dir string, files ...string) config.Commit {
 	return config.Commit(git(t, dir, "rev-parse", "HEAD"))
 }
 
+// sharedGitea is a real Gitea for the tests of this package.
+var sharedGitea = &giteatest.Shared{}
+
+func TestMain(m *testing.M) { os.Exit(devtest.Main(m, sharedGitea)) }
+
 // newPull is a server with a repository and a pull request of a branch.
 func newPull(t *testing.T) (s *giteatest.Server, owner giteatest.User, project, dir string, number int, head config.Commit) {
 	t.Helper()
-	s = giteatest.Start(t)
+	s = sharedGitea.Server(t)
 	owner = s.User(t, "ann")
 	project = s.Repository(t, owner, "fleet")
 	dir = t.TempDir()
@@ -73,7 +79,7 @@ func newForge(t *testing.T, s *giteatest.Server, as giteatest.User, project stri
 func TestGitea(t *testing.T) {
 	s, owner, project, dir, number, head := newPull(t)
 	bot := s.User(t, "bot", giteatest.BotScopes...)
-	s.Do(t, owner, "PUT", "repos/"+project+"/collaborators/bot", map[string]string{"permission": "write"}, nil)
+	s.Do(t, owner, "PUT", "repos/"+project+"/collaborators/"+bot.Name, map[string]string{"permission": "write"}, nil)
 	on := newForge(t, s, bot, project)
 
 	t.Run("reads pull requests", func(t *testing.T) {
@@ -130,7 +136,7 @@ func TestGitea(t *testing.T) {
 		}
 		var ours []string
 		for _, c := range s.Comments(t, project, number) {
-			if c.User.Login == "bot" {
+			if c.User.Login == bot.Name {
 				_, text, _ := strings.Cut(c.Body, "-->\n")
 				ours = append(ours, text)
 			}
@@ -208,8 +214,8 @@ func TestGitea(t *testing.T) {
 		s.Do(t, eve, "POST", "repos/"+project+"/forks", map[string]string{}, nil)
 		git(t, dir, "checkout", "-q", "-b", "fork", "main")
 		forked := commit(t, dir, "b.yaml", "b: 1\n")
-		git(t, dir, "push", "-q", s.CloneURL(eve, "eve/fleet"), "fork")
-		n := s.Pull(t, eve, project, "eve:fork", "From a fork")
+		git(t, dir, "push", "-q", s.CloneURL(eve, eve.Name+"/fleet"), "fork")
+		n := s.Pull(t, eve, project, eve.Name+":fork", "From a fork")
 		got, err := on.Get(t.Context(), n)
 		if err != nil || !got.Fork || got.Head != forked {
 			t.Fatalf("Get = %+v, %v", got, err)

@@ -22,25 +22,8 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/helm"
+	"github.com/swell-sh/swell/testdata/built"
 )
-
-// binary is the helm program in bin at the module's root. Where there is none, the test is
-// skipped; in CI it fails.
-func binary(t testing.TB) string {
-	t.Helper()
-	name, err := filepath.Abs("../../bin/helm")
-	if err == nil {
-		_, err = os.Stat(name)
-	}
-	switch {
-	case err == nil:
-		return name
-	case os.Getenv("CI") != "":
-		t.Fatalf("%v: make bin/helm builds it", err)
-	}
-	t.Skipf("%v: make bin/helm builds it", err)
-	return ""
-}
 
 // given is a chart on disk, a folder or an archive, and what it is rendered with.
 type given struct {
@@ -66,7 +49,7 @@ func (g given) template(t testing.TB) (output string, took time.Duration, err er
 		args = append(args, "--api-versions", version)
 	}
 	home := t.TempDir()
-	cmd := exec.Command(binary(t), args...)
+	cmd := exec.Command(built.Program(t, "helm"), args...)
 	cmd.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -30,7 +30,7 @@ import (
 // what the API server itself decides.
 func realServer(t *testing.T) *rest.Config {
 	t.Helper()
-	clusters := devtest.Start(t, filepath.Join("..", "..", "bin", "devcluster"), "real")
+	clusters := devtest.Start(t, "real")
 	cfg, err := clusters.Config("real")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema/compat"
 	"github.com/swell-sh/swell/render/schema/easy"
+	"github.com/swell-sh/swell/testdata/built"
 )
 
 // bufTable says what buf makes of the cases for easy kinds, and why, where it is not what
@@ -39,7 +40,7 @@ const bufTableHead = `# What "buf breaking" says of the cases in rules/ and good
 // TestBuf holds each case for easy kinds against buf breaking, whose verdicts and the
 // reasons for each difference stand in a table.
 func TestBuf(t *testing.T) {
-	buf := buildBuf(t)
+	buf := built.Program(t, "buf")
 	reasons := bufReasons(t)
 	var got bytes.Buffer
 	got.WriteString(bufTableHead)
@@ -92,18 +93,6 @@ func ruleText(found []compat.Finding) string {
 		return "-"
 	}
 	return strings.Join(rules, ", ")
-}
-
-// buildBuf makes buf from its module; Go's cache has it after the first time.
-func buildBuf(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "buf")
-	cmd := exec.Command("go", "build", "-modfile=deploy/buf/go.mod", "-o", name, "github.com/bufbuild/buf/cmd/buf")
-	cmd.Dir = "../../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build buf: %v\n%s", err, out)
-	}
-	return name
 }
 
 // bufReasons are those in the table.

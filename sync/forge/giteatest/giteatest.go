@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package giteatest runs a real Gitea for one test: with users, repositories, forks, pull
-// requests and webhooks.
+// Package giteatest gives tests a real Gitea: with users, repositories, forks, pull requests
+// and webhooks. All tests of a run share one, and keep apart by their users.
 package giteatest
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,13 +23,11 @@ import (
 	"time"
 )
 
-// Server is a Gitea that listens on loopback. It ends with its test.
+// Server is a Gitea that listens on loopback.
 type Server struct {
 	URL string
 	// Admin may do all.
 	Admin User
-
-	binary, ini, dir string
 }
 
 // User is an account.
@@ -37,61 +36,48 @@ type User struct{ Name, Token string }
 // startTime is how long a Gitea may take to answer.
 const startTime = 2 * time.Minute
 
-// Start runs a Gitea. Where its binary is not there, the test is skipped; in CI it fails.
-func Start(t testing.TB) *Server {
-	t.Helper()
-	binary, source := find(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{URL: fmt.Sprintf("http://127.0.0.1:%d", port), binary: binary, dir: t.TempDir()}
-	s.ini = filepath.Join(s.dir, "app.ini")
-	if err := os.WriteFile(s.ini, []byte(s.settings(source, port)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.command(t, "migrate")
-	s.Admin = s.user(t, "root-admin", "--admin", "--access-token-scopes", "all")
-	s.serve(t)
-	return s
+// process is a Gitea that this process runs, with all its files in a folder.
+type process struct {
+	binary, dir, url string
 }
 
-// find is the binary, and the folder of its sources with templates and locales.
-func find(t testing.TB) (binary, source string) {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, none := os.Stat(filepath.Join(dir, "go.mod")); none == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			err = errors.New("no go.mod around the test")
-		}
-		dir = filepath.Dir(dir)
+// Launch runs a Gitea until ctx ends, and returns when it answers. done is closed when it
+// has ended. All that it writes is in dir.
+func Launch(ctx context.Context, binary, dir string) (s *Server, done <-chan struct{}, err error) {
+	source, err := filepath.EvalSymlinks(binary + ".src") // with templates and locales
+	if err != nil {
+		return nil, nil, err
 	}
-	binary = filepath.Join(dir, "bin", "gitea")
-	if err == nil {
-		_, err = os.Stat(binary)
+	port, err := freePort()
+	if err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		source, err = filepath.EvalSymlinks(filepath.Join(dir, "bin", "gitea.src"))
+	p := &process{binary: binary, dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	if err := os.WriteFile(p.ini(), []byte(p.settings(source, port)), 0o600); err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case err == nil:
-		return binary, source
-	case os.Getenv("CI") != "":
-		t.Fatalf("%v: make bin/gitea builds it", err)
+	if _, err := p.command(ctx, "migrate"); err != nil {
+		return nil, nil, err
 	}
-	t.Skipf("%v: make bin/gitea builds it", err)
-	return "", ""
+	s = &Server{URL: p.url}
+	if s.Admin, err = p.administrator(ctx); err != nil {
+		return nil, nil, err
+	}
+	done, err = p.serve(ctx)
+	return s, done, err
+}
+
+// freePort is a port that nobody listens on now.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 // settings keep the server on this machine: it calls nobody but webhooks on loopback.
-func (s *Server) settings(source string, port int) string {
+func (p *process) settings(source string, port int) string {
 	return fmt.Sprintf(`
 APP_NAME = test
 RUN_MODE = prod
@@ -100,6 +86,8 @@ I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 [database]
 DB_TYPE = sqlite3
 PATH = %[1]s/gitea.db
+SQLITE_JOURNAL_MODE = WAL
+SQLITE_TIMEOUT = 60000
 [repository]
 ROOT = %[1]s/repositories
 [security]
@@ -137,59 +125,66 @@ LEVEL = warn
 ROOT_PATH = %[1]s/log
 [actions]
 ENABLED = false
-`, s.dir, port, source)
+`, p.dir, port, source)
 }
 
-func (s *Server) run(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.binary, append([]string{"--config", s.ini}, args...)...)
-	cmd.Env = append(os.Environ(), "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT=true", "GITEA_WORK_DIR="+s.dir, "HOME="+s.dir)
-	cmd.Dir = s.dir
+func (p *process) ini() string { return filepath.Join(p.dir, "app.ini") }
+
+func (p *process) run(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.binary, append([]string{"--config", p.ini()}, args...)...)
+	cmd.Env = append(os.Environ(), "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT=true", "GITEA_WORK_DIR="+p.dir, "HOME="+p.dir)
+	cmd.Dir = p.dir
 	return cmd
 }
 
 // command runs a command of the binary to its end.
-func (s *Server) command(t testing.TB, args ...string) string {
-	t.Helper()
-	out, err := s.run(t.Context(), args...).CombinedOutput()
+func (p *process) command(ctx context.Context, args ...string) (string, error) {
+	out, err := p.run(ctx, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("gitea %v: %v\n%s", args, err, out)
+		return "", fmt.Errorf("gitea %v: %w: %s", args, err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
-func (s *Server) serve(t testing.TB) {
-	t.Helper()
-	log, err := os.Create(filepath.Join(s.dir, "out.log"))
+const password = "for-tests-alone"
+
+// administrator makes the first account, with a token.
+func (p *process) administrator(ctx context.Context) (User, error) {
+	const name = "root-admin"
+	out, err := p.command(ctx, "admin", "user", "create", "--username", name, "--password", password, "--email", name+"@example.com",
+		"--must-change-password=false", "--admin", "--access-token", "--access-token-scopes", "all")
 	if err != nil {
-		t.Fatal(err)
+		return User{}, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := s.run(ctx, "web")
+	_, token, ok := strings.Cut(out, "Access token was successfully created")
+	if i := strings.LastIndexByte(token, ' '); ok && i >= 0 {
+		line, _, _ := strings.Cut(token[i+1:], "\n")
+		return User{name, line}, nil
+	}
+	return User{}, fmt.Errorf("no token in %q", out)
+}
+
+// serve starts the server, and waits until it answers.
+func (p *process) serve(ctx context.Context) (done <-chan struct{}, err error) {
+	log, err := os.Create(filepath.Join(p.dir, "out.log"))
+	if err != nil {
+		return nil, err
+	}
+	cmd := p.run(ctx, "web")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, errors.Join(err, log.Close())
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait()
+		_ = cmd.Wait() // how it ends is of no interest
+		_ = log.Close()
 	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	for limit := time.Now().Add(startTime); ; time.Sleep(50 * time.Millisecond) {
-		answer, err := http.Get(s.URL + "/api/healthz")
+		err := p.answers(ctx)
 		if err == nil {
-			if err := answer.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if answer.StatusCode == http.StatusOK {
-				return
-			}
+			return ended, nil
 		}
 		select {
 		case <-ended:
@@ -198,34 +193,42 @@ func (s *Server) serve(t testing.TB) {
 		}
 		if time.Now().After(limit) {
 			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("gitea does not answer: %v\n%s", err, text)
+			return ended, fmt.Errorf("gitea does not answer: %w: %s", err, text)
 		}
 	}
 }
 
-const password = "for-tests-alone"
-
-// user makes an account with a token.
-func (s *Server) user(t testing.TB, name string, more ...string) User {
-	t.Helper()
-	out := s.command(t, append([]string{"admin", "user", "create", "--username", name, "--password", password, "--email", name + "@example.com",
-		"--must-change-password=false", "--access-token"}, more...)...)
-	_, token, ok := strings.Cut(out, "Access token was successfully created")
-	if i := strings.LastIndexByte(token, ' '); ok && i >= 0 {
-		line, _, _ := strings.Cut(token[i+1:], "\n")
-		return User{name, line}
+func (p *process) answers(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api/healthz", nil)
+	if err != nil {
+		return err
 	}
-	t.Fatalf("no token in %q", out)
-	return User{}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	return nil
 }
 
-// User makes an account. Its token may do all, or what scopes say.
+// User makes an account whose name begins with that, and is that of no other test. Its
+// token may do all, or what scopes say.
 func (s *Server) User(t testing.TB, name string, scopes ...string) User {
 	t.Helper()
 	if len(scopes) == 0 {
 		scopes = []string{"all"}
 	}
-	return s.user(t, name, "--access-token-scopes", strings.Join(scopes, ","))
+	made := User{Name: fmt.Sprintf("%s-%.6s", name, strings.ToLower(rand.Text()))}
+	s.Do(t, s.Admin, "POST", "admin/users", map[string]any{"username": made.Name, "email": made.Name + "@example.com", "password": password, "must_change_password": false}, nil)
+	var token struct{ SHA1 string }
+	if err := s.send(t.Context(), func(r *http.Request) { r.SetBasicAuth(made.Name, password) }, "POST", "users/"+made.Name+"/tokens", map[string]any{"name": "test", "scopes": scopes}, &token); err != nil {
+		t.Fatal(err)
+	}
+	made.Token = token.SHA1
+	return made
 }
 
 // BotScopes are what the account of swell needs.
@@ -241,6 +244,11 @@ func (s *Server) Do(t testing.TB, as User, method, path string, in, out any) {
 
 // Try is Do for what may fail.
 func (s *Server) Try(ctx context.Context, as User, method, path string, in, out any) error {
+	return s.send(ctx, func(r *http.Request) { r.Header.Set("Authorization", "token "+as.Token) }, method, path, in, out)
+}
+
+// send asks the API as whoever identify says.
+func (s *Server) send(ctx context.Context, identify func(*http.Request), method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		content, err := json.Marshal(in)
@@ -253,7 +261,7 @@ func (s *Server) Try(ctx context.Context, as User, method, path string, in, out 
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "token "+as.Token)
+	identify(request)
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

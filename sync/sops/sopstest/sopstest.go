@@ -6,7 +6,6 @@ package sopstest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
+	"github.com/swell-sh/swell/testdata/built"
 )
 
 // Key is an age key in a file, or a folder of GnuPG.
@@ -31,34 +32,6 @@ func NewKey(t testing.TB) Key {
 		t.Fatal(err)
 	}
 	return k
-}
-
-// Binary is the sops program in bin at the module's root. Where there is none, the test
-// is skipped; in CI it fails.
-func Binary(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, none := os.Stat(filepath.Join(dir, "go.mod")); none == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			err = errors.New("no go.mod around the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	binary := filepath.Join(dir, "bin", "sops")
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
-	switch {
-	case err == nil:
-		return binary
-	case os.Getenv("CI") != "":
-		t.Fatalf("%v: make bin/sops builds it", err)
-	}
-	t.Skipf("%v: make bin/sops builds it", err)
-	return ""
 }
 
 // SecretRule has sops encrypt the values of Secrets alone.
@@ -81,7 +54,7 @@ func (k Key) Run(t testing.TB, name, content string, args ...string) (string, er
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(Binary(t), append(append([]string{"--disable-version-check"}, args...), file)...)
+	cmd := exec.Command(built.Program(t, "sops"), append(append([]string{"--disable-version-check"}, args...), file)...)
 	cmd.Dir = filepath.Dir(file)
 	cmd.Env = append(os.Environ(), "SOPS_AGE_KEY_FILE="+k.File, "HOME="+filepath.Dir(file), "GNUPGHOME="+k.GnuPG)
 	var out, said bytes.Buffer

@@ -1,0 +1,3 @@
+module github.com/swell-sh/swell/deploy/testrun
+
+go 1.26.0
