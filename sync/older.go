@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
@@ -148,7 +148,7 @@ func (p *pass) distrust(name string, found surveyed, why string) error {
 	entries := p.assign(name, found.entries)
 	why = fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, why)
 	p.fleetEvent("older", fmt.Sprintf("%s; %s taken in; nothing is corrected or deleted there before the newest commit is applied and healthy",
-		why, diff.Count(len(entries), "object")))
+		why, document.Count(len(entries), "object")))
 	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, why, p.r.At)...)
 	is := p.surveys.known[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")

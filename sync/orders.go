@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -189,7 +189,7 @@ func (p *pass) sweptText(clusters []string) string {
 			masked++
 		}
 	}
-	text := diff.Count(len(clusters)-masked, "cluster") + " for drift"
+	text := document.Count(len(clusters)-masked, "cluster") + " for drift"
 	if masked > 0 {
 		text += fmt.Sprintf("; %d masked, which are looked at after that", masked)
 	}

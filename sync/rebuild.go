@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -231,7 +231,7 @@ func (p *pass) takeSurvey(found surveyed) error {
 	switch {
 	case len(entries) > 0:
 		is.Survey = store.Rebuilding
-		p.fleetEvent("rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, diff.Count(len(entries), "object")))
+		p.fleetEvent("rebuilding", fmt.Sprintf("cluster %s: %s taken in", name, document.Count(len(entries), "object")))
 	case is.Survey == store.Unsurveyed:
 		is.Survey = store.Known
 	}
@@ -250,7 +250,7 @@ func notOnRecord(older string, strays []store.Entry) string {
 	case older != "":
 		return older
 	case len(strays) > 0:
-		return fmt.Sprintf("the state does not know %s that swell made there, such as %s", diff.Count(len(strays), "object"), strays[0].ID)
+		return fmt.Sprintf("the state does not know %s that swell made there, such as %s", document.Count(len(strays), "object"), strays[0].ID)
 	}
 	return "the state does not know it"
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -113,7 +112,7 @@ func wantUnit(unit *render.Unit, spec *config.Rollout, release config.Release) *
 func someProblems(problems document.Problems) string {
 	text := problems[0].String()
 	if more := len(problems) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %s)", diff.Count(more, "more problem"))
+		text += fmt.Sprintf(" (and %s)", document.Count(more, "more problem"))
 	}
 	return text
 }

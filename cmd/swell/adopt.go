@@ -260,9 +260,9 @@ func (a *adoption) summary() string {
 			taken += row.Objects
 		}
 	}
-	text := fmt.Sprintf("%s, %d to take over, ", diff.Count(objects, "object"), taken)
+	text := fmt.Sprintf("%s, %d to take over, ", document.Count(objects, "object"), taken)
 	if taken == 0 && len(a.Changes)+len(a.Left) == 0 {
-		return diff.Count(objects, "object") + ", nothing to take over"
+		return document.Count(objects, "object") + ", nothing to take over"
 	}
 	if len(a.Changes)+len(a.Stays)+len(a.Left) == 0 {
 		return text + "nothing but ownership would change"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/serve"
@@ -122,13 +122,13 @@ func approvePlan(cmd *cobra.Command, file, output string, plan planStatus, yes b
 	if plan.Rejected != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "swell: plan %s: %s\n", plan.Plan.Short(), plan.Rejected.Text())
 	}
-	if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", diff.Count(len(plan.Deletions), "object"))); err != nil {
+	if err := confirm(cmd, yes, fmt.Sprintf("Delete these %s?", document.Count(len(plan.Deletions), "object"))); err != nil {
 		return err
 	}
 	if err := judge(cmd, file, serve.Judge{Digest: plan.Plan}); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "swell: approved: plan %s, %s\n", plan.Plan.Short(), diff.Count(len(plan.Deletions), "deletion"))
+	fmt.Fprintf(cmd.ErrOrStderr(), "swell: approved: plan %s, %s\n", plan.Plan.Short(), document.Count(len(plan.Deletions), "deletion"))
 	return nil
 }
 
@@ -137,7 +137,7 @@ func rejectPlan(cmd *cobra.Command, file string, plan planStatus, reason string)
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "swell: rejected: plan %s, %s: they wait until the change is reverted in Git or the plan is approved\n",
-		plan.Plan.Short(), diff.Count(len(plan.Deletions), "deletion"))
+		plan.Plan.Short(), document.Count(len(plan.Deletions), "deletion"))
 	return nil
 }
 
@@ -218,7 +218,7 @@ func planWhy(p planStatus) string {
 	}
 	text := p.Deletions[0].Why
 	if more := len(reasons) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %s)", diff.Count(more, "other reason"))
+		text += fmt.Sprintf(" (and %s)", document.Count(more, "other reason"))
 	}
 	if p.Rejected != nil {
 		text += "; " + p.Rejected.Text()

@@ -16,7 +16,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 )
 
 func checkCommand() *cobra.Command {
@@ -172,7 +171,7 @@ func (c *checked) printLeftOut(w io.Writer, verbose bool) {
 		return
 	}
 	if !verbose {
-		fmt.Fprintf(w, "swell: %s left out; swell check -v says which, and why\n", diff.Count(len(all), "path"))
+		fmt.Fprintf(w, "swell: %s left out; swell check -v says which, and why\n", document.Count(len(all), "path"))
 		return
 	}
 	slices.SortFunc(all, func(a, b config.LeftOut) int { return strings.Compare(a.Path, b.Path) })
@@ -215,7 +214,7 @@ func writeProblemData(format string) func(io.Writer, *checked) error {
 
 func (c *checked) summary() string {
 	if c.Held {
-		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", diff.Count(len(c.Problems), "problem"))
+		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", document.Count(len(c.Problems), "problem"))
 	}
 	units, objects, bundles, frozen := 0, 0, 0, 0
 	for _, u := range c.Units.All() {
@@ -233,12 +232,12 @@ func (c *checked) summary() string {
 			}
 		}
 	}
-	text := fmt.Sprintf("swell: %s, %s, %s", diff.Count(units, "unit"), diff.Count(bundles, "bundle"), diff.Count(objects, "object"))
+	text := fmt.Sprintf("swell: %s, %s, %s", document.Count(units, "unit"), document.Count(bundles, "bundle"), document.Count(objects, "object"))
 	if c.Units.Len() == 0 {
 		text += "; a daemon takes nothing from a commit without units: add one, or name its folder in units of swell.yaml"
 	}
 	if len(c.Problems) > 0 {
-		text += fmt.Sprintf(", %s; frozen: %s", diff.Count(len(c.Problems), "problem"), diff.Count(frozen, "unit"))
+		text += fmt.Sprintf(", %s; frozen: %s", document.Count(len(c.Problems), "problem"), document.Count(frozen, "unit"))
 	}
 	return text
 }

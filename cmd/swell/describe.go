@@ -13,7 +13,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
@@ -102,7 +101,7 @@ func (w *describer) head() {
 	if len(d.Authors) > 0 {
 		by = " by " + strings.Join(d.Authors, ", ")
 	}
-	w.line(2, "commit %s%s, rollout %s, %d of %s done", orDash(d.Commit.Short()), by, orDash(d.Rollout.Name), d.Done, diff.Count(d.Targets, "target"))
+	w.line(2, "commit %s%s, rollout %s, %d of %s done", orDash(d.Commit.Short()), by, orDash(d.Rollout.Name), d.Done, document.Count(d.Targets, "target"))
 	if d.Blocked != "" {
 		w.line(2, "not released: %s", d.Blocked)
 	}
@@ -114,7 +113,7 @@ func (w *describer) head() {
 
 func (w *describer) wave(i int) {
 	wave := &w.d.WaveList[i]
-	w.line(0, "wave %d/%d %s: %s, %s", i+1, len(w.d.WaveList), wave.Name, wave.Phase, diff.Count(len(wave.Targets), "target"))
+	w.line(0, "wave %d/%d %s: %s, %s", i+1, len(w.d.WaveList), wave.Name, wave.Phase, document.Count(len(wave.Targets), "target"))
 	w.targets(wave.Targets)
 	if s := wave.Soak; s != nil {
 		w.line(2, "soak %s", w.soak(s))

@@ -17,7 +17,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync/fleet"
 )
 
@@ -172,8 +171,8 @@ func (p *factsPull) write(cmd *cobra.Command, f *config.Facts) error {
 	if err := p.into.write(cmd.ErrOrStderr(), name, content); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: Kubernetes %s, %s, %s, %s\n", f.Cluster, f.Kubernetes, diff.Count(len(f.Namespaces), "namespace"),
-		diff.Count(len(f.Definitions), "definition"), diff.Count(len(f.Policies), "policy document"))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: Kubernetes %s, %s, %s, %s\n", f.Cluster, f.Kubernetes, document.Count(len(f.Namespaces), "namespace"),
+		document.Count(len(f.Definitions), "definition"), document.Count(len(f.Policies), "policy document"))
 	return nil
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/migrate"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/source"
@@ -109,9 +108,9 @@ func (w *importReport) write() {
 			off++
 		}
 	}
-	fmt.Fprintf(w, "\nCarried over: %s on %s", diff.Count(on, "unit"), diff.Count(len(w.Clusters), "cluster"))
+	fmt.Fprintf(w, "\nCarried over: %s on %s", document.Count(on, "unit"), document.Count(len(w.Clusters), "cluster"))
 	if off > 0 {
-		fmt.Fprintf(w, ", and %s that %s off", diff.Count(off, "unit"), map[bool]string{true: "is", false: "are"}[off == 1])
+		fmt.Fprintf(w, ", and %s that %s off", document.Count(off, "unit"), map[bool]string{true: "is", false: "are"}[off == 1])
 	}
 	fmt.Fprintln(w)
 	t := newTable()

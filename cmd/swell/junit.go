@@ -14,7 +14,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 )
 
 // The JUnit report as CI systems read it: a suite per folder of units, a case
@@ -133,7 +132,7 @@ func junitFailureOf(problems document.Problems) *junitFailure {
 	printProblems(&text, problems)
 	message := problems[0].Text()
 	if len(problems) > 1 {
-		message = diff.Count(len(problems), "problem")
+		message = document.Count(len(problems), "problem")
 	}
 	return &junitFailure{Message: message, Type: string(problems[0].Code), Text: text.String()}
 }

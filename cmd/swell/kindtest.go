@@ -22,7 +22,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 )
 
 func kindTestCommand() *cobra.Command {
@@ -265,7 +264,7 @@ func (t *kindTester) fail(name, details, reason string) {
 }
 
 func (t *kindTester) summary() string {
-	text := "swell: " + diff.Count(t.passed+t.failed+t.updated, "test")
+	text := "swell: " + document.Count(t.passed+t.failed+t.updated, "test")
 	if t.updated > 0 {
 		text += fmt.Sprintf(", %d written", t.updated)
 	}

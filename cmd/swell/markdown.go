@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/report"
 )
 
@@ -24,7 +24,7 @@ func writeProblemMarkdown(w io.Writer, c *checked) error {
 	for i, p := range c.Problems {
 		line := visible(fmt.Sprintf("%s: %s%s (%s)", p.Position, p.Text(), viaText(p), p.Code))
 		if size += len(line) + 1; size > report.MaxBytes {
-			lines = append(lines, fmt.Sprintf("and %s more: swell check shows all", diff.Count(len(c.Problems)-i, "problem")))
+			lines = append(lines, fmt.Sprintf("and %s more: swell check shows all", document.Count(len(c.Problems)-i, "problem")))
 			break
 		}
 		lines = append(lines, line)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -163,7 +163,7 @@ func (p *picture) head() []string {
 	for i := range p.rollouts {
 		counts[p.rollouts[i].Status]++
 	}
-	text := diff.Count(len(p.rollouts), "rollout") + " under way"
+	text := document.Count(len(p.rollouts), "rollout") + " under way"
 	switch {
 	case p.unknown:
 		text = "asking the daemon"

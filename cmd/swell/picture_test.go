@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -163,6 +163,6 @@ func TestStatesHaveLetters(t *testing.T) {
 		seen[m.letter] = is
 	}
 	if len(drawn) != len(marks) {
-		t.Errorf("%s in the legend, %d have letters", diff.Count(len(drawn), "state"), len(marks))
+		t.Errorf("%s in the legend, %d have letters", document.Count(len(drawn), "state"), len(marks))
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -242,9 +241,9 @@ func (w *planWriter) deletions() {
 		}
 		more := ""
 		if n := len(reasons) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %s)", diff.Count(n, "other reason"))
+			more = fmt.Sprintf(" (and %s)", document.Count(n, "other reason"))
 		}
-		w.line(2, "plan %s: %s of %s: %s%s", d.Digest.Short(), diff.Count(len(d.Deletions), "object"), wholeFleet(d.Unit), d.Deletions[0].Why, more)
+		w.line(2, "plan %s: %s of %s: %s%s", d.Digest.Short(), document.Count(len(d.Deletions), "object"), wholeFleet(d.Unit), d.Deletions[0].Why, more)
 	}
 }
 
@@ -271,10 +270,10 @@ func (w *planWriter) commands() {
 func approvedText(gates, deletions int) string {
 	var parts []string
 	if gates > 0 {
-		parts = append(parts, diff.Count(gates, "gate"))
+		parts = append(parts, document.Count(gates, "gate"))
 	}
 	if deletions > 0 {
-		parts = append(parts, diff.Count(deletions, "deletion"))
+		parts = append(parts, document.Count(deletions, "deletion"))
 	}
 	return strings.Join(parts, " and ")
 }

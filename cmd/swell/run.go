@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -166,8 +166,8 @@ func summarize(w io.Writer, r sync.Record, state *rollout.State) error {
 		}
 		fmt.Fprintf(w, "%s: %s: %s\n", path, unit.Rollout.Status, unit.Rollout.Reason)
 	}
-	fmt.Fprintf(w, "commit %s: %s, %s written\n", cmp.Or(r.Commit.Short(), "not known"), diff.Count(len(state.Units), "unit"),
-		diff.Count(r.Objects["created"]+r.Objects["configured"]+r.Objects["deleted"], "object"))
+	fmt.Fprintf(w, "commit %s: %s, %s written\n", cmp.Or(r.Commit.Short(), "not known"), document.Count(len(state.Units), "unit"),
+		document.Count(r.Objects["created"]+r.Objects["configured"]+r.Objects["deleted"], "object"))
 	if failed {
 		return exit(exitProblems)
 	}

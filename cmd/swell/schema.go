@@ -18,7 +18,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
@@ -317,7 +316,7 @@ swell check would refuse.
 			if err := into.write(cmd.ErrOrStderr(), "settings.json", settings); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", diff.Count(len(kinds.picked), "kind"))
+			fmt.Fprintf(cmd.ErrOrStderr(), "swell: %s\n", document.Count(len(kinds.picked), "kind"))
 			return kinds.exit()
 		},
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/impact"
 	"github.com/swell-sh/swell/render/schema/compat"
 )
@@ -154,7 +153,7 @@ func writeImpact(w io.Writer, format string, r *impact.Report, changed []impact.
 	writeBroken(&b, "breaks", r.Broken)
 	writeBroken(&b, "broke, and mended since:", r.Mended)
 	for _, c := range changed {
-		fmt.Fprintf(&b, "changes %s of %s: %s %s\n", diff.Count(c.Objects, "object"), diff.Count(len(c.Units), "unit"), c.Action, c.Kind)
+		fmt.Fprintf(&b, "changes %s of %s: %s %s\n", document.Count(c.Objects, "object"), document.Count(len(c.Units), "unit"), c.Action, c.Kind)
 		writeSome(&b, c.Fields)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -207,7 +206,7 @@ func impactSummary(r *impact.Report, changed []impact.Changed) string {
 		allowed = fmt.Sprintf(", %d allowed", n)
 	}
 	if len(r.Findings)+len(broken)+len(others)+len(r.Unjudged) == 0 {
-		return fmt.Sprintf("swell: compatible, %s", diff.Count(r.Units, "unit"))
+		return fmt.Sprintf("swell: compatible, %s", document.Count(r.Units, "unit"))
 	}
-	return fmt.Sprintf("swell: %s%s, %s; of %s, %d broken, %d with another output", diff.Count(refused, "breaking change"), allowed, diff.Count(warnings, "warning"), diff.Count(r.Units, "unit"), len(broken), len(others))
+	return fmt.Sprintf("swell: %s%s, %s; of %s, %d broken, %d with another output", document.Count(refused, "breaking change"), allowed, document.Count(warnings, "warning"), document.Count(r.Units, "unit"), len(broken), len(others))
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
@@ -84,7 +84,7 @@ func fleetLines(f *serve.Fleet) (lines []string) {
 	}
 	for _, p := range f.Plans {
 		plan := store.Plan{Digest: object.Digest(p.Plan), Rejected: p.Rejected}
-		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, diff.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), fullTime(p.Since), plan.Ask()))
+		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, document.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), fullTime(p.Since), plan.Ask()))
 	}
 	for _, ask := range f.Asks {
 		lines = append(lines, fmt.Sprintf("gate %s: wave %s of %s waits for approval since %s: swell approve %s", ask.Digest.Short(), ask.Wave, ask.Unit, fullTime(ask.Since), ask.Digest.Short()))

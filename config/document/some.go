@@ -23,3 +23,11 @@ func SomeTexts(texts []string, most int) string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// Count is a number with its noun: "1 unit", "2 units".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

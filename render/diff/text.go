@@ -110,13 +110,13 @@ func (r *Report) Summary() string {
 	}
 	unknown := ""
 	if len(r.Unknown) > 0 {
-		unknown = fmt.Sprintf("; %s not compared", Count(len(r.Unknown), "unit"))
+		unknown = fmt.Sprintf("; %s not compared", document.Count(len(r.Unknown), "unit"))
 	}
 	if len(r.Mended) > 0 {
-		unknown += fmt.Sprintf("; %s mended", Count(len(r.Mended), "unit"))
+		unknown += fmt.Sprintf("; %s mended", document.Count(len(r.Mended), "unit"))
 	}
 	if len(r.Kept) > 0 {
-		unknown += fmt.Sprintf("; %s kept as it is", Count(len(r.Kept), "unit"))
+		unknown += fmt.Sprintf("; %s kept as it is", document.Count(len(r.Kept), "unit"))
 	}
 	if total == 0 {
 		return "no changes" + unknown
@@ -127,7 +127,7 @@ func (r *Report) Summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[action], actionText(action)))
 		}
 	}
-	return fmt.Sprintf("%s in %s on %s: %s", Count(total, "object"), Count(len(units), "unit"), Count(len(targets), "target"), strings.Join(parts, ", ")) + unknown
+	return fmt.Sprintf("%s in %s on %s: %s", document.Count(total, "object"), document.Count(len(units), "unit"), document.Count(len(targets), "target"), strings.Join(parts, ", ")) + unknown
 }
 
 // actionText is an action in the past tense, or what happens instead of it.
@@ -139,14 +139,6 @@ func actionText(a Action) string {
 		return "left for now"
 	}
 	return string(a)
-}
-
-// Count is a number with its noun: "1 unit", "2 units".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Targets counts targets and names so many of them: "target a", "2 targets: a, b".

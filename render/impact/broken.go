@@ -12,7 +12,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
-	"github.com/swell-sh/swell/render/diff"
 )
 
 // Broken are places that have the same problem under the new kinds.
@@ -27,7 +26,7 @@ type Broken struct {
 
 // Text says how many documents have the problem, and which.
 func (b Broken) Text() string {
-	return fmt.Sprintf("%s in %s: %s %s", diff.Count(len(b.Places), "place"), diff.Count(len(b.Units), "unit"), b.Code, b.Message)
+	return fmt.Sprintf("%s in %s: %s %s", document.Count(len(b.Places), "place"), document.Count(len(b.Units), "unit"), b.Code, b.Message)
 }
 
 var listIndex = regexp.MustCompile(`\[[0-9]+\]`)

@@ -164,7 +164,7 @@ func (p *page) lines(title, language string, lines []string, room int) (whole bo
 	}
 	p.write("\n**%s**\n\n%s", title, Fenced(language, fitting))
 	if left > 0 {
-		p.write("\nand %s more\n", diff.Count(left, "line"))
+		p.write("\nand %s more\n", document.Count(left, "line"))
 	}
 	return left == 0
 }
@@ -278,7 +278,7 @@ func (p *page) groups(all []*group) {
 		}
 	}
 	if left > 0 {
-		p.write("\nThe changes of %s are not shown.\n", diff.Count(left, "unit"))
+		p.write("\nThe changes of %s are not shown.\n", document.Count(left, "unit"))
 	}
 	p.cut = p.cut || cut
 }
@@ -309,16 +309,16 @@ func (g *group) begin(room int) string {
 	if len(fitting) < 3 { // the unit, an object, and what changes
 		return ""
 	}
-	return summary + "\n\n" + Fenced("diff", fitting) + "\nand " + diff.Count(left, "more line") + "\n\n</details>\n"
+	return summary + "\n\n" + Fenced("diff", fitting) + "\nand " + document.Count(left, "more line") + "\n\n</details>\n"
 }
 
 // summary names the group's first unit, how many are like it, and where.
 func (g *group) summary() string {
 	like := ""
 	if more := len(g.units) - 1; more > 0 {
-		like = fmt.Sprintf(" and %s like it", diff.Count(more, "unit"))
+		like = fmt.Sprintf(" and %s like it", document.Count(more, "unit"))
 	}
-	return fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, diff.Count(g.objects, "object"), diff.Count(len(g.targets), "target"))
+	return fmt.Sprintf("<summary>%s%s: %s on %s</summary>", htmlCode(string(g.units[0])), like, document.Count(g.objects, "object"), document.Count(len(g.targets), "target"))
 }
 
 // lines are the changes of the first unit, and the names of some others.

@@ -92,7 +92,7 @@ func (w *htmlPage) block(lines []string) {
 	w.text.WriteString("<pre>")
 	for i, line := range lines {
 		if w.text.Len() > maxPage {
-			w.write("and %s more\n", diff.Count(len(lines)-i, "line"))
+			w.write("and %s more\n", document.Count(len(lines)-i, "line"))
 			break
 		}
 		w.text.WriteString(html.EscapeString(document.Printable(line)) + "\n")
@@ -111,7 +111,7 @@ func (w *htmlPage) groups(all []*group) {
 			for _, rest := range all[i:] {
 				left += len(rest.units)
 			}
-			w.write("<p>The changes of %s are not shown.</p>\n", diff.Count(left, "unit"))
+			w.write("<p>The changes of %s are not shown.</p>\n", document.Count(left, "unit"))
 			return
 		}
 		w.write("<details open>%s\n", g.summary())

@@ -80,13 +80,13 @@ func (c *Change) Verdict() (Verdict, string) {
 	problems := len(c.Problems)
 	switch {
 	case c.BaseHeld && problems > 0:
-		return Good, "mends the fleet's documents: there is nothing to compare it with; " + diff.Count(problems, "problem") + " in units may be older"
+		return Good, "mends the fleet's documents: there is nothing to compare it with; " + document.Count(problems, "problem") + " in units may be older"
 	case c.BaseHeld:
 		return Good, "mends the fleet's documents: there is nothing to compare it with"
 	case problems > 0 && c.Report == nil:
-		return Bad, diff.Count(problems, "problem") + " in the fleet's documents: nothing would be taken from it"
+		return Bad, document.Count(problems, "problem") + " in the fleet's documents: nothing would be taken from it"
 	case problems > 0:
-		return Bad, diff.Count(problems, "problem")
+		return Bad, document.Count(problems, "problem")
 	case c.Report == nil && len(c.Before) > 0:
 		return Bad, "the fleet's documents have problems already: nothing would be taken from it"
 	case c.Report == nil:
@@ -115,7 +115,7 @@ func (c *Change) held() (n int) {
 func (c *Change) releaseLines() (lines []string) {
 	if c.Report != nil && c.Report.Refused == "" {
 		if held := c.held(); held > 0 {
-			lines = append(lines, fmt.Sprintf("%s wait for an approval: swell approve lists them", diff.Count(held, "deletion")))
+			lines = append(lines, fmt.Sprintf("%s wait for an approval: swell approve lists them", document.Count(held, "deletion")))
 		}
 	}
 	if text := strings.TrimSuffix(c.Releases, "\n"); text != "" {

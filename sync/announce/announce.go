@@ -22,7 +22,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -235,7 +234,7 @@ func (a *Announcer) judge(pass Pass) {
 	case judged:
 		a.verdict = Wave{}
 	case pass.Broken > 0:
-		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "taken, but for " + diff.Count(pass.Broken, "unit") + " with new problems"}
+		a.verdict = Wave{Name: verdictName, State: forge.Failure, Text: "taken, but for " + document.Count(pass.Broken, "unit") + " with new problems"}
 	default:
 		a.verdict = Wave{Name: verdictName, State: forge.Success, Text: "taken"}
 	}
@@ -565,7 +564,7 @@ func (p *Progress) text() string {
 		fmt.Fprintf(&b, "### swell: the release of %s %s\n", p.Commit.Short(), end)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "### swell: :x: the release of %s failed for %s\n", p.Commit.Short(), diff.Count(len(p.Failed), "unit"))
+	fmt.Fprintf(&b, "### swell: :x: the release of %s failed for %s\n", p.Commit.Short(), document.Count(len(p.Failed), "unit"))
 	var lines []string
 	for i, f := range p.Failed {
 		if i == maxFailures {

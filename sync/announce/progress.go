@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -184,7 +184,7 @@ func (t *tally) wave() Wave {
 			w.Text, w.Count = fmt.Sprintf("%s %s", f.Unit, w.Text), fmt.Sprintf("%d of %d units failed", len(t.failed), t.units)
 		}
 	case t.passed == t.units:
-		w.State, w.Text = forge.Success, "passed: "+diff.Count(t.units, "unit")
+		w.State, w.Text = forge.Success, "passed: "+document.Count(t.units, "unit")
 	case t.begun == 0 && t.notReached > 0 && t.passed+t.notReached == t.units:
 		w.State, w.Text, w.Count = forge.Failure, "not reached", of
 	case t.approval:

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -243,9 +243,9 @@ func Waits(plans []store.Plan) map[config.UnitPath]string {
 
 // waitText is what a unit says while n deletions of its own are in a plan.
 func waitText(n int, p store.Plan) string {
-	text := fmt.Sprintf("%s pending: %s", diff.Count(n, "deletion"), p.Ask())
+	text := fmt.Sprintf("%s pending: %s", document.Count(n, "deletion"), p.Ask())
 	if p.Unit == "" {
-		text += fmt.Sprintf(" (%s of the whole fleet)", diff.Count(len(p.Deletions), "deletion"))
+		text += fmt.Sprintf(" (%s of the whole fleet)", document.Count(len(p.Deletions), "deletion"))
 	}
 	return text
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -83,7 +83,7 @@ func (n *narrator) narrate(r sync.Record, state *rollout.State) {
 	}
 	if quiet {
 		if wrote := r.Objects["created"] + r.Objects["configured"]; wrote > 0 {
-			n.line("  applied   %s on %s", diff.Count(wrote, "object"), diff.Count(appliedTargets(r), "target"))
+			n.line("  applied   %s on %s", document.Count(wrote, "object"), document.Count(appliedTargets(r), "target"))
 		}
 	} else {
 		for _, t := range summed(r.Transitions) {
