@@ -81,10 +81,11 @@ func (d *Daemon) setCommit(commit config.Commit, tree config.Tree) (broken int) 
 		d.nudgeBeside(before, brokenBefore)
 	}
 	d.guarded.newCommit()
-	known := drift.ReadModes(snapshot, d.sweeps.modes)
-	d.sweeps.modes = known
+	if !snapshot.Held {
+		d.sweeps.modes = drift.ReadModes(driftModes(snapshot), d.sweeps.modes)
+	}
 	d.sweepWhereJudged(before, snapshot)
-	d.policies.Store(&policies{d.monorepo.snapshot, known})
+	d.policies.Store(&policies{d.monorepo.snapshot, d.sweeps.modes})
 	owners := d.owners(d.Store)
 	d.executor.CancelStale(func(j *executor.Job, id object.ID) bool {
 		owner, why := owners.RetainReason(j.Place(), id)

@@ -6,6 +6,7 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -218,8 +219,8 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 	}
 	corrected = p.noteDrifts(l.found.Drifts, false, p.r.At)
 	p.noteGood(l.entries, l.found, false)
-	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(drift apply.Drift) bool { // the sweep of this pass found it too
-		return slices.ContainsFunc(l.found.Drifts, func(known apply.Drift) bool { return known.Entry.Of() == drift.Entry.Of() })
+	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(f drift.Finding) bool { // the sweep of this pass found it too
+		return slices.ContainsFunc(l.found.Drifts, func(known drift.Finding) bool { return known.Entry.Of() == f.Entry.Of() })
 	})
 	corrected = append(corrected, p.noteDrifts(deeper, false, p.r.At)...)
 	p.noteGood(l.deep.entries(), l.deep.found, true)
@@ -233,8 +234,8 @@ func (p *pass) noteGood(entries []store.Entry, found apply.Swept, deep bool) {
 		return
 	}
 	differs := make(map[store.Object]bool, len(found.Drifts))
-	for _, drift := range found.Drifts {
-		differs[drift.Entry.Of()] = true
+	for _, f := range found.Drifts {
+		differs[f.Entry.Of()] = true
 	}
 	for i := range entries {
 		of := entries[i].Of()
@@ -276,7 +277,7 @@ func (p *pass) event(of store.Object, kind, text string) {
 // next plan has to correct. What a check of health misses in a release is made
 // anew whatever the mode: else the release could neither become healthy nor be
 // put back.
-func (p *pass) noteDrifts(drifts []apply.Drift, checked bool, now time.Time) (corrected []store.Entry) {
+func (p *pass) noteDrifts(drifts []drift.Finding, checked bool, now time.Time) (corrected []store.Entry) {
 	owners := p.owners(p.tx)
 	for _, found := range drifts {
 		of := found.Entry.Of()
@@ -316,7 +317,7 @@ func (p *pass) releasing(path config.UnitPath) bool {
 	return u != nil && (u.Rollout.Status == rollout.Progressing || u.Rollout.Status == rollout.RollingBack)
 }
 
-func (p *pass) noteFight(found apply.Drift, text string, now time.Time) {
+func (p *pass) noteFight(found drift.Finding, text string, now time.Time) {
 	of := found.Entry.Of()
 	before, _ := p.sweeps.ledger.Drift(of)
 	if p.sweeps.ledger.Note(found, drift.ModeFight, now) && before.Mode != drift.ModeFight {
@@ -347,4 +348,31 @@ func (p *pass) clearDrift(j *executor.Job) {
 		p.sweeps.ledger.Clear(of)
 		p.sweeps.ledger.EndFight(of)
 	}
+}
+
+// driftModes yields the drift modes of each unit of a snapshot.
+func driftModes(s *render.Snapshot) iter.Seq2[config.UnitPath, drift.UnitModes] {
+	return func(yield func(config.UnitPath, drift.UnitModes) bool) {
+		for path, unit := range s.Units.All() {
+			if !yield(path, unitModes(unit)) {
+				return
+			}
+		}
+	}
+}
+
+func unitModes(unit *render.Unit) drift.UnitModes {
+	if len(unit.Problems) > 0 {
+		return drift.UnitModes{Unknown: true}
+	}
+	if len(unit.Policy.Drift) == 0 {
+		return drift.UnitModes{}
+	}
+	on := map[config.TargetName]config.DriftMode{}
+	for _, p := range unit.Placements {
+		if mode := unit.Policy.DriftOn(p.Target.Labels); mode != config.DriftCorrect {
+			on[p.Target.Name] = mode
+		}
+	}
+	return drift.UnitModes{On: on}
 }

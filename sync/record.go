@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -42,7 +43,7 @@ type Record struct {
 	// Objects by what was done to them.
 	Objects map[apply.Action]int
 	// Drifts that were found, corrected or not.
-	Drifts []apply.Drift
+	Drifts []drift.Finding
 	// Swept names the clusters that were swept.
 	Swept       []string
 	Transitions []rollout.Transition

@@ -210,15 +210,15 @@ func (d *Daemon) endedSweeps() []*sweep {
 
 // forgetConcurrent marks what was found on places where a job was at work as not
 // swept, and returns what differs there.
-func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[object.UnitTarget]bool) (forgotten []apply.Drift) {
+func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[object.UnitTarget]bool) (forgotten []drift.Finding) {
 	if len(concurrent) == 0 {
 		return nil
 	}
-	found.Drifts = slices.DeleteFunc(found.Drifts, func(drift apply.Drift) bool {
-		if !concurrent[drift.Entry.Place()] {
+	found.Drifts = slices.DeleteFunc(found.Drifts, func(f drift.Finding) bool {
+		if !concurrent[f.Entry.Place()] {
 			return false
 		}
-		forgotten = append(forgotten, drift)
+		forgotten = append(forgotten, f)
 		return true
 	})
 	for i := range found.Looked {
@@ -230,10 +230,10 @@ func forgetConcurrent(found *apply.Swept, entries []store.Entry, concurrent map[
 }
 
 // sweepAgain makes suspects of what differed while a job may have been writing it.
-func (d *Daemon) sweepAgain(drifts []apply.Drift) {
-	for _, drift := range drifts {
-		at := drift.Entry.Place()
-		d.postpone(at, informer.Suspect{ID: drift.Entry.ID, Fingerprint: drift.Fingerprint})
+func (d *Daemon) sweepAgain(drifts []drift.Finding) {
+	for _, f := range drifts {
+		at := f.Entry.Place()
+		d.postpone(at, informer.Suspect{ID: f.Entry.ID, Fingerprint: f.Fingerprint})
 		if d.executor.Idle(rollout.Action{Unit: at.Unit, Target: at.Target}) {
 			d.requeue(at)
 		}

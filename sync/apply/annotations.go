@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // strange are the live annotations that match, are not Git's, and are not to be
@@ -38,11 +39,11 @@ func (s *sending) trim(ctx context.Context, meta *metav1.PartialObjectMetadata) 
 	if len(strange) == 0 {
 		return meta, nil
 	}
-	var removed []Change
+	var removed []store.Change
 	for _, key := range strange {
-		change := Change{Field: fieldText(annotationPath(key)), Manager: UnknownManager}
+		change := store.Change{Field: fieldText(annotationPath(key)), Manager: store.UnknownManager}
 		if by := culpritOf(otherManagers(meta), annotationPath(key), entryTime(ownEntry(meta))); by != nil {
-			change.by(by)
+			setAuthor(&change, by)
 		}
 		removed = append(removed, change)
 	}
@@ -62,17 +63,17 @@ func annotationPath(key string) fieldpath.Path {
 // unappliedAnnotations are changes for the annotations of a live object that are ours by
 // its own word and that we did not apply. own are the fields that are ours, or
 // were.
-func unappliedAnnotations(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []Change {
+func unappliedAnnotations(live *metav1.PartialObjectMetadata, own *fieldpath.Set, ignored []pointer) []store.Change {
 	owned, err := object.ParseGlobs(live.Annotations[config.AnnotationOwned])
 	if err != nil || len(owned) == 0 {
 		return nil
 	}
-	var changes []Change
+	var changes []store.Change
 	for _, key := range slices.Sorted(maps.Keys(live.Annotations)) {
 		if at := annotationPath(key); owned.Match(key) && !own.Has(at) && !covers(ignored, at, nil) {
-			change := Change{Field: fieldText(at), Note: "added", Manager: UnknownManager}
+			change := store.Change{Field: fieldText(at), Note: "added", Manager: store.UnknownManager}
 			if by := culpritOf(otherManagers(live), at, entryTime(ownEntry(live))); by != nil {
-				change.by(by)
+				setAuthor(&change, by)
 			}
 			changes = append(changes, change)
 		}

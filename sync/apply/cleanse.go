@@ -13,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // shared warns of an adoption after which others still hold fields that are ours
@@ -22,9 +23,9 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 	var names []string
 	for _, other := range otherManagers(meta) {
 		if other.Subresource == "" && !own.Intersection(other.fields).Empty() {
-			var c Change
-			c.by(other.ManagedFieldsEntry)
-			names = append(names, c.who())
+			var c store.Change
+			setAuthor(&c, other.ManagedFieldsEntry)
+			names = append(names, c.Author())
 		}
 	}
 	if len(names) > 0 {

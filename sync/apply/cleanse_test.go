@@ -43,7 +43,7 @@ func TestContactTakeCleansTheTool(t *testing.T) {
 	}
 	var taken []string
 	for _, change := range r.Taken {
-		taken = append(taken, change.Field+" "+change.who())
+		taken = append(taken, change.Field+" "+change.Author())
 	}
 	if diff := cmp.Diff([]string{".data.changed kustomize-controller (Apply)"}, taken); diff != "" {
 		t.Error(diff)

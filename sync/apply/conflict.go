@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swell-sh/swell/config/document"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // scaleSubresource is through what an autoscaler, or kubectl scale, sets the
@@ -23,12 +25,12 @@ const scaleSubresource = "scale"
 // conflictsOf are the fields that others hold with other values, when an error
 // is the server's word of that; else none. A field that several hold is there
 // once for each.
-func conflictsOf(err error) []Change {
+func conflictsOf(err error) []store.Change {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != http.StatusConflict || e.status == nil || e.status.Details == nil {
 		return nil
 	}
-	var conflicts []Change
+	var conflicts []store.Change
 	for _, cause := range e.status.Details.Causes {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {
 			conflicts = append(conflicts, conflictOf(cause))
@@ -43,8 +45,8 @@ func conflictsOf(err error) []Change {
 // time.
 var conflictText = regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource "([^"]*)")?( using \S+)?(?: at (\S+))?$`)
 
-func conflictOf(cause metav1.StatusCause) Change {
-	c := Change{Field: cause.Field, Manager: UnknownManager}
+func conflictOf(cause metav1.StatusCause) store.Change {
+	c := store.Change{Field: cause.Field, Manager: store.UnknownManager}
 	m := conflictText.FindStringSubmatch(cause.Message)
 	if m == nil {
 		return c
@@ -62,7 +64,7 @@ func conflictOf(cause metav1.StatusCause) Change {
 
 // scaled parts conflicts into those over fields that somebody holds through the
 // scale subresource, and the others.
-func scaled(conflicts []Change) (left, rest []Change) {
+func scaled(conflicts []store.Change) (left, rest []store.Change) {
 	held := map[string]bool{}
 	for _, c := range conflicts {
 		held[c.Field] = held[c.Field] || c.Subresource == scaleSubresource
@@ -80,7 +82,7 @@ func scaled(conflicts []Change) (left, rest []Change) {
 
 // pointersTo are pointers to the fields of conflicts. Where scale points is a
 // path of plain names, for custom resources too (specReplicasPath).
-func pointersTo(conflicts []Change) []pointer {
+func pointersTo(conflicts []store.Change) []pointer {
 	var pointers []pointer
 	for _, c := range conflicts {
 		pointers = append(pointers, strings.Split(strings.TrimPrefix(c.Field, "."), "."))
@@ -120,22 +122,16 @@ func isTaken(err error) bool {
 // text is the same from pass to pass:
 //
 //	.data.a by kubectl-edit (Update), .data.b by other (Apply)
-func holders(conflicts []Change) string {
+func holders(conflicts []store.Change) string {
 	var parts []string
 	for _, c := range conflicts {
-		part := c.Field + " by " + c.who()
+		part := c.Field + " by " + c.Author()
 		if !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}
 	slices.Sort(parts)
 	return document.Some(parts, maxNamed)
-}
-
-// who is a manager without the time.
-func (c Change) who() string {
-	c.Field, c.Note, c.Time = "", "", time.Time{}
-	return c.String()
 }
 
 // maxNamed is how many fields a text names.

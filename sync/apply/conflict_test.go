@@ -19,10 +19,10 @@ import (
 )
 
 // said are changes as lines without times.
-func said(changes []Change) []string {
+func said(changes []store.Change) []string {
 	var lines []string
 	for _, c := range changes {
-		lines = append(lines, c.Field+" "+c.who())
+		lines = append(lines, c.Field+" "+c.Author())
 	}
 	return lines
 }
@@ -216,14 +216,14 @@ func TestHealthTakesAnAutoscalerForNoDrift(t *testing.T) {
 
 func TestConflictTextIsRead(t *testing.T) {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	for text, want := range map[string]Change{
+	for text, want := range map[string]store.Change{
 		`conflict with "other"`:                                                       {Manager: "other", Operation: "Apply"},
 		`conflict with "kubectl-edit" using v1`:                                       {Manager: "kubectl-edit", Operation: "Update"},
 		`conflict with "kubectl-edit" using apps/v1 at 2026-01-02T15:04:05Z`:          {Manager: "kubectl-edit", Operation: "Update", Time: at},
 		`conflict with "hpa" with subresource "scale" using apps/v1`:                  {Manager: "hpa", Operation: "Update", Subresource: "scale"},
 		`conflict with "a \"b\" using c" with subresource "status"`:                   {Manager: `a "b" using c`, Operation: "Apply", Subresource: "status"},
 		`conflict with "x" with subresource "scale" using v1 at 2026-01-02T15:04:05Z`: {Manager: "x", Operation: "Update", Subresource: "scale", Time: at},
-		`some other words`: {Manager: UnknownManager},
+		`some other words`: {Manager: store.UnknownManager},
 	} {
 		want.Field = ".data.a"
 		got := conflictOf(metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Message: text, Field: ".data.a"})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // # First contact
@@ -64,9 +65,9 @@ func (c *connection) liveInfoOf(id object.ID, meta *metav1.PartialObjectMetadata
 		}
 	}
 	if oldest := oldestManager(meta); oldest != nil {
-		var c Change
-		c.by(oldest)
-		s.maker = c.who()
+		var c store.Change
+		setAuthor(&c, oldest)
+		s.maker = c.Author()
 	}
 	return s
 }
@@ -79,7 +80,7 @@ func (s *liveInfo) by() string {
 	case s.maker != "":
 		return s.maker
 	}
-	return UnknownManager
+	return store.UnknownManager
 }
 
 // refusal says why the object of somebody else is not taken over for o, nil when

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -31,7 +32,7 @@ type DeepItem struct {
 func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (Swept, error) {
 	call := c.begin()
 	found := Swept{Looked: make([]bool, len(items))}
-	drifts := make([]*Drift, len(items))
+	drifts := make([]*drift.Finding, len(items))
 	errs := make([]error, len(items))
 	var numbers []int
 	for i, item := range items {
@@ -50,7 +51,7 @@ func (c *Cluster) Deep(ctx context.Context, items []DeepItem, ignore Ignored) (S
 }
 
 // deep compares one object; looked is false when nothing can be said.
-func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drift *Drift, looked bool, err error) {
+func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (finding *drift.Finding, looked bool, err error) {
 	id := item.Entry.ID
 	var live, again *unstructured.Unstructured
 	err = c.addressed(ctx, c.resource, kindOf(id, item.Object.Version), func(found resource) error {
@@ -61,7 +62,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 		if live, err = c.getObject(ctx, id, path); err != nil {
 			return err
 		}
-		if drift = c.changed(live, item.Entry, ignored); drift != nil {
+		if finding = c.changed(live, item.Entry, ignored); finding != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
 		again, err = c.tryApply(ctx, "dry run", item.Object, item.Object.JSON, path)
@@ -69,29 +70,29 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (drif
 	})
 	switch {
 	case isGone(err, id.Name):
-		return &Drift{Entry: item.Entry, Missing: true}, true, nil
+		return &drift.Finding{Entry: item.Entry, Missing: true}, true, nil
 	case err != nil:
 		return nil, false, on("compare", id, err)
-	case drift != nil:
-		return drift, true, nil
+	case finding != nil:
+		return finding, true, nil
 	case live.GetResourceVersion() != again.GetResourceVersion():
 		return nil, false, nil // somebody wrote in between
 	}
-	drift, err = item.differs(live, again, ignored)
-	return drift, err == nil, err
+	finding, err = item.differs(live, again, ignored)
+	return finding, err == nil, err
 }
 
 // differs compares the live object with the result of a dry run, and that with
 // what was sent; all without what is ignored, or is held through the scale
 // subresource.
-func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []pointer) (*Drift, error) {
+func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []pointer) (*drift.Finding, error) {
 	var sent unstructured.Unstructured
 	if err := sent.UnmarshalJSON(item.Object.JSON); err != nil {
 		return nil, fmt.Errorf("compare %s: %w", item.Entry.ID, err)
 	}
 	meta := metaOf(live)
 	own := ownEntry(meta)
-	d := &Drift{Entry: item.Entry, Deep: true, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
+	d := &drift.Finding{Entry: item.Entry, Deep: true, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	for _, o := range []*unstructured.Unstructured{live, again} {
 		// An object that its own kind's type cannot read is compared as it is.
 		_ = normalize.DryRunUnstructured(o)
@@ -104,7 +105,7 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	if found.rewritten("", sent.Object, again.Object); len(found) > 0 {
 		d.Kept = true
 		for _, field := range found {
-			d.Changes = append(d.Changes, Change{Field: field, Manager: "admission", Note: "not as sent: the server makes something else of it at each apply"})
+			d.Changes = append(d.Changes, store.Change{Field: field, Manager: "admission", Note: "not as sent: the server makes something else of it at each apply"})
 		}
 		return d, nil
 	}
@@ -113,9 +114,9 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 	}
 	culprit := culpritOf(otherManagers(meta), nil, entryTime(own))
 	for _, field := range found {
-		change := Change{Field: field, Manager: UnknownManager, Note: "another apply would change it"}
+		change := store.Change{Field: field, Manager: store.UnknownManager, Note: "another apply would change it"}
 		if culprit != nil {
-			change.by(culprit)
+			setAuthor(&change, culprit)
 		}
 		d.Changes = append(d.Changes, change)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // manyKinds are objects with values that the server writes in its own way, or
@@ -217,7 +218,7 @@ func TestDeepSeesOrder(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	d := found.Drifts[0]
-	if diff := cmp.Diff([]Change{{Field: ".spec.template.spec.initContainers", Manager: UnknownManager, Note: "another apply would change it"}}, d.Changes); diff != "" || !d.Deep || d.Kept {
+	if diff := cmp.Diff([]store.Change{{Field: ".spec.template.spec.initContainers", Manager: store.UnknownManager, Note: "another apply would change it"}}, d.Changes); diff != "" || !d.Deep || d.Kept {
 		t.Errorf("%s %+v", diff, d)
 	}
 	for _, s := range w.take() {

@@ -14,7 +14,7 @@ import (
 	"github.com/swell-sh/swell/render/schema/validation"
 )
 
-// fields are paths in the form of [Change.Field], in the order of the objects'
+// fields are paths in the form of [store.Change.Field], in the order of the objects'
 // sorted keys.
 type fields []string
 

@@ -15,97 +15,30 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Drift is one object that is not as we applied it.
-type Drift struct {
-	Entry store.Entry
-	// Missing: the object of the entry does not exist. Another one may stand in
-	// its place; then Changes holds a note.
-	Missing bool
-	// Changes are the fields that we lost, in the order of their paths.
-	Changes []Change
-	// Fingerprint is that of the live object, to tell one change from the next;
-	// empty when there is none.
-	Fingerprint string
-	// Deep says that only [Cluster.Deep] can see it.
-	Deep bool
-	// Kept says that another apply is not to be made: whatever is sent, the
-	// server makes this of it, or the object belongs to another monorepo now.
-	Kept bool
-}
-
-// Change is one field that somebody changed or removed after we applied it,
-// and who did.
-type Change struct {
-	// Field is the path, `.spec.template.spec.containers[name="main"].image`,
-	// or `.data["app.toml"]` where a name is not a plain word. When a whole
-	// item went, it stands for all below it. Empty for a note on the object.
-	Field string
-	// Manager owns the field now; the newest, where several do. A removed
-	// field has no owner: then it is who last wrote to the object since we
-	// did, or [UnknownManager].
-	Manager     string
-	Operation   string // "Apply" or "Update"
-	Subresource string // "scale", "status", or empty
-	// Time has whole seconds. The server records none for the scale subresource.
-	Time time.Time
-	// Note says what there is to say when no field was lost.
-	Note string
-}
-
-// UnknownManager stands for somebody who left no trace: one who only removed
-// fields owns none, and the server keeps no record of who owns nothing.
-const UnknownManager = "unknown"
-
-// String is the change in one line:
-//
-//	.spec.replicas: kubectl-edit (Update, 2026-01-02T15:04:05Z)
-func (c Change) String() string {
-	who := c.Manager
-	if c.Operation != "" {
-		how := c.Operation
-		if c.Subresource != "" {
-			how += " of " + c.Subresource
-		}
-		if !c.Time.IsZero() {
-			how += ", " + c.Time.UTC().Format(time.RFC3339)
-		}
-		who += " (" + how + ")"
-	}
-	var parts []string
-	for _, part := range []string{c.Field, c.Note, who} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ": ")
-}
-
-// TakenOver is the note of a change by which an object went to another monorepo.
-const TakenOver = "taken over"
-
 // compare judges a live object. One that another monorepo took over is left to it.
-func (c *connection) compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
+func (c *connection) compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *drift.Finding {
 	if owner := c.othersRepository(live); owner != "" && string(live.UID) == entry.UID {
 		own := ownEntry(live)
-		return &Drift{Entry: entry, Kept: true, Changes: []Change{{Note: TakenOver, Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
+		return &drift.Finding{Entry: entry, Kept: true, Changes: []store.Change{{Note: drift.TakenOver, Manager: owner}}, Fingerprint: fingerprint(rawFields(own), entryTime(own))}
 	}
 	return compare(entry, live, ignored...)
 }
 
 // compare judges a live object, nil when it is as we applied it. The loss of a
 // field that is ignored is no drift.
-func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *Drift {
+func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...pointer) *drift.Finding {
 	own := ownEntry(live)
 	now := fingerprint(rawFields(own), entryTime(own))
 	if string(live.UID) != entry.UID {
-		change := Change{Note: "deleted and recreated by somebody", Manager: UnknownManager}
+		change := store.Change{Note: "deleted and recreated by somebody", Manager: store.UnknownManager}
 		if first := oldestManager(live); first != nil {
-			change.by(first)
+			setAuthor(&change, first)
 		}
-		return &Drift{Entry: entry, Missing: true, Changes: []Change{change}, Fingerprint: now}
+		return &drift.Finding{Entry: entry, Missing: true, Changes: []store.Change{change}, Fingerprint: now}
 	}
 	if now == entry.Fingerprint && live.Annotations[config.AnnotationOwned] == "" {
 		return nil
@@ -114,20 +47,20 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...p
 	if changes == nil {
 		return nil
 	}
-	return &Drift{Entry: entry, Changes: changes, Fingerprint: now}
+	return &drift.Finding{Entry: entry, Changes: changes, Fingerprint: now}
 }
 
 // changesOf says what is different; nil when nothing is, or when it is only
 // written in another way. The loss of a field that somebody holds through the
 // scale subresource is nothing.
-func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []Change {
+func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []store.Change {
 	recorded, err := parseFields(entry.Fields)
 	if err != nil {
-		return []Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: UnknownManager}}
+		return []store.Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: store.UnknownManager}}
 	}
 	current, err := parseFields(rawFields(own))
 	if err != nil {
-		return []Change{{Note: "not as applied, and its managed fields cannot be read", Manager: UnknownManager}}
+		return []store.Change{{Note: "not as applied, and its managed fields cannot be read", Manager: store.UnknownManager}}
 	}
 	missing := recorded.Difference(current)
 	excused := excuse(live, missing, ignored)
@@ -140,12 +73,12 @@ func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav
 	case current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint:
 		return nil // the same time, and the same fields, maybe in another spelling
 	}
-	change := Change{Note: "none of its fields is ours any more", Manager: UnknownManager}
+	change := store.Change{Note: "none of its fields is ours any more", Manager: store.UnknownManager}
 	if own != nil {
 		change.Note = "applied by somebody else under our name"
-		change.by(own)
+		setAuthor(&change, own)
 	}
-	return []Change{change}
+	return []store.Change{change}
 }
 
 // excuse are the paths whose loss is no drift.
@@ -159,31 +92,31 @@ func excuse(live *metav1.PartialObjectMetadata, missing *fieldpath.Set, ignored 
 	return subset(missing, func(path fieldpath.Path) bool { return scale.Has(path) || covers(ignored, path, nil) })
 }
 
-// by names a manager in the change.
-func (c *Change) by(e *metav1.ManagedFieldsEntry) {
+// setAuthor names a manager in the change.
+func setAuthor(c *store.Change, e *metav1.ManagedFieldsEntry) {
 	c.Manager, c.Operation, c.Subresource, c.Time = e.Manager, string(e.Operation), e.Subresource, entryTime(e)
 }
 
 // lost makes a change of each lost path that has no lost parent.
-func lost(live *metav1.PartialObjectMetadata, paths *fieldpath.Set, applied time.Time) []Change {
+func lost(live *metav1.PartialObjectMetadata, paths *fieldpath.Set, applied time.Time) []store.Change {
 	if paths.Empty() {
 		return nil
 	}
 	others := otherManagers(live)
-	var changes []Change
+	var changes []store.Change
 	paths.Iterate(func(path fieldpath.Path) {
 		for n := 1; n < len(path); n++ {
 			if paths.Has(path[:n]) {
 				return
 			}
 		}
-		change := Change{Field: fieldText(path), Manager: UnknownManager}
+		change := store.Change{Field: fieldText(path), Manager: store.UnknownManager}
 		if culprit := culpritOf(others, path, applied); culprit != nil {
-			change.by(culprit)
+			setAuthor(&change, culprit)
 		}
 		changes = append(changes, change)
 	})
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Field, b.Field) })
+	slices.SortFunc(changes, func(a, b store.Change) int { return cmp.Compare(a.Field, b.Field) })
 	return changes
 }
 
@@ -254,7 +187,7 @@ func parseFields(raw string) (*fieldpath.Set, error) {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// fieldText is a path for people, see [Change.Field].
+// fieldText is a path for people, see [store.Change.Field].
 func fieldText(path fieldpath.Path) string {
 	var b strings.Builder
 	for _, element := range path {

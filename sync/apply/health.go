@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/apply/line"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -36,10 +37,10 @@ import (
 //
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
-func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []Drift, error) {
+func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []drift.Finding, error) {
 	call, objects := c.begin(), work.Objects
 	healths := make([]health.Health, len(objects))
-	found := make([]*Drift, len(objects))
+	found := make([]*drift.Finding, len(objects))
 	errs := make([]error, len(objects))
 	var ask []int
 	for i, o := range objects {
@@ -53,7 +54,7 @@ func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []Drift
 	})
 
 	worst := health.Health{State: health.Healthy}
-	var drifts []Drift
+	var drifts []drift.Finding
 	for i, h := range healths {
 		if found[i] != nil {
 			drifts = append(drifts, *found[i])
@@ -72,7 +73,7 @@ func (w *Work) Asks(o *object.Object) bool {
 }
 
 // health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, work Work) (health.Health, *Drift, error) {
+func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, work Work) (health.Health, *drift.Finding, error) {
 	var live *unstructured.Unstructured
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
@@ -84,14 +85,14 @@ func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, 
 	switch {
 	case isGone(err, o.ID.Name) && !o.ID.IsJob(): // a Job may have gone by its time to live
 		known.ID = o.ID
-		return health.Health{State: health.Progressing, Reason: "not found"}, &Drift{Entry: known, Missing: true}, nil
+		return health.Health{State: health.Progressing, Reason: "not found"}, &drift.Finding{Entry: known, Missing: true}, nil
 	case errors.Is(err, ErrNoKind), isGone(err, o.ID.Name):
 		return health.Health{State: health.Progressing, Reason: "not found"}, nil, nil
 	case err != nil:
 		return health.Health{}, nil, on("get", o.ID, err)
 	}
-	if drift := c.changed(live, known, pointersFor(work.Ignore, o.ID)); drift != nil && !work.Tolerated[o.ID] {
-		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + drift.Changes[0].String()}, drift, nil
+	if finding := c.changed(live, known, pointersFor(work.Ignore, o.ID)); finding != nil && !work.Tolerated[o.ID] {
+		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + finding.Changes[0].String()}, finding, nil
 	}
 	if rule := work.Rules.For(o.ID); rule != nil && !o.IsRun() { // whether a hook has run is no matter of health
 		return c.judgeByRule(ctx, live, rule), nil, nil
@@ -127,7 +128,7 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 
 // changed holds a live object against what is known of it; nil when it is as it
 // was applied, or when that is not known.
-func (c *connection) changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *Drift {
+func (c *connection) changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *drift.Finding {
 	if !Judged(known) {
 		return nil
 	}

@@ -284,13 +284,13 @@ func (a *applying) firstBlocked(s step) *held {
 // for, gets an error. One that was changed is sent again by the next apply.
 func (a *applying) healthNow(ctx context.Context, i int) health.Health {
 	o, r := a.Objects[i], &a.results[i]
-	h, drift, err := a.health(ctx, o, r.Entry, a.Work)
+	h, finding, err := a.health(ctx, o, r.Entry, a.Work)
 	switch {
 	case err != nil: // health that cannot be read is not ill health
 		r.Action, r.Err = "", err
 	case h.State == health.Failed:
 		r.Action, r.Err = "", failed("apply", o.ID, h.Reason)
-	case drift != nil:
+	case finding != nil:
 		r.Entry.Digest = ""
 	}
 	return h

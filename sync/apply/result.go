@@ -54,10 +54,10 @@ type Result struct {
 	// Taken are fields that others had set to something else, and that were
 	// taken from them, sorted by field. What a failed write would have taken is
 	// not among them.
-	Taken []Change
+	Taken []store.Change
 	// Left are fields with another value in Git that were left to those who
 	// hold them through the scale subresource.
-	Left []Change
+	Left []store.Change
 	// Warnings are further things to know about an object that was applied, the
 	// same from pass to pass.
 	Warnings []string

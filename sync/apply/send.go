@@ -18,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // one brings one object, whatever that takes.
@@ -121,8 +122,8 @@ func (s *sending) send(ctx context.Context) (*metav1.PartialObjectMetadata, answ
 	if meta, err = s.trim(ctx, meta); err != nil {
 		return nil, info, afterWrite(err)
 	}
-	for _, changes := range [][]Change{r.Taken, r.Left} {
-		slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
+	for _, changes := range [][]store.Change{r.Taken, r.Left} {
+		slices.SortStableFunc(changes, func(a, b store.Change) int { return strings.Compare(a.Field, b.Field) })
 	}
 	return meta, info, nil
 }
@@ -264,7 +265,7 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 }
 
 // heldByOthers is the refusal to change what others have set.
-func heldByOthers(o *object.Object, conflicts []Change, err error) *Error {
+func heldByOthers(o *object.Object, conflicts []store.Change, err error) *Error {
 	e := refusal(o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
 	e.Code, e.unsent, e.cause = http.StatusConflict, false, err
 	return e

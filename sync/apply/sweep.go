@@ -14,13 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // Swept is what a look at live objects found.
 type Swept struct {
 	// Drifts are the objects that differ, in the order of the entries.
-	Drifts []Drift
+	Drifts []drift.Finding
 	// Looked says by entry whether it is known now how the object is. The
 	// others are unknown, and never reported as missing.
 	Looked []bool
@@ -67,7 +68,7 @@ func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry, ignore Ig
 // sweepKinds goes through the entries kind by kind.
 func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
 	s := &sweeping{
-		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*Drift, len(entries)), looked: make([]bool, len(entries)),
+		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*drift.Finding, len(entries)), looked: make([]bool, len(entries)),
 		lists: map[schema.GroupVersionKind]string{},
 	}
 	byKind := map[listed][]int{}
@@ -117,8 +118,8 @@ type sweeping struct {
 	*call
 	entries []store.Entry
 	ignore  Ignored
-	drifts  []*Drift // by entry; nil for those that are as they should be
-	looked  []bool   // by entry
+	drifts  []*drift.Finding // by entry; nil for those that are as they should be
+	looked  []bool           // by entry
 
 	mu    sync.Mutex // guards lists
 	lists map[schema.GroupVersionKind]string
@@ -187,7 +188,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		live, err := s.getMeta(ctx, entry.ID.String(), path)
 		switch {
 		case isGone(err, entry.ID.Name):
-			s.drifts[i], s.looked[i] = &Drift{Entry: entry, Missing: true}, true
+			s.drifts[i], s.looked[i] = &drift.Finding{Entry: entry, Missing: true}, true
 		case err != nil:
 			errs[i] = err
 		default:

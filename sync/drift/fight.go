@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -22,14 +21,14 @@ const (
 	MaxBackoff = time.Hour
 )
 
-// lossesOf are the fields that a drift lost.
-func lossesOf(drift apply.Drift, now time.Time) []store.Loss {
-	if len(drift.Changes) == 0 {
-		return []store.Loss{{Manager: apply.UnknownManager, At: now}}
+// lossesOf are the fields that a finding lost.
+func lossesOf(f Finding, now time.Time) []store.Loss {
+	if len(f.Changes) == 0 {
+		return []store.Loss{{Manager: store.UnknownManager, At: now}}
 	}
-	losses := make([]store.Loss, len(drift.Changes))
-	for i, c := range drift.Changes {
-		losses[i] = store.Loss{Field: c.Field, Manager: cmp.Or(c.Manager, apply.UnknownManager), At: now}
+	losses := make([]store.Loss, len(f.Changes))
+	for i, c := range f.Changes {
+		losses[i] = store.Loss{Field: c.Field, Manager: cmp.Or(c.Manager, store.UnknownManager), At: now}
 	}
 	return losses
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -90,20 +89,17 @@ func (l *Ledger) Stored() {
 	l.changedDrifts, l.changedFights = map[store.Object]bool{}, map[store.Object]bool{}
 }
 
-// Note writes a drift down, and says whether it is news: another object, other
+// Note writes a finding down, and says whether it is news: another object, other
 // fields or managers, or something else is done about it now.
-func (l *Ledger) Note(drift apply.Drift, mode string, now time.Time) bool {
-	of := drift.Entry.Of()
-	d := store.Drift{Object: of, Found: now, Mode: mode, Deep: drift.Deep, Missing: drift.Missing}
-	for _, c := range drift.Changes {
-		d.Changes = append(d.Changes, store.Change(c))
-	}
+func (l *Ledger) Note(f Finding, mode string, now time.Time) bool {
+	of := f.Entry.Of()
+	d := store.Drift{Object: of, Found: now, Mode: mode, Deep: f.Deep, Missing: f.Missing, Changes: f.Changes}
 	before, known := l.drifts[of]
 	news := !known || before.Mode != mode || driftKey(before) != driftKey(d)
 	if known && !news {
 		d.Found = before.Found
 	}
-	l.drifts[of], l.seen[of] = d, drift.Fingerprint
+	l.drifts[of], l.seen[of] = d, f.Fingerprint
 	l.changedDrifts[of] = true
 	return news
 }
@@ -117,7 +113,7 @@ func driftKey(d store.Drift) string {
 	}
 	for _, c := range d.Changes {
 		c.Time = time.Time{}
-		b.WriteString("\n" + apply.Change(c).String())
+		b.WriteString("\n" + c.String())
 	}
 	return b.String()
 }
@@ -265,12 +261,12 @@ func (l *Ledger) Fight(of store.Object) (f store.Fight, ok bool) {
 func (l *Ledger) Empty() bool { return len(l.drifts)+len(l.fights) == 0 }
 
 // AllowCorrection counts what an object lost, and says whether to correct it.
-func (l *Ledger) AllowCorrection(drift apply.Drift, now time.Time) bool {
-	of := drift.Entry.Of()
-	f := l.fights[of]
-	f.Object, f.Digest = of, drift.Entry.Digest
-	f, correct := countLosses(f, lossesOf(drift, now), now)
-	l.putFight(f)
+func (l *Ledger) AllowCorrection(f Finding, now time.Time) bool {
+	of := f.Entry.Of()
+	fight := l.fights[of]
+	fight.Object, fight.Digest = of, f.Entry.Digest
+	fight, correct := countLosses(fight, lossesOf(f, now), now)
+	l.putFight(fight)
 	return correct
 }
 
@@ -304,7 +300,7 @@ func (l *Ledger) TakenOver(inventory map[object.ID]store.Entry) map[object.ID]bo
 	}
 	taken := map[object.ID]bool{}
 	for id, e := range inventory {
-		if changes := l.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == apply.TakenOver {
+		if changes := l.drifts[e.Of()].Changes; len(changes) > 0 && changes[0].Note == TakenOver {
 			taken[id] = true
 		}
 	}

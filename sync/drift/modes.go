@@ -4,19 +4,21 @@
 package drift
 
 import (
+	"iter"
+
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render"
 )
 
 // Modes are the drift modes of the newest commit. Nil is not known: no
-// commit was fetched yet.
-type Modes map[config.UnitPath]unitModes
+// commit was fetched yet. Units that correct everywhere are not kept.
+type Modes map[config.UnitPath]UnitModes
 
-// unitModes holds for one unit. Units that correct everywhere are not kept.
-type unitModes struct {
-	// unknown: the unit has a problem, and nobody saw it without.
-	unknown bool
-	on      map[config.TargetName]config.DriftMode
+// UnitModes are the drift modes of one unit.
+type UnitModes struct {
+	// Unknown says that the unit has a problem, so that nobody can read its modes.
+	Unknown bool
+	// On are the modes by target; those of targets that correct are left out.
+	On map[config.TargetName]config.DriftMode
 }
 
 // Of is what to do about drift of a unit on a target. Where it is not known,
@@ -24,49 +26,26 @@ type unitModes struct {
 // alone". A unit that the commit does not have is corrected until it is gone.
 func (m Modes) Of(unit config.UnitPath, target config.TargetName) config.DriftMode {
 	known := m[unit]
-	if m == nil || known.unknown {
+	if m == nil || known.Unknown {
 		return config.DriftReport
 	}
-	if mode, ok := known.on[target]; ok {
+	if mode, ok := known.On[target]; ok {
 		return mode
 	}
 	return config.DriftCorrect
 }
 
-// ReadModes reads the modes of a new snapshot. A commit that is held, and a unit with
-// a problem, leave in force what was known before.
-func ReadModes(s *render.Snapshot, before Modes) Modes {
-	if s.Held {
-		return before
-	}
+// ReadModes returns the modes of a commit, given those of its units and the modes before:
+// a unit whose modes are unknown leaves in force what was known of it.
+func ReadModes(units iter.Seq2[config.UnitPath, UnitModes], before Modes) Modes {
 	m := Modes{}
-	for path, unit := range s.Units.All() {
-		switch {
-		case len(unit.Problems) == 0:
-			if on := modesOf(unit); len(on) > 0 {
-				m[path] = unitModes{on: on}
-			}
-		case before == nil:
-			m[path] = unitModes{unknown: true}
-		default:
-			if known, ok := before[path]; ok {
-				m[path] = known
-			}
+	for path, unit := range units {
+		if unit.Unknown && before != nil {
+			unit = before[path]
+		}
+		if unit.Unknown || len(unit.On) > 0 {
+			m[path] = unit
 		}
 	}
 	return m
-}
-
-// modesOf are the targets of a unit where drift is not corrected.
-func modesOf(unit *render.Unit) map[config.TargetName]config.DriftMode {
-	if len(unit.Policy.Drift) == 0 {
-		return nil
-	}
-	on := map[config.TargetName]config.DriftMode{}
-	for _, p := range unit.Placements {
-		if mode := unit.Policy.DriftOn(p.Target.Labels); mode != config.DriftCorrect {
-			on[p.Target.Name] = mode
-		}
-	}
-	return on
 }

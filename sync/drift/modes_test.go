@@ -13,8 +13,8 @@ import (
 // does not have is corrected until it is gone.
 func TestModes(t *testing.T) {
 	known := Modes{
-		"shop/cart":   {on: map[config.TargetName]config.DriftMode{"sas-1/a": config.DriftReport, "sas-1/b": config.DriftOff}},
-		"shop/broken": {unknown: true},
+		"shop/cart":   {On: map[config.TargetName]config.DriftMode{"sas-1/a": config.DriftReport, "sas-1/b": config.DriftOff}},
+		"shop/broken": {Unknown: true},
 	}
 	for _, c := range []struct {
 		modes  Modes

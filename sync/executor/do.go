@@ -13,6 +13,7 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -120,11 +121,11 @@ func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventor
 
 // applied are the drifts from what was applied: an object that is not there may
 // never have been.
-func (j *Job) applied(drifts []apply.Drift) []apply.Drift {
+func (j *Job) applied(drifts []drift.Finding) []drift.Finding {
 	for i := range drifts {
 		drifts[i].Entry = j.Inventory[drifts[i].Entry.ID]
 	}
-	return slices.DeleteFunc(drifts, func(drift apply.Drift) bool { return !apply.Judged(drift.Entry) })
+	return slices.DeleteFunc(drifts, func(f drift.Finding) bool { return !apply.Judged(f.Entry) })
 }
 
 // checksAtOnce is how many held deletions a job looks at: somebody may have

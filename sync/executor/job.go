@@ -11,6 +11,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -52,7 +53,7 @@ type Job struct {
 	Orphaned  []string             // those of them that stay in the cluster, with the reason
 	Released  []ownership.Transfer // of Moved, once it was done
 	Changed   []store.Entry        // that were approved, and are not what they were
-	Drifts    []apply.Drift        // that a check came upon
+	Drifts    []drift.Finding      // that a check came upon
 	Lost      bool                 // the cluster did not answer
 
 	// What the caller that collects the job makes of these results:

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -50,15 +51,58 @@ type Drift struct {
 	Changes []Change
 }
 
-// Change is one field that was changed, and by whom. An apply.Change can be
-// converted to it.
+// Change is one field that somebody changed or removed after we applied it,
+// and who did.
 type Change struct {
-	Field       string    `json:"field,omitempty"`
-	Manager     string    `json:"manager,omitempty"`
-	Operation   string    `json:"operation,omitempty"`
-	Subresource string    `json:"subresource,omitempty"`
-	Time        time.Time `json:"time,omitzero"`
-	Note        string    `json:"note,omitempty"`
+	// Field is the path, `.spec.template.spec.containers[name="main"].image`,
+	// or `.data["app.toml"]` where a name is not a plain word. When a whole
+	// item went, it stands for all below it. Empty for a note on the object.
+	Field string `json:"field,omitempty"`
+	// Manager owns the field now; the newest, where several do. A removed
+	// field has no owner: then it is who last wrote to the object since we
+	// did, or [UnknownManager].
+	Manager     string `json:"manager,omitempty"`
+	Operation   string `json:"operation,omitempty"`   // "Apply" or "Update"
+	Subresource string `json:"subresource,omitempty"` // "scale", "status", or empty
+	// Time has whole seconds. The server records none for the scale subresource.
+	Time time.Time `json:"time,omitzero"`
+	// Note says what there is to say when no field was lost.
+	Note string `json:"note,omitempty"`
+}
+
+// UnknownManager stands for somebody who left no trace: one who only removed
+// fields owns none, and the server keeps no record of who owns nothing.
+const UnknownManager = "unknown"
+
+// String is the change in one line:
+//
+//	.spec.replicas: kubectl-edit (Update, 2026-01-02T15:04:05Z)
+func (c Change) String() string {
+	var parts []string
+	for _, part := range []string{c.Field, c.Note, c.author(c.Time)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Author is the manager and how it wrote, without the time: "kubectl-edit (Update)".
+func (c Change) Author() string { return c.author(time.Time{}) }
+
+// author is the manager and how it wrote, with a time that is not zero.
+func (c Change) author(written time.Time) string {
+	if c.Operation == "" {
+		return c.Manager
+	}
+	how := c.Operation
+	if c.Subresource != "" {
+		how += " of " + c.Subresource
+	}
+	if !written.IsZero() {
+		how += ", " + written.UTC().Format(time.RFC3339)
+	}
+	return c.Manager + " (" + how + ")"
 }
 
 // Fight is the record of an object that another writer keeps changing back.

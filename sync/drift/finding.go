@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import "github.com/swell-sh/swell/sync/store"
+
+// Finding is one object that a comparison found not to be as we applied it.
+type Finding struct {
+	Entry store.Entry
+	// Missing: the object of the entry does not exist. Another one may stand in
+	// its place; then Changes holds a note.
+	Missing bool
+	// Changes are the fields that we lost, in the order of their paths.
+	Changes []store.Change
+	// Fingerprint is that of the live object, to tell one change from the next;
+	// empty when there is none.
+	Fingerprint string
+	// Deep says that only a deep sweep can see it.
+	Deep bool
+	// Kept says that another apply is not to be made: whatever is sent, the
+	// server makes this of it, or the object belongs to another monorepo now.
+	Kept bool
+}
+
+// TakenOver is the note of a change by which an object went to another monorepo.
+const TakenOver = "taken over"
