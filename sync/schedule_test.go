@@ -76,7 +76,7 @@ func sleeper(t *testing.T, schedule string, jitter time.Duration, started time.T
 	}
 	d := &Daemon{sweeps: newSweeps(), surveys: newSurveys(nil)}
 	d.sweeps.ledger = &drift.Ledger{}
-	d.informer = informer.New(d.wake, d.mayDiffer)
+	d.informer = informer.New(d.wake)
 	d.Drift = config.Drift{Schedule: parsed, Jitter: jitter}
 	d.sweeps.timetable = drift.NewTimetable(d.Drift, started, nil)
 	d.fleet = fleetOfNames(t, names...)

@@ -72,7 +72,7 @@ func (d *Daemon) wake() {
 // watchKinds watches the kinds that a sweep listed.
 func (d *Daemon) watchKinds(ctx context.Context, l *sweep) {
 	if d.Drift.Watch && l.full && !l.failed() {
-		d.informer.Listed(ctx, l.cluster, l.conn, l.found.Lists, l.err == nil)
+		d.informer.Listed(ctx, l.cluster, watched{d, l.cluster, l.conn}, l.found.Lists, l.err == nil)
 	}
 }
 
@@ -154,9 +154,32 @@ func (d *Daemon) syncWatches(ctx context.Context, r *Record, open []object.UnitT
 }
 
 // linked is the connection to a cluster, nil where there is none.
-func (d *Daemon) linked(cluster string) *apply.Cluster {
-	if c := d.fleet.Of(cluster); c != nil {
-		return c.Linked()
+func (d *Daemon) linked(cluster string) informer.Connection {
+	c := d.fleet.Of(cluster)
+	if c == nil {
+		return nil
 	}
-	return nil
+	conn := c.Linked()
+	if conn == nil {
+		return nil // and not an interface that holds nil
+	}
+	return watched{d, cluster, conn}
+}
+
+// watched is a connection to a cluster as the informer uses it.
+type watched struct {
+	daemon  *Daemon
+	cluster string
+	conn    *apply.Cluster
+}
+
+// Watch implements [informer.Connection].
+func (w watched) Watch(ctx context.Context, account string, s informer.Stream) error {
+	return w.conn.As(account).Watch(ctx, apply.Watch{
+		Kind: s.Kind, Namespace: s.Namespace, Since: s.Since, Began: s.Began,
+		See: func(seen apply.Seen) {
+			mayDiffer := func() bool { return w.daemon.mayDiffer(w.cluster, seen) }
+			s.See(informer.Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: mayDiffer})
+		},
+	})
 }

@@ -28,7 +28,7 @@ func TestAWatchThatEndsIsFollowedByASweep(t *testing.T) {
 		d := sleeper(t, "0 0 1 1 *", 0, noon, "dev")
 		d.Drift.Watch, d.arrived = true, make(chan struct{}, 1)
 		conn := answering(t, code)
-		d.informer.Listed(t.Context(), "dev", conn, map[schema.GroupVersionKind]string{kind: "1"}, true)
+		d.informer.Listed(t.Context(), "dev", watched{d, "dev", conn}, map[schema.GroupVersionKind]string{kind: "1"}, true)
 		<-d.arrived
 		r := Record{At: noon.Add(time.Second)}
 		looks := d.dueSweeps(&r)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/apply"
 )
 
 // Suspect is an object that may have drifted.
@@ -53,7 +52,7 @@ const MaxSuspects = 20_000
 // Listed has the kinds that a full sweep listed watched from there on, and ends the
 // watches for drift of an earlier connection to the cluster. Where the sweep is
 // complete, kinds that it did not list are watched for drift no more.
-func (in *Informer) Listed(ctx context.Context, cluster string, conn *apply.Cluster, lists map[schema.GroupVersionKind]string, complete bool) {
+func (in *Informer) Listed(ctx context.Context, cluster string, conn Connection, lists map[schema.GroupVersionKind]string, complete bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for k, w := range in.watches {
@@ -94,7 +93,7 @@ func (in *Informer) Suppress(all map[string]map[object.ID]Suppression) {
 	in.suppressed = all
 }
 
-func (in *Informer) isSuppressedLocked(cluster string, seen apply.Seen) bool {
+func (in *Informer) isSuppressedLocked(cluster string, seen Seen) bool {
 	s, ok := in.suppressed[cluster][seen.ID]
 	return ok && (s.Fingerprint == seen.Fingerprint || time.Now().Before(s.Until))
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/apply"
 )
 
 const (
@@ -82,7 +81,7 @@ func (in *Informer) DrainDue() map[object.UnitTarget]time.Time {
 // Sync has the watches for health that the open places need, and only those. It
 // returns the places that are subscribed to, each with whether all of it is watched.
 // conn is the connection to a cluster; nil where there is none.
-func (in *Informer) Sync(ctx context.Context, now time.Time, open []object.UnitTarget, conn func(cluster string) *apply.Cluster) map[object.UnitTarget]bool {
+func (in *Informer) Sync(ctx context.Context, now time.Time, open []object.UnitTarget, conn func(cluster string) Connection) map[object.UnitTarget]bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.keepLocked(open)
@@ -136,7 +135,7 @@ func (in *Informer) dropEndedLocked(now time.Time) map[string]int {
 
 // ensureLocked says whether the key is watched, and starts a watch where it is not.
 // used are the watches for health by cluster.
-func (in *Informer) ensureLocked(ctx context.Context, k key, version string, conn *apply.Cluster, used map[string]int, now time.Time) bool {
+func (in *Informer) ensureLocked(ctx context.Context, k key, version string, conn Connection, used map[string]int, now time.Time) bool {
 	w := in.watches[k]
 	switch {
 	case w == nil:

@@ -20,13 +20,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/apply"
 )
+
+// Connection is a connection to a cluster, of which the informer only needs watches. Two
+// values are compared to tell a new connection from the one before.
+type Connection interface {
+	// Watch follows a stream as an account of the cluster; the empty one is swell's own.
+	// It returns nil when ctx ends, and an error when the stream does not go on by
+	// itself.
+	Watch(ctx context.Context, account string, s Stream) error
+}
+
+// Stream is what to watch.
+type Stream struct {
+	Kind      schema.GroupVersionKind
+	Namespace string // empty: all of them
+	// Since is the resourceVersion behind which the stream begins. Where it is empty,
+	// the stream begins with what is now, and again where it cannot go on from where it
+	// was.
+	Since string
+	// Began is called each time that a stream without Since begins: what happened
+	// before is then unknown.
+	Began func()
+	// See is called for each event.
+	See func(Seen)
+}
+
+// Seen is one change of an object. It must not be kept beyond the function that it was
+// handed to.
+type Seen struct {
+	ID object.ID
+	// Fingerprint is that of the object after the change; empty when it is gone.
+	Fingerprint string
+	// MayDiffer says whether the object may not be as some unit applied it.
+	MayDiffer func() bool
+}
 
 // Informer is the watches of all clusters, and what they saw since the last pass.
 type Informer struct {
 	wake    func()
-	differs func(cluster string, seen apply.Seen) bool
 	streams sync.WaitGroup
 
 	mu      sync.Mutex // guards all that follows
@@ -61,7 +93,7 @@ type key struct {
 
 // watch is one watch that is open, or that has ended and nobody has asked why yet.
 type watch struct {
-	conn    *apply.Cluster
+	conn    Connection
 	version string // of the kind
 	cancel  context.CancelFunc
 	// drift: it goes on from a sweep, and serves health too. Else it began by itself
@@ -73,11 +105,10 @@ type watch struct {
 }
 
 // New makes an Informer. wake is told when there is something for the next pass; it
-// may be told once too often. differs says whether an object that was seen may have
-// drifted. Both are called in the background.
-func New(wake func(), differs func(cluster string, seen apply.Seen) bool) *Informer {
+// may be told once too often. It is called in the background.
+func New(wake func()) *Informer {
 	return &Informer{
-		wake: wake, differs: differs, watches: map[key]*watch{},
+		wake: wake, watches: map[key]*watch{},
 		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{},
 		subscriptions: map[object.UnitTarget]subscription{}, places: map[clusterObject]object.UnitTarget{}, queued: map[object.UnitTarget]bool{}, refused: map[key]time.Time{},
 	}
@@ -104,10 +135,10 @@ func (in *Informer) openLocked(ctx context.Context, k key, w *watch, since strin
 	in.watches[k] = w
 	in.streams.Go(func() {
 		defer w.cancel()
-		err := w.conn.As(k.account).Watch(ctx, apply.Watch{
+		err := w.conn.Watch(ctx, k.account, Stream{
 			Kind: k.kind.WithVersion(w.version), Namespace: k.namespace, Since: since,
 			Began: func() { in.began(k, w) },
-			See:   func(seen apply.Seen) { in.see(k.cluster, w.drift, seen) },
+			See:   func(seen Seen) { in.see(k.cluster, w.drift, seen) },
 		})
 		if err != nil {
 			in.ended(w, err)
@@ -139,7 +170,7 @@ func (in *Informer) ended(w *watch, err error) {
 }
 
 // see takes in one event.
-func (in *Informer) see(cluster string, drift bool, seen apply.Seen) {
+func (in *Informer) see(cluster string, drift bool, seen Seen) {
 	in.mu.Lock()
 	if at, waits := in.places[clusterObject{cluster, seen.ID}]; waits {
 		in.enqueueLocked(at)
@@ -148,7 +179,7 @@ func (in *Informer) see(cluster string, drift bool, seen apply.Seen) {
 	busy := in.busy[cluster]
 	in.mu.Unlock()
 	// Where jobs are at work a pass sorts out what they wrote themselves.
-	if ignored || !busy && !in.differs(cluster, seen) {
+	if ignored || !busy && !seen.MayDiffer() {
 		return
 	}
 	in.mu.Lock()

@@ -33,7 +33,7 @@ var (
 // are looked at.
 type server struct {
 	*testing.T
-	conn *apply.Cluster
+	conn connection
 
 	mu      sync.Mutex
 	open    map[string]int         // streams by path
@@ -53,13 +53,25 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-func (s *server) connect(address string) *apply.Cluster {
+func (s *server) connect(address string) connection {
 	s.Helper()
 	c, err := apply.Connect(&rest.Config{Host: address}, "shop", apply.Options{})
 	if err != nil {
 		s.Fatal(err)
 	}
-	return c
+	return connection{c}
+}
+
+// connection takes all that it sees for drift, unless it is called "same".
+type connection struct{ cluster *apply.Cluster }
+
+func (c connection) Watch(ctx context.Context, account string, s Stream) error {
+	return c.cluster.As(account).Watch(ctx, apply.Watch{
+		Kind: s.Kind, Namespace: s.Namespace, Since: s.Since, Began: s.Began,
+		See: func(seen apply.Seen) {
+			s.See(Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: func() bool { return seen.ID.Name != "same" }})
+		},
+	})
 }
 
 func (s *server) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
@@ -143,10 +155,10 @@ func (s *server) eventually(what string, ok func() bool) {
 	}
 }
 
-// informer is one that takes all that it sees for drift, unless it is called "same".
+// informer is one that tells woken when it has something for the next pass.
 func (s *server) informer() (in *Informer, woken chan bool) {
 	woken = make(chan bool, 1000)
-	in = New(func() { woken <- true }, func(_ string, seen apply.Seen) bool { return seen.ID.Name != "same" })
+	in = New(func() { woken <- true })
 	s.Cleanup(in.Wait) // the contexts of tests end before
 	return in, woken
 }
@@ -155,7 +167,7 @@ func configMap(name string) *object.Object {
 	return &object.Object{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Version: "v1"}
 }
 
-func (s *server) connOf(string) *apply.Cluster { return s.conn }
+func (s *server) connOf(string) Connection { return s.conn }
 
 // listed is a sweep of the ConfigMaps.
 func (s *server) listed(ctx context.Context, in *Informer) {
@@ -229,7 +241,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	in, woken := newServer(t).informer()
 	in.Busy(map[string]bool{"dev": true})
 	for i := range MaxSuspects + 10 {
-		in.see("dev", true, apply.Seen{ID: configMap(fmt.Sprint(i)).ID})
+		in.see("dev", true, Seen{ID: configMap(fmt.Sprint(i)).ID})
 		<-woken
 	}
 	if found := in.Drain(); len(found.Suspects["dev"]) != MaxSuspects || !slices.Equal(found.Flooded, []string{"dev"}) {
