@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/swell-sh/swell/config/document"
 )

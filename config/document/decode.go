@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode"
 
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // Decoding says how a document becomes a message.

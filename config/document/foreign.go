@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 func looksLikeObject(n *yaml.Node) bool {

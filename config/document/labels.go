@@ -6,8 +6,8 @@ package document
 import (
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // labelled are the mappings of swell's own messages that hold labels, or ask for

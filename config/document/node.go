@@ -3,7 +3,7 @@
 
 package document
 
-import "sigs.k8s.io/kustomize/kyaml/yaml"
+import "go.yaml.in/yaml/v3"
 
 // Lookup finds the value of a key in a mapping; nil when there is none or n is
 // no mapping.

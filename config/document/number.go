@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // Numbers, times and durations are taken when they can be kept as they are

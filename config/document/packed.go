@@ -6,7 +6,7 @@ package document
 import (
 	"slices"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // Pack leaves nothing in Node but apiVersion, kind and metadata: the nodes of a document

@@ -12,8 +12,8 @@ import (
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // problem is at the value on the path: at its key where it is a mapping or a

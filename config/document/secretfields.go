@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // optionSecret is the number of (swell.secret) in swell/options.proto, by which

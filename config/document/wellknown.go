@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // wellKnownTypes are the messages with a YAML form of their own, the one of
