@@ -4,7 +4,6 @@
 package render
 
 import (
-	"cmp"
 	"encoding/binary"
 	"hash/fnv"
 	"maps"
@@ -102,7 +101,7 @@ func (c *claims) of(cluster string, id uint64) []object.UnitTarget {
 	for _, slot := range c.more[key] {
 		list = append(list, c.slots[slot])
 	}
-	slices.SortFunc(list, comparePlaced)
+	slices.SortFunc(list, object.UnitTarget.Compare)
 	return list
 }
 
@@ -122,10 +121,6 @@ func (c *claims) rivals() []config.UnitPath {
 // the same hash.
 func (c *claims) isContested(cluster string, id uint64) bool {
 	return len(c.more[claimOf(cluster, id)]) > 0
-}
-
-func comparePlaced(a, b object.UnitTarget) int {
-	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // Wants says which bundles of the last snapshot want an object in a cluster,
@@ -160,6 +155,6 @@ func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []obj
 			}
 		}
 	}
-	slices.SortFunc(needs, comparePlaced)
+	slices.SortFunc(needs, object.UnitTarget.Compare)
 	return slices.Compact(needs)
 }

@@ -48,7 +48,7 @@ func TestClaims(t *testing.T) {
 							want = append(want, b.by)
 						}
 					}
-					slices.SortFunc(want, comparePlaced)
+					slices.SortFunc(want, object.UnitTarget.Compare)
 					if got := c.of(cluster, id); !slices.Equal(got, want) {
 						t.Fatalf("%s %d: got %v, want %v", cluster, id, got, want)
 					}

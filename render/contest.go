@@ -71,7 +71,7 @@ func (c *Compiler) contestObjects(w *world) contests {
 		if len(rivals) < 2 { // of another object of the same hash
 			continue
 		}
-		slices.SortFunc(rivals, func(a, b rival) int { return comparePlaced(a.UnitTarget, b.UnitTarget) })
+		slices.SortFunc(rivals, func(a, b rival) int { return a.UnitTarget.Compare(b.UnitTarget) })
 		for i := range rivals {
 			p := contestProblem(key, rivals, i)
 			found.objects[rivals[i].Unit] = append(found.objects[rivals[i].Unit], p)

@@ -4,7 +4,6 @@
 package sync
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 
@@ -58,10 +57,6 @@ func (p *pass) besides(j *executor.Job, l approval.Loss) approval.Loss {
 		}
 	}
 	return l
-}
-
-func comparePlaced(a, b object.UnitTarget) int {
-	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // noteMade takes in what a job is about to make that was not there before. What

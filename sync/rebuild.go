@@ -363,7 +363,7 @@ func (p *pass) rebuilt(name string) error {
 			left[e.Place()] = true
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(left), comparePlaced) {
+	for _, at := range slices.SortedFunc(maps.Keys(left), object.UnitTarget.Compare) {
 		p.state.Adopt(at.Unit, at.Target, p.monorepo.snapshot.Commit, p.r.At)
 	}
 	for path, unit := range p.state.Units { // what was put off meanwhile

@@ -4,6 +4,7 @@
 package object
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 
@@ -14,6 +15,11 @@ import (
 type UnitTarget struct {
 	Unit   config.UnitPath
 	Target config.TargetName
+}
+
+// Compare orders by unit, then by target.
+func (u UnitTarget) Compare(other UnitTarget) int {
+	return cmp.Or(cmp.Compare(u.Unit, other.Unit), cmp.Compare(u.Target, other.Target))
 }
 
 // Bundle is the hard objects of one unit for one target, in apply order: what

@@ -4,7 +4,6 @@
 package approval
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,7 +205,7 @@ func (l *Ledger) Count(at object.UnitTarget, since config.Commit, objects int) {
 // PutTallies stores the tallies of some places, and forgets those of units that are
 // gone, since an earlier commit than the newest.
 func (l *Ledger) PutTallies(tx *store.Tx, counted map[object.UnitTarget]bool, newest config.Commit, gone func(config.UnitPath) bool) error {
-	for _, at := range slices.SortedFunc(maps.Keys(l.deleted), comparePlaces) {
+	for _, at := range slices.SortedFunc(maps.Keys(l.deleted), object.UnitTarget.Compare) {
 		t := l.deleted[at]
 		switch {
 		case at != (object.UnitTarget{}) && t.Commit != newest && gone(at.Unit):
@@ -220,10 +219,6 @@ func (l *Ledger) PutTallies(tx *store.Tx, counted map[object.UnitTarget]bool, ne
 		}
 	}
 	return nil
-}
-
-func comparePlaces(a, b object.UnitTarget) int {
-	return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Target, b.Target))
 }
 
 // Waits says of each unit that has deletions in a plan what it waits for.
