@@ -9,6 +9,7 @@ import (
 	"go/version"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -151,6 +152,22 @@ func TestOnlyOneDoor(t *testing.T) {
 		for _, dep := range p.Deps {
 			if strings.HasPrefix(dep, "k8s.io/client-go") || strings.HasPrefix(dep, "github.com/go-git/") {
 				t.Errorf("%s depends on %s: config and render talk to nobody", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestImportsOfLightPackages: what decides, keeps and tells of rollouts is built and tested without
+// the compiler and without clients of clusters. Of render these packages know the values alone.
+func TestImportsOfLightPackages(t *testing.T) {
+	heavy := []string{module + "render", "sigs.k8s.io/kustomize", "helm.sh/helm", "k8s.io/client-go"}
+	for _, p := range goList(t, ".", "./rollout", "./order", "./status", "./store", "./approval", "./informer") {
+		for _, path := range heavy {
+			i := slices.IndexFunc(p.Deps, func(dep string) bool {
+				return dep != module+"render/object" && (dep == path || strings.HasPrefix(dep, path+"/"))
+			})
+			if i >= 0 {
+				t.Errorf("%s depends on %s", p.ImportPath, p.Deps[i])
 			}
 		}
 	}
