@@ -48,7 +48,7 @@ func goList(t *testing.T, dir string, args ...string) []listed {
 // config <- render <- sync <- cmd.
 func layer(path string) int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
-	layers := map[string]int{"config": 1, "render": 2, "sync": 3, "testdata": 3, "cmd": 4}
+	layers := map[string]int{"config": 1, "render": 2, "sync": 3, "testdata": 3, "cmd": 4, "deploy": 4}
 	return layers[first]
 }
 

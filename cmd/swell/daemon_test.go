@@ -19,11 +19,13 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/simulator"
+	"github.com/swell-sh/swell/sync/simulator/loopback"
 )
 
 // asProgram makes the test binary the program itself, see TestMain.
@@ -55,14 +57,21 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	for _, name := range demo.Clusters {
-		c := &scriptCluster{Cluster: simulator.New()}
+		c := simulator.New()
 		configs[name] = c.Config()
-		if err := c.start(filepath.Join(dir, "clusters", name+".yaml")); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.stop)
+		serveCluster(t, c, filepath.Join(dir, "clusters", name+".yaml"))
 	}
 	return stageOn(t, dir, "  kubeconfigDir: clusters\n", configs)
+}
+
+// serveCluster serves a simulated cluster until the test ends, and writes its kubeconfig.
+func serveCluster(t *testing.T, c *simulator.Cluster, kubeconfig string) {
+	t.Helper()
+	server := loopback.Start(c)
+	t.Cleanup(server.Close)
+	if err := clientcmd.WriteToFile(*server.Kubeconfig("it"), kubeconfig); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newServerStage is on real API servers with their controllers.

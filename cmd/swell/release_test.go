@@ -8,43 +8,42 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/forge/giteatest"
 	"github.com/swell-sh/swell/sync/simulator"
 )
 
-// refusing is a simulated cluster that refuses objects with a text in them, as an admission
-// webhook does.
-type refusing struct {
-	scriptCluster
-	text string
-}
-
-func (c *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPatch {
+// refusing returns a fault of simulated clusters: writes with a text in them are refused, as
+// by an admission webhook.
+func refusing(text string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPatch {
+			return nil, nil
+		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		if bytes.Contains(body, []byte(c.text)) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("Audit-Id", "1") // as an API server marks its own answers
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook \"images.example.com\" denied the request: no image cart:6.6.6"}`)
-			return
+			return nil, err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte(text)) {
+			return nil, nil
+		}
+		return &http.Response{
+			StatusCode: http.StatusForbidden,
+			Header: http.Header{
+				"Content-Type": {"application/json"},
+				"Audit-Id":     {"1"}, // as an API server marks its own answers
+			},
+			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,` +
+				`"message":"admission webhook \"images.example.com\" denied the request: no image cart:6.6.6"}`)),
+		}, nil
 	}
-	c.serve(w, r)
 }
 
 // newClusters are the example's clusters, where nobody may have cart:6.6.6. They return
@@ -52,17 +51,9 @@ func (c *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func newClusters(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range demo.Clusters {
-		c := &refusing{scriptCluster: scriptCluster{Cluster: simulator.New()}, text: "cart:6.6.6"}
-		server := httptest.NewUnstartedServer(c)
-		server.EnableHTTP2 = true
-		server.StartTLS()
-		t.Cleanup(func() {
-			server.CloseClientConnections()
-			server.Close()
-		})
-		if err := clientcmd.WriteToFile(kubeconfigOf(server), filepath.Join(dir, name+".yaml")); err != nil {
-			t.Fatal(err)
-		}
+		c := simulator.New()
+		c.Fault = refusing("cart:6.6.6")
+		serveCluster(t, c, filepath.Join(dir, name+".yaml"))
 	}
 }
 

@@ -5,11 +5,8 @@ package main
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/sync/simulator"
+	"github.com/swell-sh/swell/sync/simulator/loopback"
 )
 
 // clusterCommands are commands of scripts that have simulated clusters.
@@ -46,8 +44,7 @@ var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args 
 // scriptCluster is a simulated cluster that another process can reach.
 type scriptCluster struct {
 	*simulator.Cluster
-	config clientcmdapi.Config // that reaches it
-	stop   func()
+	server *loopback.Server
 }
 
 // clustersKey is where a script's clusters are, by name.
@@ -83,8 +80,10 @@ func writeContexts(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	all := clientcmdapi.NewConfig()
 	for name, c := range scriptClusters(ts) {
-		all.Clusters[name], all.AuthInfos[name] = c.config.Clusters["it"], c.config.AuthInfos["it"]
-		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+		config := c.server.Kubeconfig(name)
+		maps.Copy(all.Clusters, config.Clusters)
+		maps.Copy(all.AuthInfos, config.AuthInfos)
+		maps.Copy(all.Contexts, config.Contexts)
 	}
 	ts.Check(clientcmd.WriteToFile(*all, ts.MkAbs(args[0])))
 }
@@ -101,61 +100,9 @@ func restartCluster(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (c *scriptCluster) begin(ts *testscript.TestScript, name string) {
-	ts.Check(c.start(filepath.Join(ts.MkAbs("clusters"), name+".yaml")))
-	ts.Defer(c.stop)
-}
-
-// start serves the cluster at an address of its own, and writes its kubeconfig.
-func (c *scriptCluster) start(kubeconfig string) error {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(c.serve))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	c.stop = func() {
-		server.CloseClientConnections() // of watches
-		server.Close()
-	}
-	c.config = kubeconfigOf(server)
-	return clientcmd.WriteToFile(c.config, kubeconfig)
-}
-
-func kubeconfigOf(server *httptest.Server) clientcmdapi.Config {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"it": {Server: server.URL, CertificateAuthorityData: authority}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"it": {Token: "any"}},
-		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
-		CurrentContext: "it",
-	}
-}
-
-// serve hands a request to the simulator, and its answer back as it comes.
-func (c *scriptCluster) serve(w http.ResponseWriter, r *http.Request) {
-	answer, err := c.RoundTrip(r)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	defer answer.Body.Close()
-	for key, values := range answer.Header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(answer.StatusCode)
-	out := flushing{w, http.NewResponseController(w)}
-	_ = out.Flush()                  // a watch has begun, though there is nothing to tell yet
-	_, _ = io.Copy(out, answer.Body) // who asked may be gone
-}
-
-// flushing sends all that is written at once: the events of a watch.
-type flushing struct {
-	io.Writer
-	*http.ResponseController
-}
-
-func (f flushing) Write(p []byte) (int, error) {
-	n, err := f.Writer.Write(p)
-	if err != nil {
-		return n, err
-	}
-	return n, f.Flush()
+	c.server = loopback.Start(c.Cluster)
+	ts.Defer(c.server.Close)
+	ts.Check(clientcmd.WriteToFile(*c.server.Kubeconfig(name), filepath.Join(ts.MkAbs("clusters"), name+".yaml")))
 }
 
 // stopCluster makes a cluster unreachable:
@@ -165,7 +112,7 @@ func stopCluster(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: down NAME")
 	}
-	clusterNamed(ts, args[0]).stop()
+	clusterNamed(ts, args[0]).server.Close()
 }
 
 // printObject prints an object of a cluster as YAML, without what an API server adds
