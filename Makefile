@@ -55,8 +55,11 @@ sim: TIME = 10m
 sim:
 	SWELL_SIM_TIME=$(TIME) SWELL_SIM_SEED=$(SEED) SWELL_SIM_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestSim$$|TestSameSeed' -v ./sync/sim
 
+# Without cgo, as tests are, so that both take the same builds of all packages.
+lint: export CGO_ENABLED = 0
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }
+	$(GO) run ./deploy/style
 	$(GO) vet ./...
 	cd deploy/devcluster && $(GO) vet ./...
 	cd deploy/release && $(GO) vet ./...
