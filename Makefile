@@ -17,10 +17,17 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE_ARCH ?= $(shell $(GO) env GOARCH)
 STATIC = $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
 
-.PHONY: all build quick test test-long sim lint bench demo generate clean committed release image manifests cross
+.PHONY: all help build quick test test-long sim golden lint bench demo generate clean committed release image manifests cross
 
+# Plain make builds, as everywhere.
 all: build
 
+## help: this list, made of the lines of the Makefile that begin with two #
+help:
+	@echo "make TARGET:"
+	@awk -F ': ' '/^## /{printf "  %-35s %s\n", substr($$1, 4), substr($$0, length($$1) + 3)}' Makefile
+
+## build: bin/swell (plain make does the same)
 build: bin/swell
 
 bin/swell: FORCE
@@ -35,26 +42,40 @@ $(BUILT): bin/%: bin/testrun FORCE
 bin/testrun: $(wildcard deploy/testrun/*.go)
 	cd deploy/testrun && $(GO) build -o ../../bin/testrun .
 
+## quick: vet, and the tests that need no server, within a minute
 # The loop beside the editor, within a minute: vet, and the tests that need no server. Results
 # of packages that did not change come from Go's cache.
 quick: bin/testrun
 	$(GO) vet ./...
 	@bin/testrun quick
 
-# Everything in test.plan, or what it has of some packages: make test PKG=./sync/apply
+## test [PKG=./sync/apply]: every test, with real API servers, Git servers and a forge
+# Everything in test.plan, or what it has of some packages.
 test: bin/testrun
 	@bin/testrun run $(PKG)
 
+## test-long: the long forms of the tests; takes hours
 # The long forms: hours.
 test-long: $(BUILT)
 	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
+## sim [TIME=1h] [SEED=4711]: random histories of the whole daemon with faults, or one of them again
 # Histories of the whole daemon, with faults: make sim TIME=1h, or SEED=4711 TIME=1ms to play one again.
 sim: TIME = 10m
 sim:
 	SWELL_SIM_TIME=$(TIME) SWELL_SIM_SEED=$(SEED) SWELL_SIM_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestSim$$|TestSameSeed' -v ./sync/sim
 
+## golden [PKG=./render]: writes the golden files of tests anew; read the difference before you commit it
+# Of all packages with a flag -update but config, whose golden files are the released documents:
+# a release writes those (make golden PKG=./config). RUN=TestReference is one test.
+GOLDEN = TestScripts|TestReference|TestManifests|TestPictures|TestGolden|TestCharts|TestBlame|TestExamples|TestBuild|TestRules|TestGood|TestBuf|TestReleasedDocuments
+golden: PKG = $(filter-out ./config,$(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -l 'flag.Bool."update"' -- '*_test.go'))))))
+golden: RUN = ^($(GOLDEN))$$
+golden:
+	$(TEST) -count=1 -run '$(RUN)' $(PKG) -update
+
+## lint: gofmt, vet, staticcheck, known vulnerabilities, long lines and words (deploy/style)
 # Without cgo, as tests are, so that both take the same builds of all packages.
 lint: export CGO_ENABLED = 0
 lint:
@@ -66,6 +87,7 @@ lint:
 	$(TOOLS) staticcheck ./...
 	sh deploy/tools/govulncheck.sh
 
+## bench: all benchmarks
 bench: bin/devcluster bin/helm bin/gitea
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./render/... ./sync/source ./sync/store
 	$(GO) test -run '^$$' -bench 'Chart' -benchtime 20x ./sync/helm
@@ -83,9 +105,11 @@ bench: bin/devcluster bin/helm bin/gitea
 	$(BENCH) 'Process|Check|Previewer|WebhookToComment|PushToApplied|MovingBase' ./cmd/swell
 	$(BENCH) 'Many' ./cmd/swell
 
+## demo: swell at work on three real clusters, told in eight scenes
 demo: bin/swell bin/devcluster
 	bin/swell demo --devcluster bin/devcluster
 
+## release [PLATFORMS=linux/amd64]: static binaries, checksums and bills of materials, in bin/release
 # Static binaries with checksums, bills of materials and completions, in bin/release. The same
 # commit gives the same bytes.
 release: committed bin/swell bin/release-tool
@@ -100,6 +124,7 @@ release: committed bin/swell bin/release-tool
 	bin/swell completion fish > bin/release/completion/swell.fish
 	cd bin/release && sha256sum swell-* completion/* > SHA256SUMS
 
+## image: the container image, in bin/image
 # The container image, as a file that docker load and podman load take; where there is a
 # docker that works, it is loaded. bin/image/root is what deploy/Containerfile takes.
 image: committed bin/release-tool
@@ -117,17 +142,21 @@ committed:
 bin/release-tool: FORCE
 	cd deploy/release && $(GO) build -o ../../bin/release-tool .
 
+## manifests: deploy/manifests anew from deploy/chart
 # deploy/manifests is the chart as Helm renders it.
 manifests:
 	$(GO) test ./cmd/swell -run 'TestManifests' -update
 
+## cross: vet for macOS
 # What compiles only elsewhere.
 cross:
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./cmd/swell ./sync/...
 
+## generate: what go generate writes: the schemas of Kubernetes releases, the time zones
 generate:
 	$(GO) generate ./...
 
+## clean: removes bin
 clean:
 	rm -rf bin
 
