@@ -73,17 +73,16 @@ GOLDEN = TestScripts|TestReference|TestManifests|TestPictures|TestGolden|TestCha
 golden: PKG = $(filter-out ./config,$(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -l 'flag.Bool."update"' -- '*_test.go'))))))
 golden: RUN = ^($(GOLDEN))$$
 golden:
-	$(TEST) -count=1 -run '$(RUN)' $(PKG) -update
+	$(GO) test -vet=off -count=1 -run '$(RUN)' $(PKG) -update
 
 ## lint: gofmt, vet, staticcheck, known vulnerabilities, long lines and words (deploy/style)
-# Without cgo, as tests are, so that both take the same builds of all packages.
-lint: export CGO_ENABLED = 0
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "gofmt: run gofmt -w on these"; exit 1; }
 	$(GO) run ./deploy/style
 	$(GO) vet ./...
 	cd deploy/devcluster && $(GO) vet ./...
 	cd deploy/release && $(GO) vet ./...
+	cd deploy/testrun && $(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 	sh deploy/tools/govulncheck.sh
 

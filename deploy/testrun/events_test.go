@@ -52,7 +52,7 @@ func execute(t *testing.T, source string) (result, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &entry{pkg: "./played", how: plain, budget: 1}
+	e := &entry{pkg: "./played", how: computes, budget: 1}
 	b := batches([]*entry{e})[0]
 	if _, err := b.build(t.Context(), "out"); err != nil {
 		t.Fatal(err)
@@ -99,9 +99,11 @@ func TestPanicIsShown(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	r := &runner{linked: 2, linking: 3 * time.Second, results: []result{
-		{entry: &entry{pkg: "./a", how: plain, budget: 10}, cpu: 16 * time.Second, outcome: &outcome{passed: 2, tests: []timed{{"a", "TestX", 2 * time.Second}, {"a", "TestY", 3 * time.Second}}}},
-		{entry: &entry{pkg: "./b", how: withRace, budget: 10}, cpu: 15 * time.Second, outcome: &outcome{passed: 1, failed: 1, skipped: []string{"TestZ"}, isFailed: true}},
-		{entry: &entry{pkg: "./c", how: plain, budget: 10}, outcome: &outcome{isFailed: true}}, // it did not come to any test
+		{entry: &entry{pkg: "./a", how: computes, budget: 10}, cpu: 16 * time.Second, outcome: &outcome{passed: 2,
+			tests: []timed{{"a", "TestX", 2 * time.Second}, {"a", "TestY", 3 * time.Second}}}},
+		{entry: &entry{pkg: "./b", how: withRace, budget: 10}, cpu: 15 * time.Second, outcome: &outcome{passed: 1, failed: 1,
+			skipped: []string{"TestZ"}, isFailed: true}},
+		{entry: &entry{pkg: "./c", how: computes, budget: 10}, outcome: &outcome{isFailed: true}}, // it did not come to any test
 	}}
 	text := r.report(time.Minute, 2*time.Minute, map[string]int{"control plane": 4, "swell": 7})
 	for _, want := range []string{

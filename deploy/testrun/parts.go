@@ -35,8 +35,8 @@ var needed = []part{
 	{"libnss_wrapper.so", "libnss-wrapper"},
 }
 
-// parts installs what is missing, where this is Debian and we are root. Elsewhere it fails
-// with one line that says how.
+// parts installs the missing parts on Debian, as root. Elsewhere it fails with one line that
+// names the command.
 func parts(ctx context.Context, _ []string) error {
 	missing := missingParts(needed, isPresent)
 	if len(missing) == 0 {
@@ -45,7 +45,8 @@ func parts(ctx context.Context, _ []string) error {
 	install := installCommand(missing)
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Getuid() != 0 {
-		return fmt.Errorf("the tests need %s, which this machine does not have; on Debian: sudo sh -c '%s'", strings.Join(names(missing), ", "), install)
+		return fmt.Errorf("the tests need %s, which this machine does not have; on Debian: sudo sh -c '%s'",
+			strings.Join(names(missing), ", "), install)
 	}
 	fmt.Printf("install %s\n", strings.Join(names(missing), ", "))
 	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-qy", "--no-install-recommends"}, packages(missing)...)} {

@@ -42,7 +42,7 @@ const defaultBudget = 10
 // Ways to run a package.
 const (
 	withServers = "servers"
-	plain       = "plain"
+	computes    = "plain"
 	withRace    = "race"
 	quick       = "quick"
 )
@@ -103,7 +103,7 @@ func parseEntry(fields []string) (e entry, err error) {
 	if !strings.HasPrefix(e.pkg, "./") {
 		return e, fmt.Errorf("%q: want a package like %q", e.pkg, "./sync")
 	}
-	if !slices.Contains([]string{withServers, plain, withRace, quick}, e.how) {
+	if !slices.Contains([]string{withServers, computes, withRace, quick}, e.how) {
 		return e, fmt.Errorf("%q: want servers, plain, race or quick", e.how)
 	}
 	if e.budget, err = strconv.Atoi(fields[2]); err != nil || e.budget <= 0 {
@@ -123,7 +123,7 @@ func complete(planned []entry, tested []string) (all []entry, err error) {
 	}
 	for _, pkg := range tested {
 		if !slices.ContainsFunc(planned, func(e entry) bool { return e.pkg == pkg && e.how != quick }) {
-			all = append(all, entry{pkg: pkg, how: plain, budget: defaultBudget})
+			all = append(all, entry{pkg: pkg, how: computes, budget: defaultBudget})
 		}
 	}
 	return all, err

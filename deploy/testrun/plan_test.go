@@ -15,7 +15,8 @@ func TestParsePlan(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if e := all[0]; e.pkg != "./sync" || e.how != withServers || e.budget != 90 || !slices.Equal(e.flags, []string{"-test.parallel=8"}) {
+	e := all[0]
+	if e.pkg != "./sync" || e.how != withServers || e.budget != 90 || !slices.Equal(e.flags, []string{"-test.parallel=8"}) {
 		t.Errorf("%+v", e)
 	}
 	for text, want := range map[string]string{
@@ -53,7 +54,7 @@ func TestComplete(t *testing.T) {
 // TestPlan: the plan of this repository names packages with tests, and each package once.
 func TestPlan(t *testing.T) {
 	t.Chdir("../..")
-	entries, err := chosen(t.Context(), []string{withServers, plain, withRace}, nil)
+	entries, err := chosen(t.Context(), []string{withServers, computes, withRace}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s is not run", pkg)
 		}
 	}
-	if _, err := chosen(t.Context(), []string{plain}, []string{"./nowhere"}); err == nil || !strings.Contains(err.Error(), "./nowhere: no package with tests") {
+	_, err = chosen(t.Context(), []string{computes}, []string{"./nowhere"})
+	if err == nil || !strings.Contains(err.Error(), "./nowhere: no package with tests") {
 		t.Errorf("a package that is not there: %v", err)
 	}
 }
@@ -92,7 +94,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	entries := []*entry{
-		{pkg: "./deploy/tool", how: plain, budget: 99}, {pkg: "./a/x", how: plain, budget: 5}, {pkg: "./b/x", how: plain, budget: 9},
+		{pkg: "./deploy/tool", how: computes, budget: 99}, {pkg: "./a/x", how: computes, budget: 5}, {pkg: "./b/x", how: computes, budget: 9},
 		{pkg: "./s", how: withServers, budget: 1}, {pkg: "./r", how: withRace, budget: 50},
 	}
 	var got []string

@@ -14,7 +14,7 @@ import (
 // the plan that are for it alone. Unlike run, it takes results from Go's cache: where one
 // package changed, only those that import it are linked and run.
 func quickly(ctx context.Context, packages []string) error {
-	entries, err := chosen(ctx, []string{plain}, packages)
+	entries, err := chosen(ctx, []string{computes}, packages)
 	if err != nil {
 		return err
 	}

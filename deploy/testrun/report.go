@@ -18,7 +18,7 @@ import (
 // slowest is how many tests the report names.
 const slowest = 15
 
-// line is what is printed when a binary has ended, in the form of go test.
+// line is printed when a binary has ended, in the form of go test.
 func (r *result) line() string {
 	verdict := "ok  "
 	if r.isFailed {
@@ -74,8 +74,8 @@ func (r *runner) report(wall, cpu time.Duration, counts map[string]int) string {
 	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to build %d binaries; %d control planes and %d processes of swell started\n",
 		short(wall), short(cpu), short(r.linking), r.linked, counts["control plane"], counts["swell"])
 	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, len(skipped))
-	if over := r.overBudget(); len(over) > 0 {
-		fmt.Fprintf(&b, "over budget by half: %s\n", strings.Join(over, ", "))
+	if exceeded := r.overBudget(); len(exceeded) > 0 {
+		fmt.Fprintf(&b, "over budget by half: %s\n", strings.Join(exceeded, ", "))
 	}
 	return b.String()
 }
@@ -86,7 +86,8 @@ func (r *runner) packages(b *strings.Builder) {
 	table := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "CPU s\tbudget\twall s\ttests\t package")
 	for _, res := range all {
-		fmt.Fprintf(table, "%.1f\t%d\t%.1f\t%d\t %s\n", res.cpu.Seconds(), res.entry.budget, res.wall.Seconds(), len(res.tests), res.entry.name())
+		fmt.Fprintf(table, "%.1f\t%d\t%.1f\t%d\t %s\n",
+			res.cpu.Seconds(), res.entry.budget, res.wall.Seconds(), len(res.tests), res.entry.name())
 	}
 	_ = table.Flush() // into memory
 }
@@ -106,14 +107,14 @@ func (r *runner) slowest(b *strings.Builder) {
 
 // overBudget are the binaries that took more than one and a half times their budget. That is
 // no failure: machines are shared.
-func (r *runner) overBudget() (over []string) {
+func (r *runner) overBudget() (exceeded []string) {
 	for _, res := range r.results {
 		if budget := time.Duration(res.entry.budget) * time.Second; res.cpu > budget+budget/2 {
-			over = append(over, fmt.Sprintf("%s %.0f s of %d", res.entry.name(), res.cpu.Seconds(), res.entry.budget))
+			exceeded = append(exceeded, fmt.Sprintf("%s %.0f s of %d", res.entry.name(), res.cpu.Seconds(), res.entry.budget))
 		}
 	}
-	slices.Sort(over)
-	return over
+	slices.Sort(exceeded)
+	return exceeded
 }
 
 func short(d time.Duration) string { return d.Round(time.Second).String() }

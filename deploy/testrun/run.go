@@ -125,7 +125,7 @@ func prepare(ctx context.Context, entries []*entry) error {
 	return tools(ctx, nil)
 }
 
-// all builds the binaries batch by batch, and runs each batch beside what is built next.
+// all builds the binaries batch by batch, and runs each batch while the next one is built.
 func (r *runner) all(ctx context.Context, entries []*entry) error {
 	dir, err := os.MkdirTemp("", "swell-test-")
 	if err != nil {
@@ -151,15 +151,15 @@ func (r *runner) all(ctx context.Context, entries []*entry) error {
 		r.linked, r.linking = r.linked+len(b.entries), r.linking+cost
 		r.mu.Unlock()
 		for _, e := range b.entries {
-			running.Go(func() { r.one(ctx, e, binary(into, e)) })
+			running.Go(func() { r.test(ctx, e, binary(into, e)) })
 		}
 	}
 	running.Wait()
 	return failures
 }
 
-// one runs a test binary when there is room for it.
-func (r *runner) one(ctx context.Context, e *entry, program string) {
+// test runs a test binary when there is room for it.
+func (r *runner) test(ctx context.Context, e *entry, program string) {
 	room := r.computing
 	if e.how == withServers {
 		room = r.servers
@@ -192,7 +192,8 @@ func (r *runner) execute(ctx context.Context, e *entry, program string) (result,
 		return result{}, err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, r.test2json, append([]string{"-t", "-p", e.name(), program, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + deadline}, e.flags...)...)
+	args := []string{"-t", "-p", e.name(), program, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + deadline}
+	cmd := exec.CommandContext(ctx, r.test2json, append(args, e.flags...)...)
 	cmd.Dir, cmd.Env = e.pkg, r.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt ends all that it started
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -85,7 +85,8 @@ func (s *servers) startClusters(ctx context.Context, t *tally) error {
 		return err
 	}
 	dir := filepath.Join(s.dir, "clusters")
-	cmd := exec.CommandContext(ctx, "bin/devcluster", "up", "--names", sharedClusters, "--dir", dir, "--stop-at-eof", "--audit", "--apiserver-arg", "audit-policy-file="+policy)
+	cmd := exec.CommandContext(ctx, "bin/devcluster", "up", "--names", sharedClusters, "--dir", dir, "--stop-at-eof",
+		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
 	s.variables = append(s.variables, clustersVariable+"="+dir)
 	return s.start(cmd, t.env(), "ready")
 }

@@ -28,9 +28,12 @@ type tool struct {
 	// download is a file with the version of a module that is built in its own folder: its
 	// replacements keep it from being required. Empty for others.
 	download string
-	// beside are files that the program comes with: from the module of the program, to bin.
-	beside map[string]string
+	// files come with the program: from the folder of its module, to bin.
+	files map[string]string
 }
+
+// controllerFiles are the definitions of the kinds that kustomize-controller reads.
+var controllerFiles = map[string]string{"config/crd/bases/*.yaml": "kustomize-controller.yaml"}
 
 // toolTable are the tools by the names that they have in bin.
 var toolTable = map[string]tool{
@@ -38,7 +41,7 @@ var toolTable = map[string]tool{
 	"sops":                 {module: "deploy/sops", program: "github.com/getsops/sops/v3/cmd/sops"},
 	"helm":                 {module: "deploy/helm", program: "helm.sh/helm/v4/cmd/helm"},
 	"buf":                  {module: "deploy/buf", program: "github.com/bufbuild/buf/cmd/buf"},
-	"kustomize-controller": {module: "deploy/flux", program: "github.com/fluxcd/kustomize-controller", beside: map[string]string{"config/crd/bases/*.yaml": "kustomize-controller.yaml"}},
+	"kustomize-controller": {module: "deploy/flux", program: "github.com/fluxcd/kustomize-controller", files: controllerFiles},
 	"gitea":                {module: "deploy", program: "code.gitea.io/gitea", download: "deploy/gitea.version"},
 }
 
@@ -187,7 +190,7 @@ func (t tool) source(ctx context.Context) (string, error) {
 
 // collect gathers the files that come with the program.
 func (t tool) collect(ctx context.Context, into string) error {
-	for pattern, name := range t.beside {
+	for pattern, name := range t.files {
 		dir, err := goCommand(ctx, t.module, "list", "-m", "-f", "{{.Dir}}", t.program)
 		if err != nil {
 			return err

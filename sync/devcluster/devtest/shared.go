@@ -69,7 +69,8 @@ func (s *Shared) find(binary string) (*devcluster.Clusters, error) {
 	if err := os.WriteFile(policy, auditPolicy, 0o600); err != nil {
 		return nil, err
 	}
-	return devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), s.Names, "--audit", "--apiserver-arg", "audit-policy-file="+policy)
+	return devcluster.Start(context.Background(), binary, filepath.Join(dir, "clusters"), s.Names,
+		"--audit", "--apiserver-arg", "audit-policy-file="+policy)
 }
 
 // running are the clusters that the runner started.

@@ -221,14 +221,17 @@ func (s *Server) User(t testing.TB, name string, scopes ...string) User {
 	if len(scopes) == 0 {
 		scopes = []string{"all"}
 	}
-	made := User{Name: fmt.Sprintf("%s-%.6s", name, strings.ToLower(rand.Text()))}
-	s.Do(t, s.Admin, "POST", "admin/users", map[string]any{"username": made.Name, "email": made.Name + "@example.com", "password": password, "must_change_password": false}, nil)
+	user := User{Name: fmt.Sprintf("%s-%.6s", name, strings.ToLower(rand.Text()))}
+	account := map[string]any{"username": user.Name, "email": user.Name + "@example.com", "password": password, "must_change_password": false}
+	s.Do(t, s.Admin, "POST", "admin/users", account, nil)
 	var token struct{ SHA1 string }
-	if err := s.send(t.Context(), func(r *http.Request) { r.SetBasicAuth(made.Name, password) }, "POST", "users/"+made.Name+"/tokens", map[string]any{"name": "test", "scopes": scopes}, &token); err != nil {
+	identify := func(r *http.Request) { r.SetBasicAuth(user.Name, password) }
+	wanted := map[string]any{"name": "test", "scopes": scopes}
+	if err := s.send(t.Context(), identify, "POST", "users/"+user.Name+"/tokens", wanted, &token); err != nil {
 		t.Fatal(err)
 	}
-	made.Token = token.SHA1
-	return made
+	user.Token = token.SHA1
+	return user
 }
 
 // BotScopes are what the account of swell needs.
