@@ -64,6 +64,14 @@ func (e *entry) name() string {
 	return name
 }
 
+// needs counts whether the entry needs the shared servers.
+func (e *entry) needs() int {
+	if e.how == withServers {
+		return 1
+	}
+	return 0
+}
+
 // module is the folder of the module that the package is in.
 func (e *entry) module() string {
 	for dir := e.pkg; dir != "."; dir = path.Dir(dir) {

@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 		env:     append(append(os.Environ(), tally.env()...), servers.env()...),
 		servers: make(chan struct{}, serversAtOnce), computing: make(chan struct{}, runtime.NumCPU()),
 	}
-	err = r.all(ctx, entries)
+	err = r.all(ctx, entries, servers.stop)
 	servers.stop()
 	if err != nil {
 		return err
@@ -125,8 +125,9 @@ func prepare(ctx context.Context, entries []*entry) error {
 	return tools(ctx, nil)
 }
 
-// all builds the binaries batch by batch, and runs each batch while the next one is built.
-func (r *runner) all(ctx context.Context, entries []*entry) error {
+// all builds the binaries batch by batch, and runs each batch while the next one is built. It
+// stops the servers when nobody needs them any more: idle API servers compute, too.
+func (r *runner) all(ctx context.Context, entries []*entry, stopServers func()) error {
 	dir, err := os.MkdirTemp("", "swell-test-")
 	if err != nil {
 		return err
@@ -137,21 +138,33 @@ func (r *runner) all(ctx context.Context, entries []*entry) error {
 		return err
 	}
 	r.test2json = strings.TrimSpace(string(found))
-	var running sync.WaitGroup
-	defer running.Wait()
+	var running, served sync.WaitGroup
+	for _, e := range entries {
+		served.Add(e.needs())
+	}
+	running.Go(func() {
+		served.Wait()
+		stopServers()
+	})
 	var failures error
 	for i, b := range batches(entries) {
 		into := filepath.Join(dir, fmt.Sprint(i))
 		cost, err := b.build(ctx, into)
 		if err != nil {
 			failures = errors.Join(failures, err) // the others are of interest all the same
+			for _, e := range b.entries {
+				served.Add(-e.needs())
+			}
 			continue
 		}
 		r.mu.Lock()
 		r.linked, r.linking = r.linked+len(b.entries), r.linking+cost
 		r.mu.Unlock()
 		for _, e := range b.entries {
-			running.Go(func() { r.test(ctx, e, binary(into, e)) })
+			running.Go(func() {
+				r.test(ctx, e, binary(into, e))
+				served.Add(-e.needs())
+			})
 		}
 	}
 	running.Wait()

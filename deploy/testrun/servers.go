@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,6 +39,7 @@ type servers struct {
 	variables []string
 	running   []*exec.Cmd
 	endInput  []func() error // closes a server's standard input, which ends it
+	once      sync.Once      // to stop
 }
 
 // startServers starts what entries that wait for servers share, and returns when it is ready.
@@ -122,8 +124,10 @@ func (s *servers) start(cmd *exec.Cmd, env []string, ready string) error {
 
 func (s *servers) env() []string { return s.variables }
 
-// stop ends the servers, and waits for them.
-func (s *servers) stop() {
+// stop ends the servers, and waits for them. It may be called again.
+func (s *servers) stop() { s.once.Do(s.end) }
+
+func (s *servers) end() {
 	for i, cmd := range s.running {
 		_ = s.endInput[i]()
 		_ = cmd.Wait() // how it ends is of no interest any more
