@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,7 @@ type stage struct {
 	repo     *demo.Repository
 	clusters map[string]*demo.Live
 	config   string
+	real     []string         // those of the clusters that are real API servers
 	logs     string           // where the audit logs of real API servers are
 	read     map[string]int64 // of them, by cluster
 }
@@ -64,22 +66,24 @@ func newStage(t *testing.T) *stage {
 	return stageOn(t, dir, "  kubeconfigDir: clusters\n", configs)
 }
 
-// serveCluster serves a simulated cluster until the test ends, and writes its kubeconfig.
+// serveCluster serves a simulated cluster until the test ends, and writes its kubeconfig, with a
+// context that is called like the file.
 func serveCluster(t *testing.T, c *simulator.Cluster, kubeconfig string) {
 	t.Helper()
 	server := loopback.Start(c)
 	t.Cleanup(server.Close)
-	if err := clientcmd.WriteToFile(*server.Kubeconfig("it"), kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(*server.Kubeconfig(strings.TrimSuffix(filepath.Base(kubeconfig), ".yaml")), kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// newServerStage is on real API servers with their controllers.
-func newServerStage(t *testing.T) *stage {
+// newServerStage is on real API servers with their controllers, where they are named: the
+// other clusters are simulated.
+func newServerStage(t *testing.T, real ...string) *stage {
 	t.Helper()
 	binary := devtest.Binary(t)
 	dir := t.TempDir()
-	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), demo.Clusters, "--audit")
+	clusters, err := devcluster.Start(t.Context(), binary, filepath.Join(dir, "clusters"), real, "--audit")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +91,22 @@ func newServerStage(t *testing.T) *stage {
 	text := "  clusters:\n"
 	configs := map[string]*rest.Config{}
 	for _, name := range demo.Clusters {
-		text += fmt.Sprintf("  - {name: %s, kubeconfig: clusters/kubeconfig}\n", name)
-		if configs[name], err = clusters.Config(name); err != nil {
+		kubeconfig := "clusters/kubeconfig"
+		if slices.Contains(real, name) {
+			configs[name], err = clusters.Config(name)
+		} else {
+			kubeconfig = name + ".yaml"
+			c := simulator.New()
+			configs[name] = c.Config()
+			serveCluster(t, c, filepath.Join(dir, kubeconfig))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		text += fmt.Sprintf("  - {name: %s, kubeconfig: %s}\n", name, kubeconfig)
 	}
 	s := stageOn(t, dir, text, configs)
-	s.logs, s.read = clusters.Dir, map[string]int64{}
+	s.real, s.logs, s.read = real, clusters.Dir, map[string]int64{}
 	return s
 }
 
@@ -158,7 +171,7 @@ func (s *stage) once(wantCode int) string {
 // one undisturbed run gives. Then it is killed at chosen moments of each wave.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	s := newServerStage(t)
+	s := newServerStage(t, demo.Clusters...)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

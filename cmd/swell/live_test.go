@@ -19,7 +19,7 @@ import (
 // controllers made of a unit is shown.
 func TestLive(t *testing.T) {
 	t.Parallel()
-	s := newServerStage(t)
+	s := newServerStage(t, demo.CartTargets[0].Cluster)
 	s.once(0)
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/demo"
 	"github.com/swell-sh/swell/sync/sops"
 	"github.com/swell-sh/swell/sync/sops/sopstest"
 )
@@ -44,7 +45,7 @@ type sealedStage struct {
 // API. Not even when the server refuses the Secret, and tells its values in the refusal.
 func TestSealedNowhere(t *testing.T) {
 	t.Parallel()
-	s := &sealedStage{stage: newServerStage(t), key: sopstest.NewKey(t), planter: planter{Rand: rand.New(rand.NewSource(1))}, texts: map[string][]byte{}}
+	s := &sealedStage{stage: newServerStage(t, demo.CartTargets[0].Cluster), key: sopstest.NewKey(t), planter: planter{Rand: rand.New(rand.NewSource(1))}, texts: map[string][]byte{}}
 	s.plant()
 	first := s.release()
 	stop := s.daemon()
@@ -202,7 +203,7 @@ func (s *sealedStage) ask(when string, diffCode int) string {
 	return string(s.texts[when+" /v1/units"])
 }
 
-// denied has the API servers refuse the Secret, with its values in the refusal.
+// denied has the real API server, whose turn is first, refuse the Secret, with its values in the refusal.
 func (s *sealedStage) denied() {
 	s.Helper()
 	for _, resource := range []string{
@@ -210,13 +211,13 @@ func (s *sealedStage) denied() {
 "validations":[{"expression":"object.data.password == oldObject.data.password","messageExpression":"'not ' + string(object.data.password) + ' nor ' + string(object.data.token)"}]}}`,
 		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"talks"},"spec":{"policyName":"talks","validationActions":["Deny"]}}`,
 	} {
-		for _, cluster := range s.clusters {
+		for _, name := range s.real {
 			var object unstructured.Unstructured
 			if err := object.UnmarshalJSON([]byte(resource)); err != nil {
 				s.Fatal(err)
 			}
 			plural := map[string]string{"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings"}[object.GetKind()]
-			if _, err := cluster.Client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: plural}).Create(s.Context(), &object, metav1.CreateOptions{}); err != nil {
+			if _, err := s.clusters[name].Client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: plural}).Create(s.Context(), &object, metav1.CreateOptions{}); err != nil {
 				s.Fatal(err)
 			}
 		}

@@ -28,6 +28,8 @@ type tool struct {
 	// download is a file with the version of a module that is built in its own folder: its
 	// replacements keep it from being required. Empty for others.
 	download string
+	// cgo are the build tags of a program that is linked with C; empty for others.
+	cgo string
 	// files come with the program: from the folder of its module, to bin.
 	files map[string]string
 }
@@ -42,7 +44,7 @@ var toolTable = map[string]tool{
 	"helm":                 {module: "deploy/helm", program: "helm.sh/helm/v4/cmd/helm"},
 	"buf":                  {module: "deploy/buf", program: "github.com/bufbuild/buf/cmd/buf"},
 	"kustomize-controller": {module: "deploy/flux", program: "github.com/fluxcd/kustomize-controller", files: controllerFiles},
-	"gitea":                {module: "deploy", program: "code.gitea.io/gitea", download: "deploy/gitea.version"},
+	"gitea":                {module: "deploy", program: "code.gitea.io/gitea", download: "deploy/gitea.version", cgo: "sqlite,sqlite_unlock_notify"},
 }
 
 // keptUnused is how long a built tool stays in the cache that nobody asks for.
@@ -170,7 +172,12 @@ func (t tool) compile(ctx context.Context, name, out string) error {
 		}
 		dir, program, flags = source, ".", []string{"-mod=readonly", "-buildvcs=false"}
 	}
-	_, err := goCommand(ctx, dir, append(append([]string{"build", "-ldflags", "-s -w", "-o", out}, flags...), program)...)
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-ldflags", "-s -w", "-tags", t.cgo, "-o", out, program)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if t.cgo != "" {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
+	}
+	_, err := output(cmd)
 	return err
 }
 
@@ -245,16 +252,21 @@ func forget(cache, name string) {
 	}
 }
 
-// goCommand runs the go command without cgo, and returns what it prints. What it says while
-// it works, such as what it downloads, is shown when it fails.
+// goCommand runs the go command without cgo in a folder, and returns its standard output.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	return output(cmd)
+}
+
+// output runs a command. Its progress, such as the modules it downloads, is shown when it
+// fails.
+func output(cmd *exec.Cmd) ([]byte, error) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return out, fmt.Errorf("go %s: %w\n%s", args[0], err, lastLines(stderr.String(), 40))
+		return out, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args[:2], " "), err, lastLines(stderr.String(), 40))
 	}
 	return out, nil
 }
