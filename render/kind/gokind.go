@@ -6,6 +6,7 @@ package kind
 import (
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -51,8 +52,9 @@ type GoObject struct {
 	Object map[string]any // of plain values
 }
 
-// goKinds are all kinds in Go.
-var goKinds = []*Go{configFolder()}
+// goKinds returns all kinds in Go. Their messages are compiled once, and only where kinds are
+// loaded: every start of the program would wait for it.
+var goKinds = sync.OnceValue(func() []*Go { return []*Go{configFolder()} })
 
 // kind is the kind as others see it.
 func (g *Go) kind() *Kind {

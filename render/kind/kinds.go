@@ -114,7 +114,7 @@ type use struct {
 // protoPath are folders of the tree where imports are looked up.
 func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *Data, protoPath ...string) *Kinds {
 	all := &kindLoader{protoPath: protoPath, known: map[string]*loader{}}
-	for _, g := range goKinds {
+	for _, g := range goKinds() {
 		l := &loader{all: all, kind: g.kind()}
 		all.loaders = append(all.loaders, l)
 		all.known[l.name()] = l
