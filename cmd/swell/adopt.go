@@ -19,8 +19,8 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 )
 
-func adoptCommand() *cobra.Command {
-	var o adoptOptions
+func adoptCommand(in *invocation) *cobra.Command {
+	o := adoptOptions{where: place{in: in}, config: configPath{in: in}}
 	cmd := &cobra.Command{
 		Use:   "adopt [HEAD]",
 		Short: "Show what taking live objects over from another tool would change",
@@ -53,8 +53,9 @@ Exit codes: 0 nothing but ownership, 1 it would change or leave something, 2 an 
 
 // adoptOptions are the flags of swell adopt.
 type adoptOptions struct {
-	where                        place
-	output, config, unit, target string
+	where                place
+	config               configPath
+	output, unit, target string
 }
 
 // adoption is what taking over would come to.

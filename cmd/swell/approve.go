@@ -20,8 +20,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func approveCommand() *cobra.Command {
-	var file, output, reason, plan string
+func approveCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output, reason, plan string
 	var yes, reject bool
 	cmd := &cobra.Command{
 		Use:   "approve [PLAN | --plan PLAN [REV]] --config FILE",
@@ -104,7 +105,7 @@ plan, there is no terminal to ask on, or the state could not be read or written.
 	return cmd
 }
 
-func approvePlan(cmd *cobra.Command, file, output string, plan planStatus, yes bool) error {
+func approvePlan(cmd *cobra.Command, file configPath, output string, plan planStatus, yes bool) error {
 	if gate := plan.Gate; gate != nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "wave %s of %s, commit %s by %s\n", gate.Wave, gate.Unit, gate.Commit.Short(), orDash(strings.Join(gate.Authors, ", ")))
 		if err := confirm(cmd, yes, "Let it go on?"); err != nil {
@@ -132,7 +133,7 @@ func approvePlan(cmd *cobra.Command, file, output string, plan planStatus, yes b
 	return nil
 }
 
-func rejectPlan(cmd *cobra.Command, file string, plan planStatus, reason string) error {
+func rejectPlan(cmd *cobra.Command, file configPath, plan planStatus, reason string) error {
 	if err := judge(cmd, file, serve.Judge{Digest: plan.Plan, Reject: true, Reason: reason}); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestRejectVerb(t *testing.T) {
 	swell := func(want int, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if code := execute(t.Context(), append(args, "-c", file), &out, &out); code != want {
+		if code := execute(t.Context(), writingTo(&out, &out), append(args, "-c", file)); code != want {
 			t.Errorf("%q: exit code %d, want %d\n%s", args, code, want, &out)
 		}
 		return strings.Join(strings.Fields(out.String()), " ")
@@ -53,10 +53,10 @@ func TestRejectVerb(t *testing.T) {
 	tells("no such plan, want one of "+short, 2, "approve", "00000000", "--reject")
 	tells("swell: rejected: plan "+short+", 1 deletion: they wait until the change is reverted in Git or the plan is approved", 0, "approve", short, "--reject", "--reason", "still read")
 
-	rejected := "rejected by " + whoami(&config.Daemon{}).Name + ": still read; take the change back in Git, or approve it after all"
+	rejected := "rejected by " + whoami(ofProcess(), &config.Daemon{}).Name + ": still read; take the change back in Git, or approve it after all"
 	tells("too many; "+rejected, 0, "approve")
 	tells("1 deletion of services/shop/cart pending since 2026-01-02T03:04:05Z: "+rejected+": swell approve "+short, 1, "status")
-	tells("rejected plan "+short+": 1 deletion, by "+whoami(&config.Daemon{}).Name+": still read", 0, "history", "services/shop/cart")
+	tells("rejected plan "+short+": 1 deletion, by "+whoami(ofProcess(), &config.Daemon{}).Name+": still read", 0, "history", "services/shop/cart")
 	for _, verb := range []string{"approve", "status"} {
 		tells(`"reason": "still read"`, map[string]int{"status": 1}[verb], verb, "-o", "json")
 	}
@@ -64,10 +64,10 @@ func TestRejectVerb(t *testing.T) {
 		Items []struct{ Rejected store.Rejection }
 	}
 	var out bytes.Buffer
-	if code := execute(t.Context(), []string{"approve", "-o", "json", "-c", file}, &out, io.Discard); code != 0 {
+	if code := execute(t.Context(), writingTo(&out, io.Discard), []string{"approve", "-o", "json", "-c", file}); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Items) != 1 || list.Items[0].Rejected.By != whoami(&config.Daemon{}).Name {
+	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Items) != 1 || list.Items[0].Rejected.By != whoami(ofProcess(), &config.Daemon{}).Name {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	tells(rejected, 2, "approve", short) // before it asks

@@ -19,8 +19,8 @@ import (
 	"github.com/swell-sh/swell/render/object"
 )
 
-func blameCommand() *cobra.Command {
-	var where place
+func blameCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var output, unit, target string
 	cmd := &cobra.Command{
 		Use:   "blame OBJECT [FIELD] [FOLDER | REVISION]",

@@ -46,12 +46,12 @@ func (p *place) history(name string, commit config.Commit, tree config.Tree) (h 
 	h = &history{commit: commit, tree: tree, folder: p.folder(name), files: map[string]*source.Blamed{}, infos: map[config.Commit]source.Info{}}
 	repo := p.repo
 	if commit == "" {
-		if root, err := findMonorepo(name); err == nil {
+		if root, err := p.in.findMonorepo(name); err == nil {
 			name = root
 		}
-		h.work, repo = os.DirFS(name), name
+		h.work, repo = os.DirFS(p.in.path(name)), name
 	}
-	src, err := source.OpenLocal(repo)
+	src, err := source.OpenLocal(p.in.path(repo))
 	if err != nil {
 		return nil, func() {}
 	}

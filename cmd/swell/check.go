@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +17,8 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-func checkCommand() *cobra.Command {
-	var where place
+func checkCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var output, unit, base, since string
 	var excerpt, color bool
 	cmd := &cobra.Command{
@@ -93,7 +92,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				found.Problems = append(breaks, found.Problems...).Sorted()
 			}
 			if output == formatText {
-				text := textFor(cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))
+				text := textFor(in, cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))
 				text.write(found.Problems)
 			} else {
 				found.sources = newSources(snapshot)
@@ -189,9 +188,9 @@ func flagOr(cmd *cobra.Command, name string, value bool) *bool {
 }
 
 // textFor decides how text looks: as the flags say, else as fits the output.
-func textFor(out io.Writer, s *render.Snapshot, excerpt, color *bool) *problemText {
+func textFor(in *invocation, out io.Writer, s *render.Snapshot, excerpt, color *bool) *problemText {
 	terminal := isTerminal(out)
-	text := &problemText{out: out, color: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	text := &problemText{out: out, color: terminal && in.colors()}
 	if color != nil {
 		text.color = *color
 	}

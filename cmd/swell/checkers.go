@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,32 +22,31 @@ import (
 const checkersFile = "checkers.yaml"
 
 // checkerPrograms reads the programs that the flag names, or else those of the user.
-func checkerPrograms(file string) (map[string]config.CheckerProgram, error) {
+func (in *invocation) checkerPrograms(file string) (map[string]config.CheckerProgram, error) {
 	named := file != ""
 	if !named {
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil, nil // a user without a home has no configuration
+		if in.configDir == "" {
+			return nil, nil
 		}
-		file = filepath.Join(dir, "swell", checkersFile)
+		file = filepath.Join(in.configDir, "swell", checkersFile)
 	}
-	content, err := os.ReadFile(file)
+	content, err := in.readFile(file)
 	switch {
 	case !named && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, hinted{err, "--checkers names a document of kind CheckerPrograms; see the README"}
 	}
-	programs, problems := config.ReadCheckerPrograms(file, content)
+	programs, problems := config.ReadCheckerPrograms(in.path(file), content)
 	if len(problems) > 0 {
-		return nil, problems
+		return nil, in.namedProblems(problems)
 	}
 	return programs, nil
 }
 
 // runner runs the programs for a command.
 func (p *place) runner(kept *cache.Cache, out io.Writer) (*checker.Runner, error) {
-	programs, err := checkerPrograms(p.checkers)
+	programs, err := p.in.checkerPrograms(p.checkers)
 	if err != nil {
 		return nil, err
 	}

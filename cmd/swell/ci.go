@@ -35,13 +35,13 @@ const ciInstall = `[[define "install"]]    - name: Install swell
         chmod +x "$HOME/bin/swell"
         echo "$HOME/bin" >> "$GITHUB_PATH"[[end]]`
 
-func ciCommand() *cobra.Command {
+func ciCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ci",
 		Short: "Preview pull requests from continuous integration",
 		RunE:  oneOfItsVerbs,
 	}
-	cmd.AddCommand(ciInitCommand())
+	cmd.AddCommand(ciInitCommand(in))
 	return cmd
 }
 
@@ -63,7 +63,7 @@ type ciJob struct {
 	Path string
 }
 
-func ciInitCommand() *cobra.Command {
+func ciInitCommand(in *invocation) *cobra.Command {
 	var job ciJob
 	var repo, at string
 	cmd := &cobra.Command{
@@ -95,11 +95,11 @@ Exit codes: 0 written, 2 not.`,
 			if err := job.check(); err != nil {
 				return err
 			}
-			root := gitRoot(repo)
-			if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
+			root := in.gitRoot(repo)
+			if _, err := os.Lstat(in.path(filepath.Join(root, ".git"))); errors.Is(err, fs.ErrNotExist) {
 				return hinted{fmt.Errorf("%s: no Git repository", repo), "the files are for the root of the repository that the pull requests are in"}
 			}
-			folder, err := folderOf(at, repo)
+			folder, err := folderOf(in, at, repo)
 			if err != nil {
 				return err
 			}
@@ -158,9 +158,9 @@ func (j *ciJob) check() error {
 }
 
 // folderOf is the monorepo's folder inside the Git repository; "." is its root.
-func folderOf(at, repo string) (string, error) {
+func folderOf(in *invocation, at, repo string) (string, error) {
 	if at == "" {
-		at = (&place{repo: repo}).folder(repo)
+		at = (&place{in: in, repo: repo}).folder(repo)
 	}
 	at = filepath.ToSlash(filepath.Clean(at))
 	if at != "." && (!filepath.IsLocal(at) || !shellPath.MatchString(at)) {

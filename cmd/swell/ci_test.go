@@ -46,7 +46,7 @@ func newCIRepository(t *testing.T, folder string) string {
 func ciInit(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
 	var out bytes.Buffer
-	code = execute(t.Context(), append([]string{"ci", "init"}, args...), &out, &out)
+	code = execute(t.Context(), writingTo(&out, &out), append([]string{"ci", "init"}, args...))
 	return code, out.String()
 }
 
@@ -158,7 +158,7 @@ func TestIsBranch(t *testing.T) {
 	gitIn(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "first")
 	gitIn(t, dir, "branch", "wip/main")
 	gitIn(t, dir, "update-ref", "refs/remotes/origin/main", "HEAD")
-	where := &place{repo: dir}
+	where := &place{in: ofProcess(), repo: dir}
 	for _, test := range []struct {
 		revision, branch string
 		want             bool

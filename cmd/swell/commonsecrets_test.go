@@ -63,7 +63,7 @@ func TestCommonSecrets(t *testing.T) {
 		{[]string{"check", "head"}, nil},
 	} {
 		var stdout, stderr bytes.Buffer
-		execute(t.Context(), append(test.args, "--cache=none"), &stdout, &stderr)
+		execute(t.Context(), writingTo(&stdout, &stderr), append(test.args, "--cache=none"))
 		got := stdout.String() + stderr.String()
 		for _, want := range test.want {
 			if !strings.Contains(got, want) {
@@ -90,7 +90,7 @@ func TestCommonPasswords(t *testing.T) {
 		{"render", "head", "--explain", "--unit", "services/a/spec"},
 	} {
 		var stdout, stderr bytes.Buffer
-		execute(t.Context(), append(args, "--cache=none"), &stdout, &stderr)
+		execute(t.Context(), writingTo(&stdout, &stderr), append(args, "--cache=none"))
 		got := stdout.String() + stderr.String()
 		if strings.Contains(got, "oracle") || strings.Contains(got, "production") || !strings.Contains(got, "(secret)") {
 			t.Errorf("%v: want the password hidden:\n%s", args, got)
@@ -105,7 +105,7 @@ func TestSecretInAnotherField(t *testing.T) {
 	for _, mode := range []string{"{password:k7Y8mPcUTV}", "[k7Y8mPcUTV]", "{a: k7Y8mPcUTV}"} {
 		commonSecrets("2", mode).write(t, "head")
 		var stdout, stderr bytes.Buffer
-		execute(t.Context(), []string{"check", "head", "--cache=none", "--excerpt"}, &stdout, &stderr)
+		execute(t.Context(), writingTo(&stdout, &stderr), []string{"check", "head", "--cache=none", "--excerpt"})
 		if got := stdout.String() + stderr.String(); strings.Contains(got, "k7Y8mPcUTV") || !strings.Contains(got, "spec.mode") {
 			t.Errorf("%s: want a problem of spec.mode that does not show it:\n%s", mode, got)
 		}

@@ -25,18 +25,18 @@ type configuration struct {
 
 // readConfiguration reads the daemon's configuration; all problems are in the error, one a
 // line.
-func readConfiguration(file string) (configuration, error) {
-	content, err := os.ReadFile(file)
+func readConfiguration(file configPath) (configuration, error) {
+	content, err := file.in.readFile(file.name)
 	if err != nil {
 		return configuration{}, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; swell init writes one"}
 	}
 	return parseConfiguration(file, content)
 }
 
-func parseConfiguration(file string, content []byte) (configuration, error) {
-	settings, problems := config.ReadDaemon(file, content)
+func parseConfiguration(file configPath, content []byte) (configuration, error) {
+	settings, problems := config.ReadDaemon(file.in.path(file.name), content)
 	if len(problems) > 0 {
-		return configuration{}, problems
+		return configuration{}, file.in.namedProblems(problems)
 	}
 	return configuration{settings, content, time.Now()}, nil
 }
@@ -88,10 +88,10 @@ func (p *process) awaitConfiguration(ctx context.Context, d *openDaemon, hangups
 // readAgain reads the file. What is no file, such as a pipe, was read at the start and does
 // not change; another read might never end.
 func (p *process) readAgain() ([]byte, error) {
-	if info, err := os.Stat(p.file); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(p.file.in.path(p.file.name)); err == nil && !info.Mode().IsRegular() {
 		return p.is.content, nil
 	}
-	return os.ReadFile(p.file)
+	return p.file.in.readFile(p.file.name)
 }
 
 // settled says whether the content is another one than was judged, and the same as at the
@@ -113,13 +113,13 @@ func (p *process) judge(content []byte, unread error) (*configuration, error) {
 		return nil, err
 	}
 	if next.State != p.is.State {
-		return nil, fmt.Errorf("%s: spec.state is %s, and was %s: start swell again to use another state", p.file, next.State, p.is.State)
+		return nil, fmt.Errorf("%s: spec.state is %s, and was %s: start swell again to use another state", p.file.name, next.State, p.is.State)
 	}
 	changed := p.is.Changed(next.Daemon)
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	p.log.Info("the configuration has changed", "file", p.file, "fields", strings.Join(changed, ", "))
+	p.log.Info("the configuration has changed", "file", p.file.name, "fields", strings.Join(changed, ", "))
 	return &next, nil
 }
 
@@ -128,7 +128,7 @@ const shownProblems = 3
 
 // refuse says why a changed configuration is not taken.
 func (p *process) refuse(d *openDaemon, err error) {
-	p.log.Error("the changed configuration is not taken", "file", p.file, "err", err)
+	p.log.Error("the changed configuration is not taken", "file", p.file.name, "err", err)
 	text := err.Error()
 	var problems document.Problems
 	if errors.As(err, &problems) {

@@ -12,7 +12,7 @@ import (
 	"github.com/swell-sh/swell/sync/demo"
 )
 
-func demoCommand() *cobra.Command {
+func demoCommand(in *invocation) *cobra.Command {
 	var binary, dir, kubeconfig string
 	var contexts []string
 	var keep bool
@@ -38,7 +38,7 @@ Exit codes: 0 the story went as told, 2 it did not.`,
 			if created {
 				dir, err = os.MkdirTemp("", "swell-demo-")
 			} else {
-				err = os.MkdirAll(dir, 0o755)
+				err = os.MkdirAll(in.path(dir), 0o755)
 			}
 			if err != nil {
 				return err
@@ -47,7 +47,7 @@ Exit codes: 0 the story went as told, 2 it did not.`,
 				defer os.RemoveAll(dir)
 			}
 			out := cmd.OutOrStdout()
-			set := demo.Settings{Binary: binary, Dir: dir, Kubeconfig: kubeconfig, Contexts: contexts, Keep: keep}
+			set := demo.Settings{Binary: in.path(binary), Dir: in.path(dir), Kubeconfig: in.path(kubeconfig), Contexts: contexts, Keep: keep}
 			if set.Live = isTerminal(out); set.Live {
 				out = raw(out)
 			}

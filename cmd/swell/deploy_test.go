@@ -86,11 +86,11 @@ func chartObjects(t *testing.T, values string) (objects []*unstructured.Unstruct
 	t.Helper()
 	dir := chartMonorepo(t, values)
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"check", dir, "--cache", "none"}, &stdout, &stderr); code != 0 {
+	if code := execute(t.Context(), writingTo(&stdout, &stderr), []string{"check", dir, "--cache", "none"}); code != 0 {
 		t.Fatalf("swell check of the chart: %d\n%s%s", code, &stdout, &stderr)
 	}
 	stdout.Reset()
-	if code := execute(t.Context(), []string{"render", dir, "--cache", "none", "-o", "json"}, &stdout, &stderr); code != 0 {
+	if code := execute(t.Context(), writingTo(&stdout, &stderr), []string{"render", dir, "--cache", "none", "-o", "json"}); code != 0 {
 		t.Fatalf("swell render of the chart: %d\n%s", code, &stderr)
 	}
 	for line := range strings.Lines(stdout.String()) {
@@ -167,7 +167,7 @@ func TestChartConfiguration(t *testing.T) {
 		t.Error("not the configuration of the values")
 	}
 	var stdout, stderr bytes.Buffer
-	execute(t.Context(), []string{"check", chartMonorepo(t, " {}\n"), "--cache", "none"}, &stdout, &stderr)
+	execute(t.Context(), writingTo(&stdout, &stderr), []string{"check", chartMonorepo(t, " {}\n"), "--cache", "none"})
 	if !strings.Contains(stdout.String()+stderr.String(), "config.repository.url: missing") {
 		t.Errorf("a chart without a repository:\n%s%s", &stdout, &stderr)
 	}
@@ -193,7 +193,7 @@ func TestChartWeb(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	dir := chartMonorepo(t, strings.Replace(moreValues, `":8090"`, `"127.0.0.1:8090"`, 1))
-	if code := execute(t.Context(), []string{"check", dir, "--cache", "none"}, &stdout, &stderr); code == 0 || !strings.Contains(stdout.String()+stderr.String(), "nobody outside the pod reaches this address") {
+	if code := execute(t.Context(), writingTo(&stdout, &stderr), []string{"check", dir, "--cache", "none"}); code == 0 || !strings.Contains(stdout.String()+stderr.String(), "nobody outside the pod reaches this address") {
 		t.Errorf("an address of the pod alone: %d\n%s%s", code, &stdout, &stderr)
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/swell-sh/swell/sync/status"
 )
 
-func describeCommand() *cobra.Command {
-	var file, output string
+func describeCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "describe UNIT --config FILE",

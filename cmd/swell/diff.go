@@ -27,13 +27,13 @@ type diffOptions struct {
 	output       string
 	asks         bool // --live
 	comment      bool
-	fork         bool   // what is compared is of another repository
-	config       string // of the daemon
+	fork         bool // what is compared is of another repository
+	config       configPath
 	unit, target string // with --live
 }
 
-func diffCommand() *cobra.Command {
-	var o diffOptions
+func diffCommand(in *invocation) *cobra.Command {
+	o := diffOptions{where: place{in: in}, config: configPath{in: in}}
 	where := &o.where
 	cmd := &cobra.Command{
 		Use:   "diff BASE [HEAD] | diff --live [HEAD]",
@@ -97,15 +97,15 @@ daemon would refuse HEAD as a whole. With --comment, changes are 0, too.`,
 			to := where.argument(args, 1)
 			if o.comment {
 				var err error
-				if j, err = openJob(cmd.Context()); err != nil {
+				if j, err = openJob(cmd.Context(), in); err != nil {
 					return err
 				}
 				if j.Unnamed && j.pull.Number == 0 { // it may be a stranger's, so nothing of it is rendered
 					fmt.Fprintln(cmd.ErrOrStderr(), "swell: note: nothing is posted: no open pull request has commit "+j.Head.Short())
 					return nil
 				}
-				if j.pull.Number != 0 && isFolder(to) {
-					isHead, err := j.checkedOut(to)
+				if j.pull.Number != 0 && in.isFolder(to) {
+					isHead, err := j.checkedOut(in.path(to))
 					if err != nil {
 						return err
 					}

@@ -31,8 +31,8 @@ type job struct {
 }
 
 // openJob finds out which job this is, before anything is rendered.
-func openJob(ctx context.Context) (*job, error) {
-	is, err := forge.ReadJob(os.Getenv)
+func openJob(ctx context.Context, in *invocation) (*job, error) {
+	is, err := forge.ReadJob(in.getenv)
 	switch {
 	case errors.Is(err, forge.ErrNoJob):
 		return nil, hinted{fmt.Errorf("--comment: %w", err), "swell ci init writes a job that runs it; without the flag, nothing is posted"}
@@ -96,7 +96,7 @@ func (j *job) post(cmd *cobra.Command, where *place, c *comparison) error {
 		return j.explain(err)
 	}
 	fmt.Fprintf(notes, "swell: posted on pull request %d\n", pull.Number)
-	if err := summary(answer.Comment); err != nil {
+	if err := where.in.jobSummary(answer.Comment); err != nil {
 		fmt.Fprintf(notes, "swell: note: the summary of the job: %v\n", err)
 	}
 	return j.exit(c)
@@ -132,7 +132,7 @@ func (p *place) isBranch(revision, branch string) bool {
 	if name, is := strings.CutPrefix(revision, "refs/heads/"); is {
 		return name == branch
 	}
-	if src, err := source.OpenLocal(p.repo); err == nil {
+	if src, err := source.OpenLocal(p.in.path(p.repo)); err == nil {
 		if _, err := src.Resolve("refs/heads/" + revision); err == nil {
 			return revision == branch
 		}
@@ -195,15 +195,15 @@ func postPreview(ctx context.Context, on forge.Forge, pull forge.Pull, is previe
 	return errors.Join(err, on.SetStatus(ctx, forge.Status{Commit: pull.Head, Name: preview.StatusName(name), State: is.State(), Text: is.Text, URL: link, Pull: pull.Number}))
 }
 
-// summary adds a comment to the summary of a job of GitHub or Gitea, where there is one.
-func summary(comment string) error {
-	file := os.Getenv("GITHUB_STEP_SUMMARY")
+// jobSummary adds a comment to the summary of a job of GitHub or Gitea, where there is one.
+func (in *invocation) jobSummary(comment string) error {
+	file := in.getenv("GITHUB_STEP_SUMMARY")
 	if file == "" {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(in.path(file), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return err
+		return in.named(err)
 	}
 	_, err = io.WriteString(f, comment)
 	return errors.Join(err, f.Close())

@@ -126,21 +126,24 @@ func writeStep(ts *testscript.TestScript, neg bool, args []string) {
 func runStep(ts *testscript.TestScript, neg bool, args []string) {
 	c := numbered(ts, args, func(s *scriptPage) []docsCommand { return s.commands })
 	ts.Logf("%s:%d: %s", c.page, c.line, c.text)
+	command, args := c.command()
 	if c.want == nil {
-		ts.Check(ts.Exec("sh", "-c", c.text))
+		if stdout, stderr, ok := runLine(ts, command, args...); !ok {
+			ts.Fatalf("%s:%d: %s fails\n%s%s", c.page, c.line, c.text, stdout, stderr)
+		}
 		return
 	}
 	want := likeOthers(c.want)
 	const longest = 2 * time.Minute // on a machine that is shared
 	for deadline := time.Now().Add(longest); ; time.Sleep(300 * time.Millisecond) {
-		_ = ts.Exec("sh", "-c", c.text)
-		got := strings.Split(strings.TrimRight(ts.ReadFile("stdout"), "\n"), "\n")
+		stdout, stderr, _ := runLine(ts, command, args...)
+		got := strings.Split(strings.TrimRight(stdout, "\n"), "\n")
 		if printed(likeOthers(got), want) {
 			return
 		}
 		if !clusterVerbs.MatchString(c.text) || time.Now().After(deadline) {
 			ts.Fatalf("%s:%d: %s prints\n%s\nwant\n%s\nand on standard error\n%s", c.page, c.line, c.text,
-				strings.Join(got, "\n"), strings.Join(c.want, "\n"), ts.ReadFile("stderr"))
+				strings.Join(got, "\n"), strings.Join(c.want, "\n"), stderr)
 		}
 	}
 }

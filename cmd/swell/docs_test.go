@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -156,7 +157,7 @@ func checkPage(t *testing.T, p docsPage, files, cache string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := execute(t.Context(), []string{"check", dir, "--cache", cache}, &out, &out); code != 0 {
+	if code := execute(t.Context(), writingTo(&out, &out), []string{"check", dir, "--cache", cache}); code != 0 {
 		t.Errorf("the documents of %s: exit code %d\n%s", p.name, code, out.String())
 	}
 }
@@ -178,6 +179,7 @@ var clusterVerbs = regexp.MustCompile(`^swell (run|status|history|get|tree|appro
 // stands for any lines.
 func TestDocsCommands(t *testing.T) {
 	t.Parallel()
+	cache := t.TempDir()
 	for _, p := range docsPages(t) {
 		if p.scripted() || len(p.commands(t)) == 0 {
 			continue
@@ -191,7 +193,7 @@ func TestDocsCommands(t *testing.T) {
 					c.canMake(t)
 				case clusterVerbs.MatchString(c.text), strings.HasPrefix(c.text, "cd "), strings.HasPrefix(c.text, "bin/swell demo"):
 				default:
-					c.run(t, dir)
+					c.run(t, dir, cache)
 				}
 			}
 		})
@@ -202,7 +204,7 @@ func TestDocsCommands(t *testing.T) {
 // first release.
 func TestDocsDaemon(t *testing.T) {
 	t.Parallel()
-	ran := 0
+	ran, cache := 0, t.TempDir()
 	for _, p := range docsPages(t) {
 		if p.scripted() {
 			continue
@@ -217,7 +219,7 @@ func TestDocsDaemon(t *testing.T) {
 				s.once(0)
 			}
 			c.text += " -c " + s.config
-			c.run(t, s.repo.Work)
+			c.run(t, s.repo.Work, cache)
 			ran++
 		}
 	}
@@ -330,23 +332,36 @@ func (c docsCommand) canMake(t *testing.T) {
 	}
 }
 
-// run runs the command in a shell that finds this test's binary as swell.
-func (c docsCommand) run(t *testing.T, dir string) {
+// command is the command as it is run: by a shell, but where it is a verb with plain
+// arguments.
+func (c docsCommand) command() (name string, args []string) {
+	if words := strings.Fields(c.text); words[0] == "swell" && !strings.ContainsAny(c.text, "|&;<>()$`\\\"'*?[]{}~") {
+		return words[0], words[1:]
+	}
+	return "sh", []string{"-c", c.text}
+}
+
+// run runs the command in a folder; swell in this process.
+func (c docsCommand) run(t *testing.T, dir, cache string) {
 	t.Helper()
-	bin := t.TempDir()
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, filepath.Join(bin, "swell"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", c.text)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Join(bin, "cache"))
-	if err := cmd.Run(); err != nil {
-		t.Errorf("%s:%d: %s: %v\n%s", c.page, c.line, c.text, err, stderr.String())
+	failed := "" // how
+	if name, args := c.command(); name == "swell" {
+		in := writingTo(&stdout, &stderr)
+		in.dir, in.cacheDir = dir, cache
+		if code := execute(t.Context(), in, args); code != 0 {
+			failed = fmt.Sprintf("exit code %d", code)
+		}
+	} else {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+		cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+linkProgram(t)+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+cache)
+		if err := cmd.Run(); err != nil {
+			failed = err.Error()
+		}
+	}
+	if failed != "" {
+		t.Errorf("%s:%d: %s: %s\n%s", c.page, c.line, c.text, failed, stderr.String())
 		return
 	}
 	if got := strings.Split(strings.TrimRight(stdout.String(), "\n"), "\n"); c.want != nil && !printed(got, c.want) {

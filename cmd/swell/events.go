@@ -19,8 +19,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func eventsCommand() *cobra.Command {
-	var file, output string
+func eventsCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	var follow bool
 	f := &follower{since: -1}
 	cmd := &cobra.Command{
@@ -80,7 +81,7 @@ type follower struct {
 // followPause is how long after a lost connection the daemon is looked for again.
 const followPause = time.Second
 
-func (f *follower) follow(ctx context.Context, file string) error {
+func (f *follower) follow(ctx context.Context, file configPath) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return err

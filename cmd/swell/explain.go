@@ -20,8 +20,8 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-func explainCommand() *cobra.Command {
-	var where place
+func explainCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var apiVersion, output string
 	var recursive bool
 	cmd := &cobra.Command{
@@ -120,7 +120,7 @@ func explainable(where *place) (known []*explained, notes []string, err error) {
 
 func explainedKinds(where *place) (known []*explained, notes []string, err error) {
 	dir := where.argument(nil, 0)
-	if _, err := findMonorepo(dir); err != nil {
+	if _, err := where.in.findMonorepo(dir); err != nil {
 		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil
 	}
 	tree, _, err := where.open(dir)

@@ -20,20 +20,21 @@ import (
 	"github.com/swell-sh/swell/sync/fleet"
 )
 
-func factsCommand() *cobra.Command {
+func factsCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "facts",
 		Short: "What clusters have, as checks without a cluster need it",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  oneOfItsVerbs,
 	}
-	cmd.AddCommand(factsPullCommand())
+	cmd.AddCommand(factsPullCommand(in))
 	return cmd
 }
 
-func factsPullCommand() *cobra.Command {
-	var where place
-	var settingsFile, folder, kubeconfig, kubeContext string
+func factsPullCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
+	file := configPath{in: in}
+	var folder, kubeconfig, kubeContext string
 	cmd := &cobra.Command{
 		Use:   "pull [CLUSTER...]",
 		Short: "Write what clusters have into files of the monorepo",
@@ -51,7 +52,7 @@ Exit codes: 0 all are written, 2 some could not be asked.`,
   swell facts pull sas-1 --kubeconfig ~/.kube/config --context sas`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := findMonorepo(where.argument(nil, 0))
+			root, err := in.findMonorepo(where.argument(nil, 0))
 			if err != nil {
 				return err
 			}
@@ -63,13 +64,13 @@ Exit codes: 0 all are written, 2 some could not be asked.`,
 			settings := &config.Daemon{}
 			switch {
 			case kubeconfig == "":
-				if settings, err = readDaemonConfig(settingsFile); err != nil {
+				if settings, err = readDaemonConfig(file); err != nil {
 					return err
 				}
 			case len(args) != 1:
 				return errors.New("--kubeconfig: want the name of one cluster")
 			default:
-				settings.Clusters = map[string]config.ClusterAccess{args[0]: {Name: args[0], Kubeconfig: kubeconfig, Context: kubeContext}}
+				settings.Clusters = map[string]config.ClusterAccess{args[0]: {Name: args[0], Kubeconfig: in.path(kubeconfig), Context: kubeContext}}
 				settings.Allow = config.AllAllowances()
 			}
 			p := factsPull{repository: repository, settings: settings, now: time.Now()}
@@ -80,14 +81,14 @@ Exit codes: 0 all are written, 2 some could not be asked.`,
 			if folder == "" {
 				folder = filepath.Join(root, repository.FactsFolder())
 			}
-			if p.into, err = openInto(root, folder); err != nil {
+			if p.into, err = openInto(in, root, folder); err != nil {
 				return err
 			}
 			return p.pull(cmd, names)
 		},
 	}
 	where.flags(cmd)
-	cmd.Flags().StringVarP(&settingsFile, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	configFlag(cmd, &file)
 	cmd.Flags().StringVarP(&folder, "output", "o", "", "folder of the files (default: the monorepo's folder of facts)")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "file to reach the cluster with, in place of the daemon's configuration")
 	cmd.Flags().StringVar(&kubeContext, "context", "", "with --kubeconfig: the context (default: the current one)")

@@ -14,7 +14,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 )
 
-func getCommand() *cobra.Command {
+func getCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get units|rollouts|objects|drift|targets",
 		Short: "List units, rollouts, objects, drift or targets as the daemon knows them",
@@ -25,17 +25,18 @@ Exit codes: 0 listed, 2 the state could not be read.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
-		getVerb("units [UNIT]", "List units with their state and its reason", getUnits),
-		getRolloutsCommand(),
-		getVerb("objects [UNIT]", "List applied objects, and those that may have been applied", getObjects),
-		getVerb("drift [UNIT]", "List drifted objects: who changed which field, and what swell does about it", getDrift),
-		getVerb("targets [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
+		getVerb(in, "units [UNIT]", "List units with their state and its reason", getUnits),
+		getRolloutsCommand(in),
+		getVerb(in, "objects [UNIT]", "List applied objects, and those that may have been applied", getObjects),
+		getVerb(in, "drift [UNIT]", "List drifted objects: who changed which field, and what swell does about it", getDrift),
+		getVerb(in, "targets [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
 	)
 	return cmd
 }
 
-func getVerb(use, short string, find func(ctx context.Context, t teller, below string) (*listing, error)) *cobra.Command {
-	var file, output string
+func getVerb(in *invocation, use, short string, find func(ctx context.Context, t teller, below string) (*listing, error)) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	cmd := &cobra.Command{
 		Use:   use + " --config FILE",
 		Short: short,

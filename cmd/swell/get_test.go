@@ -161,7 +161,7 @@ TIME                  COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
 		{"history -n 0", "swell: error: --limit 0: want at least 1\n"},
 	} {
 		var out, errors bytes.Buffer
-		code := execute(t.Context(), append(strings.Fields(c.args), "-c", file), &out, &errors)
+		code := execute(t.Context(), writingTo(&out, &errors), append(strings.Fields(c.args), "-c", file))
 		if code != 0 {
 			out = errors
 		} else if errors.String() != notRunning {

@@ -13,8 +13,9 @@ import (
 	"github.com/swell-sh/swell/sync/status"
 )
 
-func getRolloutsCommand() *cobra.Command {
-	var file, output string
+func getRolloutsCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "rollouts [UNIT | FOLDER | TARGET | CLUSTER] --config FILE",

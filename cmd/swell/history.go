@@ -14,8 +14,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func historyCommand() *cobra.Command {
-	var file, output string
+func historyCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history [UNIT] --config FILE",

@@ -35,8 +35,8 @@ var (
 
 const daemonFile = "daemon.yaml"
 
-func initCommand() *cobra.Command {
-	var o initOptions
+func initCommand(in *invocation) *cobra.Command {
+	o := initOptions{in: in}
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Begin a monorepo",
@@ -87,6 +87,7 @@ Exit codes: 0 written, 2 not written.`,
 
 // initOptions are what the flags of swell init say.
 type initOptions struct {
+	in                               *invocation
 	dir, name, kubeconfig, url, from string
 	clusters                         []string
 	dry, verbose                     bool
@@ -131,13 +132,13 @@ func (o *initOptions) begin(cmd *cobra.Command) error {
 
 // checkFree refuses a folder that has a monorepo, or is in one.
 func (o *initOptions) checkFree() error {
-	switch info, err := os.Stat(o.dir); {
+	switch info, err := os.Stat(o.in.path(o.dir)); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
+		return o.in.named(err)
 	case err == nil && !info.IsDir():
 		return fmt.Errorf("%s: a file, want a folder", o.dir)
 	}
-	if root, err := findMonorepo(o.dir); err == nil {
+	if root, err := o.in.findMonorepo(o.dir); err == nil {
 		return hinted{fmt.Errorf("%s: a monorepo of swell already", filepath.Join(root, repositoryFile)), "swell check says what is wrong with it, if anything"}
 	}
 	return nil
@@ -161,7 +162,7 @@ func (o *initOptions) firstFleet(cmd *cobra.Command) (*firstFleet, error) {
 func (o *initOptions) repositoryName(ask *questions) (string, error) {
 	name := o.name
 	if name == "" {
-		dir, err := realPath(o.dir)
+		dir, err := o.in.realPath(o.dir)
 		if err != nil {
 			return "", err
 		}
@@ -228,16 +229,16 @@ func firstWords(contexts []string) (words []string) {
 func (o *initOptions) contexts() (file string, contexts []fleet.Context, err error) {
 	file = o.kubeconfig
 	if file == "" {
-		file, _, _ = strings.Cut(os.Getenv("KUBECONFIG"), string(filepath.ListSeparator))
+		file, _, _ = strings.Cut(o.in.getenv("KUBECONFIG"), string(filepath.ListSeparator))
 	}
 	if file == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", nil, err
+		home := o.in.getenv("HOME")
+		if home == "" {
+			return "", nil, errors.New("$HOME is not defined")
 		}
 		file = filepath.Join(home, ".kube", "config")
 	}
-	if file, err = filepath.Abs(file); err != nil {
+	if file, err = o.in.absolute(file); err != nil {
 		return "", nil, err
 	}
 	contexts, err = fleet.Contexts(file)
@@ -299,8 +300,8 @@ func firstClusterOf(word string, contexts []fleet.Context) (firstCluster, error)
 
 // findGit finds what the daemon follows: a local repository is looked at often.
 func (o *initOptions) findGit(f *firstFleet) error {
-	root := gitRoot(o.dir)
-	below, err := relative(root, o.dir)
+	root := o.in.gitRoot(o.dir)
+	below, err := o.in.relative(root, o.dir)
 	if err != nil {
 		return err
 	}
@@ -308,10 +309,10 @@ func (o *initOptions) findGit(f *firstFleet) error {
 		f.Path = filepath.ToSlash(below)
 	}
 	if f.URL = o.url; f.URL == "" {
-		f.URL = source.Origin(o.dir)
+		f.URL = source.Origin(o.in.path(o.dir))
 	}
 	if f.URL == "" {
-		up, err := relative(o.dir, root)
+		up, err := o.in.relative(o.dir, root)
 		if err != nil {
 			return err
 		}
@@ -363,7 +364,7 @@ func (f *firstFleet) fill(text string) ([]byte, error) {
 // keeps things out of Git stays, and its lines are printed.
 func (o *initOptions) write(cmd *cobra.Command, files []txtar.File) error {
 	files = slices.DeleteFunc(files, func(file txtar.File) bool {
-		content, err := os.ReadFile(filepath.Join(o.dir, file.Name))
+		content, err := o.in.readFile(filepath.Join(o.dir, file.Name))
 		if err != nil || file.Name != ".gitignore" {
 			return false
 		}
@@ -379,11 +380,11 @@ func (o *initOptions) write(cmd *cobra.Command, files []txtar.File) error {
 		_, err := cmd.OutOrStdout().Write(txtar.Format(&txtar.Archive{Files: files}))
 		return err
 	}
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return err
+	if err := os.MkdirAll(o.in.path(o.dir), 0o755); err != nil {
+		return o.in.named(err)
 	}
-	if err := writeMissing(o.dir, files); err != nil {
-		return err
+	if err := writeMissing(o.in.path(o.dir), files); err != nil {
+		return o.in.named(err)
 	}
 	for _, file := range files {
 		fmt.Fprintln(cmd.OutOrStdout(), path.Join(filepath.ToSlash(o.dir), file.Name))
@@ -404,7 +405,7 @@ func (o *initOptions) next(w io.Writer, commands ...string) {
 		fmt.Fprintf(w, "  printf '%s\\n' >> .gitignore\n", strings.Join(o.unignored, `\n`))
 	}
 	commit := `git add . && git commit -m "swell"`
-	if _, err := os.Lstat(filepath.Join(gitRoot(o.dir), ".git")); err != nil {
+	if _, err := os.Lstat(o.in.path(filepath.Join(o.in.gitRoot(o.dir), ".git"))); err != nil {
 		commit = "git init -b main && " + commit
 	}
 	for _, command := range append([]string{commit}, commands...) {

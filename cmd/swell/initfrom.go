@@ -21,7 +21,7 @@ import (
 
 // beginFrom makes a monorepo of a repository that another tool reads.
 func (o *initOptions) beginFrom(cmd *cobra.Command) error {
-	if !isFolder(o.dir) {
+	if !o.in.isFolder(o.dir) {
 		return hinted{fmt.Errorf("%s: no such folder", o.dir), "--from reads a repository that is there"}
 	}
 	f := &firstFleet{}
@@ -42,12 +42,12 @@ func (o *initOptions) beginFrom(cmd *cobra.Command) error {
 	}
 	options := migrate.Options{Name: f.Name, URL: o.url}
 	if options.URL == "" {
-		options.URL = source.Origin(o.dir)
+		options.URL = source.Origin(o.in.path(o.dir))
 	}
 	for _, c := range f.Clusters {
 		options.Clusters = append(options.Clusters, c.Name)
 	}
-	proposal, err := migrate.From(o.from, config.Files(os.DirFS(o.dir)), options)
+	proposal, err := migrate.From(o.from, config.Files(os.DirFS(o.in.path(o.dir))), options)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (w *importReport) write() {
 		}
 		t.row(u.Path, clusters, from)
 	}
-	_ = t.write(w)
+	_ = t.write(w.Writer)
 	w.charts()
 	w.notes("Not carried over", w.NotCarried, true)
 	w.notes("Done in another way", w.Notes, w.all)

@@ -69,11 +69,11 @@ func TestOrdersSurviveAKill(t *testing.T) {
 
 		// Who does not know gives it again: to the next daemon, or to nobody.
 		if i%4 == 1 {
-			settings, err := readDaemonConfig(s.config)
+			settings, err := readDaemonConfig(configPath{ofProcess(), s.config})
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := order.Order{At: time.Now(), By: whoami(settings).Name, Verb: request(i).Verb, Reason: request(i).Reason}
+			o := order.Order{At: time.Now(), By: whoami(ofProcess(), settings).Name, Verb: request(i).Verb, Reason: request(i).Reason}
 			if err := store.Alone(t.Context(), state, func(tx *store.Tx) error {
 				_, err := serve.Give(tx, o, request(i).IdempotencyKey)
 				return err

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func kindCommand() *cobra.Command {
+func kindCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kind",
 		Short: "Make and test easy kinds",
 		RunE:  oneOfItsVerbs,
 	}
-	cmd.AddCommand(kindNewCommand(), kindTestCommand())
+	cmd.AddCommand(kindNewCommand(in), kindTestCommand(in))
 	return cmd
 }
 

@@ -31,8 +31,8 @@ var newKindFiles string
 
 const exampleGroup = "easy.example.com"
 
-func kindNewCommand() *cobra.Command {
-	var where place
+func kindNewCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var group string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -45,7 +45,7 @@ Exit codes: 0 written, 2 not written.`,
 		Example: `  swell kind new web-app --group easy.example.com`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tester, err := newKindTester(where.argument(nil, 0))
+			tester, err := newKindTester(in, where.argument(nil, 0))
 			if err != nil {
 				return err
 			}

@@ -24,8 +24,8 @@ import (
 	"github.com/swell-sh/swell/render"
 )
 
-func kindTestCommand() *cobra.Command {
-	var where place
+func kindTestCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "test [KIND...]",
@@ -64,7 +64,7 @@ Exit codes: 0 all as wanted, 1 failures, 2 could not test.`,
   swell kind test runtime --update`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := where.argument(nil, 0)
-			tester, err := newKindTester(dir)
+			tester, err := newKindTester(in, dir)
 			if err != nil {
 				return err
 			}
@@ -103,11 +103,12 @@ type kindTester struct {
 	passed, failed, updated int
 }
 
-func newKindTester(dir string) (*kindTester, error) {
-	dir, err := findMonorepo(dir)
+func newKindTester(in *invocation, dir string) (*kindTester, error) {
+	dir, err := in.findMonorepo(dir)
 	if err != nil {
 		return nil, err
 	}
+	dir = in.path(dir)
 	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir))}
 	t.compiler.Checks = &config.Checks{PlainSecrets: config.Pass} // values of examples are none
 	var problems document.Problems

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -24,7 +23,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := interruptible(os.Stderr)
 	defer stop()
-	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	return execute(ctx, ofProcess(), os.Args[1:])
 }
 
 // Exit codes that more than one verb uses.
@@ -59,13 +58,14 @@ func hintOf(err error) string {
 	return ""
 }
 
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	outScreen, errScreen := &screen{out: stdout}, &screen{out: stderr}
-	defer outScreen.end()
-	defer errScreen.end()
-	stdout, stderr = outScreen, errScreen
-	root := rootCommand()
+// execute runs the verb that the arguments name, and returns the exit code.
+func execute(ctx context.Context, in *invocation, args []string) int {
+	stdout, stderr := in.screen(in.stdout), in.screen(in.stderr)
+	defer stdout.end()
+	defer stderr.end()
+	root := rootCommand(in)
 	root.SetArgs(longUpdate(args))
+	root.SetIn(in.stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root)
@@ -85,7 +85,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-func rootCommand() *cobra.Command {
+func rootCommand(in *invocation) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "swell",
 		Short: "Roll a monorepo of short specs out to many Kubernetes clusters, in waves",
@@ -102,10 +102,10 @@ render, check, diff and blame need no cluster and no daemon. run is the daemon.`
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(initCommand(), adoptCommand(), renderCommand(), checkCommand(), diffCommand(), planCommand(), blameCommand(), explainCommand(), kindCommand(), schemaCommand(), factsCommand(), rbacCommand(), vendorCommand(), ciCommand(),
-		runCommand(), statusCommand(), describeCommand(), approveCommand(), retryCommand(), getCommand(), treeCommand(), historyCommand(),
-		pauseCommand(), resumeCommand(), promoteCommand(), rollbackCommand(), maskCommand(), unmaskCommand(), freezeCommand(), thawCommand(), reconcileCommand(),
-		quarantineCommand(), targetCommand(), ordersCommand(), eventsCommand(), watchCommand(), demoCommand(), versionCommand(), previewerCommand())
+	root.AddCommand(initCommand(in), adoptCommand(in), renderCommand(in), checkCommand(in), diffCommand(in), planCommand(in), blameCommand(in), explainCommand(in), kindCommand(in), schemaCommand(in), factsCommand(in), rbacCommand(in), vendorCommand(in), ciCommand(in),
+		runCommand(in), statusCommand(in), describeCommand(in), approveCommand(in), retryCommand(in), getCommand(in), treeCommand(in), historyCommand(in),
+		pauseCommand(in), resumeCommand(in), promoteCommand(in), rollbackCommand(in), maskCommand(in), unmaskCommand(in), freezeCommand(in), thawCommand(in), reconcileCommand(in),
+		quarantineCommand(in), targetCommand(in), ordersCommand(in), eventsCommand(in), watchCommand(in), demoCommand(in), versionCommand(), previewerCommand(in))
 	return root
 }
 

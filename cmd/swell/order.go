@@ -45,76 +45,76 @@ swell history shows who gave the order, when and why.
 Exit codes: 0 ordered, or in force already; 2 there is no such unit, target, tenant or
 wave, nothing was in force that could be ended, or the order could not be given.`
 
-func pauseCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Pause, short: "Hold releases where they are",
+func pauseCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Pause, short: "Hold releases where they are",
 		long: `Hold releases, and their rollbacks: they write nothing more until swell resume. What was
 written goes on to be looked at, and drift is corrected.`,
 		example: "  swell pause services/shop\n  swell pause --all --for 2h --reason \"incident 42\""})
 }
 
-func resumeCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Resume, short: "End pauses",
+func resumeCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Resume, short: "End pauses",
 		long:    `End the pauses of what is named and of what lies within it; with --all, every pause.`,
 		example: "  swell resume services/shop\n  swell resume --all"})
 }
 
-func promoteCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Promote, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all", short: "Go on to the next wave now",
+func promoteCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Promote, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all", short: "Go on to the next wave now",
 		long: `End the soak and the gates of the wave under way, and the gates at the start of the next
 one. What is not applied and healthy is waited for all the same. It is about units as a
 whole: no target is named, and --wave is that of the wave under way.`,
 		example: "  swell promote services/shop/cart --reason \"the fix has to get out\""})
 }
 
-func rollbackCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Rollback, about: whatUnits, short: "Put back what ran before",
+func rollbackCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Rollback, about: whatUnits, short: "Put back what ran before",
 		long: `Put back the bundles that ran before the last rollout, and quarantine those that run, so
 that the next look at Git does not bring them again. It is about units as a whole: no
 target and no wave is named. --reason is required.`,
 		example: "  swell rollback services/shop/cart --reason \"checkout fails since 14:00\""})
 }
 
-func maskCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Mask, short: "Write nothing at all, of any sort",
+func maskCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Mask, short: "Write nothing at all, of any sort",
 		long: `Write nothing of any sort: no release, no rollback, no correction of drift, no deletion,
 no hook. What is under way is stopped. In a cluster that is masked as a whole the
 daemon's Lease is not renewed either. swell unmask ends it. --reason is required.`,
 		example: "  swell mask sas-1 --reason \"the cluster is being upgraded\" --for 3h\n  swell mask services/shop sas-1/rz00a --reason \"by hand for now\""})
 }
 
-func unmaskCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Unmask, short: "End masks",
+func unmaskCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Unmask, short: "End masks",
 		long:    `End the masks of what is named and of what lies within it; with --all, every mask.`,
 		example: "  swell unmask sas-1"})
 }
 
-func freezeCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Freeze, short: "Start no release",
+func freezeCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Freeze, short: "Start no release",
 		long: `Start no release on a target, as outside of a window. What has started goes on, also
 back, and drift is corrected. swell thaw ends it. --reason is required.`,
 		example: "  swell freeze --all --until \"2026-12-27 06:00\" --reason \"holidays\""})
 }
 
-func thawCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Thaw, short: "End freezes",
+func thawCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Thaw, short: "End freezes",
 		long:    `End the freezes of what is named and of what lies within it; with --all, every freeze.`,
 		example: "  swell thaw --all"})
 }
 
-func reconcileCommand() *cobra.Command {
-	return orderCommand(orderVerb{verb: order.Reconcile, short: "Look at Git, at the clusters and for drift now",
+func reconcileCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Reconcile, short: "Look at Git, at the clusters and for drift now",
 		long:    `Look at Git, at kubeconfigs and clusters, and for drift now, and not when it is time.`,
 		example: "  swell reconcile sas-1\n  swell reconcile --all"})
 }
 
-func orderCommand(v orderVerb) *cobra.Command {
+func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 	if v.command == "" {
 		v.command = string(v.verb)
 	}
 	if v.about == "" {
 		v.about = whatAbout
 	}
-	var file string
+	file := configPath{in: in}
 	var until time.Time
 	r := serve.Request{Verb: v.verb}
 	cmd := &cobra.Command{
@@ -150,7 +150,7 @@ func scopeFlags(cmd *cobra.Command, r *serve.Request) {
 }
 
 // runOrder gives an order, and says what became of it.
-func runOrder(cmd *cobra.Command, file string, r serve.Request) error {
+func runOrder(cmd *cobra.Command, file configPath, r serve.Request) error {
 	r.IdempotencyKey = rand.Text()
 	given, running, err := giveOrder(cmd, file, r)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/swell-sh/swell/sync/status"
 )
 
-func ordersCommand() *cobra.Command {
-	var file, output string
+func ordersCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	cmd := &cobra.Command{
 		Use:   "orders --config FILE",
 		Short: "List the orders in force, and those that wait to be carried out",
@@ -60,7 +61,7 @@ func orderListing(is serve.Orders) *listing {
 	return l
 }
 
-func quarantineCommand() *cobra.Command {
+func quarantineCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quarantine list|clear",
 		Short: "List the bundles that failed before, or let them be released again",
@@ -71,8 +72,8 @@ Exit codes: 0 listed or ordered, 2 it could not be.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
-		getVerb("list [UNIT]", "List the bundles in quarantine", getQuarantine),
-		orderCommand(orderVerb{verb: order.Clear, command: "clear", about: whatUnits, short: "End the quarantine of bundles",
+		getVerb(in, "list [UNIT]", "List the bundles in quarantine", getQuarantine),
+		orderCommand(in, orderVerb{verb: order.Clear, command: "clear", about: whatUnits, short: "End the quarantine of bundles",
 			long:    `End the quarantine of bundles: the next pass releases them again if Git still wants them.`,
 			example: "  swell quarantine clear services/shop/cart --reason \"the registry is back\""}))
 	return cmd
@@ -96,7 +97,7 @@ func getQuarantine(ctx context.Context, t teller, below string) (*listing, error
 	return l, nil
 }
 
-func targetCommand() *cobra.Command {
+func targetCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "target list|retire|restore",
 		Short: "List targets, empty one for good, or take it back",
@@ -107,13 +108,13 @@ Exit codes: 0 listed or ordered, 2 it could not be.`,
 		RunE: oneOfItsVerbs,
 	}
 	cmd.AddCommand(
-		getVerb("list [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
-		orderCommand(orderVerb{verb: order.Retire, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
+		getVerb(in, "list [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
+		orderCommand(in, orderVerb{verb: order.Retire, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
 			long: `Remove all that swell has on a target or in a cluster, whatever Git wants there. Deletions
 above the guard wait for swell approve. swell target restore ends it. --reason is
 required.`,
 			example: "  swell target retire sas-1/rz00a --reason \"the hall is closed\""}),
-		orderCommand(orderVerb{verb: order.Restore, command: "restore", about: "TARGET | CLUSTER | --all", short: "Take retired targets back",
+		orderCommand(in, orderVerb{verb: order.Restore, command: "restore", about: "TARGET | CLUSTER | --all", short: "Take retired targets back",
 			long:    `Bring what Git wants to a retired target again, through the waves.`,
 			example: "  swell target restore sas-1/rz00a"}))
 	return cmd

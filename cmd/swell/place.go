@@ -30,6 +30,7 @@ import (
 // place says where to look for a monorepo that a command names by a folder or
 // by a Git revision. The folder may be any one inside the monorepo.
 type place struct {
+	in   *invocation
 	repo string // the folder that revisions are looked up from
 	path string // the monorepo's folder inside that Git repository; empty: found
 
@@ -54,19 +55,19 @@ func (p *place) cacheFlag(cmd *cobra.Command) {
 // open finds the tree for a folder inside a monorepo, or else for a Git revision.
 // commit is empty for a folder.
 func (p *place) open(name string) (tree config.Tree, commit config.Commit, err error) {
-	if isFolder(name) {
-		root, err := findMonorepo(name)
+	if p.in.isFolder(name) {
+		root, err := p.in.findMonorepo(name)
 		if err != nil {
 			return nil, "", err
 		}
-		return config.Files(os.DirFS(root)), "", nil
+		return config.Files(os.DirFS(p.in.path(root))), "", nil
 	}
-	if p.path != "" && name == filepath.Join(gitRoot(p.repo), p.path) {
-		return nil, "", fmt.Errorf("--path %q: no such folder in %s", p.path, gitRoot(p.repo))
+	if p.path != "" && name == filepath.Join(p.in.gitRoot(p.repo), p.path) {
+		return nil, "", fmt.Errorf("--path %q: no such folder in %s", p.path, p.in.gitRoot(p.repo))
 	}
-	src, err := source.OpenLocal(p.repo)
+	src, err := source.OpenLocal(p.in.path(p.repo))
 	if err != nil {
-		return nil, "", noFolder(name, err)
+		return nil, "", p.in.noFolder(name, err)
 	}
 	return p.revision(src, name)
 }
@@ -75,7 +76,7 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 func (p *place) revision(src *source.Source, name string) (tree config.Tree, commit config.Commit, err error) {
 	commit, err = src.Resolve(name)
 	if err != nil {
-		return nil, "", noFolder(name, err)
+		return nil, "", p.in.noFolder(name, err)
 	}
 	tree, err = src.Tree(commit)
 	if err != nil {
@@ -93,16 +94,16 @@ func (p *place) revision(src *source.Source, name string) (tree config.Tree, com
 // base, where their histories never met, or where one of them is no state of the Git
 // repository, it is head itself.
 func (p *place) merged(base, head string) (tree config.Tree, commit config.Commit, both []string, err error) {
-	if tree, commit, err = p.open(head); err != nil || isFolder(base) {
+	if tree, commit, err = p.open(head); err != nil || p.in.isFolder(base) {
 		return tree, commit, nil, err
 	}
-	src, err := source.OpenLocal(p.repo)
+	src, err := source.OpenLocal(p.in.path(p.repo))
 	if err != nil {
 		return nil, "", nil, err
 	}
 	at := commit
 	if at == "" { // a folder: what is in it comes after HEAD, where it is one of this repository
-		if gitRoot(head) != gitRoot(p.repo) {
+		if p.in.gitRoot(head) != p.in.gitRoot(p.repo) {
 			return tree, commit, nil, nil
 		}
 		if at, err = src.Resolve("HEAD"); err != nil {
@@ -141,23 +142,23 @@ func (e noMonorepo) Error() string { return string(e) }
 
 // noFolder is the error for a name that is no folder; why is why it is no Git
 // revision either.
-func noFolder(name string, why error) error {
+func (in *invocation) noFolder(name string, why error) error {
 	const hint = "name a folder of the monorepo or a Git revision; `git branch --all` lists the branches, and `git fetch` brings those of the remote"
-	switch _, err := os.Stat(name); {
+	switch _, err := os.Stat(in.path(name)); {
 	case err == nil:
 		return hinted{fmt.Errorf("%s: a file, want a folder or a Git revision", name), hint}
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-		return err
+		return in.named(err)
 	case errors.Is(why, source.ErrNoRevision):
-		return hinted{fmt.Errorf("%s: no such folder, branch, tag or commit%s", name, nearFolder(name)), hint}
+		return hinted{fmt.Errorf("%s: no such folder, branch, tag or commit%s", name, in.nearFolder(name)), hint}
 	}
-	return hinted{fmt.Errorf("%s: no such folder%s, and as a Git revision: %w", name, nearFolder(name), why), hint}
+	return hinted{fmt.Errorf("%s: no such folder%s, and as a Git revision: %w", name, in.nearFolder(name), why), hint}
 }
 
 // nearFolder suggests a folder that stands beside one that is not there.
-func nearFolder(name string) string {
+func (in *invocation) nearFolder(name string) string {
 	dir, base := filepath.Split(filepath.Clean(name))
-	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	entries, err := os.ReadDir(in.path(cmp.Or(dir, ".")))
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -171,8 +172,8 @@ func nearFolder(name string) string {
 	return suggestion
 }
 
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
+func (in *invocation) isFolder(name string) bool {
+	info, err := os.Stat(in.path(name))
 	return err == nil && info.IsDir()
 }
 
@@ -186,8 +187,8 @@ var repositoryKind = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?Repos
 // at or above it whose swell.yaml is a Repository. Where none says so, because it
 // has a mistake, it is the highest one with a swell.yaml. The search ends at the
 // root of the Git repository.
-func findMonorepo(folder string) (string, error) {
-	abs, err := filepath.Abs(folder)
+func (in *invocation) findMonorepo(folder string) (string, error) {
+	abs, err := in.absolute(folder)
 	if err != nil {
 		return "", err
 	}
@@ -261,16 +262,15 @@ func (p *place) openCache() (*cache.Cache, error) {
 	}
 	dir := p.cacheDir
 	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
+		if p.in.cacheDir == "" {
 			return nil, nil
 		}
-		dir = filepath.Join(user, "swell")
+		dir = filepath.Join(p.in.cacheDir, "swell")
 	}
-	kept, err := cache.Open(dir, cacheLimit)
+	kept, err := cache.Open(p.in.path(dir), cacheLimit)
 	switch {
 	case err != nil && p.cacheDir != "":
-		return nil, hinted{fmt.Errorf("--cache: %w", err), "--cache none runs without a cache"}
+		return nil, hinted{fmt.Errorf("--cache: %w", p.in.named(err)), "--cache none runs without a cache"}
 	case err != nil:
 		return nil, nil
 	}
@@ -284,9 +284,9 @@ func (p *place) argument(args []string, i int) string {
 	case i < len(args):
 		return args[i]
 	case p.path != "":
-		return filepath.Join(gitRoot(p.repo), p.path)
+		return filepath.Join(p.in.gitRoot(p.repo), p.path)
 	}
-	if root, err := findMonorepo(p.repo); err == nil {
+	if root, err := p.in.findMonorepo(p.repo); err == nil {
 		return root
 	}
 	return p.repo
@@ -298,16 +298,16 @@ func (p *place) argument(args []string, i int) string {
 func (p *place) units(unit string, args []string, i int) string {
 	named := unit
 	switch {
-	case unit == "" && i < len(args) && isFolder(args[i]):
+	case unit == "" && i < len(args) && p.in.isFolder(args[i]):
 		named = args[i]
 	case unit == "" || unit[0] != '.':
 		return unitFlag(unit)
 	}
-	root, err := findMonorepo(p.argument(args, i))
+	root, err := p.in.findMonorepo(p.argument(args, i))
 	if err != nil {
 		return unitFlag(unit)
 	}
-	below, err := relative(root, named)
+	below, err := p.in.relative(root, named)
 	switch {
 	case err != nil || !filepath.IsLocal(below):
 		return unitFlag(unit)
@@ -318,19 +318,19 @@ func (p *place) units(unit string, args []string, i int) string {
 }
 
 // relative is the path from one folder to another, without links.
-func relative(from, to string) (string, error) {
-	from, err := realPath(from)
+func (in *invocation) relative(from, to string) (string, error) {
+	from, err := in.realPath(from)
 	if err != nil {
 		return "", err
 	}
-	if to, err = realPath(to); err != nil {
+	if to, err = in.realPath(to); err != nil {
 		return "", err
 	}
 	return filepath.Rel(from, to)
 }
 
-func realPath(name string) (string, error) {
-	name, err := filepath.Abs(name)
+func (in *invocation) realPath(name string) (string, error) {
+	name, err := in.absolute(name)
 	if err != nil {
 		return "", err
 	}
@@ -342,8 +342,8 @@ func realPath(name string) (string, error) {
 }
 
 // gitRoot is the folder with .git at or above a folder, or else that folder.
-func gitRoot(folder string) string {
-	abs, err := realPath(folder)
+func (in *invocation) gitRoot(folder string) string {
+	abs, err := in.realPath(folder)
 	if err != nil {
 		return folder
 	}
@@ -361,17 +361,17 @@ func gitRoot(folder string) string {
 // repository, with slashes; "." is the root, and a folder outside of Git.
 func (p *place) folder(name string) string {
 	from := name
-	if !isFolder(name) { // a revision
+	if !p.in.isFolder(name) { // a revision
 		if p.path != "" {
 			return path.Clean(filepath.ToSlash(p.path))
 		}
 		from = p.repo
 	}
-	root, err := findMonorepo(from)
+	root, err := p.in.findMonorepo(from)
 	if err != nil {
 		return "."
 	}
-	below, err := relative(gitRoot(root), root)
+	below, err := p.in.relative(p.in.gitRoot(root), root)
 	if err != nil || !filepath.IsLocal(below) {
 		return "."
 	}

@@ -18,8 +18,9 @@ import (
 	"github.com/swell-sh/swell/sync/source"
 )
 
-func planCommand() *cobra.Command {
-	var file, output string
+func planCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "plan [REV] --config FILE",
@@ -46,7 +47,7 @@ would be taken from it, or the state could not be read.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return asking(cmd, file, func(t teller) error {
-				f, err := planOf(cmd.Context(), t, args)
+				f, err := planOf(cmd.Context(), in, t, args)
 				if err != nil {
 					return err
 				}
@@ -79,11 +80,11 @@ would be taken from it, or the state could not be read.`,
 
 // planOf asks for the plan of a revision: as the clone around the current folder knows it,
 // or else as the daemon does.
-func planOf(ctx context.Context, t teller, args []string) (*sync.Forecast, error) {
+func planOf(ctx context.Context, in *invocation, t teller, args []string) (*sync.Forecast, error) {
 	if len(args) == 0 {
 		return t.Plan(ctx, "")
 	}
-	if src, err := source.OpenLocal("."); err == nil {
+	if src, err := source.OpenLocal(in.path(".")); err == nil {
 		commit, err := src.Resolve(args[0])
 		_ = src.Close() // it was only read
 		if err == nil {
@@ -131,12 +132,12 @@ func planners(settings *config.Daemon) func() (*sync.Planner, func(), error) {
 }
 
 // approveWholePlan approves all that the plan of a commit names.
-func approveWholePlan(cmd *cobra.Command, file, digits string, args []string, yes bool) error {
+func approveWholePlan(cmd *cobra.Command, file configPath, digits string, args []string, yes bool) error {
 	if len(digits) < fewestDigits {
 		return fmt.Errorf("--plan %q: want at least %d digits", digits, fewestDigits)
 	}
 	return asking(cmd, file, func(t teller) error {
-		f, err := planOf(cmd.Context(), t, args)
+		f, err := planOf(cmd.Context(), file.in, t, args)
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func approveWholePlan(cmd *cobra.Command, file, digits string, args []string, ye
 	})
 }
 
-func approvePlanOf(cmd *cobra.Command, file string, a serve.PlanApproval) error {
+func approvePlanOf(cmd *cobra.Command, file configPath, a serve.PlanApproval) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return err
@@ -162,12 +163,12 @@ func approvePlanOf(cmd *cobra.Command, file string, a serve.PlanApproval) error 
 	done, _, err := speak(cmd.Context(), settings,
 		func(c *serve.Client) (serve.PlanApproved, error) { return c.ApprovePlan(cmd.Context(), a) },
 		func() (done serve.PlanApproved, err error) {
-			s, err := openState(settings)
+			s, err := openState(file.in, settings)
 			if err != nil {
 				return done, err
 			}
 			defer s.Close()
-			return serve.View{Store: s, Planner: planners(settings)}.ApprovePlan(cmd.Context(), a, whoami(settings), time.Now(), alone(settings))
+			return serve.View{Store: s, Planner: planners(settings)}.ApprovePlan(cmd.Context(), a, whoami(file.in, settings), time.Now(), alone(settings))
 		})
 	if err != nil {
 		return err

@@ -496,7 +496,7 @@ func runPlanted(t *testing.T, seed int64, oneIn int, withDaemon bool) (run plant
 	}
 	swell := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
-		execute(t.Context(), args, &stdout, &stderr)
+		execute(t.Context(), writingTo(&stdout, &stderr), args)
 		look(strings.Join(args, " ")+" (stderr)", stderr.String())
 		return stdout.String()
 	}

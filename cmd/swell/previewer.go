@@ -33,7 +33,7 @@ import (
 
 // previewerCommand is the process that renders previews for a daemon: see
 // [preview.Renderer]. Nobody else calls it.
-func previewerCommand() *cobra.Command {
+func previewerCommand(in *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:    "previewer",
 		Short:  "Render previews for the daemon, which starts this by itself",
@@ -45,7 +45,7 @@ func previewerCommand() *cobra.Command {
 			if err := questions.Decode(&is); err != nil {
 				return fmt.Errorf("the daemon starts this by itself: %w", err)
 			}
-			parsed, err := parseConfiguration(is.File, is.Content)
+			parsed, err := parseConfiguration(configPath{in, is.File}, is.Content)
 			if err != nil {
 				return err
 			}

@@ -80,8 +80,10 @@ func (p *process) previews(is configuration, on forge.Forge, project string, tro
 			cmd.Env = previewerEnvironment()
 			return cmd
 		},
-		First: func(fork bool) any { return previewerSettings{File: p.file, Content: is.content, Fork: fork} },
-		Log:   p.log,
+		First: func(fork bool) any {
+			return previewerSettings{File: p.file.in.path(p.file.name), Content: is.content, Fork: fork}
+		},
+		Log: p.log,
 	}
 	previewer, err := preview.New(preview.Options{
 		Forge: on, Project: project, Render: renderer.Render, Branch: is.Repository.Branch, Dir: previewsDir(is.Daemon), Link: pagesURL(is.Web),

@@ -22,7 +22,7 @@ import (
 // configuration: the state with its lock, and the answers to whoever looks whether all is
 // well.
 type process struct {
-	file  string
+	file  configPath
 	empty bool // see sync.Options.AllowEmpty
 	log   *slog.Logger
 	is    configuration // in force
@@ -34,7 +34,7 @@ type process struct {
 }
 
 // openProcess reads the configuration and opens the state.
-func openProcess(file string, empty bool, log *slog.Logger) (*process, error) {
+func openProcess(file configPath, empty bool, log *slog.Logger) (*process, error) {
 	is, err := readConfiguration(file)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (p *process) once(ctx context.Context) (sync.Record, *rollout.State, error)
 		return sync.Record{}, nil, err
 	}
 	defer d.close()
-	defer daemonSignals(p.log, d.Hurry)()
+	defer daemonSignals(p.file.in, p.log, d.Hurry)()
 	record, err := d.Settle(ctx)
 	return record, d.State(), err
 }
@@ -70,7 +70,7 @@ func (p *process) once(ctx context.Context) (sync.Record, *rollout.State, error)
 func (p *process) follow(ctx context.Context) error {
 	p.follows = true
 	hangups := make(chan struct{}, 1)
-	defer daemonSignals(p.log, func() { tell(hangups) })()
+	defer daemonSignals(p.file.in, p.log, func() { tell(hangups) })()
 	d, err := p.open(ctx, p.is)
 	if err != nil {
 		return err

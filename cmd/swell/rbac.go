@@ -20,8 +20,8 @@ import (
 	"github.com/swell-sh/swell/sync/rbac"
 )
 
-func rbacCommand() *cobra.Command {
-	var where place
+func rbacCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var o rbacOptions
 	cmd := &cobra.Command{
 		Use:   "rbac [FOLDER | REVISION]",

@@ -208,7 +208,7 @@ func cell(text string) string {
 
 // commandsPage is the help of each verb.
 func commandsPage() string {
-	root := rootCommand()
+	root := rootCommand(ofProcess())
 	root.InitDefaultHelpFlag()
 	var index, b strings.Builder
 	fmt.Fprintf(&index, generatedMark, "the command's help")

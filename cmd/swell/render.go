@@ -23,8 +23,8 @@ import (
 	"github.com/swell-sh/swell/render/object"
 )
 
-func renderCommand() *cobra.Command {
-	var where place
+func renderCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var output, unit, target string
 	var explain bool
 	cmd := &cobra.Command{

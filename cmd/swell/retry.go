@@ -14,8 +14,9 @@ import (
 	"github.com/swell-sh/swell/sync/serve"
 )
 
-func retryCommand() *cobra.Command {
-	var file, output string
+func retryCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	r := serve.Request{Verb: order.Retry}
 	cmd := &cobra.Command{
 		Use:   "retry " + whatAbout + " --config FILE",

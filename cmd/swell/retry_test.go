@@ -54,7 +54,7 @@ swell: hint: swell get units and swell get targets list them
 		for i, arg := range args {
 			args[i] = strings.ReplaceAll(arg, "EMPTY", "")
 		}
-		code := execute(t.Context(), args, &out, &out)
+		code := execute(t.Context(), writingTo(&out, &out), args)
 		if diff := cmp.Diff(c.want, "\n"+out.String()); diff != "" || code != c.code {
 			t.Errorf("%s: exit code %d\n%s", c.args, code, diff)
 		}

@@ -27,8 +27,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func runCommand() *cobra.Command {
-	var file, format string
+func runCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var format string
 	var once, empty bool
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
@@ -104,7 +105,7 @@ func durationsAsText(_ []string, a slog.Attr) slog.Attr {
 
 // readDaemonConfig reads the daemon's configuration; all problems are in the
 // error, one a line.
-func readDaemonConfig(file string) (*config.Daemon, error) {
+func readDaemonConfig(file configPath) (*config.Daemon, error) {
 	is, err := readConfiguration(file)
 	return is.Daemon, err
 }

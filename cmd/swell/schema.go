@@ -21,7 +21,7 @@ import (
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
-func schemaCommand() *cobra.Command {
+func schemaCommand(in *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write schemas of the monorepo's kinds, for servers, editors and kustomize",
@@ -30,15 +30,15 @@ the kinds of the monorepo in the current folder and write their schemas. Kinds w
 problems are left out, and their problems go to standard error.`,
 		RunE: oneOfItsVerbs,
 	}
-	cmd.AddCommand(schemaCRDCommand(), schemaJSONCommand(), schemaOpenAPICommand(), schemaVSCodeCommand(), schemaCompatCommand())
+	cmd.AddCommand(schemaCRDCommand(in), schemaJSONCommand(in), schemaOpenAPICommand(in), schemaVSCodeCommand(in), schemaCompatCommand(in))
 	return cmd
 }
 
 const schemaExitCodes = "\n\nExit codes: 0 written, 1 written, except for kinds with problems, 2 nothing written."
 
-func schemaCRDCommand() *cobra.Command {
+func schemaCRDCommand(in *invocation) *cobra.Command {
 	var output, dir string
-	cmd := schemaVerb(&cobra.Command{
+	cmd := schemaVerb(in, &cobra.Command{
 		Use:   "crd [KIND...]",
 		Short: "Print the CustomResourceDefinitions of kinds",
 		Long: `Print a CustomResourceDefinition for each of the kinds, by default all, as YAML.
@@ -80,7 +80,7 @@ func (k *easyKinds) writeFiles(cmd *cobra.Command, format, dir string, files []s
 	var into *folderInto
 	if dir != "" {
 		var err error
-		if into, err = openInto(k.dir, dir); err != nil {
+		if into, err = openInto(k.in, k.dir, dir); err != nil {
 			return err
 		}
 		defer into.root.Close()
@@ -109,9 +109,9 @@ func (k *easyKinds) writeFiles(cmd *cobra.Command, format, dir string, files []s
 	return nil
 }
 
-func schemaJSONCommand() *cobra.Command {
+func schemaJSONCommand(in *invocation) *cobra.Command {
 	var output, dir string
-	cmd := schemaVerb(&cobra.Command{
+	cmd := schemaVerb(in, &cobra.Command{
 		Use:   "json [KIND...]",
 		Short: "Print the JSON Schemas of kinds, for editors",
 		Long: `Print a strict JSON Schema (draft-07) for each of the kinds, by default all, one
@@ -136,9 +136,9 @@ after another.
 	return cmd
 }
 
-func schemaOpenAPICommand() *cobra.Command {
+func schemaOpenAPICommand(in *invocation) *cobra.Command {
 	var output string
-	cmd := schemaVerb(&cobra.Command{
+	cmd := schemaVerb(in, &cobra.Command{
 		Use:   "openapi [KIND...]",
 		Short: "Print the OpenAPI document of kinds, for kustomize",
 		Long: `Print one OpenAPI document for the kinds, by default all, as JSON. kustomize reads
@@ -166,8 +166,8 @@ in kustomization.yaml, and then merges lists of the specs by their keys.
 
 // schemaVerb completes a command that writes something for the kinds that its
 // arguments name.
-func schemaVerb(cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error) *cobra.Command {
-	var where place
+func schemaVerb(in *invocation, cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error) *cobra.Command {
+	where := place{in: in}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kinds, err := where.easyKinds(cmd.ErrOrStderr())
 		if err != nil {
@@ -187,6 +187,7 @@ func schemaVerb(cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error
 
 // easyKinds are the kinds of a monorepo.
 type easyKinds struct {
+	in         *invocation
 	dir        string // of the monorepo
 	repository *config.Repository
 	picked     []*easy.Schema // without problems, by folder
@@ -197,7 +198,7 @@ type easyKinds struct {
 // easyKinds loads the kinds of the monorepo in the working tree, and prints
 // the problems of those that do not load.
 func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
-	k := &easyKinds{dir: p.argument(nil, 0)}
+	k := &easyKinds{in: p.in, dir: p.argument(nil, 0)}
 	tree, _, err := p.open(k.dir)
 	if err != nil {
 		return nil, err
@@ -272,8 +273,8 @@ func indentJSON(value any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func schemaVSCodeCommand() *cobra.Command {
-	var where place
+func schemaVSCodeCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	cmd := &cobra.Command{
 		Use:   "vscode",
 		Short: "Make Visual Studio Code check specs while they are written",
@@ -297,7 +298,7 @@ swell check would refuse.
 			if err != nil {
 				return err
 			}
-			into, err := openInto(kinds.dir, filepath.Join(kinds.dir, ".vscode"))
+			into, err := openInto(in, kinds.dir, filepath.Join(kinds.dir, ".vscode"))
 			if err != nil {
 				return err
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/swell-sh/swell/render/schema/compat"
 )
 
-func schemaCompatCommand() *cobra.Command {
-	var where place
+func schemaCompatCommand(in *invocation) *cobra.Command {
+	where := place{in: in}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "compat BASE [HEAD]",

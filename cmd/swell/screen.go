@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -25,9 +26,19 @@ import (
 // The escapes are those of JSON, so that JSON stays what it is. YAML has none of
 // these characters, see [jsonToYAML].
 type screen struct {
-	mu   sync.Mutex
-	out  io.Writer
-	rest []byte // the start of a character whose end is yet to come
+	mu      sync.Mutex
+	out     io.Writer
+	columns int    // that tables have where out is no terminal; 0: [pipeWidth]
+	rest    []byte // the start of a character whose end is yet to come
+}
+
+// screen returns the screen on an output.
+func (in *invocation) screen(out io.Writer) *screen {
+	s := &screen{out: out}
+	if columns, err := strconv.Atoi(in.getenv("COLUMNS")); err == nil {
+		s.columns = columns
+	}
+	return s
 }
 
 func (s *screen) Write(p []byte) (int, error) {

@@ -127,7 +127,7 @@ func TestNothingUnseen(t *testing.T) {
 	swell := func(args ...string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		execute(t.Context(), args, &stdout, &stderr)
+		execute(t.Context(), writingTo(&stdout, &stderr), args)
 		what := strings.Join(args, " ")
 		outputs++
 		for _, out := range []string{stdout.String(), stderr.String()} {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -244,12 +245,14 @@ func awaitOutput(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	const longest = 2 * time.Minute // on a machine that is shared
 	for deadline := time.Now().Add(longest); ; time.Sleep(300 * time.Millisecond) {
-		_ = ts.Exec(args[1], args[2:]...)
-		if want.MatchString(ts.ReadFile("stdout")) {
+		stdout, stderr, _ := runLine(ts, args[1], args[2:]...)
+		if want.MatchString(stdout) {
+			_, _ = io.WriteString(ts.Stdout(), stdout)
+			_, _ = io.WriteString(ts.Stderr(), stderr)
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no match for %s within %s", args[0], longest)
+			ts.Fatalf("no match for %s within %s in\n%s%s", args[0], longest, stdout, stderr)
 		}
 	}
 }

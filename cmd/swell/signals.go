@@ -55,10 +55,8 @@ func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
 // until done is called: SIGHUP calls hangup, and a log that nobody reads any more is
 // only that. SIGQUIT is left alone: it prints where every goroutine is, and ends the
 // program.
-func daemonSignals(log *slog.Logger, hangup func()) (done func()) {
-	signal.Ignore(syscall.SIGPIPE)
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
+func daemonSignals(in *invocation, log *slog.Logger, hangup func()) (done func()) {
+	hangups, stop := in.hangups()
 	over := make(chan struct{})
 	go func() {
 		for {
@@ -72,8 +70,18 @@ func daemonSignals(log *slog.Logger, hangup func()) (done func()) {
 		}
 	}()
 	return func() {
+		stop()
+		close(over)
+	}
+}
+
+// hangups takes SIGHUP and ignores SIGPIPE in this process, see [invocation].
+func hangups() (<-chan os.Signal, func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups, func() {
 		signal.Stop(hangups)
 		signal.Reset(syscall.SIGPIPE)
-		close(over)
 	}
 }

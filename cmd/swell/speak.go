@@ -65,7 +65,7 @@ func isGone(err error) bool {
 }
 
 // giveOrder gives an order, and says what became of it.
-func giveOrder(cmd *cobra.Command, file string, r serve.Request) (given serve.Given, running bool, err error) {
+func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serve.Given, running bool, err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return given, false, err
@@ -73,11 +73,11 @@ func giveOrder(cmd *cobra.Command, file string, r serve.Request) (given serve.Gi
 	return speak(cmd.Context(), settings,
 		func(c *serve.Client) (serve.Given, error) { return c.Give(cmd.Context(), r) },
 		func() (given serve.Given, err error) {
-			s, err := openState(settings)
+			s, err := openState(file.in, settings)
 			if err != nil {
 				return given, err
 			}
-			o, err := serve.View{Store: s}.Resolve(cmd.Context(), r, whoami(settings), time.Now())
+			o, err := serve.View{Store: s}.Resolve(cmd.Context(), r, whoami(file.in, settings), time.Now())
 			if err := errors.Join(err, s.Close()); err != nil {
 				return given, err
 			}
@@ -90,7 +90,7 @@ func giveOrder(cmd *cobra.Command, file string, r serve.Request) (given serve.Gi
 }
 
 // judge approves or rejects a plan or a gate.
-func judge(cmd *cobra.Command, file string, j serve.Judge) error {
+func judge(cmd *cobra.Command, file configPath, j serve.Judge) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return err
@@ -98,12 +98,12 @@ func judge(cmd *cobra.Command, file string, j serve.Judge) error {
 	_, _, err = speak(cmd.Context(), settings,
 		func(c *serve.Client) (serve.Judgement, error) { return c.Judge(cmd.Context(), j) },
 		func() (done serve.Judgement, err error) {
-			s, err := openState(settings)
+			s, err := openState(file.in, settings)
 			if err != nil {
 				return done, err
 			}
 			defer s.Close()
-			return serve.View{Store: s}.Judge(cmd.Context(), j, whoami(settings), time.Now(), alone(settings))
+			return serve.View{Store: s}.Judge(cmd.Context(), j, whoami(file.in, settings), time.Now(), alone(settings))
 		})
 	return err
 }

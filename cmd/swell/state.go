@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/user"
 
 	"github.com/spf13/cobra"
@@ -21,9 +20,15 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// configPath is the configuration of a daemon, as the user names it.
+type configPath struct {
+	in   *invocation
+	name string
+}
+
 // configFlag is for commands that look at what a daemon does.
-func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
+func configFlag(cmd *cobra.Command, file *configPath) {
+	cmd.Flags().StringVarP(&file.name, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
 }
 
 // teller answers what commands ask: the daemon or, where none runs, its state.
@@ -49,7 +54,7 @@ var (
 )
 
 // asking runs a command that asks. Where it is the state that answers, it says so.
-func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
+func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return err
@@ -63,7 +68,7 @@ func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
 	} else if !errors.Is(err, serve.ErrNobody) {
 		return err
 	}
-	s, err := openState(settings)
+	s, err := openState(file.in, settings)
 	if err != nil {
 		return err
 	}
@@ -79,29 +84,29 @@ func asking(cmd *cobra.Command, file string, ask func(teller) error) error {
 	}
 	note := "the daemon is not running; this is the last recorded state"
 	if running {
-		note = "the daemon does not answer at " + settings.API.Socket + "; this is the last recorded state"
+		note = "the daemon does not answer at " + file.in.shown(settings.API.Socket) + "; this is the last recorded state"
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "swell: "+note)
 	return err
 }
 
 // openState opens the state of the daemon with that configuration for reading.
-func openState(settings *config.Daemon) (*store.Store, error) {
+func openState(in *invocation, settings *config.Daemon) (*store.Store, error) {
 	s, err := store.OpenReadOnly(settings.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", settings.State), "swell run creates it"}
+		return nil, hinted{fmt.Errorf("%s: no state yet", in.shown(settings.State)), "swell run creates it"}
 	}
 	return s, err
 }
 
 // whoami is who gives an order without a daemon, for the history: the user of this process,
 // and who became that by sudo.
-func whoami(settings *config.Daemon) serve.Who {
-	name := os.Getenv("USER")
+func whoami(in *invocation, settings *config.Daemon) serve.Who {
+	name := in.getenv("USER")
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	if real := os.Getenv("SUDO_USER"); real != "" && real != name {
+	if real := in.getenv("SUDO_USER"); real != "" && real != name {
 		return serve.AsRoot(settings.API, real, name)
 	}
 	return serve.Local(settings.API, orDash(name))

@@ -18,8 +18,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func statusCommand() *cobra.Command {
-	var file, output string
+func statusCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var output string
 	cmd := &cobra.Command{
 		Use:   "status [UNIT] --config FILE",
 		Short: "Show the state of the units, and what they wait for",

@@ -61,7 +61,7 @@ func TestStatusShowsDrift(t *testing.T) {
 		{"json", []string{`"mode": "report"`, `"missing": true`, `"object": "ConfigMap/shop/two"`, `"field": ".data.a"`, `"path": "services/cart"`, `"status": "fight"`, `"ready": 0`}},
 	} {
 		var out bytes.Buffer
-		cmd := statusCommand()
+		cmd := statusCommand(ofProcess())
 		cmd.SetArgs([]string{"-c", file, "-o", c.output})
 		cmd.SetOut(&out)
 		cmd.SetErr(io.Discard)

@@ -42,7 +42,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 		"json":                `"text": "git: no route to host"`,
 	} {
 		var out bytes.Buffer
-		cmd := statusCommand()
+		cmd := statusCommand(ofProcess())
 		cmd.SetArgs(append([]string{"-c", file, "-o"}, strings.Fields(output)...))
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
@@ -59,7 +59,7 @@ func TestStatusShowsTroubles(t *testing.T) {
 	}
 	defer s.Close()
 	var out bytes.Buffer
-	cmd := statusCommand()
+	cmd := statusCommand(ofProcess())
 	cmd.SetArgs([]string{"-c", file, "-o", "json"})
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

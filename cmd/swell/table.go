@@ -6,7 +6,6 @@ package main
 import (
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -104,13 +103,17 @@ func cellWidth(text string) int {
 
 // widthOf is how wide a table may be: as the terminal is, or as COLUMNS says.
 func widthOf(w io.Writer) int {
-	if f, ok := raw(w).(*os.File); ok {
+	s, ok := w.(*screen)
+	if !ok {
+		return pipeWidth
+	}
+	if f, ok := s.out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return max(narrowest, columns)
 		}
 	}
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return max(narrowest, columns)
+	if s.columns > 0 {
+		return max(narrowest, s.columns)
 	}
 	return pipeWidth
 }

@@ -23,8 +23,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func treeCommand() *cobra.Command {
-	var file, target, output string
+func treeCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
+	var target, output string
 	cmd := &cobra.Command{
 		Use:   "tree UNIT --config FILE",
 		Short: "Show the objects of a unit in the clusters, down to the pods, with their health",
@@ -92,7 +93,7 @@ func ill(n treeNode) bool {
 
 // growTrees asks the clusters about all that there is of the units. errs are about
 // clusters and kinds that could not be looked at.
-func growTrees(ctx context.Context, file string, is serve.Inventory) (trees []unitTree, errs []error, err error) {
+func growTrees(ctx context.Context, file configPath, is serve.Inventory) (trees []unitTree, errs []error, err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, nil, err

@@ -23,8 +23,8 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-func watchCommand() *cobra.Command {
-	var file string
+func watchCommand(in *invocation) *cobra.Command {
+	file := configPath{in: in}
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "watch [UNIT | FOLDER | TARGET | CLUSTER] --config FILE",
@@ -48,7 +48,7 @@ Exit codes: 0 ended, 2 there is no such unit or target, or the state could not b
 			if once || !ok || !term.IsTerminal(int(out.Fd())) {
 				return pictureOnce(cmd, file, place)
 			}
-			w := &watcher{place: place, out: out, is: picture{unknown: true}, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+			w := &watcher{place: place, out: out, is: picture{unknown: true}, color: in.colors(),
 				size: func() (int, int, error) { return term.GetSize(int(out.Fd())) }}
 			return w.run(cmd.Context(), file)
 		},
@@ -59,7 +59,7 @@ Exit codes: 0 ended, 2 there is no such unit or target, or the state could not b
 }
 
 // pictureOnce prints one picture, of any height.
-func pictureOnce(cmd *cobra.Command, file, place string) error {
+func pictureOnce(cmd *cobra.Command, file configPath, place string) error {
 	return asking(cmd, file, func(t teller) error {
 		p := &picture{now: time.Now(), width: widthOf(cmd.OutOrStdout())}
 		if err := look(cmd.Context(), t, place, p); err != nil {
@@ -131,7 +131,7 @@ const (
 )
 
 // run shows pictures until ctx ends, or until the terminal is gone.
-func (w *watcher) run(ctx context.Context, file string) (err error) {
+func (w *watcher) run(ctx context.Context, file configPath) (err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: %s}, state: %s}\n", dir, state), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := readDaemonConfig(file)
+	settings, err := readDaemonConfig(configPath{ofProcess(), file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestWatch(t *testing.T) {
 			defer out.mu.Unlock()
 			return out.size[0], out.size[1], nil
 		}}
-		go func() { over <- w.run(ctx, file) }()
+		go func() { over <- w.run(ctx, configPath{ofProcess(), file}) }()
 		return cancel, over
 	}
 	end, over := begin()
@@ -185,7 +185,7 @@ func TestWatchOfAnothersDaemon(t *testing.T) {
 	defer cancel()
 	if os.Getuid() != 0 { // root passes every folder
 		w := &watcher{is: picture{unknown: true}, out: io.Discard, size: func() (int, int, error) { return 80, 24, nil }}
-		if err := w.run(ctx, file); !errors.Is(err, fs.ErrPermission) {
+		if err := w.run(ctx, configPath{ofProcess(), file}); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("watch: %v", err)
 		}
 	}

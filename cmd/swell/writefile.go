@@ -28,12 +28,12 @@ type folderInto struct {
 
 // openInto opens a folder, which need not be there yet. Below the monorepo no link may
 // lead out of the monorepo. Any other folder is the user's own choice.
-func openInto(monorepo, folder string) (*folderInto, error) {
-	from, err := filepath.Abs(monorepo)
+func openInto(in *invocation, monorepo, folder string) (*folderInto, error) {
+	from, err := in.absolute(monorepo)
 	if err != nil {
 		return nil, err
 	}
-	to, err := filepath.Abs(folder)
+	to, err := in.absolute(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +41,12 @@ func openInto(monorepo, folder string) (*folderInto, error) {
 	base := monorepo
 	if into.below, err = filepath.Rel(from, to); err != nil || !filepath.IsLocal(into.below) {
 		base, into.below = folder, "."
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, err
+		if err := os.MkdirAll(in.path(folder), 0o755); err != nil {
+			return nil, in.named(err)
 		}
 	}
-	into.root, err = os.OpenRoot(base)
-	return into, err
+	into.root, err = os.OpenRoot(in.path(base))
+	return into, in.named(err)
 }
 
 func (f *folderInto) read(name string) ([]byte, error) {
