@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 const someObject = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
@@ -118,7 +121,7 @@ func TestTenantsChangeBases(t *testing.T) {
 // TestPropertyBasesOfNextCommit: from one commit to the next the units are those of the
 // second one read by itself, and Changes has each that came or went.
 func TestPropertyBasesOfNextCommit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		files := map[string]string{}
 		var previous *Repository
 		for range 4 {

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 var someFolders = []string{"a", "b", "a/c", "a/d", "a/d/e", "b/f", "b/g"}
@@ -41,7 +44,7 @@ func randomFile(t *rapid.T, folder string) (name, content string) {
 // TestPropertyKept: whatever one commit changes in other folders, a unit whose
 // own folder stays as it is stays a unit, or is kept.
 func TestPropertyKept(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		files := map[string]string{}
 		for _, folder := range someFolders {
 			for range rapid.IntRange(0, 2).Draw(t, "files") {

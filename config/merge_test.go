@@ -11,9 +11,12 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // contents are the files of a tree and what they hold; links are told by "-> ".
@@ -54,7 +57,7 @@ func treeOf(files map[string]string) Tree {
 // side has it, and what both changed in two ways is as in head, and said.
 func TestMerge(t *testing.T) {
 	names := []string{"swell.yaml", "fleet/a.yaml", "fleet/b.yaml", "services/eu/one/x.yaml", "services/eu/one/y.yaml", "services/eu/two/x.yaml", "services/us/x.yaml"}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"", "1", "2", "3", "-> x.yaml"}) // empty: there is none
 		origin, base, head, want := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
 		var both []string

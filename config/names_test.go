@@ -7,8 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 func TestNames(t *testing.T) {
@@ -42,7 +45,7 @@ func TestNames(t *testing.T) {
 // TestPropertyLike holds patterns against regular expressions.
 func TestPropertyLike(t *testing.T) {
 	text := rapid.StringOf(rapid.SampledFrom([]rune("ab*")))
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 100*time.Millisecond, func(t *rapid.T) {
 		pattern, name := text.Draw(t, "pattern"), strings.ReplaceAll(text.Draw(t, "name"), "*", "c")
 		parts := strings.Split(pattern, "*")
 		for i := range parts {

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/config/timezone"
 )
 
@@ -55,7 +56,7 @@ func TestTimetable(t *testing.T) {
 
 // TestTimetableByMinute holds what a timetable says against all of its beginnings.
 func TestTimetableByMinute(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		table := Timetable{
 			Schedule: fmt.Sprintf("%d %s * * %s", rapid.IntRange(0, 59).Draw(t, "minute"), rapid.SampledFrom([]string{"*", "2", "*/6", "1-3"}).Draw(t, "hour"), rapid.SampledFrom([]string{"*", "SUN", "MON-FRI"}).Draw(t, "day")),
 			TimeZone: rapid.SampledFrom([]string{"", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata"}).Draw(t, "zone"),
@@ -93,7 +94,7 @@ func TestTimetableByMinute(t *testing.T) {
 // TestWavesOf: every target is in one wave at most, a share is what it says, and one target
 // less changes one choice at most.
 func TestWavesOf(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		share := rapid.IntRange(1, 100).Draw(t, "share")
 		r := &Rollout{Name: "default", Waves: []Wave{{Name: "listed", Targets: []TargetName{"c-003", "d"}}, {Name: "some", Share: share}, {Name: "rest"}}}
 		var names []TargetName

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/object"
 )
@@ -20,7 +22,7 @@ import (
 // TestClaims holds the claims against a list, with few hashes, so that bundles
 // have several objects of one.
 func TestClaims(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		type bundle struct {
 			by   object.UnitTarget
 			ids  []uint64

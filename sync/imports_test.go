@@ -76,6 +76,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"config":                   "config/bounds config/document config/sops config/timezone",
 		"config/bounds":            "",
 		"config/document":          "config/bounds",
+		"config/rapidtest":         "",
 		"config/sops":              "config/document",
 		"config/timezone":          "",
 		"render":                   "config config/document config/sops render/blame render/cache render/checker render/helm render/kind render/kustomize render/object render/override render/policy render/schema",

@@ -8,10 +8,12 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
 )
@@ -125,7 +127,7 @@ func TestFields(t *testing.T) {
 		spec := value(3).Draw(t, what)
 		return &object.Object{ID: object.ID{Kind: "ConfigMap"}, JSON: schema.AppendObject(nil, map[string]any{"spec": spec})}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		old, now := obj(t, "old"), obj(t, "now")
 		fields := Fields(old, now)
 		if diff := cmp.Diff(decodedFields(old, now), fields); diff != "" {

@@ -6,17 +6,19 @@ package override
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // TestBefore: a place of the result that no operation touched held the same
 // value at the place that Before names.
 func TestBefore(t *testing.T) {
 	moved := 0
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(t *rapid.T) {
 		next := 0
 		leaf := func() any { next++; return fmt.Sprintf("value %d", next) }
 		list := func(below func() any) []any {

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -70,7 +72,7 @@ func TestPropertyKeyed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 300*time.Millisecond, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "items")
 		spec, value, path := keyedSchema(t, n, rapid.IntRange(1, 4).Draw(t, "depth"))
 		root := map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}

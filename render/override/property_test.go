@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	jmespath "github.com/jmespath-community/go-jmespath"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -110,7 +112,7 @@ func single(t fataler, verb, path string, value any) *Override {
 // there, what was removed it does not find, and an update of nothing changes
 // nothing.
 func TestPropertySet(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(rt *rapid.T) {
 		object := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": mapping(3).Draw(rt, "spec")}
 		kept := deepCopy(object)
 		path := pathInto(rt, object["spec"])
@@ -150,7 +152,7 @@ func TestPropertySet(t *testing.T) {
 // TestPropertyTrace: whatever differs from the object that came in is at or
 // below a place that is said to be touched.
 func TestPropertyTrace(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rapidtest.Check(t, 100, 200*time.Millisecond, func(rt *rapid.T) {
 		object := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": mapping(3).Draw(rt, "spec")}
 		path := pathInto(rt, object["spec"])
 		verb := rapid.SampledFrom([]string{verbSet, verbUpdate}).Draw(rt, "verb")

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/impact"
 	"github.com/swell-sh/swell/render/report/reporttest"
@@ -69,7 +71,7 @@ func objection(markdown string) string {
 // TestHostileTexts: whatever authors write, and wherever it is cut, a comment has the shape
 // that we gave it, and is no longer than it may be.
 func TestHostileTexts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 300*time.Millisecond, func(t *rapid.T) {
 		c := drawChange(t)
 		limit := rapid.SampledFrom([]int{MinBytes, 5_000, 8_000, 20_000, MaxBytes}).Draw(t, "limit")
 		text := c.Markdown(limit)

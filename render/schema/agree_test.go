@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // converter is the check that server-side apply makes, over the same OpenAPI.
@@ -64,7 +67,7 @@ func TestServerSideApply(t *testing.T) {
 	c := converter(t, set)
 	names := slices.Sorted(maps.Keys(set.kinds))
 	mistakes := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 500*time.Millisecond, func(t *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(t, "kind")
 		kind := set.kinds[name]
 		object := generate(t, kind.Type(), 7).(map[string]any)
@@ -216,7 +219,7 @@ func spoil(t *rapid.T, typ *Type, object map[string]any) (where []any, mistake s
 // the validator that API servers use for custom resources.
 func TestRules(t *testing.T) {
 	verdicts := map[bool]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 500*time.Millisecond, func(t *rapid.T) {
 		schema := randomSchema(t, 3)
 		d := definition{}
 		typ := d.typ(schema, false)

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -195,7 +197,7 @@ func TestApprovedAndDone(t *testing.T) {
 // has one, unless its deletion is held, with its whole release.
 func TestNothingSlips(t *testing.T) {
 	kinds := []string{"Deployment", "Job", "ConfigMap", "Service", "Cart", "Till"}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, 300*time.Millisecond, func(t *rapid.T) {
 		var losses []Loss
 		draw := func(n int) string {
 			var b strings.Builder

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/schema/easy"
 	"github.com/swell-sh/swell/render/schema/schematest"
 )
@@ -25,7 +27,7 @@ import (
 // only what a JSON Schema can say.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
 	verdicts := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 100, time.Second, func(t *rapid.T) {
 		g := ruleGenerator{t: t, exact: rapid.Bool().Draw(t, "exact")}
 		proto := g.proto()
 		k := compiledKind(t, proto)
