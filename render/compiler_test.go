@@ -13,12 +13,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/object"
 )
@@ -113,18 +115,11 @@ func TestSameBytes(t *testing.T) {
 }
 
 // TestIncremental changes the example at random and compares what a compiler
-// with a memory makes of it with what a fresh one does. SWELL_EDITS=all makes many
-// more changes.
+// with a memory makes of it with what a fresh one does.
 func TestIncremental(t *testing.T) {
 	original := exampleFiles(t, "swell.yaml", "fleet", "data", "kinds", "services")
 	names := slices.Sorted(maps.Keys(original))
-	fewChecks(t, "7")
-	for i := range 4 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) { incremental(t, original, names) })
-		})
-	}
+	rapidtest.Check(t, 4, 4*time.Second, func(t *rapid.T) { incremental(t, original, names) })
 }
 
 func incremental(t *rapid.T, original fstest.MapFS, names []string) {

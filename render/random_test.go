@@ -6,19 +6,19 @@ package render
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/object"
 )
@@ -130,35 +130,11 @@ func edit(t *rapid.T, files fstest.MapFS) {
 	}
 }
 
-// checksGiven says whether the command line has -rapid.checks. It is asked before
-// anything sets that flag, because a flag that was set looks like one that was given.
-var checksGiven = sync.OnceValue(func() (given bool) {
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	return given
-})
-
-// fewChecks makes each rapid.Check of the test short where neither -rapid.checks is
-// given nor the long form is asked for.
-func fewChecks(t *testing.T, n string) {
-	if checksGiven() {
-		return
-	}
-	if os.Getenv("SWELL_EDITS") == "all" {
-		n = "200"
-	}
-	was := flag.Lookup("rapid.checks").Value.String()
-	if err := flag.Set("rapid.checks", n); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = flag.Set("rapid.checks", was) })
-}
-
 // TestRandomEdits: after every one of some edits, a compiler that lived through
 // all of them gives what a new one gives, what a new one gives on the cache of
 // a third, and that third one, whose cache is damaged or lost now and then.
 func TestRandomEdits(t *testing.T) {
-	fewChecks(t, "10")
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 4, 4*time.Second, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "swell")
 		if err != nil {
 			t.Fatal(err)

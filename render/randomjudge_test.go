@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -62,10 +64,9 @@ func judgedVariants() map[string][]string {
 // TestRandomJudgements: after every one of some edits, what a compiler that lived through
 // them says of the objects is what a new one says.
 func TestRandomJudgements(t *testing.T) {
-	fewChecks(t, "30")
 	variants := judgedVariants()
 	names := slices.Sorted(maps.Keys(variants))
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 15, time.Second, func(t *rapid.T) {
 		files := judgedFiles()
 		delete(files, "services/zone/namespace.yaml")
 		delete(files, "services/app/app.yaml")

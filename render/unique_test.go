@@ -8,12 +8,14 @@ import (
 	"maps"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // TestUniqueFromCommitToCommit changes hosts and ports of a few specs at random: a
@@ -31,8 +33,7 @@ func TestUniqueFromCommitToCommit(t *testing.T) {
 		}
 	}
 	collisions := 0
-	fewChecks(t, "30")
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 10, time.Second, func(t *rapid.T) {
 		files := maps.Clone(base)
 		var kept Compiler
 		for range 6 {
