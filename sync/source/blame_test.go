@@ -12,11 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // porcelain is what git blame says, one line for each of the file: the commit,
@@ -68,68 +70,102 @@ func openLocal(t testing.TB, dir string) *Source {
 	return s
 }
 
+// randomHistory is a history of one file that is drawn commit by commit, in the language of
+// git fast-import: one process makes all of it.
+type randomHistory struct {
+	*rapid.T
+	stream  strings.Builder
+	commits int
+	lines   int // made so far: each is another one
+}
+
+// commit adds a commit on top of others, and returns its mark. An empty content leaves the
+// file as it is.
+func (h *randomHistory) commit(content string, parents ...int) int {
+	h.commits++
+	fmt.Fprintf(&h.stream, "commit refs/heads/main\nmark :%d\nauthor Ann <ann@example.com> 1700000000 +0200\ncommitter Con <con@example.com> 1700000100 +0000\ndata 5\nwrite\n", h.commits)
+	for i, parent := range parents {
+		fmt.Fprintf(&h.stream, "%s :%d\n", []string{"from", "merge"}[i], parent)
+	}
+	file := "a/file.yaml"
+	if content == "" {
+		file, content = "other", fmt.Sprintln(h.commits)
+	}
+	fmt.Fprintf(&h.stream, "M 100644 inline %s\ndata %d\n%s\n", file, len(content), content)
+	return h.commits
+}
+
+func (h *randomHistory) fresh(n int) (lines []string) {
+	for range n {
+		h.lines++
+		lines = append(lines, fmt.Sprintf("line %d\n", h.lines))
+	}
+	return lines
+}
+
+// edit is a change of a file: it replaces some lines that begin between from and from+span.
+// What is drawn is done to every content that it is given.
+func (h *randomHistory) edit(from, span int) func(content string) string {
+	type replacement struct {
+		at, gone int
+		fresh    []string
+	}
+	replacements := make([]replacement, rapid.IntRange(1, 4).Draw(h.T, "edits"))
+	for i := range replacements {
+		at := from
+		if span > 0 {
+			at += rapid.IntRange(0, span).Draw(h.T, "at")
+		}
+		replacements[i] = replacement{at, rapid.IntRange(0, 2).Draw(h.T, "gone"), h.fresh(rapid.IntRange(0, 3).Draw(h.T, "new"))}
+	}
+	return func(content string) string {
+		lines := strings.SplitAfter(content, "\n")
+		lines = lines[:len(lines)-1]
+		for _, r := range replacements {
+			at := min(r.at, len(lines))
+			lines = slices.Replace(lines, at, at+min(r.gone, len(lines)-at), r.fresh...)
+		}
+		return strings.Join(lines, "")
+	}
+}
+
+// draw draws some commits, with branches and merges, and returns the last content.
+func (h *randomHistory) draw() string {
+	content := strings.Join(h.fresh(40), "")
+	head := h.commit(content)
+	for range rapid.IntRange(1, 6).Draw(h.T, "steps") {
+		switch rapid.IntRange(0, 3).Draw(h.T, "what") {
+		case 0, 1:
+			content = h.edit(0, 60)(content)
+			head = h.commit(content, head)
+		case 2:
+			head = h.commit("", head)
+		case 3:
+			// The branches change the file far from each other, so that the merge has both.
+			begin := h.edit(0, 2)
+			branch := h.commit(begin(content), head)
+			if lines := strings.Count(content, "\n"); lines > 12 {
+				content = h.edit(lines-2, 0)(content)
+				head = h.commit(content, head)
+			}
+			content = begin(content)
+			head = h.commit(content, head, branch)
+		}
+	}
+	return content
+}
+
 // TestBlameLikeGit holds random histories, with branches and merges, against
 // the git binary. No two lines are equal, as for equal ones there is more than
 // one right answer.
 func TestBlameLikeGit(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rapidtest.Check(t, 20, 2*time.Second, func(rt *rapid.T) {
 		c := newClone(t)
-		next := 0
-		edit := func(content string, from, span int) string {
-			lines := strings.SplitAfter(content, "\n")
-			lines = lines[:len(lines)-1]
-			for range rapid.IntRange(1, 4).Draw(rt, "edits") {
-				at := from
-				if span > 0 {
-					at += rapid.IntRange(0, span).Draw(rt, "at")
-				}
-				at = min(at, len(lines))
-				var fresh []string
-				for range rapid.IntRange(0, 3).Draw(rt, "new") {
-					next++
-					fresh = append(fresh, fmt.Sprintf("line %d\n", next))
-				}
-				gone := min(rapid.IntRange(0, 2).Draw(rt, "gone"), len(lines)-at)
-				lines = slices.Replace(lines, at, at+gone, fresh...)
-			}
-			return strings.Join(lines, "")
-		}
-		read := func() string {
-			content, err := os.ReadFile(filepath.Join(c.dir, "a/file.yaml"))
-			if err != nil {
-				rt.Fatal(err)
-			}
-			return string(content)
-		}
-		var first strings.Builder
-		for range 40 {
-			next++
-			fmt.Fprintf(&first, "line %d\n", next)
-		}
-		c.commit("a/file.yaml", first.String())
-		branches := 0
-		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 3).Draw(rt, "what") {
-			case 0, 1:
-				c.commit("a/file.yaml", edit(read(), 0, 60))
-			case 2:
-				c.commit("other", strconv.Itoa(next)) // the file stays
-			case 3:
-				// The branches change the file far from each other.
-				branches++
-				name := "b" + strconv.Itoa(branches)
-				git(c, c.dir, "checkout", "-q", "-b", name)
-				c.commit("a/file.yaml", edit(read(), 0, 2))
-				git(c, c.dir, "checkout", "-q", "-")
-				content := read()
-				if lines := strings.Count(content, "\n"); lines > 12 {
-					c.commit("a/file.yaml", edit(content, lines-2, 0))
-				}
-				git(c, c.dir, "merge", "-q", "--no-ff", "-m", "merge", name)
-			}
-		}
+		h := randomHistory{T: rt}
+		content := h.draw()
+		gitWith(t, c.dir, h.stream.String(), "fast-import", "--quiet")
 		s := openLocal(t, c.dir)
-		if diff := cmp.Diff(porcelain(t, c.dir, "a/file.yaml"), blameText(t, s, c.head(), "a/file.yaml", nil)); diff != "" {
+		if diff := cmp.Diff(porcelain(t, c.dir, "a/file.yaml", "HEAD"), blameText(t, s, c.head(), "a/file.yaml", nil)); diff != "" {
 			rt.Errorf("(-git +swell):\n%s", diff)
 		}
 		last, err := s.Blame(t.Context(), c.head(), "a/file.yaml", nil)
@@ -139,7 +175,10 @@ func TestBlameLikeGit(t *testing.T) {
 		if want := git(t, c.dir, "log", "-1", "--format=%H", "--", "a/file.yaml"); string(last.Last.Commit) != want {
 			rt.Errorf("last changed in %s, git says %s", last.Last.Commit, want)
 		}
-		now := edit(read(), 0, 60)
+		now := h.edit(0, 60)(content)
+		if err := os.Mkdir(filepath.Join(c.dir, "a"), 0o755); err != nil {
+			rt.Fatal(err)
+		}
 		write(t, filepath.Join(c.dir, "a/file.yaml"), now)
 		if diff := cmp.Diff(porcelain(t, c.dir, "a/file.yaml"), blameText(t, s, c.head(), "a/file.yaml", []byte(now))); diff != "" {
 			rt.Errorf("with changes that are not committed (-git +swell):\n%s", diff)

@@ -58,7 +58,7 @@ func gitWith(t testing.TB, dir, stdin string, args ...string) string {
 func gitOutput(t testing.TB, dir, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{
-		"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", "-c", "gc.auto=0",
+		"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 	}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, gitEnv(), strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
@@ -80,10 +80,22 @@ func newClone(t testing.TB) *clone {
 	t.Helper()
 	root := t.TempDir()
 	c := &clone{t, filepath.Join(root, "work"), filepath.Join(root, "origin.git")}
-	git(t, root, "init", "-q", "--bare", c.origin)
-	git(t, root, "init", "-q", c.dir)
-	git(t, c.dir, "remote", "add", "origin", c.origin)
+	makeRepository(t, c.origin, "\tbare = true\n")
+	makeRepository(t, filepath.Join(c.dir, ".git"), "\tbare = false\n[remote \"origin\"]\n\turl = "+c.origin+"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n")
 	return c
+}
+
+// makeRepository writes what git init does, less the samples of hooks: the tests make some
+// hundred repositories, and a process each takes longer than many of them.
+func makeRepository(t testing.TB, dir, more string) {
+	t.Helper()
+	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n")
+	write(t, filepath.Join(dir, "config"), "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n"+more)
 }
 
 // commit writes files, name and content in turn, and commits what is there. An
@@ -115,8 +127,16 @@ func (c *clone) push() config.Commit {
 	return c.head()
 }
 
+// head is the commit of HEAD, read from its file where that says it.
 func (c *clone) head() config.Commit {
 	c.Helper()
+	head, err := os.ReadFile(filepath.Join(c.dir, ".git/HEAD"))
+	if branch, ok := strings.CutPrefix(string(head), "ref: "); err == nil && ok {
+		head, err = os.ReadFile(filepath.Join(c.dir, ".git", strings.TrimSpace(branch)))
+	}
+	if commit := strings.TrimSpace(string(head)); err == nil && len(commit) == 40 {
+		return config.Commit(commit)
+	}
 	return config.Commit(git(c, c.dir, "rev-parse", "HEAD"))
 }
 
@@ -129,10 +149,19 @@ type server struct {
 	seen   []string
 }
 
+// execPath is where the programs of git are.
+var execPath = sync.OnceValue(func() string {
+	path, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(path))
+})
+
 func serve(t testing.TB, c *clone) *server {
 	t.Helper()
 	backend := &cgi.Handler{
-		Path:   filepath.Join(git(t, c.dir, "--exec-path"), "git-http-backend"),
+		Path:   filepath.Join(execPath(), "git-http-backend"),
 		Env:    append(gitEnv(), "GIT_PROJECT_ROOT="+filepath.Dir(c.origin), "GIT_HTTP_EXPORT_ALL=1"),
 		Stderr: io.Discard,
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/rapidtest"
 )
 
 // TestMergeBase holds merge bases in a random history, many commits of which are of the same
@@ -34,7 +35,7 @@ func TestMergeBase(t *testing.T) {
 		all = append(all, config.Commit(strings.TrimSpace(git(t, c.dir, args...))))
 	}
 	s := local(t, c)
-	for range 150 {
+	for budget := rapidtest.NewBudget(t, 60, 300*time.Millisecond); budget.Next(); {
 		a, b := all[random.IntN(len(all))], all[random.IntN(len(all))]
 		got, err := s.MergeBase(a, b)
 		if want := strings.Fields(git(t, c.dir, "merge-base", "--all", string(a), string(b))); err != nil || !slices.Contains(want, string(got)) {

@@ -4,6 +4,8 @@
 package source
 
 import (
+	"crypto/sha1"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,12 +92,20 @@ func TestResolveAmbiguous(t *testing.T) {
 	seen := map[string]config.Commit{}
 	c.commit("a", "1")
 	tree := git(t, c.dir, "rev-parse", "HEAD^{tree}")
+	text := map[config.Commit]string{}
 	for i := 0; ; i++ {
-		commit := config.Commit(git(t, c.dir, "commit-tree", "-m", strings.Repeat("x", i), tree))
+		content := fmt.Sprintf("tree %s\nauthor A <a@example.com> 1700000000 +0000\ncommitter A <a@example.com> %d +0000\n\nx\n", tree, 1700000000+i)
+		commit := config.Commit(fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "commit %d\x00%s", len(content), content))))
+		text[commit] = content
 		other, ok := seen[string(commit[:4])]
 		if !ok {
 			seen[string(commit[:4])] = commit
 			continue
+		}
+		for _, one := range []config.Commit{other, commit} {
+			if got := gitWith(t, c.dir, text[one], "hash-object", "-t", "commit", "-w", "--stdin"); got != string(one) {
+				t.Fatalf("git calls it %s, want %s", got, one)
+			}
 		}
 		_, err := local(t, c).Resolve(string(commit[:4]))
 		if err == nil || !strings.Contains(err.Error(), "ambiguous: 2 commits begin with it") || !strings.Contains(err.Error(), string(other)) {

@@ -362,7 +362,7 @@ func TestTreeLargeFile(t *testing.T) {
 	commit := c.commit("fits", text[:config.MaxFileSize], "large", text[:config.MaxFileSize-1]+"22")
 	for _, how := range []string{"loose", "packed"} {
 		if how == "packed" {
-			git(t, c.dir, "-c", "core.bigFileThreshold=1g", "repack", "-adfq")
+			git(t, c.dir, "-c", "core.bigFileThreshold=1g", "-c", "core.compression=0", "repack", "-adfq")
 		}
 		s := local(t, c)
 		tree := treeOf(t, s, commit)
