@@ -42,7 +42,7 @@ func TestEachFieldOfDefaultsIsSeen(t *testing.T) {
 			t.Errorf("no change of %s is tried here", name)
 		}
 	}
-	original := exampleFiles(t, "swell.yaml", "fleet", "data", "kinds")
+	original := exampleFiles(t, "swell.yaml", "fleet")
 	original["services/a/notes/notes.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x}\ndata: {a: '1'}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\ndata: {a: '1'}\n")}
 	with := func(spec string) config.Tree {
 		files := fstest.MapFS{"services/a/swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec:\n" + spec)}}

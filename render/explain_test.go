@@ -17,6 +17,7 @@ import (
 // TestExplanations lays the example of each explanation over the example monorepo: it
 // gives a problem of that code, with that message.
 func TestExplanations(t *testing.T) {
+	var c Compiler
 	for _, code := range slices.Sorted(maps.Keys(document.Codes)) {
 		t.Run(string(code), func(t *testing.T) {
 			explained := document.Explanations[code]
@@ -28,7 +29,6 @@ func TestExplanations(t *testing.T) {
 			}
 			files := exampleFiles(t, ".")
 			files[explained.Example.File] = &fstest.MapFile{Data: []byte(explained.Example.Text)}
-			var c Compiler
 			problems := c.Snapshot("", config.Files(files)).Problems
 			if !slices.ContainsFunc(problems, func(p document.Problem) bool {
 				return p.Code == code && strings.Contains(p.Message, explained.Example.Message)

@@ -30,7 +30,7 @@ func TestForeignFiles(t *testing.T) {
 		"one of two":              {map[string]string{"x.yaml": object + "---\na: b\n"}, nil, false, "apiVersion: missing, every document needs an apiVersion and a kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := exampleFiles(t, ".")
+			files := exampleFiles(t, "swell.yaml", "fleet", "services/shop/swell.yaml")
 			for file, content := range test.files {
 				files["services/shop/notes/"+file] = &fstest.MapFile{Data: []byte(content)}
 			}

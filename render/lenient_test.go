@@ -18,6 +18,7 @@ func TestWhatOthersWrote(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: shop}\nspec:\n  containers: [{name: main, image: example.com/x:1}]\n"
 	const job = "apiVersion: batch/v1\nkind: Job\nspec:\n  template: {spec: {restartPolicy: Never, containers: [{name: main, image: example.com/x:1}]}}\n"
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n"
+	compilers := map[string]*Compiler{"kubernetes": {}, "strict": {}}
 	for _, c := range []struct {
 		name, document string
 		want           string // a part of the object, or of the problem
@@ -41,7 +42,7 @@ func TestWhatOthersWrote(t *testing.T) {
 				files := exampleFiles(t, ".")
 				files["swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\nspec: {yaml: " + setting + "}\n")}
 				files["services/shop/notes/x.yaml"] = &fstest.MapFile{Data: []byte(c.document)}
-				if got := seenIn(t, files); !strings.Contains(got, want) {
+				if got := seenIn(t, compilers[setting], files); !strings.Contains(got, want) {
 					t.Errorf("%s: got\n%s\nwant %s", setting, got, want)
 				}
 			}
@@ -55,18 +56,19 @@ func TestKustomizeReadsAsKustomizeDoes(t *testing.T) {
 	files := exampleFiles(t, ".")
 	files["services/shop/notes/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: [x.yaml]\n")}
 	files["services/shop/notes/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\ndata: {a: yes, b: 2001-01-01}\n")}
-	if got, want := seenIn(t, files), `"data":{"a":"yes","b":"2001-01-01T00:00:00Z"}`; !strings.Contains(got, want) {
+	if got, want := seenIn(t, &Compiler{}, files), `"data":{"a":"yes","b":"2001-01-01T00:00:00Z"}`; !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant %s", got, want)
 	}
 }
 
 // TestGeneratedNameIsStable: the same hook has the same name, another one another name.
 func TestGeneratedNameIsStable(t *testing.T) {
+	var c Compiler
 	name := func(image string) string {
 		files := exampleFiles(t, ".")
 		files["services/shop/notes/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: m-, namespace: shop, annotations: {swell.sh/hook: before}}\n" +
 			"spec:\n  template: {spec: {restartPolicy: Never, containers: [{name: main, image: " + image + "}]}}\n")}
-		_, after, _ := strings.Cut(seenIn(t, files), `"name":"m-`)
+		_, after, _ := strings.Cut(seenIn(t, &c, files), `"name":"m-`)
 		name, _, _ := strings.Cut(after, `"`)
 		return name
 	}
@@ -76,10 +78,9 @@ func TestGeneratedNameIsStable(t *testing.T) {
 }
 
 // seenIn are the objects of services/shop/notes on its first target, or its problems.
-func seenIn(t *testing.T, files fstest.MapFS) string {
+func seenIn(t *testing.T, c *Compiler, files fstest.MapFS) string {
 	t.Helper()
 	files["services/shop/notes/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: notes}\nspec: {placement: {topology: cluster, match: {labels: {region: sas}}}}\n")}
-	var c Compiler
 	snapshot := c.Snapshot("", config.Files(files))
 	var text strings.Builder
 	for _, p := range snapshot.Problems {

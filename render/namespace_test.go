@@ -15,6 +15,7 @@ import (
 // Defaults, on each target its own; those that live in none do without, also when
 // kustomize gave them one.
 func TestNamespaceOfDefaults(t *testing.T) {
+	var c Compiler
 	const objects = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own, namespace: own}\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}\n"
 	for name, test := range map[string]struct {
 		namespace, kustomization string
@@ -41,7 +42,6 @@ func TestNamespaceOfDefaults(t *testing.T) {
 				files["services/shop/notes/kustomization.yaml"] = &fstest.MapFile{Data: []byte(test.kustomization)}
 			}
 			files["services/shop/notes/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: notes}\nspec: {namespace: \"" + test.namespace + "\", placement: {topology: cell, match: {labels: {ring: canary, region: sas}}}}\n")}
-			var c Compiler
 			snapshot := c.Snapshot("", config.Files(files))
 			unit := snapshot.Units.Get("services/shop/notes")
 			if unit == nil {

@@ -32,7 +32,7 @@ func (t flaky) ReadFile(name string) ([]byte, error) {
 // TestReadErrorPasses: a read error was remembered for ever, as the content
 // addresses of what could not be read stay the same.
 func TestReadErrorPasses(t *testing.T) {
-	tree := config.Files(exampleFiles(t, "swell.yaml", "fleet", "data", "kinds", "services"))
+	tree := config.Files(exampleFiles(t, "swell.yaml", "fleet", "data", "kinds/runtime", "kinds/space", "services/shop/swell.yaml", "services/shop/cart", "services/shop/space"))
 	var good Compiler
 	want := good.Snapshot("", tree).text()
 	for _, file := range []string{"swell.yaml", "fleet/sas-1.yaml", "kinds/runtime/kind.yaml", "kinds/runtime/runtime.proto",
