@@ -1000,16 +1000,20 @@ func TestTooManyOpen(t *testing.T) {
 // However many pull requests are gone at once, it is asked for each of them, by and by.
 func TestManyGone(t *testing.T) {
 	play(t, func(w *world) {
-		const many = maxOpen
+		const many = 5 * maxAsked
 		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
 		w.forge.putAll(many)
 		w.Wake(0)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 30*time.Second) // between two polls
 		for i := range many {
 			w.forge.change(i+1, func(p *forge.Pull) { p.Open = false })
 		}
 		reads := w.forge.asked()
-		time.Sleep((many/maxAsked + 5) * time.Minute)
+		time.Sleep(time.Minute)
+		if n := w.forge.asked() - reads; n < maxAsked || n > maxAsked+10 {
+			t.Errorf("asked %d times by the first poll, want some %d", n, maxAsked)
+		}
+		time.Sleep((many/maxAsked + 4) * time.Minute)
 		if n := w.forge.asked() - reads; len(w.known) > 0 || n > many+50 {
 			t.Errorf("asked %d times, %d are known", n, len(w.known))
 		}
