@@ -58,7 +58,7 @@ func (s *Store) remember() error {
 // hurry: where others read the file, there is none.
 func (s *Store) setMark(text string) error {
 	var busy, log, done int
-	if err := s.writer.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &done); err != nil || busy != 0 {
+	if err := s.writer.DB.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &done); err != nil || busy != 0 {
 		return err
 	}
 	at, err := find(s.file, []byte(text))

@@ -31,7 +31,7 @@ const orderedIn = "SWELL_STORE_TEST_ORDER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(orderedIn); dir != "" {
-		s := &Store{writer: connect(filepath.Join(dir, fileName), "mode=rw", 1)}
+		s := &Store{writer: newStatements(connect(filepath.Join(dir, fileName), "mode=rw", 1))}
 		err := s.Update(context.Background(), func(tx *Tx) error {
 			_, err := tx.Give(order.Order{At: time.Now(), By: "test", Verb: order.Retry}, "")
 			return err

@@ -162,21 +162,21 @@ func (s *Store) open(file string) error {
 	if s.file, err = os.Open(file); err != nil {
 		return err
 	}
-	s.writer = connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1)
-	s.reader = connect(file, "mode=rw&_pragma=query_only(1)", 4)
+	s.writer = newStatements(connect(file, "mode=rw&_pragma=journal_mode(WAL)", 1))
+	s.reader = newStatements(connect(file, "mode=rw&_pragma=query_only(1)", 4))
 	s.Reader = Reader{s.reader, version}
-	found, err := checkVersion(s.writer, file)
+	found, err := checkVersion(s.writer.DB, file)
 	if err != nil {
 		return err
 	}
 	var verdict string
-	if err := s.writer.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+	if err := s.writer.DB.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
 		return unread(file, err)
 	}
 	if verdict != "ok" {
 		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
 	}
-	if err := upgrade(s.writer, found); err != nil {
+	if err := upgrade(s.writer.DB, found); err != nil {
 		return fmt.Errorf("%s: schema %d to %d: %w", file, found, version, err)
 	}
 	_, err = s.writer.Exec(`DELETE FROM fieldsets WHERE hash NOT IN (SELECT fields FROM inventory WHERE fields IS NOT NULL)`)

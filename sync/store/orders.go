@@ -88,8 +88,8 @@ func Alone(ctx context.Context, dir string, do func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	s := &Store{writer: connect(file, "mode=rw", 1), lock: lock}
-	found, err := checkVersion(s.writer, file)
+	s := &Store{writer: newStatements(connect(file, "mode=rw", 1)), lock: lock}
+	found, err := checkVersion(s.writer.DB, file)
 	s.schema = found
 	if err == nil && found < version {
 		err = fmt.Errorf("%s: made by an older version of swell: schema %d, this one knows %d: swell run brings it up to date", file, found, version)

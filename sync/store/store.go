@@ -116,8 +116,8 @@ const (
 // transactions only.
 type Store struct {
 	Reader
-	writer *sql.DB // one connection; nil when opened for reading
-	reader *sql.DB
+	writer *statements // one connection; nil when opened for reading
+	reader *statements
 	lock   *os.File
 	dir    string
 	// file is the database's, held open from before the first connection until
@@ -171,10 +171,10 @@ func OpenReadOnly(dir string) (*Store, error) {
 	if err := inspect(file); err != nil {
 		return nil, err
 	}
-	s := &Store{reader: connect(file, "mode=ro", 1), dir: dir}
+	s := &Store{reader: newStatements(connect(file, "mode=ro", 1)), dir: dir}
 	s.db = s.reader
 	var err error
-	if s.schema, err = checkVersion(s.reader, file); err != nil {
+	if s.schema, err = checkVersion(s.reader.DB, file); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -185,7 +185,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 // there is noticed by [Store.Changes] of s. It is to be closed before s.
 func (s *Store) Beside() *Store {
 	file := s.file.Name() // absolute
-	b := &Store{writer: connect(file, "mode=rw", 1), reader: connect(file, "mode=rw&_pragma=query_only(1)", 4), dir: s.dir, opened: opened{files: s.opened.files}}
+	b := &Store{writer: newStatements(connect(file, "mode=rw", 1)), reader: newStatements(connect(file, "mode=rw&_pragma=query_only(1)", 4)), dir: s.dir, opened: opened{files: s.opened.files}}
 	b.Reader = Reader{b.reader, s.schema}
 	return b
 }
@@ -193,7 +193,7 @@ func (s *Store) Beside() *Store {
 // Close gives up the lock last.
 func (s *Store) Close() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.writer} {
+	for _, db := range []*statements{s.reader, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
@@ -211,7 +211,7 @@ func (s *Store) Close() error {
 // written. It must not be kept beyond the function that it was handed to.
 type Tx struct {
 	Reader
-	tx *sql.Tx
+	tx transaction
 }
 
 // Update writes all that do does, or nothing when it returns an error or ctx
@@ -225,10 +225,14 @@ func (s *Store) Update(ctx context.Context, do func(*Tx) error) error {
 	if err := s.Intact(); err != nil {
 		return err
 	}
-	tx, err := s.writer.BeginTx(ctx, nil)
+	if err := s.writer.prepareMissed(ctx); err != nil {
+		return s.unwritten(fmt.Errorf("write state: %w", err))
+	}
+	begun, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return s.unwritten(fmt.Errorf("write state: %w", err))
 	}
+	tx := transaction{begun, s.writer}
 	defer tx.Rollback() // after a commit it does nothing
 	if err = do(&Tx{Reader{tx, s.schema}, tx}); err == nil {
 		if err = tx.Commit(); err != nil {
