@@ -84,10 +84,11 @@ type process struct {
 	over   chan struct{}
 	err    error
 
-	passed time.Time // when the last pass was
-	passes int       // at that moment
-	asks   bool      // Git is asked
-	asked  time.Time // when Git was asked last, or else when it started
+	passed  time.Time // when the last pass was
+	passes  int       // at that moment
+	asks    bool      // Git is asked
+	refused bool      // Git did not answer at least once
+	asked   time.Time // when Git was asked last, or else when it started
 
 	mu      gosync.Mutex
 	dead    bool

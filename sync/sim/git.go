@@ -191,6 +191,7 @@ func (g *git) fetch(ctx context.Context, p *process) (config.Commit, error) {
 	defer func() { p.asks, p.asked = false, time.Now() }()
 	answer, err := g.world.gate.wait(ctx, &call{process: p, cluster: "git", what: "FETCH"})
 	if err != nil {
+		p.refused = true
 		return "", err
 	}
 	return config.Commit(answer.text), nil

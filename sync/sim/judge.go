@@ -31,21 +31,22 @@ type judge struct {
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
-	allowed    map[deletion]bool    // approved deletions
-	places     map[place]*held      // what each place holds
-	causes     map[string]string    // why a unit's release may fail, by its path
-	inForce    map[int]*commit      // the commit that a process said it works with
-	known      map[int]*commit      // the last one that a process fetched
-	deleted    map[string]int       // unapproved deletions by commit, unit and target
-	made       map[place]int        // objects that were new, ever
-	failed     map[string]string    // what was rolled back, since somebody said to try again, and of which unit
-	turnedBack map[string]*unit     // what was rolled back last
-	first      map[int]*commit      // that a process fetched, as long as it has seen no other
-	lineage    map[int]int          // of the state that a process works with
-	generation int                  // of the state that is talked to, see lineage
-	lineages   int                  // how many there were
-	renewed    map[string]time.Time // the Lease of each cluster, by its identity
-	holder     string               // of the Lease that a call is about, before it is served
+	allowed    map[deletion]bool     // approved deletions
+	places     map[place]*held       // what each place holds
+	causes     map[string]string     // why a unit's release may fail, by its path
+	inForce    map[int]*commit       // the commit that a process said it works with
+	known      map[int]*commit       // the last one that a process fetched
+	deleted    map[string]int        // unapproved deletions by commit, unit and target
+	made       map[place]int         // objects that were new, ever
+	failed     map[string]string     // what was rolled back, since somebody said to try again, and of which unit
+	turnedBack map[string]*unit      // what was rolled back last
+	first      map[int]*commit       // that a process fetched, as long as it has seen no other
+	blind      map[int]time.Duration // when a process fetched first that had gone on without
+	lineage    map[int]int           // of the state that a process works with
+	generation int                   // of the state that is talked to, see lineage
+	lineages   int                   // how many there were
+	renewed    map[string]time.Time  // the Lease of each cluster, by its identity
+	holder     string                // of the Lease that a call is about, before it is served
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -129,7 +130,7 @@ type view struct {
 
 func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
 		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
 
@@ -188,10 +189,17 @@ func (j *judge) after(c *call, code int) {
 	}
 }
 
+// gitPatience is how long a pass waits for Git. Without an answer, it goes on with what
+// the state says.
+const gitPatience = 5 * time.Second
+
 // fetched notes that a process has a commit.
 func (j *judge) fetched(p *process, c *commit) {
 	if before, again := j.first[p.number]; !again {
 		j.first[p.number] = c
+		if p.refused || time.Since(p.asked) >= gitPatience {
+			j.blind[p.number] = j.elapsed
+		}
 	} else if before != c {
 		j.first[p.number] = nil
 	}
@@ -343,6 +351,7 @@ func (j *judge) hear(o observed) {
 	for _, t := range o.transitions {
 		j.world.logged.check("the history", t.Text)
 		j.world.stats.situation("told " + t.Kind)
+		j.world.tell("told by %d: %s %s %s: %s", o.process.number, t.Unit, t.Target, t.Kind, t.Text)
 		unit := string(t.Unit)
 		switch t.Kind {
 		case "started":

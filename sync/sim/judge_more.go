@@ -66,16 +66,21 @@ func (j *judge) ranThere(unit string) {
 
 // isThere: when a release is done, no place that is well has another content than the
 // release brings. What a second daemon, or the one whose older state this is, wrote counts
-// for nothing, nor does another cluster under the same name.
+// for nothing, nor does another cluster under the same name. A wave tolerates some places
+// that the release is still on its way to, as the state says.
 func (j *judge) isThere(o observed, t rollout.Transition) {
 	c := j.world.git.commits[t.Commit]
 	if c == nil || c.unit(string(t.Unit)) == nil || j.isOlder || !j.goodIn(c, c.unit(string(t.Unit))) {
 		return
 	}
-	u := c.unit(string(t.Unit))
+	u, late := c.unit(string(t.Unit)), map[int]int{}
 	for _, to := range j.world.targets(u) {
 		at, cluster := place{u.path, to.name}, j.world.clusters[to.cluster]
 		if o.units[u.path].targets[to.name] != "" || j.wasBound(at, o.process) || j.isRetired(at.target) || len(cluster.all) > 1 {
+			continue
+		}
+		if j.dirtyNow()[at] && late[to.wave] < j.world.shape.waves[to.wave].maxFailures {
+			late[to.wave]++
 			continue
 		}
 		objects := u.objects(to)
@@ -113,6 +118,9 @@ func (j *judge) takesBack(c *call, u *unit, t target, k key, is, mark string) {
 	commit := j.known[c.process.number]
 	if commit != j.first[c.process.number] || !j.goodIn(commit, u) || j.goesBack(c.process, u.path) {
 		return // something from before may be under way
+	}
+	if at, was := j.blind[c.process.number]; was && j.elapsed-at < jobTime {
+		return // and here, too
 	}
 	if r := j.rows[u.path]; r != nil && r.Blocked != "" {
 		return // it says why that is not released, and what was under way goes on

@@ -86,8 +86,12 @@ func (j *judge) endOver() {
 	}
 }
 
-// readOrders looks which orders a process has taken.
+// readOrders looks which orders a process has taken. They were given to one state: a
+// second daemon, whose last write arrives when it is dead, has another.
 func (j *judge) readOrders(p *process) {
+	if j.lineage[p.number] != j.generation {
+		return
+	}
 	p.mu.Lock()
 	is := [3]int{p.number, p.commits, j.orderCount}
 	p.mu.Unlock()
