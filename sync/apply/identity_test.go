@@ -4,12 +4,16 @@
 package apply
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/render/object"
@@ -122,6 +126,84 @@ func TestAnotherClusterAfterAPause(t *testing.T) {
 	if err := results[0].Err; err == nil || !strings.Contains(err.Error(), "another cluster answers than before") || writes > 0 {
 		t.Errorf("%v, %d writes", err, writes)
 	}
+}
+
+// TestAnotherClusterForThoseWhoWait: while a server asks to come again later, all writes
+// wait, and all of them ask who is there before they are sent.
+func TestAnotherClusterForThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := simulator.New(), simulator.New()
+		now, writes := first, 0
+		c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodPatch {
+				return now.RoundTrip(r)
+			}
+			if now == first {
+				now = second
+				return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}, Body: http.NoBody, Request: r}, nil
+			}
+			writes++
+			return now.RoundTrip(r)
+		})}, "test", Options{Concurrency: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Identity(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil) {
+			if result.Err == nil || !strings.Contains(result.Err.Error(), "another cluster answers than before") {
+				t.Errorf("%s: %v", result.ID, result.Err)
+			}
+		}
+		if writes > 0 {
+			t.Errorf("%d writes", writes)
+		}
+	})
+}
+
+// broken is the body of a watch whose connection breaks.
+type broken struct{ io.ReadCloser }
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("http2: client connection lost") }
+
+// TestAnotherClusterAfterABrokenWatch: a watch breaks, with no other request under way, and
+// then another cluster stands at the address. Nothing is written there.
+func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := simulator.New(), simulator.New()
+		now, writes := first, 0
+		c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch {
+				writes++
+			}
+			answer, err := now.RoundTrip(r)
+			if r.URL.Query().Get("watch") != "" {
+				answer.Body, now = broken{answer.Body}, second
+			}
+			return answer, err
+		})}, testRepository, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Identity(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		watched := make(chan error)
+		go func() {
+			watched <- c.Watch(ctx, Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Began: func() {}, See: func(Seen) {}})
+		}()
+		synctest.Wait()
+		results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1")}, nil)
+		if err := results[0].Err; err == nil || !strings.Contains(err.Error(), "another cluster answers than before") || writes > 0 {
+			t.Errorf("%v, %d writes", err, writes)
+		}
+		cancel()
+		if err := <-watched; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestAnotherClusterDuringASurvey: what two clusters hold is no inventory of one.

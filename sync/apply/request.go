@@ -95,11 +95,14 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 			c.probe(ctx)
 		}
 		pause := max(err.after, c.backoff(attempt))
+		if again && pause >= doubtAfter {
+			c.identity.doubt() // before those go on that wait for their turn as long
+		}
 		if !again || !wait(ctx, pause) {
 			return nil, c.judgeRights(ctx, req, err)
 		}
 		if pause >= doubtAfter {
-			c.identity.doubt()
+			c.identity.doubt() // somebody may have asked meanwhile
 		}
 	}
 }

@@ -206,6 +206,7 @@ func (w *watching) stream(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
+			w.identity.doubt() // the connection broke, and the next one may lead elsewhere
 			return transportError(ctx, req, waited, cmp.Or(context.Cause(bounded), err))
 		}
 		if err := w.event(req, event); err != nil {
