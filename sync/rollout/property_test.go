@@ -4,8 +4,12 @@
 package rollout
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,11 +79,17 @@ func TestWorldRecovers(t *testing.T) {
 	})
 }
 
-// TestWorldFindsBrokenRules breaks a rule at a time. Each must be objected to
-// within a bounded number of worlds: else TestWorld proves nothing.
+// foundFile has a line for each rule that [TestWorldFindsBrokenRules] breaks: a world that
+// objects, and the rule's name.
+const foundFile = "testdata/broken-rules.txt"
+
+// TestWorldFindsBrokenRules breaks a rule at a time. Each must be objected to: else
+// TestWorld proves nothing. The world that is kept for it is tried first, and then a bounded
+// number of them. SWELL_MUTANTS=changed (make mutants) writes foundFile where it was
+// another one, SWELL_MUTANTS=all looks for all of them anew.
 func TestWorldFindsBrokenRules(t *testing.T) {
-	t.Parallel()
 	const worlds = 400
+	kept, found := keptWorlds(t), map[string]int{}
 	each := func(do func(*Unit)) func(*State) {
 		return func(s *State) {
 			for _, u := range s.Units {
@@ -142,15 +152,53 @@ func TestWorldFindsBrokenRules(t *testing.T) {
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			game := rapid.Custom(func(t *rapid.T) error { return play(t, m) })
-			for seed := range worlds {
-				if err := game.Example(seed); err != nil {
-					t.Logf("world %d: %.200s", seed, err)
+			for n := range worlds {
+				world, ok := kept[name]
+				if n > 0 || !ok {
+					world = n
+				}
+				if err := game.Example(world); err != nil {
+					t.Logf("world %d: %.200s", world, err)
+					found[name] = world
 					return
 				}
 			}
-			t.Errorf("not found in %d worlds", worlds)
+			t.Errorf("not found in %d worlds: mend the judge, then make mutants", worlds)
 		})
+	}
+	if os.Getenv("SWELL_MUTANTS") != "" {
+		writeWorlds(t, found)
+	}
+}
+
+// keptWorlds are those of foundFile, by the name of the rule.
+func keptWorlds(t *testing.T) map[string]int {
+	t.Helper()
+	kept := map[string]int{}
+	if os.Getenv("SWELL_MUTANTS") == "all" {
+		return kept
+	}
+	content, err := os.ReadFile(foundFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(content)) {
+		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if kept[name], err = strconv.Atoi(number); err != nil {
+			t.Fatalf("%s: %q: %v", foundFile, line, err)
+		}
+	}
+	return kept
+}
+
+func writeWorlds(t *testing.T, found map[string]int) {
+	t.Helper()
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		text += fmt.Sprintf("%d %s\n", found[name], name)
+	}
+	if err := os.WriteFile(foundFile, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
