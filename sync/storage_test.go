@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -73,8 +74,10 @@ func (w *world) alarm(url, action string) {
 
 // TestDistressOfARealStorage: an etcd whose space is used up, and one that stands
 // still, in the middle of a release. All waits and goes on by itself.
-func TestDistressOfARealStorage(t *testing.T) { // not parallel: the others share the storage
-	w := newWorld(t)
+func TestDistressOfARealStorage(t *testing.T) {
+	t.Parallel()
+	w := newWorldOn(t, devtest.Start(t, "dev-1", "dev-2")) // of its own: the storage is ill for all
+	w.start()
 	pid, url := w.etcd()
 	w.connection = apply.Options{Timeout: 3 * time.Second}
 	w.stop()
