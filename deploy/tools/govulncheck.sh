@@ -7,7 +7,7 @@
 set -u
 db=${GOVULNDB:-https://vuln.go.dev}
 govulncheck=$(go tool -modfile=deploy/tools/go.mod -n govulncheck) || exit
-# Asked first, because the packages take a minute of CPU to load.
+# Asked first, because a scan begins with loading all packages from source.
 case $("$govulncheck" -db "$db" -version 2>&1) in
 *"DB updated:"*) ;;
 *)
