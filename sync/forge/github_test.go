@@ -495,6 +495,49 @@ func TestGitHubApp(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce: the previewer and announcements write at the same time through one client.
+// They share one token of the App, one account and one limit. Run with -race.
+func TestManyAtOnce(t *testing.T) {
+	f := newFakeGitHub(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.key = &key.PublicKey
+	file := filepath.Join(t.TempDir(), "app.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := onGitHub(t, f, func(c *Config) { c.Token, c.App = nil, &App{ID: "4711", Installation: 12, KeyFile: file} })
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := on.Comment(t.Context(), 7, Comment{Subject: fmt.Sprint("preview ", i), Text: "text"}); err != nil {
+				t.Error(err)
+			}
+			if err := on.SetStatus(t.Context(), Status{Commit: sha("a"), Name: fmt.Sprint(i), State: Pending}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(f.statuses) != 8 || len(f.comments) != 8 || f.minted != 1 {
+		t.Errorf("%d statuses, %d comments, %d tokens", len(f.statuses), len(f.comments), f.minted)
+	}
+	f.refuse = func(w http.ResponseWriter, _ *http.Request) bool {
+		reply(w, http.StatusTooManyRequests, map[string]any{"message": "slow down"})
+		return true
+	}
+	for range 8 {
+		all.Go(func() {
+			if _, err := on.Get(t.Context(), 7); !errors.As(err, new(*LimitError)) {
+				t.Errorf("%v, want the limit", err)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // Whoever the credential turns out to be, a pull request has one comment.
 func TestGitHubAccounts(t *testing.T) {
 	write := func(t *testing.T, on Forge, id int64, text string) int64 {
